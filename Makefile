@@ -1,0 +1,73 @@
+# `make` alone prints help. The lock files decide every version; uv installs them when it is there, else pip.
+PYTHON ?= python3
+BIN := .venv/bin
+UV := $(shell uv --version >/dev/null 2>&1 && echo uv)
+LOCK_FLAGS ?=
+ARGS ?=
+
+ifdef UV
+CREATE_VENV := uv venv --quiet --clear --no-python-downloads --python $(PYTHON) .venv
+VENV_WORKS := $(BIN)/python -c ''
+INSTALL := uv pip install --quiet --python $(BIN)/python
+else
+CREATE_VENV := $(PYTHON) -m venv --clear .venv
+VENV_WORKS := $(BIN)/python -m pip --version
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
+LOCKED := $(INSTALL) --no-build-isolation --require-hashes
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test check bench e2e docs lock clean
+
+help:  ## print this list
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo 'ARGS="..." is passed on, as in: make test ARGS="-k trajectory"'
+
+run: .venv/.run  ## collector, example agents and a live table of their scores, on loopback
+	$(BIN)/pathgauge demo $(ARGS)
+
+test: .venv/.dev  ## all tests; those with a real Prometheus are skipped where it is not installed
+	$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.dev  ## style, types, layers and documentation
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+e2e: .venv/.dev  ## the running service, with real exporters and a real Prometheus, which must be installed
+	PATHGAUGE_E2E=1 $(BIN)/python -m pytest tests/e2e $(ARGS)
+
+bench: .venv/.dev  ## throughput and latency, as ratios of a baseline measured in the same run
+	BENCH_SECONDS=15 $(BIN)/python -m pytest tests/benchmarks --capture=no $(ARGS)
+
+docs: .venv/.run  ## write docs/cli.md from the commands and options as they are
+	$(BIN)/python -m typer collector.cli utils docs --name pathgauge --output docs/cli.md
+
+lock:  ## resolve pyproject.toml into the lock files (needs uv); LOCK_FLAGS=--upgrade takes newer versions
+	@uv --version
+	UV_CUSTOM_COMPILE_COMMAND='make lock'; export UV_CUSTOM_COMPILE_COMMAND; \
+	compile='uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(LOCK_FLAGS)'; \
+	$$compile --group build --output-file requirements-build.lock && \
+	$$compile pyproject.toml --constraint requirements-build.lock --output-file requirements.lock && \
+	$$compile --group dev --constraint requirements-build.lock --constraint requirements.lock --output-file requirements-dev.lock
+
+clean:  ## remove the virtual environment and every cache
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The build requirements come first and from a lock too, so that nothing is ever built with unpinned tools fetched on the side.
+.venv/.run: pyproject.toml requirements-build.lock requirements.lock
+	@$(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo 'pathgauge needs Python 3.11 or newer with venv. On Debian and Ubuntu:' >&2; \
+	  echo '  sudo apt-get install -y git make python3 python3-venv ca-certificates' >&2; exit 1; }
+	@$(VENV_WORKS) >/dev/null 2>&1 || $(CREATE_VENV)
+	$(LOCKED) -r requirements-build.lock
+	$(LOCKED) -r requirements.lock
+	$(INSTALL) --no-build-isolation --no-deps -e .
+	@touch $@
+
+.venv/.dev: .venv/.run requirements-dev.lock
+	$(LOCKED) -r requirements-dev.lock
+	@touch $@

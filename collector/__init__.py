@@ -1,0 +1,1 @@
+"""The pathgauge collector: OTLP spans in, scored agent invocations out to Prometheus."""
