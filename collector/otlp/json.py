@@ -1,0 +1,105 @@
+"""OTLP/JSON: an export request becomes the same protobuf messages as the binary encoding.
+
+It is proto3 JSON with two exceptions: ids are hex, where protobuf's own reader would silently take them for base64, and
+unknown fields are ignored. Each record is converted alone, so a bad one spoils no other.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from google.protobuf.json_format import ParseDict, ParseError
+
+from collector.otlp.request import Limits, MessageT, RejectedError, ResourceGroup, ScopeGroup, Signal, UndecodableError
+
+_GROUP_KEYS: dict[Signal, tuple[str, str, str]] = {
+    "traces": ("resourceSpans", "scopeSpans", "spans"),
+    "logs": ("resourceLogs", "scopeLogs", "logRecords"),
+}
+_ID_KEYS = ("traceId", "spanId", "parentSpanId")
+_NOT_AN_ID = b64encode(b"\0").decode()
+"""Stands for what is not hex: present, and of no valid length, so it meets the check that protobuf ids meet."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReader:
+    """Reads JSON requests of either signal."""
+
+    limits: Limits
+
+    def groups(self, body: bytes, signal: Signal) -> Iterator[ResourceGroup[Any]]:
+        """Find the groups of a request. Raises `UndecodableError`."""
+        resource_key, scope_key, record_key = _GROUP_KEYS[signal]
+        for group in _objects(self._parse(body), resource_key):
+            scopes = [ScopeGroup(scope.get("scope"), _array(scope, record_key)) for scope in _objects(group, scope_key)]
+            yield ResourceGroup(group.get("resource"), scopes)
+
+    def message(self, source: Any, kind: type[MessageT]) -> tuple[bytes, MessageT]:
+        """Decode a record, resource or scope. Raises `RejectedError`."""
+        if source is None:
+            return b"", kind()
+        if not isinstance(source, dict):
+            raise RejectedError("undecodable", f"expected a JSON object, found {type(source).__name__}")
+        self._check_attributes(source)
+        try:
+            message = ParseDict(_with_base64_ids(source), kind(), ignore_unknown_fields=True)
+        except (ParseError, RecursionError) as error:
+            raise RejectedError("undecodable", f"not a valid {kind.DESCRIPTOR.name} object: {error}") from error
+        raw = message.SerializeToString()
+        if len(raw) > self.limits.max_record_bytes:
+            raise RejectedError("too_large", f"{len(raw):,} bytes, at most {self.limits.max_record_bytes:,} are read")
+        return raw, message
+
+    def _parse(self, body: bytes) -> dict[str, Any]:
+        if body.count(b"{") + body.count(b"[") > self.limits.max_json_containers:
+            raise UndecodableError(f"more than {self.limits.max_json_containers:,} JSON objects and arrays")
+        try:
+            request = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise UndecodableError(f"not JSON: {error}") from error
+        if not isinstance(request, dict):
+            raise UndecodableError(f"expected a JSON object, found {type(request).__name__}")
+        return request
+
+    def _check_attributes(self, source: dict[str, Any]) -> None:
+        if sum(len(value) for value in source.values() if isinstance(value, list)) > self.limits.max_attributes:
+            raise RejectedError("too_many_attributes", f"more than {self.limits.max_attributes:,} attributes, events and links")
+
+
+def _array(parent: dict[str, Any], key: str) -> list[Any]:
+    value = parent.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise UndecodableError(f"{key}: expected an array, found {type(value).__name__}")
+    return value
+
+
+def _objects(parent: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    items = _array(parent, key)
+    if not all(isinstance(item, dict) for item in items):
+        raise UndecodableError(f"{key}: expected an array of objects")
+    return items
+
+
+def _with_base64_ids(record: dict[str, Any]) -> dict[str, Any]:
+    record = record | _base64_ids(record)
+    links = record.get("links")
+    if isinstance(links, list):
+        record["links"] = [link | _base64_ids(link) if isinstance(link, dict) else link for link in links]
+    return record
+
+
+def _base64_ids(record: dict[str, Any]) -> dict[str, str]:
+    return {key: _base64(record[key]) for key in _ID_KEYS if record.get(key) is not None}
+
+
+def _base64(identifier: Any) -> str:
+    try:
+        return b64encode(bytes.fromhex(identifier)).decode()
+    except (TypeError, ValueError):
+        return _NOT_AN_ID

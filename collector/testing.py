@@ -1,0 +1,123 @@
+"""Builders of telemetry for tests of dialects, sinks and the core: short words come in, `Span`s and `LogRecord`s go out.
+
+Ids are given as any text and become valid ids by hashing, so that a test can say `parent="agent"`. Times are in seconds after
+an arbitrary moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
+
+from collector.spans import LogRecord, Resource, Scope, Span
+
+EPOCH_S = 1_700_000_000
+"""Second 0 of all builders, in Unix time."""
+
+_LOCAL_PARENT, _REMOTE_PARENT = 0x100, 0x300
+
+
+def trace_id(name: str) -> str:
+    """The trace id that `name` stands for."""
+    return _digest(name, 16).hex()
+
+
+def span_id(name: str) -> str:
+    """The span id that `name` stands for."""
+    return _digest(name, 8).hex()
+
+
+def span(
+    id: str,
+    name: str,
+    attributes: Mapping[str, Any] | None = None,
+    *,
+    trace: str = "trace",
+    parent: str | None = None,
+    start: float = 0.0,
+    end: float = 1.0,
+    scope: str = "",
+    resource: Mapping[str, Any] | None = None,
+    error: str | None = None,
+    events: Sequence[tuple[str, Mapping[str, Any]]] = (),
+    trace_state: str = "",
+    remote_parent: bool = False,
+    tenant: str = "",
+) -> Span:
+    """One finished span; `error` is the message of an error status."""
+    proto = SpanProto(
+        trace_id=_digest(trace, 16),
+        span_id=_digest(id, 8),
+        parent_span_id=_digest(parent, 8) if parent is not None else b"",
+        name=name,
+        start_time_unix_nano=_nanoseconds(start),
+        end_time_unix_nano=_nanoseconds(end),
+        attributes=_pairs(attributes or {}),
+        events=[SpanProto.Event(name=event, time_unix_nano=_nanoseconds(start), attributes=_pairs(values)) for event, values in events],
+        trace_state=trace_state,
+        flags=_REMOTE_PARENT if remote_parent else _LOCAL_PARENT,
+    )
+    if error is not None:
+        proto.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=error))
+    return Span(proto.SerializeToString(), Resource(dict(resource or {})), Scope(scope), tenant)
+
+
+def log(
+    event_name: str,
+    attributes: Mapping[str, Any] | None = None,
+    *,
+    body: Any = None,
+    trace: str = "trace",
+    span: str | None = None,
+    time: float = 0.0,
+    tenant: str = "",
+) -> LogRecord:
+    """One log record of the span named `span`."""
+    proto = LogRecordProto(
+        trace_id=_digest(trace, 16),
+        span_id=_digest(span, 8) if span is not None else b"",
+        event_name=event_name,
+        time_unix_nano=_nanoseconds(time),
+        attributes=_pairs(attributes or {}),
+    )
+    if body is not None:
+        proto.body.CopyFrom(_value(body))
+    return LogRecord(proto.SerializeToString(), Resource(), Scope(), tenant)
+
+
+def _digest(name: str, size: int) -> bytes:
+    return hashlib.blake2b(name.encode(), digest_size=size).digest()
+
+
+def _nanoseconds(seconds: float) -> int:
+    return EPOCH_S * 10**9 + round(seconds * 1e9)
+
+
+def _pairs(values: Mapping[str, Any]) -> list[KeyValue]:
+    return [KeyValue(key=key, value=_value(value)) for key, value in values.items()]
+
+
+def _value(value: Any) -> AnyValue:
+    match value:
+        case None:
+            return AnyValue()
+        case bool():
+            return AnyValue(bool_value=value)
+        case int():
+            return AnyValue(int_value=value)
+        case float():
+            return AnyValue(double_value=value)
+        case str():
+            return AnyValue(string_value=value)
+        case bytes():
+            return AnyValue(bytes_value=value)
+        case Mapping():
+            return AnyValue(kvlist_value=KeyValueList(values=_pairs(value)))
+        case _:
+            return AnyValue(array_value=ArrayValue(values=[_value(item) for item in value]))
