@@ -1,0 +1,95 @@
+"""Finds the messages of a model call, wherever its telemetry put them: a `Node` and its log records come in, `Message`s go out.
+
+Places, the first that has messages wins: span attributes; log records, then span events, named
+`gen_ai.client.inference.operation.details`; the older message events, as log records, else as span events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from collector.dialects.messages import Message, parse_messages
+from collector.dialects.registry import FIELDS, MESSAGE_READERS
+from collector.dialects.tree import Node
+from collector.dialects.values import decode, decoded
+from collector.spans import LogRecord
+from scorers.types import Flag
+
+DETAILS = "gen_ai.client.inference.operation.details"
+_INPUT_EVENTS = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+_OUTPUT_EVENTS = {"gen_ai.choice": "assistant"}
+_OLDEST_EVENTS = {"gen_ai.content.prompt": "gen_ai.prompt", "gen_ai.content.completion": "gen_ai.completion"}
+
+
+class ModelContent:
+    """The input and output messages of one model call, read when first asked for."""
+
+    def __init__(self, node: Node, logs: Sequence[LogRecord], flags: set[Flag]) -> None:
+        """`logs` are those of the node's spans in time order; what is found cut or removed is added to `flags`."""
+        self._node = node
+        self._logs = logs
+        self._flags = flags
+        self._input: tuple[Message, ...] | None = None
+        self._output: tuple[Message, ...] | None = None
+
+    @property
+    def input(self) -> tuple[Message, ...]:
+        """What the model was shown, earlier turns included."""
+        if self._input is None:
+            self._input = self._find(FIELDS.input_messages, "user", _INPUT_EVENTS)
+        return self._input
+
+    @property
+    def output(self) -> tuple[Message, ...]:
+        """What the model answered."""
+        if self._output is None:
+            self._output = self._find(FIELDS.output_messages, "assistant", _OUTPUT_EVENTS)
+        return self._output
+
+    def _find(self, keys: tuple[str, ...], role: str, events: Mapping[str, str]) -> tuple[Message, ...]:
+        for attributes in self._sources():
+            for key in keys:
+                if key in attributes and (messages := self._read(attributes[key], key, role)):
+                    return messages
+        return tuple(_messages(self._log_events(), events)) or tuple(_messages(self._span_events(), events))
+
+    def _sources(self) -> Iterator[Mapping[str, Any]]:
+        for span in self._node.spans:
+            yield span.attributes
+        for log in self._logs:
+            if log.event_name == DETAILS:
+                yield log.attributes
+        for span in self._node.spans:
+            for event in span.events:
+                if event.name == DETAILS or event.name in _OLDEST_EVENTS:
+                    yield event.attributes
+
+    def _read(self, raw: Any, key: str, role: str) -> tuple[Message, ...]:
+        content = decode(raw)
+        if content.truncated:
+            self._flags.add("truncated")
+        if content.redacted:
+            self._flags.add("redacted")
+        return () if content.value is None else MESSAGE_READERS[key](content.value, role)
+
+    def _log_events(self) -> Iterator[tuple[str, Any]]:
+        for log in self._logs:
+            yield log.event_name, log.body
+
+    def _span_events(self) -> Iterator[tuple[str, Any]]:
+        for span in self._node.spans:
+            for event in span.events:
+                yield event.name, {key: decoded(value) if key != "content" else value for key, value in event.attributes.items()}
+
+
+def _messages(events: Iterable[tuple[str, Any]], roles: Mapping[str, str]) -> Iterator[Message]:
+    """The messages in the bodies of those events that have a role."""
+    for name, body in events:
+        if name in roles:
+            yield from parse_messages(body, roles[name])
