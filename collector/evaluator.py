@@ -1,0 +1,106 @@
+"""Scores one invocation: an `Invocation` and its `Match` come in, an `Evaluation` goes out.
+
+A criterion is a scorer with its options and a threshold. A scorer that raises, or that returns a value outside its own
+range, yields the verdict `error` for its criterion and touches nothing else. An invocation whose anchor never arrived is not judged:
+nobody knows how much of it is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from collector.references import Match
+from scorers.types import Invocation, Score, Scorer
+
+Verdict = Literal["passed", "failed", "not_evaluated", "error", "informational"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+TOLERANCE = 1e-9
+"""A mean of n equal scores may fall short of them by rounding; a threshold met up to this much is met."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A configured scorer; without a threshold its scores are informational."""
+
+    name: str
+    scorer: Scorer
+    threshold: float | None = None
+
+    def verdict(self, value: float | None) -> Verdict:
+        """Compare a value with the threshold in the scorer's direction."""
+        if value is None:
+            return "not_evaluated"
+        if self.threshold is None:
+            return "informational"
+        margin = value - self.threshold if self.scorer.higher_is_better else self.threshold - value
+        return "passed" if margin >= -TOLERANCE else "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one criterion says of one invocation."""
+
+    criterion: Criterion
+    score: Score
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """All results of one invocation. `revision` 0 is the first; late telemetry makes the next ones."""
+
+    invocation: Invocation
+    match: Match
+    results: tuple[Result, ...]
+    closed_by: str
+    revision: int = 0
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The identity of the evaluated invocation: tenant, trace id, anchor span id."""
+        return self.invocation.tenant, self.invocation.trace_id, self.invocation.span_id
+
+    @property
+    def scored(self) -> bool:
+        """Whether at least one criterion got a value."""
+        return any(result.score.value is not None for result in self.results)
+
+
+class Evaluator:
+    """The criteria in force: global ones, and those of scenarios that override them."""
+
+    def __init__(self, criteria: tuple[Criterion, ...], overrides: Mapping[str, tuple[Criterion, ...]] | None = None) -> None:
+        self.criteria = criteria
+        self.overrides = dict(overrides or {})
+
+    def criteria_for(self, match: Match) -> tuple[Criterion, ...]:
+        """The criteria that apply: without a reference, only those that need none."""
+        if match.reference is None:
+            return tuple(c for c in self.criteria if not c.scorer.needs_reference)
+        return self.overrides.get(match.reference.scenario_id, self.criteria)
+
+    def evaluate(self, invocation: Invocation, match: Match, *, closed_by: str = "root_ended", revision: int = 0) -> Evaluation:
+        """Run every criterion that applies."""
+        results = tuple(_run(criterion, invocation, match) for criterion in self.criteria_for(match))
+        return Evaluation(invocation, match, results, closed_by, revision)
+
+
+def _run(criterion: Criterion, invocation: Invocation, match: Match) -> Result:
+    if "missing_root" in invocation.flags:
+        return Result(criterion, Score.not_evaluated("incomplete", "the agent's own span never arrived"), "not_evaluated")
+    try:
+        score = criterion.scorer.score(invocation, match.turn)
+    except Exception as error:  # a scorer is foreign code: whatever it raises is its own error
+        return Result(criterion, Score(None, None, f"{type(error).__name__}: {error}"), "error")
+    if score.value is not None and not _in_range(score.value, criterion.scorer):
+        low, high = criterion.scorer.low, criterion.scorer.high
+        return Result(criterion, Score(None, None, f"{score.value} is outside [{low}, {high}]", score.details), "error")
+    return Result(criterion, score, criterion.verdict(score.value))
+
+
+def _in_range(value: float, scorer: Scorer) -> bool:
+    return math.isfinite(value) and scorer.low - TOLERANCE <= value <= scorer.high + TOLERANCE

@@ -1,0 +1,88 @@
+"""What the service runs on: a `Config` comes in, the evaluator and the references that it names go out.
+
+`resolve` again when `fingerprint` has changed; when it raises, the last setup stays good.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from collector import criteria
+from collector.config import Config, criteria_of_file, load
+from collector.criteria import Place
+from collector.documents import Document, Problems
+from collector.evaluator import Criterion, Evaluator
+from collector.references import ReferenceSet, files
+from collector.references.files import Fingerprint
+from collector.references.formats import Entry
+from scorers.types import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """All that depends on criteria and reference files."""
+
+    evaluator: Evaluator
+    references: ReferenceSet
+    warnings: tuple[str, ...]
+    """What is allowed, but probably not meant."""
+    fingerprint: Fingerprint
+    """Of the reference files before they were read."""
+
+
+def resolve(config: Config) -> Setup:
+    """Build the scorers and read the references. Raises `ConfigError` with every problem."""
+    loaded = files.load(config.references, config.folder)
+    common = criteria.build(config.criteria, Place(Document("", None), ("criteria",)))
+    overrides: dict[str, tuple[Criterion, ...]] = {}
+    problems = Problems()
+    for entry in loaded.entries:
+        with problems:
+            if entry.reference.criteria:
+                overrides[entry.reference.scenario_id] = _criteria_of(entry, config.criteria, common)
+    problems.report()
+    evaluator = Evaluator(common, overrides)
+    references = ReferenceSet((entry.reference for entry in loaded.entries), match_user_input=config.scenario.match_user_input)
+    warnings = (*loaded.warnings, *_useless(common, loaded.entries))
+    return Setup(evaluator, references, warnings, loaded.fingerprint)
+
+
+GATE_CRITERIA: Mapping[str, Json] = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
+"""What ADK's own gate judges by where nobody says otherwise."""
+
+
+def for_gate(path: Path | None, references: Iterable[str] = (), criteria_file: Path | None = None) -> Config:
+    """The configuration of an offline gate: that of a file, with references and criteria in place of its own. Raises `ConfigError`."""
+    config = load(path)
+    changed: dict[str, Json] = {}
+    if criteria_file is not None:
+        changed["criteria"] = criteria_of_file(criteria_file)
+    elif path is None:
+        changed["criteria"] = dict(GATE_CRITERIA)
+    patterns = tuple(references)
+    if patterns:
+        changed["references"] = tuple(os.path.abspath(pattern) if path else pattern for pattern in patterns)
+    return config.with_changes(changed)
+
+
+def fingerprint(config: Config) -> Fingerprint:
+    """Tells from that of a `Setup` whether the reference files have changed since; opens no file."""
+    return files.fingerprint(config.references, config.folder)
+
+
+def _criteria_of(entry: Entry, written: Mapping[str, Json], common: Iterable[Criterion]) -> tuple[Criterion, ...]:
+    """The common criteria, those that the scenario names built anew, in their order; mistakes are the scenario's."""
+    own = entry.reference.criteria
+    laid = criteria.lay_over(written, own)
+    built = criteria.build({name: laid[name] for name in own}, Place(entry.document, (*entry.path, "criteria")))
+    kept = {criterion.name: criterion for criterion in common if own.get(criterion.name) is not False}
+    return tuple((kept | {criterion.name: criterion for criterion in built}).values())
+
+
+def _useless(common: Iterable[Criterion], entries: tuple[Entry, ...]) -> Iterator[str]:
+    needy = [criterion.name for criterion in common if criterion.scorer.needs_reference]
+    if needy and not entries:
+        yield f"there are no references, which these criteria need: {', '.join(needy)}"

@@ -1,0 +1,273 @@
+"""The configuration file: defaults, every kind of value, and the mistakes of operators."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from collector import config
+from collector.assembler import Bounds
+from collector.config import Assembly, Config, Grpc, Http
+from collector.documents import ConfigError
+from collector.documents.quantities import Endpoint
+from scorers.types import Json
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, so that messages show short paths."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def load(text: str, name: str = "pathgauge.yaml", **environment: str) -> Config:
+    file = Path(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return config.load(file, environment)
+
+
+def message(text: str, name: str = "pathgauge.yaml") -> str:
+    with pytest.raises(ConfigError) as caught:
+        load(text, name)
+    return str(caught.value)
+
+
+def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> None:
+    assert config.load().model_dump() == {
+        "receivers": {
+            "otlp": {
+                "protocols": {
+                    "grpc": {"endpoint": ("127.0.0.1", 4317), "max_request_bytes": 16 * 2**20},
+                    "http": {"endpoint": ("127.0.0.1", 4318), "max_request_bytes": 16 * 2**20},
+                }
+            }
+        },
+        "references": (),
+        "criteria": {"failure": None, "latency": None},
+        "criteria_file": None,
+        "scenario": {
+            "keys": ("pathgauge.scenario.id", "test.case.id", "eval.scenario.id", "scenario.id", "agentevals.eval.case.id"),
+            "match_user_input": False,
+        },
+        "assembly": {
+            "settle": 6.0,
+            "idle": 30.0,
+            "max_age": 600.0,
+            "late_ttl": 300.0,
+            "max_trace_spans": 10_000,
+            "max_trace_bytes": 16 * 2**20,
+            "max_open_bytes": 512 * 2**20,
+            "max_retained_bytes": 32 * 2**20,
+        },
+        "windows": {"size": 100, "max_age": 3600.0, "stale_after": 3600.0, "min_samples": 20},
+        "conversations": {"idle": 1800.0},
+        "exporters": {"prometheus": {"endpoint": ("127.0.0.1", 9464), "max_series": 2000}},
+        "store": "memory",
+        "logging": {"level": "info", "format": "console"},
+    }
+
+
+def test_the_assembler_has_the_same_defaults() -> None:
+    assert asdict(Bounds()).items() >= Assembly().model_dump().items()
+
+
+@pytest.mark.parametrize("text", ["", "{}", "# nothing", "receivers:\nassembly:\ncriteria:\nlogging:", "receivers: {otlp: {protocols: }}"])
+def test_what_is_left_out_or_left_empty_has_its_defaults(text: str) -> None:
+    assert load(text) == Config()
+
+
+@pytest.mark.parametrize(
+    ("text", "protocols"),
+    [
+        ("{grpc: , http: }", (Grpc(), Http())),
+        ("{http: false}", (Grpc(), None)),
+        ("{grpc: false}", (None, Http())),
+        ("{grpc: {endpoint: '0.0.0.0:4317'}}", (Grpc(endpoint=Endpoint("0.0.0.0", 4317)), Http())),
+        ("{http: {max_request_bytes: 4MiB}}", (Grpc(), Http(max_request_bytes=4 * 2**20))),
+    ],
+)
+def test_an_empty_protocol_is_on_as_in_the_opentelemetry_collector_and_false_is_off(
+    text: str, protocols: tuple[Grpc | None, Http | None]
+) -> None:
+    loaded = load(f"receivers: {{otlp: {{protocols: {text}}}}}").receivers.otlp.protocols
+    assert (loaded.grpc, loaded.http) == protocols
+
+
+def test_environment_variables_are_replaced() -> None:
+    text = "exporters: {prometheus: {endpoint: '${env:HOST:-127.0.0.1}:${PORT}', max_series: '${SERIES}'}}"
+    prometheus = load(text, PORT="9999", SERIES="50").exporters.prometheus
+    assert (prometheus.endpoint, prometheus.max_series) == (Endpoint("127.0.0.1", 9999), 50)
+
+
+def test_relative_paths_are_relative_to_the_file() -> None:
+    assert load("references: [refs/*.yaml]", "conf/pathgauge.yaml").folder == Path("conf")
+    assert config.load().folder == Path()
+
+
+ADK = """{
+  "criteria": {
+    "tool_trajectory_avg_score": {"threshold": 1.0, "matchType": "IN_ORDER", "ignoreArgs": true},
+    "response_match_score": 0.8
+  },
+  "customMetrics": {"mine": {"codeConfig": {"name": "my.metric"}}}
+}"""
+ADK_CRITERIA = {
+    "tool_trajectory_avg_score": {"threshold": 1.0, "matchType": "IN_ORDER", "ignoreArgs": True},
+    "response_match_score": 0.8,
+}
+
+
+def test_a_test_config_of_adk_is_a_configuration() -> None:
+    text = ADK.replace('},\n  "customMetrics": {"mine": {"codeConfig": {"name": "my.metric"}}}', "}")
+    assert load(text, "test_config.json") == Config(criteria=ADK_CRITERIA)
+
+
+def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
+    Path("conf").mkdir()
+    Path("conf/test_config.json").write_text(ADK, encoding="utf-8")
+    assert load("criteria_file: test_config.json", "conf/a.yaml").criteria == ADK_CRITERIA
+    text = "criteria_file: test_config.json\ncriteria: {tool_trajectory_avg_score: 0.5, response_match_score: false, failure: 0}"
+    assert load(text, "conf/b.yaml").criteria == {
+        "tool_trajectory_avg_score": {"threshold": 0.5, "match_type": "IN_ORDER", "ignore_args": True},
+        "response_match_score": False,
+        "failure": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "receivrs: {}",
+            "1:1: receivrs: found an unknown key, expected one of receivers, references, criteria, criteria_file, scenario, assembly,"
+            " windows, conversations, exporters, store, logging; did you mean 'receivers'?",
+        ),
+        (
+            "receivers: {otlp: {protocols: {grcp: }}}",
+            "1:32: receivers.otlp.protocols.grcp: found an unknown key, expected one of grpc, http; did you mean 'grpc'?",
+        ),
+        (
+            "receivers: {otlp: {protocols: {grpc: {endpont: x}}}}",
+            "1:39: receivers.otlp.protocols.grpc.endpont: found an unknown key, expected one of endpoint, max_request_bytes;"
+            " did you mean 'endpoint'?",
+        ),
+        (
+            "receivers:\n  otlp:\n    protocols:\n      http:\n        endpoint: 4318",
+            "5:19: receivers.otlp.protocols.http.endpoint: found 4318, expected host:port, such as 127.0.0.1:4317 or 0.0.0.0:4317",
+        ),
+        ("receivers: {otlp: {protocols: {grpc: true}}}", "1:38: receivers.otlp.protocols.grpc: found true, expected a mapping"),
+        (
+            "receivers: {otlp: {protocols: {grpc: false, http: false}}}",
+            "1:31: receivers.otlp.protocols: found all protocols switched off, expected at least one to receive with",
+        ),
+        (
+            "receivers: {otlp: {protocols: {http: {max_request_bytes: 16 megabytes}}}}",
+            "1:58: receivers.otlp.protocols.http.max_request_bytes: found '16 megabytes', expected a size such as 16MiB",
+        ),
+        (
+            "exporters: {prometheus: {endpoint: '127.0.0.1:4318'}}",
+            "1:36: exporters.prometheus.endpoint: found 127.0.0.1:4318, expected another one than that of"
+            " receivers.otlp.protocols.http.endpoint",
+        ),
+        ("references: refs/*.yaml", "1:13: references: found 'refs/*.yaml', expected a list"),
+        ("references: [1]", "1:14: references[0]: found 1, expected text"),
+        ("references:\n  - a\n  -", "3:4: references[1]: found null, expected text"),
+        ("criteria: 0.8", "1:11: criteria: found 0.8, expected a mapping"),
+        ("criteria: [failure]", "1:11: criteria: found a list, expected a mapping"),
+        ("criteria_file: 7", "1:16: criteria_file: found 7, expected text"),
+        ("scenario: {keys: []}", "1:18: scenario.keys: found a list, expected at least one entry"),
+        ("scenario: {keys: test.case.id}", "1:18: scenario.keys: found 'test.case.id', expected a list"),
+        ("assembly: {settle: 6 seconds}", "1:20: assembly.settle: found '6 seconds', expected a duration such as 6s, 10m or 1h30m"),
+        ("assembly: {idle: true}", "1:18: assembly.idle: found true, expected a duration such as 6s, 10m or 1h30m"),
+        ("assembly: {settle: 1m}", "1:11: assembly: found settle 60s, idle 30s, max_age 600s, expected settle <= idle <= max_age"),
+        ("assembly: {idle: 1h}", "1:11: assembly: found settle 6s, idle 3600s, max_age 600s, expected settle <= idle <= max_age"),
+        (
+            "assembly: {max_open_bytes: 1MiB}",
+            "1:11: assembly: found max_trace_bytes 16777216, max_open_bytes 1048576, expected max_trace_bytes <= max_open_bytes",
+        ),
+        ("assembly: {max_trace_spans: 0}", "1:29: assembly.max_trace_spans: found 0, expected a whole number from 1"),
+        ("windows: {size: 10}", "1:10: windows: found min_samples 20, size 10, expected min_samples <= size"),
+        ("windows: {size: 1e3}", "1:17: windows.size: found 1000.0, expected a whole number from 1"),
+        ("conversations: {idle: -5}", "1:23: conversations.idle: found -5, expected a duration such as 6s, 10m or 1h30m"),
+        ("conversations: 30m", "1:16: conversations: found '30m', expected a mapping"),
+        (
+            "store: {path: pathgauge-data}",
+            "1:8: store: found a durable store, expected memory: this version keeps results in memory only",
+        ),
+        ("store: memry", "1:8: store: found 'memry', expected 'memory'; did you mean 'memory'?"),
+        (
+            "logging: {level: warn}",
+            "1:18: logging.level: found 'warn', expected 'debug', 'info', 'warning' or 'error'; did you mean 'warning'?",
+        ),
+        ("logging: {format: text}", "1:19: logging.format: found 'text', expected 'console' or 'json'"),
+        ("- a", "1:1: found a list, expected a mapping"),
+        ("logging: {}\n---\nlogging: {}", "3:1: found a second document, expected one"),
+        ("logging: {level: '${LEVEL}'}", "1:18: logging.level: found ${LEVEL}, expected the environment variable LEVEL to be set"),
+        ("windows: {size: 1}\nwindows: {}", "2:1: windows: found the key again, expected it once (first in line 1)"),
+        ("a: [", "1:5: not YAML: expected the node content, but found '<stream end>'"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(text: str, expected: str) -> None:
+    assert message(text) == f"pathgauge.yaml:{expected}"
+
+
+def test_all_mistakes_are_named_at_once_in_the_order_of_the_file() -> None:
+    text = """
+criteria:
+  tool_trajectry_f1: 0.8
+  response_match_score: 7.0
+windows: {size: -1}
+logging: {levl: info}
+"""
+    assert message(text).split("\n") == [
+        "pathgauge.yaml:3:3: criteria.tool_trajectry_f1: no scorer 'tool_trajectry_f1'; did you mean 'tool_trajectory_f1'?",
+        "pathgauge.yaml:4:25: criteria.response_match_score.threshold: found 7.0, expected a number from 0 to 1",
+        "pathgauge.yaml:5:17: windows.size: found -1, expected a whole number from 1",
+        "pathgauge.yaml:6:11: logging.levl: found an unknown key, expected one of level, format; did you mean 'level'?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (None, "adk.json: cannot be read: No such file or directory"),
+        ("{}", "adk.json:1:1: criteria: found null, expected a mapping"),
+        ("[]", "adk.json:1:1: criteria: found null, expected a mapping"),
+        ('{"criteria": 1}', "adk.json:1:14: criteria: found 1, expected a mapping"),
+        ('{"criteria": {"failure": 2}}', "adk.json:1:26: criteria.failure.threshold: found 2, expected a number from 0 to 1"),
+        (
+            '{"criteria": {"safety_v1": 1.0}}',
+            "adk.json:1:15: criteria.safety_v1: found 'safety_v1', which needs a judge model and is not available in this version",
+        ),
+    ],
+)
+def test_mistakes_in_the_criteria_file_are_named_in_that_file(text: str | None, expected: str) -> None:
+    if text is not None:
+        Path("adk.json").write_text(text, encoding="utf-8")
+    assert message("criteria_file: adk.json") == expected
+
+
+def test_a_missing_file_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"^gone\.yaml: cannot be read: No such file or directory$"):
+        config.load(Path("gone.yaml"))
+
+
+KEYS = st.sampled_from([*Config.model_fields, "otlp", "protocols", "grpc", "endpoint", "settle", "failure", "threshold", "scorer", "x"])
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["6s", "json:dumps", "memory"])
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(), inner, max_size=4), max_leaves=10
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(KEYS, VALUES, max_size=4) | VALUES)
+def test_any_data_is_a_configuration_or_refused(data: Json) -> None:
+    with suppress(ConfigError):
+        load(yaml.safe_dump(data, allow_unicode=True))

@@ -1,0 +1,54 @@
+"""docs/configuration.md and the example tell the truth: every key is there, no other is, and the defaults are right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from collector import config, setup
+from collector.config import Config
+from collector.documents import yaml_source
+from scorers.types import Json
+
+ROOT = Path(__file__).parents[2]
+DOCS = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+ROWS = dict(re.findall(r"^\| `([a-z_.]+)` \| (?:`(.+?)`)? *\|", DOCS, re.MULTILINE))
+EXAMPLES = re.findall(r"^```(?:yaml|json)\n(.*?)^```", DOCS, re.MULTILINE | re.DOTALL)
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        kinds: list[Any] = [field.annotation, *get_args(field.annotation)]
+        section = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        yield from keys(section, f"{prefix}{name}.") if section else [f"{prefix}{name}"]
+
+
+def test_the_docs_have_every_key_and_no_other() -> None:
+    assert sorted(ROWS) == sorted(keys(Config))
+
+
+@pytest.mark.parametrize(("key", "default"), ROWS.items())
+def test_the_docs_have_the_defaults(key: str, default: str) -> None:
+    (document,) = yaml_source.read(default or "null", "docs")
+    data: Json = document.data
+    for step in reversed(key.split(".")):
+        data = {step: data}
+    assert Config.model_validate(data) == Config()
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_the_examples_in_the_docs_work(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "pathgauge.yaml"
+    file.write_text(text, encoding="utf-8")
+    setup.resolve(config.load(file, {}))
+
+
+def test_the_example_file_works_without_a_warning() -> None:
+    resolved = setup.resolve(config.load(ROOT / "examples" / "pathgauge.yaml", {}))
+    assert sorted(reference.scenario_id for reference in resolved.references) == ["book_trip", "opening_hours", "refund_damaged"]
+    assert resolved.warnings == ()

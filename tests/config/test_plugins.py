@@ -1,0 +1,199 @@
+"""Finding and building scorers, with a package of another author on the path."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import pytest
+from pydantic import ValidationError
+
+from collector import plugins
+from collector.plugins import CatalogueEntry, Option, PluginError
+from scorers.types import Invocation, ReferenceTurn, Score
+
+ACME = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+class _Common:
+    version: ClassVar[str] = "2"
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = 10.0
+    higher_is_better: ClassVar[bool] = True
+    needs_reference: ClassVar[bool] = False
+    def score(self, actual, expected): ...
+
+@dataclass(frozen=True)
+class Politeness(_Common):
+    """How polite
+    the answer is.
+
+    A second paragraph.
+    """
+    name: ClassVar[str] = "acme_politeness"
+    words: tuple[str, ...] = ("please",)
+
+@dataclass(frozen=True)
+class Unfinished:
+    name: ClassVar[str] = "acme_unfinished"
+    version: ClassVar[str] = "1"
+
+@dataclass(frozen=True)
+class Opaque(_Common):
+    name: ClassVar[str] = "acme_opaque"
+    thing: "Nowhere" = None
+
+@dataclass(frozen=True)
+class Untyped(_Common):
+    name: ClassVar[str] = "acme_untyped"
+    thing: type(lambda: None) = None
+
+class Plain(_Common):
+    name: ClassVar[str] = "acme_plain"
+'''
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package `acme` with a module `acme_scorers`."""
+    install(tmp_path, "acme", politeness="acme_scorers:Politeness", lost="acme_scorers:Lost", gone="acme_gone:Scorer")
+    (tmp_path / "acme_scorers.py").write_text(ACME, encoding="utf-8")
+    (tmp_path / "acme_needy.py").write_text("import acme_dependency", encoding="utf-8")
+    (tmp_path / "acme_broken.py").write_text("1 / 0", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def install(folder: Path, package: str, **points: str) -> None:
+    lines = "".join(f"acme_{name} = {value}\n" for name, value in points.items())
+    metadata = folder / f"{package}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text(f"[pathgauge.scorers]\n{lines}", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Threefold:
+    """Options of all kinds."""
+
+    name: ClassVar[str] = "threefold"
+    version: ClassVar[str] = "1"
+    low: ClassVar[float] = -1.0
+    high: ClassVar[float] = 1.0
+    higher_is_better: ClassVar[bool] = False
+    needs_reference: ClassVar[bool] = True
+
+    mode: Literal["one", "two"]
+    strict: bool = True
+    limit: int | None = None
+    weights: tuple[float, ...] = (0.5, 0.5)
+    words: dict[str, str] | None = None
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        return Score(0.0)
+
+
+def test_a_scorer_is_found_by_its_entry_point_or_by_module_and_class(acme: Path) -> None:
+    kind = plugins.scorer_class("acme_politeness")
+    assert plugins.scorer_class("acme_scorers:Politeness") is kind
+    assert kind.name == "acme_politeness"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("acme_politness", "no scorer 'acme_politness'; did you mean 'acme_politeness'?"),
+        ("acme_lost", "the module 'acme_scorers' has no 'Lost'"),
+        ("acme_gone", "no module 'acme_gone'"),
+        ("acme_scorers:", "'acme_scorers:' is not of the form module:Class"),
+        (":Politeness", "':Politeness' is not of the form module:Class"),
+        ("acme_nowhere.deep:Scorer", "no module 'acme_nowhere.deep'"),
+        ("acme_scorers.deep:Scorer", "no module 'acme_scorers.deep'"),
+        ("acme_scorers:Politeness.Rude", "the module 'acme_scorers' has no 'Politeness.Rude'"),
+        ("acme_needy:Scorer", "importing the module 'acme_needy' failed: No module named 'acme_dependency'"),
+        ("acme_broken:Scorer", "importing the module 'acme_broken' failed: ZeroDivisionError: division by zero"),
+        ("..x:Scorer", "importing the module '..x' failed: TypeError: the 'package' argument is required"),
+        ("json:dumps", "'json:dumps' is not a scorer: found function, expected a dataclass"),
+        ("acme_scorers:Plain", "'acme_scorers:Plain' is not a scorer: found type, expected a dataclass"),
+        (
+            "acme_scorers:Unfinished",
+            "'acme_scorers:Unfinished' is not a scorer: it lacks low, high, higher_is_better, needs_reference, score",
+        ),
+    ],
+)
+def test_a_scorer_that_cannot_be_used_is_named_with_the_reason(acme: Path, name: str, expected: str) -> None:
+    with pytest.raises(PluginError) as caught:
+        plugins.scorer_class(name)
+    assert str(caught.value).startswith(expected)
+
+
+def test_a_name_that_is_like_no_other_lists_them_all(acme: Path) -> None:
+    with pytest.raises(PluginError, match=r"^no scorer 'zzz'; the scorers are acme_gone, acme_lost, acme_politeness"):
+        plugins.scorer_class("zzz")
+
+
+def test_one_name_of_two_packages_is_refused_and_the_same_scorer_twice_is_not(acme: Path) -> None:
+    install(acme, "same", politeness="acme_scorers:Politeness")
+    plugins.scorer_class("acme_politeness")
+    install(acme, "other", politeness="acme_scorers:Plain")
+    with pytest.raises(PluginError) as caught:
+        plugins.scorer_class("acme_politeness")
+    expected = "several installed packages have a scorer 'acme_politeness': acme_scorers:Plain, acme_scorers:Politeness"
+    assert str(caught.value) == expected
+
+
+def test_options_become_the_fields_of_the_scorer() -> None:
+    options = {"mode": "two", "strict": False, "limit": 3, "weights": [1, 2]}
+    assert plugins.build_scorer(Threefold, options) == Threefold("two", False, 3, (1.0, 2.0))
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "three"}, {"mode": "one", "strct": True}, {"mode": "one", "limit": "many"}])
+def test_options_that_do_not_fit_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        plugins.build_scorer(Threefold, options)
+
+
+@pytest.mark.parametrize("name", ["Opaque", "Untyped"])
+def test_options_that_cannot_be_read_are_the_scorers_mistake(acme: Path, name: str) -> None:
+    with pytest.raises(PluginError, match=rf"^the options of the scorer {name} cannot be read: "):
+        plugins.build_scorer(plugins.scorer_class(f"acme_scorers:{name}"), {})
+
+
+def test_the_catalogue_tells_how_to_use_a_scorer(acme: Path) -> None:
+    assert plugins.describe("threefold", Threefold) == CatalogueEntry(
+        name="threefold",
+        summary="Options of all kinds.",
+        options=(
+            Option("mode", "one | two", required=True),
+            Option("strict", "true | false", True),
+            Option("limit", "whole number | null", None),
+            Option("weights", "list of number", [0.5, 0.5]),
+            Option("words", "mapping | null", None),
+        ),
+        low=-1.0,
+        high=1.0,
+        higher_is_better=False,
+        needs_reference=True,
+        version="1",
+    )
+    politeness = plugins.describe("acme_politeness", plugins.scorer_class("acme_politeness"))
+    assert politeness.summary == "How polite the answer is."
+    assert politeness.options == (Option("words", "list of text", ["please"]),)
+
+
+def test_every_built_in_scorer_is_registered_under_its_own_name_and_builds() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    registered: dict[str, str] = project["project"]["entry-points"][plugins.SCORERS]
+    for name, reference in registered.items():
+        kind = plugins.scorer_class(reference)
+        entry = plugins.describe(name, kind)
+        assert (kind.name, bool(entry.summary)) == (name, True)
+        options = {option.name: "search" for option in entry.options if option.required}
+        assert plugins.build_scorer(kind, options).name == name
+    installed = {point.name: point.value for point in entry_points(group=plugins.SCORERS)}
+    assert registered.items() <= installed.items()
+    assert {entry.name for entry in plugins.catalogue()} >= set(registered)
