@@ -1,0 +1,115 @@
+"""The offline gate: replayed evaluations come in, one aggregated verdict per agent, scenario and criterion goes out.
+
+A score is the exact mean over the invocations that got a value; missing and unexpected turns of a conversation count as 0, as they do
+online. A gate that judged nothing has not passed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from collector.evaluator import Criterion, Evaluation, Result, Verdict
+from collector.offline import Replayed
+from scorers.types import Reference
+
+UNNAMED = "(no name)"
+"""Stands for an agent whose spans do not name it."""
+
+NOTHING_JUDGED = "Nothing was compared with a threshold, so the gate does not pass."
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one criterion says of one agent in one scenario."""
+
+    agent: str
+    scenario: str
+    criterion: Criterion
+    verdict: Verdict
+    score: float | None
+    invocations: int
+    evaluated: int
+    """Those of them that got a value."""
+    explanations: tuple[str, ...]
+    """Why invocations failed or could not be judged, without repetition."""
+
+    def __str__(self) -> str:
+        """The failure in the words of ADK's own gate, with the scenario added."""
+        scenario = f" [{self.scenario}]" if self.scenario else ""
+        told = (
+            "No score could be given." if self.verdict == "error" else f"Expected {self.criterion.threshold:g}, but got {self.score:.6g}."
+        )
+        return f"{self.criterion.name} for {self.agent} {self.verdict.capitalize()}. {told}{scenario}"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """All lines, and whether they let the change pass."""
+
+    lines: tuple[Line, ...]
+
+    @property
+    def failures(self) -> tuple[Line, ...]:
+        """The lines that stop the gate."""
+        return tuple(line for line in self.lines if line.verdict in ("failed", "error"))
+
+    @property
+    def judged(self) -> bool:
+        """Whether any score was compared with a threshold."""
+        return any(line.verdict in ("passed", "failed") for line in self.lines)
+
+    @property
+    def passed(self) -> bool:
+        """Nothing failed, and something was judged."""
+        return self.judged and not self.failures
+
+
+@dataclass(slots=True)
+class _Tally:
+    criterion: Criterion
+    results: list[Result] = field(default_factory=list)
+    zeros: int = 0
+
+
+def judge(replayed: Iterable[Replayed]) -> Gate:
+    """Aggregate everything that was replayed."""
+    tallies: dict[tuple[str, str, str], _Tally] = {}
+    for one in replayed:
+        for evaluation in one.evaluations:
+            for result in evaluation.results:
+                tally = tallies.setdefault(_key(evaluation, result), _Tally(result.criterion))
+                tally.results.append(result)
+        for case in one.cases:
+            for score in case.scores:
+                key = case.agent or UNNAMED, case.reference.scenario_id, score.criterion.name
+                if key in tallies:
+                    tallies[key].zeros += case.missing + case.unexpected
+    return Gate(tuple(_line(*key[:2], tally) for key, tally in sorted(tallies.items())))
+
+
+def not_run(replayed: Iterable[Replayed], references: Iterable[Reference]) -> list[str]:
+    """The scenarios that have a reference and were not run: an agent that crashed early leaves no trace to fail by."""
+    run = {evaluation.match.reference.scenario_id for one in replayed for evaluation in one.evaluations if evaluation.match.reference}
+    return [reference.scenario_id for reference in references if reference.scenario_id not in run]
+
+
+def _key(evaluation: Evaluation, result: Result) -> tuple[str, str, str]:
+    reference = evaluation.match.reference
+    return evaluation.invocation.agent or UNNAMED, reference.scenario_id if reference else "", result.criterion.name
+
+
+def _line(agent: str, scenario: str, tally: _Tally) -> Line:
+    values = [result.score.value for result in tally.results if result.score.value is not None]
+    score = math.fsum(values) / (len(values) + tally.zeros) if values else None
+    broken = any(result.verdict == "error" for result in tally.results)
+    verdict: Verdict = "error" if broken else tally.criterion.verdict(score)
+    return Line(agent, scenario, tally.criterion, verdict, score, len(tally.results), len(values), tuple(_explanations(tally)))
+
+
+def _explanations(tally: _Tally) -> Iterator[str]:
+    told = [result.score.explanation for result in tally.results if result.verdict in ("failed", "error", "not_evaluated")]
+    if tally.zeros:
+        told.append(f"{tally.zeros} missing or unexpected turns count as 0")
+    yield from dict.fromkeys(text for text in told if text)

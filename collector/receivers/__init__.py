@@ -1,0 +1,1 @@
+"""The ways in: OTLP over gRPC and HTTP, and trace files."""
