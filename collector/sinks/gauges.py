@@ -1,0 +1,111 @@
+"""The series that are rendered at scrape time from what others keep: windows, criteria, the ledger and queues.
+
+Plain values come in, prometheus_client metric families go out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from collector.evaluator import Criterion
+from collector.telemetry import Counter
+from collector.windows import Series, Window
+
+SCORE_LABELS = ("agent", "scenario", "metric")
+
+Thresholds = Mapping[Series, Mapping[str, Criterion]]
+"""The criteria that have a threshold, by series and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue to watch: how full it is now, and how full it can be, both in its own unit."""
+
+    size: Callable[[], float]
+    capacity: float
+
+
+def window_gauges(windows: Iterable[Window]) -> list[Metric]:
+    """The gauges that people look at, in the scale of the scorer."""
+    mean = GaugeMetricFamily("pathgauge_score_window_mean", "Mean of the recent scores, in the scale of the metric.", labels=SCORE_LABELS)
+    lowest = GaugeMetricFamily(
+        "pathgauge_score_window_min", "Lowest of the recent scores, in the scale of the metric.", labels=SCORE_LABELS
+    )
+    samples = GaugeMetricFamily("pathgauge_score_window_samples", "How many recent scores there are.", labels=SCORE_LABELS)
+    for window in windows:
+        labels = window.agent, window.scenario, window.metric
+        mean.add_metric(labels, window.mean)
+        lowest.add_metric(labels, window.minimum)
+        samples.add_metric(labels, window.samples)
+    return [mean, lowest, samples]
+
+
+def threshold_gauges(thresholds: Thresholds, windows: Iterable[Window], min_samples: int) -> list[Metric]:
+    """The thresholds in force, and which window means are on their wrong side."""
+    threshold = GaugeMetricFamily("pathgauge_threshold", "Threshold of a metric, in its own scale.", labels=SCORE_LABELS)
+    for series, criteria in thresholds.items():
+        for criterion in criteria.values():
+            if criterion.threshold is not None:
+                threshold.add_metric((*series, criterion.name), criterion.threshold)
+    breached = GaugeMetricFamily(
+        "pathgauge_threshold_breached",
+        f"1 when the window mean misses the threshold, in the direction of the metric and with at least {min_samples} samples, else 0.",
+        labels=SCORE_LABELS,
+    )
+    for window in windows:
+        judged = thresholds.get(Series(window.agent, window.scenario), {}).get(window.metric)
+        if judged is not None:
+            missed = window.samples >= min_samples and judged.verdict(window.mean) == "failed"
+            breached.add_metric((window.agent, window.scenario, window.metric), float(missed))
+    return [threshold, breached]
+
+
+def metric_info(criteria: Iterable[Criterion]) -> Metric:
+    """Scale and direction of each metric; of several scorers under one name the first."""
+    info = GaugeMetricFamily(
+        "pathgauge_metric_info", "Range and direction of a metric; always 1.", labels=("metric", "min", "max", "direction")
+    )
+    for name, scorer in {criterion.name: criterion.scorer for criterion in reversed(tuple(criteria))}.items():
+        direction = "higher_is_better" if scorer.higher_is_better else "lower_is_better"
+        info.add_metric((name, _bound(scorer.low), _bound(scorer.high), direction), 1)
+    return info
+
+
+def last_evaluations(times: Mapping[Series, float | None]) -> Metric:
+    """When each scenario last had a score; `None` where it never had one."""
+    last = GaugeMetricFamily(
+        "pathgauge_last_evaluation_timestamp_seconds", "Unix time of the last evaluation that had a score.", labels=("agent", "scenario")
+    )
+    for series, time in times.items():
+        if time is not None:
+            last.add_metric(series, time)
+    return last
+
+
+def ledger_counters(counters: Iterable[Counter]) -> list[Metric]:
+    """Every counter of the ledger as `pathgauge_<name>_total`."""
+    families: list[Metric] = []
+    for counter in counters:
+        family = CounterMetricFamily(f"pathgauge_{counter.name}", counter.documentation, labels=counter.labels)
+        for values, count in counter.items():
+            family.add_metric(values, count)
+        families.append(family)
+    return families
+
+
+def queue_gauges(queues: Mapping[str, Queue]) -> list[Metric]:
+    """How full each queue is."""
+    size = GaugeMetricFamily("pathgauge_queue_size", "What waits in a queue now.", labels=("queue",))
+    capacity = GaugeMetricFamily("pathgauge_queue_capacity", "What a queue can hold, in the unit of its size.", labels=("queue",))
+    for name, queue in queues.items():
+        size.add_metric((name,), queue.size())
+        capacity.add_metric((name,), queue.capacity)
+    return [size, capacity]
+
+
+def _bound(value: float) -> str:
+    return "+Inf" if value == math.inf else f"{value:g}"

@@ -1,0 +1,127 @@
+"""What every sink promises to the pipeline. A new sink gets one line in `SINKS`; a sink without one fails here."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import io
+import pkgutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import collector.sinks
+from collector.conversations import Case, CaseScore
+from collector.evaluator import VERDICTS, Criterion, Evaluation, Evaluator, Result
+from collector.references import UNMATCHED, Match, ReferenceSet
+from collector.sinks import Sink
+from collector.sinks.prometheus import PrometheusSink
+from collector.telemetry import Ledger
+from scorers.efficiency import Failure
+from scorers.types import Invocation, Reference, ReferenceTurn, Score, ToolCall
+
+CRITERION = Criterion("failure", Failure(), 0.5)
+REFERENCE = Reference("s1", (ReferenceTurn(),))
+
+SINKS: dict[type, Callable[[], Sink]] = {
+    PrometheusSink: lambda: PrometheusSink(Evaluator((CRITERION,)), ReferenceSet([REFERENCE]), Ledger()),
+}
+
+
+def documented_sink() -> Sink:
+    """The example of the page for people who write sinks."""
+    page = (Path(__file__).parents[2] / "docs" / "writing-a-sink.md").read_text()
+    names: dict[str, Any] = {"__name__": "documented"}
+    exec(page.partition("```python\n")[2].partition("```")[0], names)
+    sink: Sink = names["JsonLines"](io.StringIO())
+    return sink
+
+
+BARE = Invocation("1" * 32, "2" * 16, "genai")
+FULL = Invocation(
+    trace_id="3" * 32,
+    span_id="4" * 16,
+    dialect="adk",
+    tenant="acme",
+    agent='plan\n"ner"\\\x00',
+    agent_version="v" * 10_000,
+    scenario_id="s1",
+    conversation_id="c",
+    turn=0,
+    user_input="\ud800",
+    tool_calls=(ToolCall("search", {"q": None}),),
+    final_response="",
+    error=True,
+    error_type="Timeout",
+    model="m",
+    input_tokens=2**63,
+    output_tokens=0,
+    start_ns=2**63,
+    end_ns=1,
+    flags=frozenset({"clock_skew"}),
+)
+MATCHED = Match(REFERENCE, REFERENCE.turns[0], 0)
+RESULTS = tuple(Result(CRITERION, Score(1.0 if verdict in ("passed", "failed") else None), verdict) for verdict in VERDICTS)
+
+EVALUATIONS: dict[str, Evaluation] = {
+    "nothing known": Evaluation(BARE, Match(unmatched="no_scenario_id"), (), "idle"),
+    "everything known": Evaluation(FULL, MATCHED, RESULTS, "root_ended"),
+    "shut down": Evaluation(FULL, MATCHED, RESULTS[:1], "shutdown"),
+    **{reason: Evaluation(FULL, Match(unmatched=reason), RESULTS, "too_old") for reason in UNMATCHED},
+}
+
+
+@pytest.fixture(name="sink", params=[*SINKS.values(), documented_sink], ids=[*(sink.__name__ for sink in SINKS), "documented"])
+def _sink(request: pytest.FixtureRequest) -> Sink:
+    sink = request.param()
+    assert isinstance(sink, Sink)
+    return sink
+
+
+def test_every_sink_of_the_package_is_held_to_the_contract() -> None:
+    names = [module.name for module in pkgutil.walk_packages(collector.sinks.__path__, "collector.sinks.")]
+    classes = [
+        found
+        for name in names
+        for _, found in inspect.getmembers(importlib.import_module(name), inspect.isclass)
+        if found.__module__ == name
+    ]
+    assert {found for found in classes if issubclass(found, Sink)} == set(SINKS)
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS.values(), ids=EVALUATIONS)
+def test_it_takes_every_evaluation_and_changes_none(sink: Sink, evaluation: Evaluation) -> None:
+    before = copy.deepcopy(evaluation)
+    sink.publish(evaluation, 1_800_000_000.0)
+    assert evaluation == before
+
+
+def test_it_takes_revisions_repetitions_and_clocks_that_run_backwards(sink: Sink) -> None:
+    first = EVALUATIONS["everything known"]
+    for revision, now in [(0, 100.0), (0, 100.0), (1, 101.0), (3, 0.0), (2, -5.0)]:
+        sink.publish(replace(first, revision=revision), now)
+
+
+def test_it_takes_a_revision_of_what_it_never_saw(sink: Sink) -> None:
+    sink.publish(replace(EVALUATIONS["everything known"], revision=7), 100.0)
+
+
+def test_withdrawing_is_safe_whatever_the_key(sink: Sink) -> None:
+    published = EVALUATIONS["everything known"]
+    sink.publish(published, 100.0)
+    for key in (published.key, published.key, ("", "never", "seen")):
+        sink.withdraw(key)
+
+
+def test_it_takes_finished_conversations(sink: Sink) -> None:
+    for agent, scores in [(None, ()), ("planner", (CaseScore(CRITERION, 0.5),))]:
+        sink.publish_case(Case("", "c", REFERENCE, agent, None, scores, matched=1, missing=0, unexpected=2), 100.0)
+
+
+def test_closing_is_safe_twice_and_without_a_publish(sink: Sink) -> None:
+    sink.close()
+    sink.close()

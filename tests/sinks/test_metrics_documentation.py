@@ -1,0 +1,85 @@
+"""`docs/metrics.md` lists the series of `/metrics`: all of them, nothing else, with the right types and labels."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from collector.conversations import Case, CaseScore
+from collector.evaluator import Criterion, Evaluation, Evaluator, Result
+from collector.references import Match, ReferenceSet
+from collector.sinks.gauges import Queue
+from collector.sinks.instruments import REASONS
+from collector.sinks.prometheus import PrometheusSink
+from collector.telemetry import Ledger
+from scorers.efficiency import Failure
+from scorers.types import Invocation, Reference, ReferenceTurn, Score
+
+PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+ROW = re.compile(r"^\| `(pathgauge_\w+)` \| (\w+) \| (.*?) \| (.+) \|$", re.MULTILINE)
+QUERY = re.compile(r"^```promql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ANY_NAME = re.compile(r"\bpathgauge_\w+")
+
+
+class Series(NamedTuple):
+    kind: str
+    labels: frozenset[str]
+
+
+def documented() -> dict[str, Series]:
+    return {name: Series(kind, frozenset(re.findall(r"`(\w+)`", labels))) for name, kind, labels, _ in ROW.findall(PAGE)}
+
+
+def exported() -> dict[str, Series]:
+    """The families of a sink that has seen everything, by the name under which a query finds them."""
+    evaluator, ledger = Evaluator((Criterion("failure", Failure(), 0.5),)), Ledger()
+    sink = PrometheusSink(evaluator, ReferenceSet(), ledger, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0)
+    invocation = Invocation("1", "2", "test", input_tokens=1, output_tokens=1, start_ns=1, end_ns=2)
+    [scored] = evaluator.evaluate(invocation, Match(unmatched="no_scenario_id")).results
+    not_evaluated = Result(scored.criterion, Score.not_evaluated("undefined"), "not_evaluated")
+    sink.publish(Evaluation(invocation, Match(unmatched="no_scenario_id"), (scored, not_evaluated), "idle"), 0.0)
+    reference = Reference("s1", (ReferenceTurn(), ReferenceTurn()))
+    sink.publish_case(Case("", "c", reference, None, None, (CaseScore(evaluator.criteria[0], 1.0),), 2, 0, 0), 0.0)
+    for counter in ledger:
+        counter.add(*counter.labels)
+    suffix = {"counter": "_total", "info": "_info"}
+    families = [family for family in sink.registry.collect() if family.name.startswith("pathgauge_")]
+    return {
+        family.name + suffix.get(family.type, ""): Series(
+            family.type, frozenset(label for s in family.samples for label in s.labels) - {"le"}
+        )
+        for family in families
+    }
+
+
+def test_every_series_is_documented_with_its_type_and_labels_and_no_other() -> None:
+    assert documented() == exported()
+
+
+def test_reasons_are_all_documented() -> None:
+    section = PAGE.partition("### Reasons")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == REASONS
+
+
+def test_the_page_and_its_queries_name_no_series_that_does_not_exist() -> None:
+    families = documented()
+    histograms = {
+        name + suffix for name, series in families.items() if series.kind == "histogram" for suffix in ("_bucket", "_sum", "_count")
+    }
+    assert QUERY.search(PAGE)
+    assert set(ANY_NAME.findall(PAGE)) <= set(families) | histograms
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not on PATH, so the queries were not parsed")
+def test_prometheus_can_parse_the_queries(tmp_path: Path) -> None:
+    rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(QUERY.findall(PAGE))]
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))
+    checked = subprocess.run(["promtool", "check", "rules", file], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
