@@ -1,0 +1,140 @@
+"""OTLP over HTTP/1.1: POST /v1/traces and /v1/logs, protobuf or JSON, plain or gzip.
+
+Senders retry only 429, 502, 503 and 504, so whatever goes wrong on our side is answered 429 or 503, and never 500. Answers
+are in the encoding of the request; when that is not known, plain text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+
+import structlog
+from google.protobuf.json_format import MessageToJson
+from google.protobuf.message import Message
+from google.rpc.status_pb2 import Status
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from collector.http_server import HttpServer
+from collector.receivers.body import BodyError, BodyReader
+from collector.receivers.export import Code, Encoding, ExportService, Outcome, ReceiverLimits, Signal
+from collector.receivers.intake import Accept
+from collector.telemetry import Ledger
+
+_ENCODINGS: dict[str, Encoding] = {"application/x-protobuf": "protobuf", "application/json": "json"}
+_MEDIA_TYPES = {encoding: media_type for media_type, encoding in _ENCODINGS.items()}
+_STATUS: dict[Code, int] = {
+    "ok": 200,
+    "partial_success": 200,
+    "undecodable": 400,
+    "disconnected": 400,
+    "too_slow": 408,
+    "too_large": 413,
+    "unsupported": 415,
+    "busy": 429,
+    "failed": 503,
+}
+_RETRYABLE = frozenset({429, 503})
+
+_log = structlog.get_logger(__name__)
+
+
+class HttpReceiver:
+    """Serves OTLP/HTTP on one endpoint."""
+
+    def __init__(
+        self, endpoint: str, accept: Accept, ledger: Ledger, limits: ReceiverLimits | None = None, retry_after: float = 1.0
+    ) -> None:
+        """`endpoint` is `host:port`; port 0 takes a free one. `retry_after` is in seconds."""
+        self._server = HttpServer(http_app(accept, ledger, limits or ReceiverLimits(), retry_after), endpoint)
+
+    @property
+    def port(self) -> int:
+        """The port listened on; before `start` the configured one."""
+        return self._server.port
+
+    async def start(self) -> None:
+        """Listen. Raises OSError, naming the endpoint, when the address cannot be had."""
+        await self._server.start()
+
+    async def stop(self, grace: float) -> None:
+        """Accept no more connections; requests under way have `grace` seconds to finish."""
+        await self._server.stop(grace)
+
+
+def http_app(accept: Accept, ledger: Ledger, limits: ReceiverLimits, retry_after: float) -> Starlette:
+    """The receiver as an ASGI application, to be served by any server."""
+    exports = _Exports(ExportService("http", accept, ledger, limits), BodyReader(limits), retry_after)
+    return Starlette(
+        routes=[
+            Route("/v1/traces", exports.endpoint("traces"), methods=["POST"]),
+            Route("/v1/logs", exports.endpoint("logs"), methods=["POST"]),
+        ]
+    )
+
+
+class _Exports:
+    """Turns HTTP requests into exports, and outcomes into HTTP responses."""
+
+    def __init__(self, service: ExportService, bodies: BodyReader, retry_after: float) -> None:
+        self._service = service
+        self._bodies = bodies
+        self._retry_after = str(math.ceil(retry_after))
+
+    def endpoint(self, signal: Signal) -> Callable[[Request], Awaitable[Response]]:
+        """The handler of one path."""
+
+        async def export(request: Request) -> Response:
+            encoding = _ENCODINGS.get(_media_type(request))
+            gzip = _is_gzip(request)
+            if encoding is None or gzip is None:
+                self._service.count(signal, "unsupported")
+                return _unsupported(request)
+            try:
+                async with self._bodies.read(request.stream(), gzip=gzip) as body:
+                    return self._answer(encoding, await self._service.export(signal, encoding, body))
+            except BodyError as error:
+                return self._refuse(signal, encoding, error.code, str(error))
+            except ClientDisconnect:
+                return self._refuse(signal, encoding, "disconnected", "the body ends early")
+            except Exception:
+                _log.exception("request body could not be read; the sender is asked to retry", signal=signal)
+                return self._refuse(signal, encoding, "failed", "internal error, try again")
+
+        return export
+
+    def _refuse(self, signal: Signal, encoding: Encoding, code: Code, message: str) -> Response:
+        self._service.count(signal, code)
+        response = self._answer(encoding, Outcome(code, message))
+        response.headers["Connection"] = "close"  # part of the body may still be on its way
+        return response
+
+    def _answer(self, encoding: Encoding, outcome: Outcome) -> Response:
+        status = _STATUS[outcome.code]
+        headers = {"Retry-After": self._retry_after} if status in _RETRYABLE else None
+        content = _encode(outcome.response or Status(message=outcome.message), encoding)
+        return Response(content, status, headers, _MEDIA_TYPES[encoding])
+
+
+def _encode(message: Message, encoding: Encoding) -> bytes:
+    if encoding == "json":
+        return MessageToJson(message, indent=None).encode()
+    return message.SerializeToString()
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_gzip(request: Request) -> bool | None:
+    """Whether the body is gzip; `None` for an encoding that is not read here."""
+    return {"": False, "identity": False, "gzip": True}.get(request.headers.get("content-encoding", "").strip().lower())
+
+
+def _unsupported(request: Request) -> Response:
+    found = f"Content-Type {request.headers.get('content-type')!r}, Content-Encoding {request.headers.get('content-encoding')!r}"
+    expected = f"Content-Type {' or '.join(_ENCODINGS)}, Content-Encoding gzip or none"
+    return PlainTextResponse(f"found {found}; expected {expected}\n", 415)

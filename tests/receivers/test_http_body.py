@@ -1,0 +1,109 @@
+"""Request bodies are read whole, or refused before they cost more than the limits allow."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.receivers.body import BodyError, BodyReader
+from collector.receivers.export import ReceiverLimits
+
+LIMITS = ReceiverLimits(max_request_bytes=1000, body_timeout_s=0.05, max_held_bytes=1500)
+
+
+async def sent(*chunks: bytes) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+async def read(*chunks: bytes, gzip: bool, limits: ReceiverLimits = LIMITS) -> bytes:
+    async with BodyReader(limits).read(sent(*chunks), gzip=gzip) as body:
+        return body
+
+
+def test_an_identity_body_is_the_chunks_joined() -> None:
+    assert asyncio.run(read(b"ab", b"", b"c", gzip=False)) == b"abc"
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=3), st.integers(1, 40))
+def test_gzip_is_undone_however_it_is_cut_into_members_and_chunks(members: list[bytes], size: int) -> None:
+    packed = b"".join(gzip.compress(member) for member in members)
+    chunks = [packed[start : start + size] for start in range(0, len(packed), size)]
+    assert asyncio.run(read(*chunks, gzip=True)) == b"".join(members)
+
+
+def with_file_name(packed: bytes, length: int) -> bytes:
+    """gzip that carries a name: bytes on the wire that decompress to nothing."""
+    return packed[:3] + b"\x08" + packed[4:10] + b"n" * length + b"\0" + packed[10:]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "zipped", "code", "message"),
+    [
+        pytest.param([b"a" * 600, b"a" * 401], False, "too_large", "more than 1,000 bytes", id="oversized"),
+        pytest.param([gzip.compress(bytes(1001))], True, "too_large", "more than 1,000 bytes when decompressed", id="one byte too many"),
+        pytest.param([gzip.compress(bytes(50_000_000))[:1000]], True, "too_large", "more than 1,000 bytes when decompressed", id="bomb"),
+        pytest.param(
+            [gzip.compress(bytes(501)) * 2], True, "too_large", "more than 1,000 bytes when decompressed", id="bomb of two members"
+        ),
+        pytest.param([with_file_name(gzip.compress(b"abc"), 1000)], True, "too_large", "more than 1,000 bytes", id="padded header"),
+        pytest.param([gzip.compress(b"abc")[:-1]], True, "undecodable", "the gzip stream ends early", id="cut off"),
+        pytest.param([], True, "undecodable", "the gzip stream ends early", id="nothing"),
+        pytest.param([b"plain"], True, "undecodable", "not gzip: ", id="not gzip"),
+        pytest.param([gzip.compress(b"abc") + b"junk"], True, "undecodable", "not gzip: ", id="junk after the end"),
+    ],
+)
+async def test_refused_bodies(chunks: list[bytes], zipped: bool, code: str, message: str) -> None:
+    with pytest.raises(BodyError) as error:
+        await read(*chunks, gzip=zipped)
+    assert (error.value.code, str(error.value)[: len(message)]) == (code, message)
+
+
+async def test_a_body_of_many_empty_gzip_members_is_refused() -> None:
+    with pytest.raises(BodyError, match="more than 64 gzip streams in one body"):
+        await read(gzip.compress(b"") * 65, gzip=True, limits=ReceiverLimits())
+    assert await read(gzip.compress(b"") * 64, gzip=True, limits=ReceiverLimits()) == b""
+
+
+async def test_bodies_of_exactly_the_limit_are_read() -> None:
+    assert await read(b"a" * 1000, gzip=False) == b"a" * 1000
+    assert await read(gzip.compress(b"a" * 1000), gzip=True) == b"a" * 1000
+
+
+async def test_a_refused_body_is_read_to_its_end_so_that_the_sender_gets_to_the_answer() -> None:
+    chunks = sent(b"a" * 1001, b"b", b"c")
+    with pytest.raises(BodyError):
+        await BodyReader(LIMITS).read(chunks, gzip=False).__aenter__()
+    assert [chunk async for chunk in chunks] == []
+
+
+async def test_a_body_that_does_not_arrive_in_time_is_cut_off() -> None:
+    async def trickle() -> AsyncIterator[bytes]:
+        yield b"a"
+        await asyncio.Event().wait()
+
+    with pytest.raises(BodyError) as error:
+        await BodyReader(LIMITS).read(trickle(), gzip=False).__aenter__()
+    assert (error.value.code, str(error.value)) == ("too_slow", "the body did not arrive within 0.05 s")
+
+
+@pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
+async def test_bodies_share_a_limit_until_they_are_answered(zipped: bool) -> None:
+    def packed(size: int) -> AsyncIterator[bytes]:
+        return sent(gzip.compress(bytes(size)) if zipped else bytes(size))
+
+    reader = BodyReader(LIMITS)
+    async with reader.read(packed(1000), gzip=zipped) as first:
+        with pytest.raises(BodyError) as error:
+            await reader.read(packed(501), gzip=zipped).__aenter__()
+        assert error.value.code == "busy"
+        async with reader.read(packed(500), gzip=zipped) as second:
+            assert (first, second) == (bytes(1000), bytes(500))
+    async with reader.read(packed(1000), gzip=zipped), reader.read(packed(500), gzip=zipped):
+        pass
