@@ -35,6 +35,7 @@ check: .venv/.dev  ## style, types, layers and documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest --quiet tests/docs
 
 e2e: .venv/.dev  ## the running service, with real exporters and a real Prometheus, which must be installed
 	PATHGAUGE_E2E=1 $(BIN)/python -m pytest tests/e2e $(ARGS)

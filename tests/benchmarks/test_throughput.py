@@ -1,0 +1,145 @@
+"""How many spans a second the running service takes and scores, beside a server that only receives them, in one run.
+
+Both get the same load from a process beside them, so client and server share the machine's cores. CPU is user and system time of the
+server process. `make bench` runs it for long enough to mean something; by default it is short, and shows that nothing is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PATHGAUGE = Path(sys.executable).with_name("pathgauge")
+SECONDS = float(os.environ.get("BENCH_SECONDS", "1"))
+FIRST_BAR = 30_000
+"""Spans a second on two cores, load generator included, not yet durable."""
+
+SETTLE_S = 6.0
+"""The default of `assembly.settle`."""
+
+COLUMNS = {"bytes/span": 11, "acked/s": 10, "scored/s": 10, "CPU us/span": 12, "p50 ms": 8, "p99 ms": 8, "RSS MiB": 9, "refused": 9}
+
+CONFIG = """
+receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"}, http: false}}}
+exporters: {prometheus: {endpoint: "127.0.0.1:0"}}
+references: [reference.yaml]
+criteria: {tool_trajectory_avg_score: 1.0, tool_trajectory_f1: 0.8, response_match_score: 0.7, failure: null, latency: null}
+"""
+
+REFERENCE = """
+scenario: bench
+expected_tools: [find_order, check_policy, refund, notify]
+expected_response: "Your order A-1001 was refunded: 49.99 USD, you will be notified by mail."
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one server did under load."""
+
+    load: dict[str, float]
+    scored_after_s: float
+    """From the first request until everything was scored, without the time that traces wait to be complete."""
+    cpu_s: float
+    rss_mib: float
+
+    @property
+    def acked_per_s(self) -> float:
+        return self.load["spans"] / self.load["seconds"]
+
+    @property
+    def scored_per_s(self) -> float:
+        return self.load["spans"] / max(self.scored_after_s, self.load["seconds"])
+
+    @property
+    def cpu_us_per_span(self) -> float:
+        return self.cpu_s * 1e6 / self.load["spans"]
+
+    def row(self, name: str) -> str:
+        rates = f"{self.load['bytes_per_span']:11.0f}{self.acked_per_s:10,.0f}{self.scored_per_s:10,.0f}{self.cpu_us_per_span:12.1f}"
+        return (
+            f"{name:34}{rates}{self.load['ack_p50_ms']:8.1f}{self.load['ack_p99_ms']:8.1f}{self.rss_mib:9.0f}{self.load['refused']:9,.0f}"
+        )
+
+
+def test_throughput_beside_a_bare_receiver(tmp_path: Path) -> None:
+    bare = measure_bare("mixed")
+    mixed, agents = measure_service(tmp_path, "mixed"), measure_service(tmp_path, "agents")
+    print(f"\n{os.cpu_count()} cores, load generator included; requests of 100 spans, gzip; {SECONDS:g} s of load each")
+    print("".join((f"{'server, load':34}", *(f"{heading:>{width}}" for heading, width in COLUMNS.items()))))
+    for name, run in {"receive and discard, mixed": bare, "pathgauge, mixed": mixed, "pathgauge, agent spans only": agents}.items():
+        print(run.row(name))
+    for name, run in {"mixed": mixed, "agent spans only": agents}.items():
+        speed, cost = run.acked_per_s / bare.acked_per_s, run.cpu_us_per_span / bare.cpu_us_per_span
+        met = "met" if run.scored_per_s >= FIRST_BAR else "not met"
+        print(f"{name}: {speed:.2f} of the bare spans/s at {cost:.1f} times its CPU; first bar of {FIRST_BAR:,} spans/s {met}")
+
+
+def measure_bare(mix: str) -> Run:
+    with process(str(HERE / "bare_server.py")) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        sent = load(port, mix)
+        return observed(server, sent, sent["seconds"])
+
+
+def measure_service(folder: Path, mix: str) -> Run:
+    (folder / "pathgauge.yaml").write_text(CONFIG)
+    (folder / "reference.yaml").write_text(REFERENCE)
+    with process(str(PATHGAUGE), "serve", "--config", str(folder / "pathgauge.yaml")) as server:
+        grpc_port, metrics_port = ports(server)
+        began = time.monotonic()
+        sent = load(grpc_port, mix)
+        deadline = time.monotonic() + 30 + 2 * SECONDS
+        while (scored := counter(metrics_port, "pathgauge_invocations_scored_total")) < sent["invocations"] and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert scored == sent["invocations"], f"{scored} of {sent['invocations']} invocations scored"
+        return observed(server, sent, time.monotonic() - began - SETTLE_S)
+
+
+def load(port: int, mix: str) -> dict[str, float]:
+    command = [sys.executable, str(HERE / "load.py"), f"127.0.0.1:{port}", str(SECONDS), mix]
+    result: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=60 + SECONDS).stdout)
+    return result
+
+
+def observed(server: subprocess.Popen[str], sent: dict[str, float], scored_after_s: float) -> Run:
+    fields = Path(f"/proc/{server.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    peak = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{server.pid}/status").read_text())
+    return Run(sent, scored_after_s, cpu_s, int(peak[1]) / 1024 if peak else 0.0)
+
+
+def ports(server: subprocess.Popen[str]) -> tuple[int, int]:
+    """From the line that the service logs when it is ready."""
+    assert server.stderr is not None
+    for line in server.stderr:
+        if "ready" in line:
+            found = dict(re.findall(r"(grpc|metrics)=(\d+)", line))
+            return int(found["grpc"]), int(found["metrics"])
+    raise AssertionError("the service did not become ready")
+
+
+def counter(port: int, name: str) -> float:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as response:
+        text = response.read().decode()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
+
+
+@contextmanager
+def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            yield running
+        finally:
+            running.kill()

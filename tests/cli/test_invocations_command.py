@@ -1,0 +1,194 @@
+"""`pathgauge invocations`: what is printed, line by line, for every kind of file and for what is none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
+from typer.testing import Result
+
+from collector.spans import Span
+from collector.testing import span
+from turns import otlp, otlp_json, script, turn
+
+Run = Callable[..., Result]
+
+CAPTURE = Path(__file__).parents[1] / "golden" / "captures" / "google-adk-native" / "S2"
+
+TURNS = (turn(script("refund", "lookup", "refund")), turn(script("parcel", "track")))
+
+
+def delimited(*messages: bytes) -> bytes:
+    return b"".join(len(message).to_bytes(4) + message for message in messages)
+
+
+FORMATS = {
+    "protobuf": otlp(*TURNS),
+    "delimited protobuf": delimited(*map(otlp, TURNS)),
+    "delimited protobuf with an empty request": delimited(otlp(TURNS[0]), b"", otlp(TURNS[1])),
+    "JSON": otlp_json(*TURNS),
+    "JSON array": b"[" + b",".join(map(otlp_json, TURNS)) + b"]",
+    "JSON lines": b"\n".join(map(otlp_json, TURNS)) + b"\n\n",
+    "JSON lines with metrics among them": b"\n".join([otlp_json(TURNS[0]), b'{"resourceMetrics": []}', otlp_json(TURNS[1])]),
+}
+
+
+def objects(result: Result) -> list[dict[str, Any]]:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    return [json.loads(line, parse_constant=refuse) for line in result.stdout.splitlines()]
+
+
+def export(*spans: Span) -> bytes:
+    return ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[one.proto for one in spans])])]
+    ).SerializeToString()
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_told_by_its_content(name: str, compress: Callable[[bytes], bytes], run: Run, folder: Path) -> None:
+    (folder / "traces").write_bytes(compress(FORMATS[name]))
+    result = run("invocations", "traces")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [(one["source"], one["agent"], one["scenario_id"], [call["name"] for call in one["tool_calls"]]) for one in objects(result)] == [
+        ("traces", "my_agent", "refund", ["lookup", "refund"]),
+        ("traces", "my_agent", "parcel", ["track"]),
+    ]
+
+
+def test_a_directory_is_one_stream_and_what_is_no_otlp_in_it_is_named(run: Run) -> None:
+    result = run("invocations", CAPTURE)
+    [expected] = json.loads((CAPTURE / "invocations.json").read_text())
+    assert objects(result) == [{"source": str(CAPTURE), **expected}]
+    assert result.exit_code == 0
+    assert result.stderr == (
+        f"pathgauge: passed over {CAPTURE}/invocations.json: "
+        "found JSON without resourceSpans or resourceLogs, expected an OTLP export request\n"
+    )
+
+
+def test_every_path_is_read_on_its_own_and_named_as_it_was_given(run: Run, folder: Path) -> None:
+    (folder / "a.bin").write_bytes(otlp(TURNS[0]))
+    (folder / "deep").mkdir()
+    (folder / "deep" / "b.json").write_bytes(otlp_json(TURNS[1]))
+    result = run("invocations", "deep", "a.bin", "deep/b.json")
+    assert [(one["source"], one["scenario_id"]) for one in objects(result)] == [
+        ("deep", "parcel"),
+        ("a.bin", "refund"),
+        ("deep/b.json", "parcel"),
+    ]
+
+
+NOT_OTLP = {
+    "empty": (b"", "found an empty file, expected OTLP protobuf or JSON"),
+    "text": (b"hello world\n", "found neither JSON nor OTLP protobuf"),
+    "text that is valid protobuf of something else": (b"2 " + b"a" * 32, "found neither JSON nor OTLP protobuf"),
+    "random": (bytes(range(1, 256)), "found neither JSON nor OTLP protobuf"),
+    "JSON of something else": (b'{"a": 1}', "found JSON without resourceSpans or resourceLogs, expected an OTLP export request"),
+    "JSON number": (b"[1]", "found JSON without resourceSpans or resourceLogs, expected an OTLP export request"),
+    "broken JSON": (b'{"resourceSpans": [', "line 1: found no JSON"),
+    "a broken line": (otlp_json(TURNS[0]) + b"\n{broken\n", "line 2: found no JSON"),
+    "JSON of the wrong shape": (b'{"resourceSpans": 7}', "resourceSpans: expected an array, found int"),
+    "cut gzip": (gzip.compress(otlp(*TURNS))[:-20], "found broken gzip data"),
+    "gzip in name only": (b"\x1f\x8bnothing", "found broken gzip data"),
+    "cut protobuf": (otlp(*TURNS)[:-20], "found neither JSON nor OTLP protobuf"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_OTLP)
+def test_a_file_without_otlp_is_a_mistake_that_says_what_was_found(name: str, run: Run, folder: Path) -> None:
+    data, problem = NOT_OTLP[name]
+    (folder / "traces").write_bytes(data)
+    result = run("invocations", "traces")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"pathgauge: traces: {problem}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_directory_without_otlp_is_a_mistake(run: Run, folder: Path) -> None:
+    (folder / "notes").mkdir()
+    (folder / "notes" / "readme.txt").write_text("hello world\n")
+    result = run("invocations", "notes")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "pathgauge: notes: found 1 files and no OTLP data among them, expected OTLP protobuf or JSON\n"
+
+
+def test_a_path_that_does_not_exist_is_a_mistake(run: Run) -> None:
+    result = run("invocations", "nowhere.json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "nowhere.json" in result.stderr
+
+
+def test_traces_without_an_agent_give_no_line_and_say_so(run: Run, folder: Path) -> None:
+    (folder / "traces").write_bytes(export(span("a", "GET /"), span("b", "SELECT", parent="a")))
+    result = run("invocations", "traces")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "pathgauge: traces: found no agent invocation in 2 spans and 0 log records\n"
+
+
+def test_rejected_spans_are_counted(run: Run, folder: Path) -> None:
+    good = otlp(TURNS[0])
+    bad = ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[SpanProto(name="no ids")])])])
+    (folder / "traces").write_bytes(good + bad.SerializeToString())
+    result = run("invocations", "traces")
+    assert [one["scenario_id"] for one in objects(result)] == ["refund"]
+    assert result.stderr == "pathgauge: traces: rejected 1 spans or log records that are not valid OTLP\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        ({"ratio": float("nan")}, {"ratio": None}),
+        ({"ratio": float("inf")}, {"ratio": None}),
+        ("{(1, 2): 3}", {"(1, 2)": 3}),
+        ('{"big": 123456789012345678901234567890}', {"big": 1.2345678901234568e29}),
+        ('{"half": "\\ud83d"}', {"half": "\ud83d"}),
+        ("{'half': '\\ud83d'}", {"half": "\ud83d"}),
+        ('{"text": "São Paulo 🛫"}', {"text": "São Paulo 🛫"}),
+        ('{"a":' * 200 + "1" + "}" * 200, json.loads('{"a":' * 200 + "1" + "}" * 200)),
+        ('{"a":' * 800 + "1" + "}" * 800, '{"a":' * 800 + "1" + "}" * 800),
+        ({"bytes": b"\x00\xff"}, {"bytes": "b'\\x00\\xff'"}),
+    ],
+    ids=[
+        "not a number",
+        "infinite",
+        "keys that are no text",
+        "big number",
+        "half a character",
+        "half a character in a repr",
+        "any script",
+        "deep",
+        "too deep",
+        "bytes",
+    ],
+)
+def test_whatever_arguments_hold_is_printed_as_json(arguments: object, printed: object, run: Run, folder: Path) -> None:
+    agent = span("agent", "invoke_agent a", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a"})
+    tool = span(
+        "tool",
+        "execute_tool t",
+        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t", "gen_ai.tool.call.arguments": arguments},
+        parent="agent",
+    )
+    (folder / "traces").write_bytes(export(agent, tool))
+    result = run("invocations", "traces")
+    assert (result.exit_code, result.stderr) == (0, "")
+    [one] = objects(result)
+    assert [call["arguments"] for call in one["tool_calls"]] == [printed]
+
+
+def test_scenario_keys_come_from_the_configuration(run: Run, folder: Path) -> None:
+    agent = span("agent", "invoke_agent a", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a", "my.case": "refund"})
+    (folder / "traces").write_bytes(export(agent))
+    (folder / "pathgauge.yaml").write_text("scenario: {keys: [my.case]}\n")
+    assert [one["scenario_id"] for one in objects(run("invocations", "traces"))] == [None]
+    assert [one["scenario_id"] for one in objects(run("invocations", "traces", "-c", "pathgauge.yaml"))] == ["refund"]

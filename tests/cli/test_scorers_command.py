@@ -1,0 +1,70 @@
+"""`pathgauge scorers`: every scorer with its options, for people and for machines; and the help of every command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from typer.main import get_group
+from typer.testing import Result
+
+from collector.cli import app
+from collector.plugins import catalogue, scorer_names
+
+Run = Callable[..., Result]
+
+COMMANDS = sorted(get_group(app).commands)
+PATHGAUGE = Path(sys.executable).with_name("pathgauge")
+
+
+def test_every_scorer_is_named_in_full_even_where_the_terminal_is_narrow() -> None:
+    narrow = {**os.environ, "COLUMNS": "60"}
+    printed = subprocess.run([PATHGAUGE, "scorers"], capture_output=True, text=True, check=True, env=narrow).stdout
+    assert [name for name in scorer_names() if name not in printed] == []
+
+
+def test_options_are_told_with_their_types_and_defaults(run: Run) -> None:
+    printed = run("scorers").stdout
+    assert "tool_name: text (required)" in printed
+    assert "ordered: true | false = true" in printed
+    assert "duplicates: membership | multiset = membership" in printed
+
+
+def test_json_is_strict_and_says_what_the_catalogue_says(run: Run) -> None:
+    def refuse(constant: str) -> NoReturn:
+        raise AssertionError(f"{constant} is no JSON")
+
+    result = run("scorers", "--json")
+    entries = json.loads(result.stdout, parse_constant=refuse)
+    assert [entry["name"] for entry in entries] == list(scorer_names())
+    assert {entry["name"]: entry["high"] for entry in entries if entry["high"] != 1.0} == {"latency": None}
+    assert [[option["name"] for option in entry["options"]] for entry in entries] == [
+        [o.name for o in entry.options] for entry in catalogue()
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_every_command_has_an_example(command: str, run: Run) -> None:
+    result = run(command, "--help")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert f"Example: pathgauge {command}" in " ".join(result.stdout.split())
+
+
+def test_without_a_command_the_help_names_all_of_them(run: Run) -> None:
+    result = run()
+    assert [command for command in COMMANDS if command not in result.output] == []
+
+
+def test_output_that_nobody_reads_any_more_is_no_mistake(folder: Path) -> None:
+    captures = Path(__file__).parents[1] / "golden" / "captures"
+    files = " ".join(str(path) for path in sorted(captures.glob("*/S1*/traces.binpb.gz")) * 40)
+    printed = subprocess.run(
+        f"{PATHGAUGE} invocations {files} | head -n 1", shell=True, capture_output=True, text=True, check=True, cwd=folder
+    )
+    assert (printed.stdout.count("\n"), printed.stderr) == (1, "")

@@ -1,0 +1,62 @@
+"""What the documentation names exists: links, make targets, commands and their options."""
+
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md")])
+SOURCES = ("collector", "scorers", "tests", "docs", "deploy", ".ci")
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+MAKE = re.compile(r"(?:^|`)make ([a-z0-9]+)", re.MULTILINE)
+TARGET = re.compile(r"^([a-z0-9]+):.*## ", re.MULTILINE)
+PERSONAL_PATH = re.compile(r"(?<![\w.~}])/(?:work|home|root|Users)/\w")
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments by which headings are linked to, as GitHub makes them."""
+    headings = HEADING.findall(FENCE.sub("", page.read_text()))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def is_broken(page: Path, link: str) -> bool:
+    path, _, fragment = link.partition("#")
+    target = page.parent / path if path else page
+    return not target.exists() or bool(fragment and target.suffix == ".md" and fragment not in anchors(target))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    links = [link for link in LINK.findall(FENCE.sub("", page.read_text())) if not re.match(r"[a-z]+:", link)]
+    assert [link for link in links if is_broken(page, link)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_make_targets_that_a_page_names_exist(page: Path) -> None:
+    assert set(MAKE.findall(page.read_text())) <= set(TARGET.findall((ROOT / "Makefile").read_text()))
+
+
+def test_the_command_line_reference_is_what_the_commands_say() -> None:
+    command = [sys.executable, "-m", "typer", "collector.cli", "utils", "docs", "--name", "pathgauge"]
+    says = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert (ROOT / "docs/cli.md").read_text().strip() == says.strip(), "docs/cli.md is out of date: run `make docs`"
+
+
+def test_the_architecture_names_every_module_of_the_collector() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    modules = [module.name for module in pkgutil.iter_modules([str(ROOT / "collector")])]
+    assert [name for name in modules if f"{name}.py`" not in page and f"collector/{name}/`" not in page] == []
+
+
+def test_no_file_names_a_path_of_the_machine_it_was_written_on() -> None:
+    files = [path for path in ROOT.iterdir() if path.is_file()]
+    files += [path for folder in SOURCES for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    texts = {path.relative_to(ROOT): path.read_bytes().decode(errors="ignore") for path in files}
+    assert {path: PERSONAL_PATH.findall(text) for path, text in texts.items() if PERSONAL_PATH.search(text)} == {}

@@ -1,0 +1,35 @@
+"""A reader who copies from the README gets what it promises."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from collector import config, setup
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+FILES = re.findall(r"`([\w/]+\.yaml)`:\n```yaml\n(.*?)```", README, re.DOTALL)
+SCORERS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pathgauge.scorers"]
+
+
+def test_the_configuration_and_the_reference_work_together(tmp_path: Path) -> None:
+    for name, text in FILES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    in_force = setup.resolve(config.load(tmp_path / "pathgauge.yaml"))
+    assert [reference.scenario_id for reference in in_force.references] == ["refund-damaged-item"]
+    assert [criterion.name for criterion in in_force.evaluator.criteria] == ["tool_trajectory_avg_score", "response_match_score"]
+    assert in_force.warnings == ()
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_every_scorer_is_in_the_table(name: str) -> None:
+    assert f"`{name}`" in README
+
+
+def test_everything_that_the_table_calls_a_scorer_is_one() -> None:
+    table = re.search(r"^\| name .*?\n\n", README, re.MULTILINE | re.DOTALL)
+    assert table is not None
+    assert set(re.findall(r"`(\w+)`", table.group())) == set(SCORERS)

@@ -1,0 +1,175 @@
+"""The service inside this process: reloads that meet, scorers that fail, and what runs beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import http.client
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import pytest_asyncio
+from structlog.testing import capture_logs
+
+from collector import config
+from collector.service import Service, run
+from running import FREE_PORTS, PATIENCE_S
+from scorers.types import Invocation, ReferenceTurn, Score
+from turns import otlp, script, turn
+
+going_on = threading.Event()
+entered = threading.Event()
+
+
+@dataclass(frozen=True)
+class Slow:
+    """A scorer that some options keep from being built."""
+
+    name: ClassVar[str] = "slow"
+    version: ClassVar[str] = "1"
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = 1.0
+    higher_is_better: ClassVar[bool] = True
+    needs_reference: ClassVar[bool] = False
+
+    wait: bool = False
+    fail: bool = False
+
+    def __post_init__(self) -> None:
+        if self.fail:
+            raise RuntimeError("out of luck")
+        if self.wait:
+            entered.set()
+            going_on.wait(PATIENCE_S)
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        return Score(1.0)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    write(tmp_path / "pathgauge.yaml", 0.1)
+    return tmp_path / "pathgauge.yaml"
+
+
+@pytest_asyncio.fixture(name="service")
+async def _service(path: Path) -> AsyncIterator[Service]:
+    service = Service(config.load(path), path)
+    await service.start()
+    yield service
+    await service.stop()
+
+
+@pytest.fixture
+def collection() -> Iterator[None]:
+    """Takes back what `run` does to the garbage collector."""
+    threshold = gc.get_threshold()
+    yield
+    gc.set_threshold(*threshold)
+    gc.unfreeze()
+
+
+def write(path: Path, threshold: float, **options: Any) -> None:
+    criteria = {"slow": {"scorer": f"{__name__}:Slow", "threshold": threshold, **options}}
+    path.write_text(json.dumps({**FREE_PORTS, "assembly": {"settle": 0, "idle": 0}, "criteria": criteria}))
+
+
+async def ask(service: Service, server: str, method: str, page: str, body: bytes = b"") -> tuple[int, str]:
+    def ask() -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", service.ports[server], timeout=PATIENCE_S)
+        try:
+            connection.request(method, page, body, {"Content-Type": "application/x-protobuf"})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    return await asyncio.to_thread(ask)
+
+
+async def threshold(service: Service) -> list[str]:
+    """The thresholds that `/metrics` shows of one agent that was seen."""
+    assert (await ask(service, "http", "POST", "/v1/traces", otlp(turn(script("")))))[0] == 200
+    for _ in range(1000):
+        _, page = await ask(service, "metrics", "GET", "/metrics")
+        if lines := [line for line in page.splitlines() if line.startswith("pathgauge_threshold{")]:
+            return [line.rpartition(" ")[2] for line in lines]
+        await asyncio.sleep(0.01)
+    return []
+
+
+async def test_of_two_reloads_the_later_one_wins_though_the_earlier_one_takes_longer(service: Service, path: Path) -> None:
+    going_on.clear()
+    entered.clear()
+    write(path, 0.2, wait=True)
+    first = asyncio.create_task(service.reload())
+    assert await asyncio.to_thread(entered.wait, PATIENCE_S)
+    write(path, 0.3)
+    second = asyncio.create_task(service.reload())
+    await asyncio.wait([second], timeout=0.3)
+    going_on.set()
+    assert [await first, await second] == [True, True]
+    assert await threshold(service) == ["0.3"]
+
+
+async def test_a_reload_that_a_scorer_breaks_leaves_what_was_in_force(service: Service, path: Path) -> None:
+    write(path, 0.2, fail=True)
+    with capture_logs() as logs:
+        assert not await service.reload()
+    assert [(entry["event"], entry["log_level"], entry["exc_info"]) for entry in logs] == [
+        ("reload failed, what was in force stays", "error", True)
+    ]
+    assert await threshold(service) == ["0.1"]
+    assert "pathgauge_config_last_reload_successful 0.0" in (await ask(service, "metrics", "GET", "/metrics"))[1]
+    write(path, 0.3)
+    assert await service.reload()
+    assert await threshold(service) == ["0.3"]
+
+
+async def test_the_collector_is_ready_only_while_it_listens(path: Path) -> None:
+    service = Service(config.load(path), path)
+    assert service.totals == {"spans": 0, "invocations": 0, "scored": 0, "skipped": 0}
+    await service.start()
+    assert await ask(service, "metrics", "GET", "/readyz") == (200, "ready\n")
+    await service.stop()
+    with pytest.raises(ConnectionRefusedError):
+        await ask(service, "metrics", "GET", "/readyz")
+
+
+async def test_an_endpoint_that_cannot_be_had_leaves_nothing_running(path: Path, service: Service) -> None:
+    settings = json.loads(path.read_text())
+    settings["receivers"]["otlp"]["protocols"]["http"]["endpoint"] = f"127.0.0.1:{service.ports['http']}"
+    path.write_text(json.dumps(settings))
+    threads = threading.active_count()
+    second = Service(config.load(path), path)
+    with pytest.raises(OSError, match=f"^\\[Errno \\d+\\] cannot listen on 127.0.0.1:{service.ports['http']}: Address already in use$"):
+        await second.start()
+    with pytest.raises(ConnectionRefusedError):
+        await ask(second, "metrics", "GET", "/healthz")
+    assert [thread.name for thread in threading.enumerate()].count("pipeline") == 1
+    assert threading.active_count() <= threads + 3  # those of the loop's pool stay
+
+
+@pytest.mark.usefixtures("collection")
+async def test_what_fails_beside_the_service_ends_it_with_its_error(path: Path) -> None:
+    async def fail(service: Service) -> None:
+        assert (await ask(service, "metrics", "GET", "/readyz"))[0] == 200
+        raise OSError("the table is gone")
+
+    with pytest.raises(OSError, match="the table is gone"):
+        await asyncio.wait_for(run(Service(config.load(path), path), fail), PATIENCE_S)
+
+
+@pytest.mark.usefixtures("collection")
+async def test_what_ends_beside_the_service_ends_it(path: Path) -> None:
+    async def do_nothing(service: Service) -> None:
+        pass
+
+    with capture_logs() as logs:
+        await asyncio.wait_for(run(Service(config.load(path), path), do_nothing), PATIENCE_S)
+    assert [entry["event"] for entry in logs] == ["ready", "stopping", "stopped"]

@@ -1,0 +1,132 @@
+"""`pathgauge serve` as a process of its own: a configuration comes in; its ports, log, pages and exit status go out.
+
+Nothing here waits for a fixed time: `until` asks again until a deadline.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from signal import SIGTERM, Signals
+from typing import Any, Self, TypeVar
+
+from prometheus_client import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+PATHGAUGE = Path(sys.executable).with_name("pathgauge")
+PATIENCE_S = 30.0
+"""Far more than anything here takes; only a failure waits so long."""
+
+FREE_PORTS: Mapping[str, Any] = {
+    "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": "127.0.0.1:0"}, "http": {"endpoint": "127.0.0.1:0"}}}},
+    "exporters": {"prometheus": {"endpoint": "127.0.0.1:0"}},
+    "logging": {"format": "json"},
+}
+QUICK: Mapping[str, Any] = {"settle": "200ms", "idle": "400ms", "max_age": "5s"}
+"""An `assembly` that makes a trace ready as soon as it is sent."""
+
+T = TypeVar("T")
+
+
+def until(check: Callable[[], T], patience: float = PATIENCE_S) -> T:
+    """The first answer of `check` that is true; after `patience` seconds its last one, for the test to compare."""
+    deadline = time.monotonic() + patience
+    while not (answer := check()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return answer
+
+
+class Collector:
+    """A running collector. `configuration` is laid over free ports, a log in JSON and `QUICK`."""
+
+    def __init__(self, folder: Path, **configuration: Any) -> None:
+        self.folder = folder
+        self.config = folder / "pathgauge.yaml"
+        self.configure(**configuration)
+        self._log = folder / "log.jsonl"
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen([PATHGAUGE, "serve", "--config", self.config], stderr=log, stdout=log)
+        ready = until(lambda: self.events("ready") or self.process.poll() is not None)
+        assert ready, f"not ready: {self._log.read_text()}"
+        assert self.process.poll() is None, self._log.read_text()
+        [line] = self.events("ready")
+        self.ports: dict[str, int] = {name: line[name] for name in ("grpc", "http", "metrics")}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def configure(self, **configuration: Any) -> None:
+        """Write the configuration file anew; JSON is YAML, too."""
+        self.config.write_text(json.dumps({**FREE_PORTS, "assembly": QUICK, **configuration}))
+
+    def log(self) -> list[dict[str, Any]]:
+        """All complete lines so far."""
+        return [json.loads(line) for line in self._log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+    def events(self, event: str) -> list[dict[str, Any]]:
+        """The log lines of one event."""
+        return [line for line in self.log() if line["event"] == event]
+
+    def get(self, path: str, accept: str = "") -> tuple[int, str]:
+        """Status and text of a page."""
+        return self._request("metrics", "GET", path, None, {"Accept": accept})
+
+    def post(self, path: str, body: bytes, content_type: str = "application/x-protobuf") -> tuple[int, str]:
+        """Status and answer of an OTLP/HTTP request."""
+        return self._request("http", "POST", path, body, {"Content-Type": content_type})
+
+    def series(self, name: str, *labels: str, **where: str) -> dict[tuple[str, ...], float]:
+        """The samples called `name` whose labels have the values in `where`: value by the values of `labels`."""
+        return {
+            tuple(sample.labels[label] for label in labels): sample.value
+            for family in self.families()
+            for sample in family.samples
+            if sample.name == name and where.items() <= sample.labels.items()
+        }
+
+    def value(self, name: str, **where: str) -> float:
+        """The sum of the samples called `name` whose labels have these values; 0 without any."""
+        return sum(self.series(name, *self._labels(name), **where).values())
+
+    def families(self) -> list[Metric]:
+        """The exposition as Prometheus text."""
+        return list(parse_text(self.get("/metrics")[1]))
+
+    def openmetrics(self) -> list[Metric]:
+        """The exposition as OpenMetrics, which has exemplars."""
+        parse: Callable[[str], Iterator[Metric]] = parse_openmetrics
+        return list(parse(self.get("/metrics", "application/openmetrics-text; version=1.0.0")[1]))
+
+    def signal(self, number: Signals) -> None:
+        """Send a signal."""
+        self.process.send_signal(number)
+
+    def stop(self, number: Signals = SIGTERM) -> int:
+        """Stop, and return the exit status. Safe to call twice."""
+        if self.process.poll() is None:
+            self.signal(number)
+        try:
+            return self.process.wait(PATIENCE_S)
+        finally:
+            self.process.kill()
+
+    def _labels(self, name: str) -> list[str]:
+        return sorted({label for family in self.families() for sample in family.samples if sample.name == name for label in sample.labels})
+
+    def _request(self, port: str, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports[port], timeout=PATIENCE_S)
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode(errors="replace")
+        finally:
+            connection.close()

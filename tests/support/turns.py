@@ -1,0 +1,70 @@
+"""Turns of an instrumented agent as OTLP: scripts come in; SDK spans, protobuf and JSON export requests go out.
+
+The agent is the one of `pathgauge demo`, which traces itself through the OpenTelemetry SDK as agent frameworks do.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from collector.demo.agents import Agent
+from collector.demo.scripts import Call, Script
+
+_IDS = frozenset({"traceId", "spanId", "parentSpanId"})
+
+
+def script(scenario: str, *tools: str, answer: str = "It is done.", user_input: str = "Please do it.") -> Script:
+    """One turn that calls the tools one after the other, without arguments, and answers."""
+    return Script(scenario, user_input, tuple((Call(tool, {}, {"ok": True}),) for tool in tools), answer)
+
+
+def turn(
+    scripted: Script, agent: str = "my_agent", version: str = "1.0", conversation: str = "conversation", resource: str = ""
+) -> Sequence[ReadableSpan]:
+    """The finished spans of one turn, a trace of their own. `resource` is the service that they come from."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(resource=Resource({"service.name": resource or agent}), shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    Agent(provider.get_tracer("tests"), agent, version, "scripted", lambda _: None).handle(scripted, conversation)
+    return exporter.get_finished_spans()
+
+
+def trace_id(spans: Sequence[ReadableSpan]) -> str:
+    """The trace id of a turn, in hex."""
+    context = spans[0].get_span_context()
+    assert context is not None
+    return f"{context.trace_id:032x}"
+
+
+def otlp(*turns: Sequence[ReadableSpan]) -> bytes:
+    """One export request with all turns, as protobuf."""
+    return encode_spans([span for spans in turns for span in spans]).SerializeToString()
+
+
+def otlp_json(*turns: Sequence[ReadableSpan]) -> bytes:
+    """One export request with all turns, as OTLP/JSON: one line."""
+    return json_of(encode_spans([span for spans in turns for span in spans]))
+
+
+def json_of(request: Message) -> bytes:
+    """An export request as OTLP/JSON, whose ids are hex."""
+    return json.dumps(_with_hex_ids(MessageToDict(request))).encode()
+
+
+def _with_hex_ids(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_hex_ids(item) for item in value]
+    if isinstance(value, dict):
+        return {key: base64.b64decode(item).hex() if key in _IDS else _with_hex_ids(item) for key, item in value.items()}
+    return value
