@@ -35,6 +35,11 @@ def speaks(span: Span) -> bool:
     return b"gen_ai." in span.raw or b"mcp.method.name" in span.raw or span.name.startswith(_NAME_PREFIXES)
 
 
+def has_model_details(span: Span) -> bool:
+    """Whether the operation is that of a model call, as some instrumentations write it on agent spans too."""
+    return OPERATIONS.get(str(span.attributes.get("gen_ai.operation.name") or "")) == "model"
+
+
 def kind(span: Span) -> Kind | None:
     """The operation decides, but an `invoke_agent` span on which model details were written stays an agent."""
     operation = OPERATIONS.get(str(span.attributes.get("gen_ai.operation.name") or ""))

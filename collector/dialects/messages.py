@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from collector.dialects.values import as_id, as_object, as_text, decoded
+from collector.dialects.values import as_id, as_object, decoded
 
 _MESSAGE_KEYS = frozenset({"role", "content", "parts", "tool_calls", "message"})
 
@@ -175,10 +175,3 @@ def asked_calls(messages: Iterable[Message]) -> Iterator[AskedCall]:
             yield from message.calls
             if message.finish_reason:
                 return
-
-
-def text_of(value: Any) -> str | None:
-    """The text of a value that is a text, a message, or a list of messages."""
-    if isinstance(value, str) or value is None:
-        return value
-    return next((m.text for m in reversed(parse_messages(value, "assistant")) if m.text), None) or as_text(value)

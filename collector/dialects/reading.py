@@ -13,6 +13,7 @@ from typing import Literal
 from collector.dialects import scenario
 from collector.dialects.content import ModelContent
 from collector.dialects.faults import error_of, error_type
+from collector.dialects.genai import has_model_details
 from collector.dialects.grouping import Group, groups
 from collector.dialects.messages import answer, last_user_text
 from collector.dialects.registry import FIELDS, first, muted_keys
@@ -182,6 +183,8 @@ class _Reading:
             self.flags.add("content_missing")
         if self._calls_unknown({call.group for call in calls}):
             self.flags.add("no_tool_spans")
+        if any(has_model_details(node.span) for node in self.agents):
+            self.flags.add("llm_detail_unreliable")
         if any(span.dropped_attributes for node in self.group.nodes if node.kind != "other" for span in node.spans):
             self.flags.add("dropped_attributes")
         if self.trace.truncated:

@@ -385,3 +385,9 @@ def test_the_conventions_say_what_kind_of_transfer_a_tool_is() -> None:
     modes = {"gives_up": "pass_control", "asks": "return_to_caller"}
     [read_one] = of(agent(), *(tool(name, name, i, more={"gen_ai.transfer.mode": mode}) for i, (name, mode) in enumerate(modes.items())))
     assert [call.kind for call in read_one.tool_calls] == ["handoff", "agent"]
+
+
+def test_model_details_written_over_an_agent_span_leave_it_an_agent_and_are_said_to_be_unreliable() -> None:
+    overwritten = agent(more={"gen_ai.operation.name": "generate_content"})
+    [read_one] = of(overwritten, tool("t", "look", 1))
+    assert (read_one.agent, read_one.model_calls, "llm_detail_unreliable" in read_one.flags) == ("a", (), True)
