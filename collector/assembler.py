@@ -78,7 +78,7 @@ class Assembler:
     """The traces of one partition."""
 
     def __init__(self, bounds: Bounds, ledger: Ledger, may_be_anchor: Callable[[Span], bool]) -> None:
-        """`may_be_anchor` tells from a span's name whether it may be the top-most one of an invocation."""
+        """`may_be_anchor` tells without decoding a span whether it may be the top-most one of an invocation."""
         self._bounds = bounds
         self._ledger = ledger
         self._may_be_anchor = may_be_anchor

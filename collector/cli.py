@@ -17,6 +17,7 @@ from rich.console import Console
 
 from collector import config as configuration
 from collector.documents import ConfigError
+from collector.plugins import PluginError
 from collector.receivers.files import UnreadableFileError
 
 app = typer.Typer(
@@ -39,7 +40,7 @@ def _operator_errors(when_in_use: str = "") -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise  # the reader of the output, such as `head`, has had enough; typer ends quietly
-    except (ConfigError, UnreadableFileError, OSError) as error:
+    except (ConfigError, PluginError, UnreadableFileError, OSError) as error:
         _note(_words(error).splitlines())
         if when_in_use and isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             _note([when_in_use])

@@ -14,10 +14,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 
 from collector import criteria
 from collector.criteria import Place
-from collector.dialects.scenario import DEFAULT_KEYS
 from collector.documents import ConfigError, Document, KeyPath, Problem, Problems, show_path, show_value
 from collector.documents.quantities import Count, Duration, Endpoint, Size, parse_endpoint
 from collector.documents.validation import validate
+from collector.reading import DEFAULT_KEYS
 from collector.references.files import read_documents
 from scorers.types import Json
 

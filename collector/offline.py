@@ -11,6 +11,7 @@ from collector.assembler import Bounds
 from collector.conversations import Case
 from collector.evaluator import Evaluation, Evaluator
 from collector.pipeline import Pipeline, Unreadable, Withdrawn
+from collector.plugins import installed_dialects
 from collector.receivers.files import read_path
 from collector.references import ReferenceSet
 from collector.telemetry import Ledger
@@ -31,10 +32,14 @@ class Replayed:
 
 
 def replay(paths: Iterable[Path], evaluator: Evaluator, references: ReferenceSet, scenario_keys: tuple[str, ...]) -> Iterator[Replayed]:
-    """Read and score each path on its own. Raises `UnreadableFileError` and `OSError` as reading files does."""
+    """Read and score each path on its own.
+
+    Raises `UnreadableFileError` and `OSError` as reading files does, `PluginError` for an installed dialect that cannot be used.
+    """
+    registry = installed_dialects()
     for path in paths:
         files = read_path(path)
-        pipeline = Pipeline(evaluator, references, Ledger(), _UNBOUNDED, scenario_keys=scenario_keys)
+        pipeline = Pipeline(evaluator, references, Ledger(), _UNBOUNDED, scenario_keys=scenario_keys, registry=registry)
         outcomes = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.drain(0.0)
         newest: dict[tuple[str, str, str], Evaluation] = {}
         notes = list(files.notes)

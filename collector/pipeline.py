@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
-from collector import dialects
 from collector.assembler import Assembler, Bounds
 from collector.conversations import Case, Conversations
+from collector.dialects import BUILT_IN, Registry
 from collector.evaluator import Evaluation, Evaluator
+from collector.reading import DEFAULT_KEYS, read
 from collector.references import Match, ReferenceSet
 from collector.spans import LogRecord, Span, Trace
 from collector.telemetry import Ledger
@@ -58,17 +59,19 @@ class Pipeline:
         ledger: Ledger,
         bounds: Bounds | None = None,
         *,
-        scenario_keys: tuple[str, ...] = dialects.DEFAULT_KEYS,
+        scenario_keys: tuple[str, ...] = DEFAULT_KEYS,
+        registry: Registry = BUILT_IN,
         conversation_idle: float = 1800.0,
     ) -> None:
         """Times are in seconds."""
         self._bounds = bounds or Bounds()
-        self._assembler = Assembler(self._bounds, ledger, dialects.may_be_anchor)
+        self._assembler = Assembler(self._bounds, ledger, registry.may_be_anchor)
         self._conversations = Conversations(conversation_idle)
         self._evaluator = evaluator
         self._references = references
         self._ledger = ledger
         self._scenario_keys = scenario_keys
+        self._registry = registry
         self._published: OrderedDict[tuple[str, str], _Published] = OrderedDict()
 
     @property
@@ -125,7 +128,7 @@ class Pipeline:
 
     def _read(self, trace: Trace, now: float) -> Iterator[Outcome]:
         key = trace.tenant, trace.trace_id
-        invocations = _read_and_release(trace, self._scenario_keys)
+        invocations = _read_and_release(trace, self._scenario_keys, self._registry)
         published = self._published.get(key)
         if published is None:
             if not invocations:
@@ -203,10 +206,10 @@ class Pipeline:
             del self._published[key]
 
 
-def _read_and_release(trace: Trace, scenario_keys: tuple[str, ...]) -> list[Invocation]:
+def _read_and_release(trace: Trace, scenario_keys: tuple[str, ...], registry: Registry) -> list[Invocation]:
     """The assembler keeps the spans for revisions: they should cost their bytes alone."""
     try:
-        return dialects.read(trace, scenario_keys)
+        return read(trace, scenario_keys, registry)
     finally:
         for span in trace.spans:
             span.release()

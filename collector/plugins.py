@@ -1,7 +1,8 @@
-"""Finds and builds scorers: a name comes in, as people write it in their configuration, and a scorer with its options goes out.
+"""Finds what other packages add. A scorer's name comes in, as people write it in their configuration, and the scorer with its options
+goes out; all installed dialects go out as one registry.
 
-A name is that of an entry point in the group `pathgauge.scorers`, or `module:Class`. Modules are imported when asked for, since
-some scorers are heavy.
+The name of a scorer is that of an entry point in the group `pathgauge.scorers`, or `module:Class`. Modules are imported when asked for,
+since some scorers are heavy. Dialects are the entry points of the group `pathgauge.dialects`, each a `Dialect`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Any
 
 from pydantic import PydanticUserError, TypeAdapter
 
+from collector.dialects import BUILT_IN, Dialect, Registry
 from collector.documents import did_you_mean
 from scorers.types import Json, Scorer
 
-SCORERS = "pathgauge.scorers"
+SCORERS, DIALECTS = "pathgauge.scorers", "pathgauge.dialects"
 
 _REQUIRED = ("name", "version", "low", "high", "higher_is_better", "needs_reference", "score")
 
@@ -35,7 +37,7 @@ _WORDS = {
 
 
 class PluginError(ValueError):
-    """A scorer cannot be found, imported or used. The message says which and why."""
+    """A scorer or a dialect cannot be found, imported or used. The message says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,17 @@ def describe(name: str, kind: type[Scorer]) -> CatalogueEntry:
         needs_reference=kind.needs_reference,
         version=kind.version,
     )
+
+
+def installed_dialects() -> Registry:
+    """The built-in dialects, before them those of other packages, which know their own spans best. Raises `PluginError`."""
+    foreign = []
+    for point in sorted(entry_points(group=DIALECTS), key=lambda point: point.name):
+        found = _import(point.value)
+        if not isinstance(found, Dialect):
+            raise PluginError(f"{point.value!r} is not a dialect: found {type(found).__name__}, expected a collector.dialects.Dialect")
+        foreign.append(found)
+    return Registry((*foreign, *BUILT_IN.dialects)) if foreign else BUILT_IN
 
 
 def _load(name: str) -> Any:

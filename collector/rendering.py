@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 
 from collector.evaluator import Evaluation, Result
-from scorers.types import Invocation, Json, ToolCall
+from scorers.types import AgentRun, Invocation, Json, ToolCall
 
 
 def invocation_object(invocation: Invocation, source: str) -> dict[str, Json]:
@@ -24,13 +24,11 @@ def invocation_object(invocation: Invocation, source: str) -> dict[str, Json]:
         "agent_version": invocation.agent_version,
         "scenario_id": invocation.scenario_id,
         "conversation_id": invocation.conversation_id,
+        "user_id": invocation.user_id,
         "turn": invocation.turn,
         "user_input": invocation.user_input,
         "tool_calls": [_tool_call(call) for call in invocation.tool_calls],
-        "sub_agents": [
-            {"span_id": run.span_id, "agent": run.agent, "parent": run.parent, "via": run.via, "error": run.error}
-            for run in invocation.sub_agents
-        ],
+        "sub_agents": [_sub_agent(run) for run in invocation.sub_agents],
         "final_response": invocation.final_response,
         "error": invocation.error,
         "error_type": invocation.error_type,
@@ -39,6 +37,18 @@ def invocation_object(invocation: Invocation, source: str) -> dict[str, Json]:
         "output_tokens": invocation.output_tokens,
         "duration_s": invocation.duration_s,
         "flags": sorted(invocation.flags),
+    }
+
+
+def _sub_agent(run: AgentRun) -> dict[str, Json]:
+    return {
+        "span_id": run.span_id,
+        "agent": run.agent,
+        "parent": run.parent,
+        "via": run.via,
+        "user_input": run.user_input,
+        "final_response": run.final_response,
+        "error": run.error,
     }
 
 

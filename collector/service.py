@@ -21,6 +21,7 @@ from collector.config import Config
 from collector.documents import ConfigError
 from collector.http_server import HttpServer
 from collector.pipeline import Pipeline
+from collector.plugins import installed_dialects
 from collector.receivers.export import ReceiverLimits
 from collector.receivers.grpc import GrpcReceiver
 from collector.receivers.http import HttpReceiver
@@ -71,6 +72,7 @@ class Service:
             self.ledger,
             Bounds(**config.assembly.model_dump()),
             scenario_keys=config.scenario.keys,
+            registry=installed_dialects(),
             conversation_idle=config.conversations.idle,
         )
         windows = config.windows

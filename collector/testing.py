@@ -76,6 +76,7 @@ def log(
     trace: str = "trace",
     span: str | None = None,
     time: float = 0.0,
+    scope: str = "",
     tenant: str = "",
 ) -> LogRecord:
     """One log record of the span named `span`."""
@@ -88,7 +89,7 @@ def log(
     )
     if body is not None:
         proto.body.CopyFrom(_value(body))
-    return LogRecord(proto.SerializeToString(), Resource(), Scope(), tenant)
+    return LogRecord(proto.SerializeToString(), Resource(), Scope(scope), tenant)
 
 
 def _digest(name: str, size: int) -> bytes:

@@ -6,7 +6,7 @@ Times are Unix nanoseconds, durations are seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -56,6 +56,8 @@ class ToolCall:
     error: str | None = None
     """What failed (message, else type); `None` when the call succeeded or nothing is known of a failure."""
     agent: str | None = None
+    run: str | None = None
+    """The span id of the agent run, or of the workflow, that made the call."""
     kind: CallKind = "function"
     group: int | None = None
     """Calls that one model message asked for share a group: their order means nothing."""
@@ -69,12 +71,26 @@ class ModelCall:
 
     span_id: str
     agent: str | None = None
+    run: str | None = None
+    """The span id of the agent run, or of the workflow, that made the call."""
     model: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     error: str | None = None
     start_ns: int | None = None
     end_ns: int | None = None
+
+
+def total_tokens(calls: Sequence[ModelCall]) -> tuple[int | None, int | None]:
+    """Input and output tokens of all calls; `None` unless every call that did not fail says how many it took."""
+    if any(call.input_tokens is None and call.output_tokens is None and call.error is None for call in calls):
+        return None, None
+    return _sum(call.input_tokens for call in calls), _sum(call.output_tokens for call in calls)
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +100,14 @@ class AgentRun:
     span_id: str
     agent: str | None = None
     parent: str | None = None
+    """The name of the agent from which control came."""
+    parent_run: str | None = None
+    """The span id of that agent's run."""
     via: Literal["agent", "handoff"] = "agent"
+    user_input: str | None = None
+    final_response: str | None = None
     error: str | None = None
+    error_type: str | None = None
     start_ns: int | None = None
     end_ns: int | None = None
 
@@ -102,6 +124,7 @@ class Invocation:
     agent_version: str | None = None
     scenario_id: str | None = None
     conversation_id: str | None = None
+    user_id: str | None = None
     turn: int | None = None
     """Zero-based position in the conversation, where the telemetry says so."""
     user_input: str | None = None

@@ -1,7 +1,9 @@
-"""Reads traces of every instrumentation into agent invocations: one file a dialect, the shared reading written once."""
+"""How each instrumentation describes agents in its spans: one file a dialect, mostly a table of where its fields live.
 
-from collector.dialects.reading import read
-from collector.dialects.registry import may_be_anchor
-from collector.dialects.scenario import DEFAULT_KEYS
+`collector.reading` reads traces with them. A dialect of another package is found by the entry-point group `pathgauge.dialects`.
+"""
 
-__all__ = ["DEFAULT_KEYS", "may_be_anchor", "read"]
+from collector.dialects.dialect import Dialect, Fields, Kind
+from collector.dialects.registry import BUILT_IN, Registry
+
+__all__ = ["BUILT_IN", "Dialect", "Fields", "Kind", "Registry"]

@@ -4,24 +4,33 @@ Recognised by the scope `gcp.vertex.agent`. Schema 1 is a tree `invocation > inv
 (`agent_run [X]` up to 1.14), in which tools and sub-agents hang under model spans; content is Google GenAI JSON in
 `gcp.vertex.agent.{llm_request,llm_response,tool_call_args,tool_response}`, where `{}` means that capture was off. Schema 2
 is the GenAI conventions with `invoke_workflow` on top. Parallel calls add an `execute_tool (merged)` span for what is no call.
+
+OpenInference puts spans of its own around these, takes others over into its scope, and from 2.13 on writes the details of all model calls
+onto the span of their agent, one over the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from collector.dialects.dialect import Dialect, Fields, Keys, Kind
-from collector.dialects.messages import Message, parse_messages
+from collector.dialects.dialect import Dialect, Fields, Kind
+from collector.dialects.openinference import KIND, OPENINFERENCE
+from collector.dialects.places import Places
+from collector.messages.payloads import Result
+from collector.messages.values import decoded
 from collector.spans import Span
 
-SCOPE = "gcp.vertex.agent"
+SCOPE, TAKEN_OVER = "gcp.vertex.agent", "openinference.instrumentation.google_adk"
 _REQUEST, _ARGUMENTS, _RESULT = "gcp.vertex.agent.llm_request", "gcp.vertex.agent.tool_call_args", "gcp.vertex.agent.tool_response"
+
+_RESPONSE = frozenset({"id", "name", "response"})
 
 
 def speaks(span: Span) -> bool:
-    """Spans of ADK's own tracer."""
-    return span.scope.name == SCOPE
+    """Spans of ADK's own tracer, and those that OpenInference took over without making them its own."""
+    return span.scope.name == SCOPE or (span.scope.name == TAKEN_OVER and KIND not in span.attributes)
 
 
 def kind(span: Span) -> Kind | None:
@@ -30,33 +39,33 @@ def kind(span: Span) -> Kind | None:
         return "dropped"
     if span.name == "invocation":
         return "workflow"
-    if span.name.startswith("agent_run ["):
+    if span.name.startswith(("invoke_agent ", "agent_run [")):
         return "agent"
     return "model" if span.name == "call_llm" else None
 
 
-def read_messages(value: Any, role: str) -> tuple[Message, ...]:
-    """The `contents` of a request, or the `content` of a response; `{}` is nothing captured."""
-    if not isinstance(value, dict):
-        return ()
-    if "contents" in value:
-        return parse_messages(value["contents"], role)
-    return parse_messages(value["content"], role) if isinstance(value.get("content"), dict) else ()
-
-
-def muted(model_spans: Sequence[Span]) -> Keys:
+def muted(model_spans: Sequence[Span]) -> Places:
     """A tool called without arguments shows `{}` too, so the model spans tell whether capture was off."""
     requests = [span.attributes[_REQUEST] for span in model_spans if _REQUEST in span.attributes]
     return (_ARGUMENTS, _RESULT) if requests and all(request == "{}" for request in requests) else ()
 
 
+def unwrap_result(value: Any) -> Result:
+    """What a function returned: ADK puts into `result` whatever is no object, and OpenInference writes all of the response."""
+    if isinstance(value, dict) and value.keys() == _RESPONSE:
+        value = value["response"]
+    wrapped = isinstance(value, dict) and value.keys() == {"result"} and not isinstance(value["result"], dict)
+    return Result(decoded(value["result"]) if wrapped else value)
+
+
 ADK = Dialect(
     name="adk",
+    scopes=(SCOPE, TAKEN_OVER),
     speaks=speaks,
     kind=kind,
     anchors=("invocation", "agent_run"),
-    messages=read_messages,
     muted=muted,
+    unwrap_result=unwrap_result,
     fields=Fields(
         conversation_id=("gcp.vertex.agent.session_id",),
         arguments=(_ARGUMENTS,),
@@ -65,3 +74,11 @@ ADK = Dialect(
         output_messages=("gcp.vertex.agent.llm_response",),
     ),
 )
+
+OPENINFERENCE_ADK = replace(
+    OPENINFERENCE,
+    scopes=(TAKEN_OVER,),
+    speaks=lambda span: span.scope.name == TAKEN_OVER and OPENINFERENCE.speaks(span),
+    unwrap_result=unwrap_result,
+)
+"""The spans that OpenInference made its own."""

@@ -19,6 +19,11 @@ OPERATIONS: dict[str, Kind] = {
     "generate_content": "model",
     "text_completion": "model",
     "create_agent": "dropped",
+    # Gemini CLI
+    "user_prompt": "agent",
+    "agent_call": "agent",
+    "llm_call": "model",
+    "tool_call": "tool",
 }
 
 NAMES: dict[str, Kind] = {"invoke_agent ": "agent", "invoke_workflow ": "workflow", "execute_tool ": "tool"}
@@ -26,13 +31,12 @@ NAMES: dict[str, Kind] = {"invoke_agent ": "agent", "invoke_workflow ": "workflo
 
 _NAME_PREFIXES = tuple(NAMES)
 
+_KEY_PREFIXES = ("gen_ai.", "mcp.method.name")
+
 
 def speaks(span: Span) -> bool:
-    """Any attribute of the conventions will do; the name, where attributes were dropped.
-
-    The bytes are searched, so that the spans of HTTP clients and databases are never decoded; most spans of a trace are such.
-    """
-    return b"gen_ai." in span.raw or b"mcp.method.name" in span.raw or span.name.startswith(_NAME_PREFIXES)
+    """Any attribute of the conventions will do; the name, where attributes were dropped."""
+    return span.name.startswith(_NAME_PREFIXES) or any(key.startswith(_KEY_PREFIXES) for key in span.attributes)
 
 
 def has_model_details(span: Span) -> bool:
@@ -54,6 +58,8 @@ def kind(span: Span) -> Kind | None:
 
 GENAI = Dialect(
     name="genai",
+    names=_NAME_PREFIXES,
+    marks=tuple(prefix.encode() for prefix in _KEY_PREFIXES),
     speaks=speaks,
     kind=kind,
     anchors=("invoke_agent", "invoke_workflow"),
@@ -62,9 +68,10 @@ GENAI = Dialect(
         agent_version=("gen_ai.agent.version",),
         workflow_name=("gen_ai.workflow.name",),
         conversation_id=("gen_ai.conversation.id", "session.id"),
+        user_id=("user.id", "enduser.id"),
         tool_name=("gen_ai.tool.name",),
         tool_type=("gen_ai.tool.type",),
-        call_id=("gen_ai.tool.call.id",),
+        call_id=("gen_ai.tool.call.id", "gen_ai.tool.call_id"),
         arguments=("gen_ai.tool.call.arguments",),
         result=("gen_ai.tool.call.result",),
         request_model=("gen_ai.request.model",),
@@ -75,6 +82,7 @@ GENAI = Dialect(
         total_output_tokens=("gen_ai.usage.output_tokens",),
         input_messages=("gen_ai.input.messages", "gen_ai.prompt"),
         output_messages=("gen_ai.output.messages", "gen_ai.completion"),
+        finish_reasons=("gen_ai.response.finish_reasons",),
         error_type=("error.type",),
     ),
 )

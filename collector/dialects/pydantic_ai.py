@@ -7,7 +7,11 @@ Recognised by the scope `pydantic-ai`. Message content lies on the model spans; 
 
 from __future__ import annotations
 
+from typing import Any
+
 from collector.dialects.dialect import Dialect, Fields, Kind
+from collector.messages.message import Message
+from collector.messages.shapes import parse_messages
 from collector.spans import Span
 
 SCOPE = "pydantic-ai"
@@ -27,13 +31,26 @@ def kind(span: Span) -> Kind | None:
     return "tool" if span.name.startswith(("running tool", "running output function")) else None
 
 
+def read_messages(value: Any, role: str) -> tuple[Message, ...]:
+    """Messages as such, or the events of version 1: the choice is the output, all before it the input."""
+    if isinstance(value, list) and any(isinstance(item, dict) and "event.name" in item for item in value):
+        events = [item for item in value if isinstance(item, dict)]
+        value = [item for item in events if (item.get("event.name") == "gen_ai.choice") == (role == "assistant")]
+    return parse_messages(value, role)
+
+
 PYDANTIC_AI = Dialect(
     name="pydantic-ai",
+    scopes=(SCOPE,),
     speaks=speaks,
     kind=kind,
     anchors=("agent run",),
+    messages=read_messages,
     fields=Fields(
         agent_name=("agent_name",),
+        input_messages=("events",),
+        output_messages=("events",),
+        agent_input=("all_messages_events",),
         arguments=("tool_arguments",),
         result=("tool_response",),
         total_input_tokens=("gen_ai.aggregated_usage.input_tokens",),

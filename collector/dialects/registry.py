@@ -1,69 +1,116 @@
-"""All dialects, and the one precedence of their fields: the GenAI conventions first, then what each instrumentation adds."""
+"""All dialects together: they tell what a span is, and give the one precedence of their fields.
+
+The GenAI conventions come first in every field, then what each instrumentation adds, unless it says more than they do. Only the fields of
+dialects that speak in a trace are looked for in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Any
+from functools import lru_cache
 
-from collector.dialects.adk import ADK
-from collector.dialects.dialect import Fields, Kind, MessageReader
+from collector.dialects.adk import ADK, OPENINFERENCE_ADK
+from collector.dialects.agent_framework import AGENT_FRAMEWORK
+from collector.dialects.autogen import AUTOGEN
+from collector.dialects.claude_code import CLAUDE_CODE
+from collector.dialects.crewai import CREWAI
+from collector.dialects.dialect import Dialect, Fields, Kind
 from collector.dialects.genai import GENAI
-from collector.dialects.messages import parse_messages
+from collector.dialects.haystack import HAYSTACK
+from collector.dialects.langfuse import LANGFUSE
+from collector.dialects.langsmith import LANGSMITH
+from collector.dialects.llama_index import LLAMA_INDEX
+from collector.dialects.mlflow import MLFLOW
+from collector.dialects.openai_agents import OPENAI_AGENTS
+from collector.dialects.openinference import OPENINFERENCE
+from collector.dialects.openllmetry import OPENLLMETRY, OPENLLMETRY_AGENTS
 from collector.dialects.pydantic_ai import PYDANTIC_AI
+from collector.dialects.semantic_kernel import SEMANTIC_KERNEL
+from collector.dialects.smolagents import SMOLAGENTS
+from collector.dialects.strands import STRANDS
+from collector.dialects.vercel import VERCEL
 from collector.spans import Span
 
-DIALECTS = (ADK, PYDANTIC_AI, GENAI)
+DIALECTS = (
+    ADK,
+    PYDANTIC_AI,
+    STRANDS,
+    AGENT_FRAMEWORK,
+    SEMANTIC_KERNEL,
+    AUTOGEN,
+    HAYSTACK,
+    VERCEL,
+    CLAUDE_CODE,
+    LANGSMITH,
+    LANGFUSE,
+    MLFLOW,
+    LLAMA_INDEX,
+    SMOLAGENTS,
+    OPENINFERENCE_ADK,
+    OPENINFERENCE,
+    CREWAI,
+    OPENLLMETRY_AGENTS,
+    OPENLLMETRY,
+    OPENAI_AGENTS,
+    GENAI,
+)
 """In the order in which they are asked what a span is: instrumentations before the conventions they build on."""
 
-_PRECEDENCE = (GENAI, *(dialect for dialect in DIALECTS if dialect is not GENAI))
+_MOST_SCOPES, _MOST_SHAPES = 1024, 2048
+"""Kept in mind at a time; senders may invent as many as they like."""
 
 
-def _merged() -> Fields:
-    merged = {f.name: tuple(dict.fromkeys(key for d in _PRECEDENCE for key in getattr(d.fields, f.name))) for f in fields(Fields)}
-    return Fields(**merged)
+class Registry:
+    """The dialects that traces are read with."""
 
+    def __init__(self, dialects: Sequence[Dialect] = DIALECTS) -> None:
+        """`dialects` in the order in which they are asked; the conventions are always among them, and last."""
+        self.dialects = (*(dialect for dialect in dialects if dialect is not GENAI), GENAI)
+        self._precedence = sorted(self.dialects, key=lambda one: 0 if one.outranks_conventions else 1 if one is GENAI else 2)
+        self._names = tuple(name for dialect in self.dialects for name in dialect.names)
+        self._marks = tuple(dict.fromkeys(mark for dialect in (GENAI, *self.dialects) for mark in dialect.marks))
+        self._anchor_names = tuple(prefix for dialect in self.dialects for prefix in dialect.anchors)
+        self._speaking: dict[tuple[str, ...], tuple[Dialect, ...]] = {}
+        """By scope, name and attribute keys, which are few beside the spans that have them."""
+        self._by_scope = lru_cache(_MOST_SCOPES)(self._find_by_scope)
+        self.fields = lru_cache(_MOST_SCOPES)(self._merge)
 
-FIELDS = _merged()
-"""The attribute keys of every field over all dialects."""
-
-ANCHOR_NAMES = tuple(prefix for dialect in DIALECTS for prefix in dialect.anchors)
-
-MESSAGE_READERS: dict[str, MessageReader] = {
-    key: dialect.messages or parse_messages
-    for dialect in reversed(_PRECEDENCE)
-    for key in dialect.fields.input_messages + dialect.fields.output_messages
-}
-
-
-def classify(span: Span) -> tuple[Kind, str | None]:
-    """What a span stands for, and the name of the dialect that it speaks first."""
-    name = None
-    for dialect in DIALECTS:
-        if dialect.speaks(span):
-            name = name or dialect.name
+    def classify(self, span: Span) -> tuple[Kind, tuple[Dialect, ...]]:
+        """What a span stands for, and the dialects that it speaks."""
+        known_scope, dialects, _ = self._by_scope(span.scope.name)
+        if not (known_scope or span.name.startswith(self._names) or any(mark in span.raw for mark in self._marks)):
+            return "other", ()
+        shape = (span.scope.name, span.scope.version, span.name, *span.attributes)
+        speaking = self._speaking.get(shape)
+        if speaking is None:
+            if len(self._speaking) == _MOST_SHAPES:
+                self._speaking.clear()
+            speaking = self._speaking[shape] = tuple(dialect for dialect in dialects if dialect.speaks(span))
+        for dialect in speaking:
             kind = dialect.kind(span)
             if kind is not None:
-                return kind, name
-    return "other", name
+                return kind, speaking
+        return "other", speaking
+
+    def may_be_anchor(self, span: Span) -> bool:
+        """Whether a span may be the top-most one of an invocation; cheap, as it is asked of every arriving span."""
+        if span.name.startswith(self._anchor_names):
+            return True
+        anchoring = self._by_scope(span.scope.name)[2]
+        return bool(anchoring) and any(may_anchor(span) for may_anchor in anchoring)
+
+    def _find_by_scope(self, scope: str) -> tuple[bool, tuple[Dialect, ...], tuple[Callable[[Span], bool], ...]]:
+        """Whether a dialect claims the scope, the dialects that may speak in it, and what tells the anchors in it."""
+        claiming = tuple(dialect for dialect in self.dialects if scope.startswith(dialect.scopes))
+        possible = tuple(dialect for dialect in self.dialects if dialect in claiming or dialect.marks or dialect.names)
+        anchoring = tuple(one.may_anchor for one in self.dialects if one.may_anchor and (one in claiming or not one.scopes))
+        return bool(claiming), possible, anchoring
+
+    def _merge(self, speaking: frozenset[Dialect]) -> Fields:
+        """The places of every field over the dialects that speak in a trace."""
+        order = [dialect for dialect in self._precedence if dialect in speaking or dialect is GENAI]
+        return Fields(**{f.name: tuple(dict.fromkeys(place for d in order for place in getattr(d.fields, f.name))) for f in fields(Fields)})
 
 
-def may_be_anchor(span: Span) -> bool:
-    """Whether a span may be the top-most one of an invocation; cheap, as it is asked of every arriving span."""
-    return span.name.startswith(ANCHOR_NAMES)
-
-
-def muted_keys(model_spans: Sequence[Span]) -> frozenset[str]:
-    """The keys under which an empty object means that content was not captured, judged by an invocation's model calls."""
-    return frozenset(key for dialect in DIALECTS if dialect.muted for key in dialect.muted(model_spans))
-
-
-def first(spans: Iterable[Span], keys: tuple[str, ...], muted: frozenset[str] = frozenset()) -> Any:
-    """The first value under `keys`, in the order of `spans`, that is neither empty text nor a muted empty object."""
-    for span in spans:
-        attributes = span.attributes
-        for key in keys:
-            value = attributes.get(key)
-            if value is not None and value != "" and not (value == "{}" and key in muted):
-                return value
-    return None
+BUILT_IN = Registry()

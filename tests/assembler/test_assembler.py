@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from collector.assembler import AT_ONCE, SPAN_OVERHEAD, Assembler, Bounds
-from collector.dialects import may_be_anchor
+from collector.dialects import BUILT_IN
 from collector.spans import Span, Trace
 from collector.telemetry import Ledger
 from collector.testing import log, span, span_id
@@ -21,7 +21,7 @@ TOOL = span("tool", "execute_tool lookup", parent="root", start=2, end=3)
 
 def assembler(bounds: Bounds = BOUNDS) -> tuple[Assembler, Ledger]:
     ledger = Ledger()
-    return Assembler(bounds, ledger, may_be_anchor), ledger
+    return Assembler(bounds, ledger, BUILT_IN.may_be_anchor), ledger
 
 
 def feed(core: Assembler, now: float, *spans: Span) -> list[Trace]:

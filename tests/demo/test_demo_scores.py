@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from collector import config, demo, setup
 from collector.demo.agents import Agent
 from collector.demo.scripts import CONCIERGE, SUPPORT, ExampleAgent, Release, Script
-from collector.dialects import read
+from collector.reading import read
 from collector.evaluator import Criterion, Evaluator
 from collector.otlp import decode_traces
 from collector.references import ReferenceSet

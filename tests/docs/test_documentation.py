@@ -1,12 +1,16 @@
 """What the documentation names exists: links, make targets, commands and their options."""
 
+import dataclasses
 import pkgutil
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from collector.dialects import Dialect, Kind
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md")])
@@ -17,6 +21,7 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 MAKE = re.compile(r"(?:^|`)make ([a-z0-9]+)", re.MULTILINE)
 TARGET = re.compile(r"^([a-z0-9]+):.*## ", re.MULTILINE)
+CODE = re.compile(r"`(\w+)[`(]")
 PERSONAL_PATH = re.compile(r"(?<![\w.~}])/(?:work|home|root|Users)/\w")
 
 
@@ -53,6 +58,17 @@ def test_the_architecture_names_every_module_of_the_collector() -> None:
     page = (ROOT / "docs/architecture.md").read_text()
     modules = [module.name for module in pkgutil.iter_modules([str(ROOT / "collector")])]
     assert [name for name in modules if f"{name}.py`" not in page and f"collector/{name}/`" not in page] == []
+
+
+def test_the_contract_of_a_dialect_names_all_of_it_and_nothing_else() -> None:
+    page = (ROOT / "docs/writing-a-dialect.md").read_text()
+    contract = page.partition("## The contract")[2].partition("\n## ")[0]
+    bullets = re.findall(r"^- (.*?)(?=\n- |\n\n)", contract, re.MULTILINE | re.DOTALL)
+    fields = {field.name for field in dataclasses.fields(Dialect)} - {"name"}
+    hooks = next(bullet for bullet in bullets if bullet.startswith("The other hooks"))
+    named = {name for bullet in bullets for name in CODE.findall(bullet)}
+    assert sorted((fields | set(get_args(Kind))) - named) == []
+    assert sorted(set(CODE.findall(hooks)) - fields) == []
 
 
 def test_no_file_names_a_path_of_the_machine_it_was_written_on() -> None:

@@ -1,0 +1,114 @@
+"""Finds the scenario id of an invocation: its place in the tree comes in, the id goes out, or that ids contradict each other.
+
+Places, the first that holds an id decides: the anchor, its ancestors (nearest first), its descendants, their log records, the W3C
+`tracestate` member `pathgauge`, metadata in a framework's own wrapping, the resource. Two different ids in one place are a conflict, which
+is reported and never resolved by a guess.
+
+The member is `pathgauge=c:<scenario id>;t:<turn>;r:<run id>`, its values percent-encoded, all but the scenario id left out where not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from collector.messages.values import as_id, as_int, as_object, decoded
+from collector.reading.node import Node
+from collector.spans import LogRecord, Span
+
+DEFAULT_KEYS = ("pathgauge.scenario.id", "test.case.id", "eval.scenario.id", "scenario.id", "agentevals.eval.case.id")
+
+_WRAPPERS = (
+    "langfuse.trace.metadata.",
+    "langfuse.observation.metadata.",
+    "langsmith.metadata.",
+    "traceloop.association.properties.",
+    "ai.telemetry.metadata.",
+    "ai.settings.context.",
+    "mlflow.traceTag.",
+)
+_MEMBER = b"pathgauge="
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The scenario id; `conflict` says that a place held several."""
+
+    scenario_id: str | None = None
+    conflict: bool = False
+
+
+def find(anchor: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys: tuple[str, ...]) -> Found:
+    """Look through all places in their order."""
+    for place in _places(anchor, members, logs, keys):
+        ids = set(place)
+        if ids:
+            return Found(ids.pop()) if len(ids) == 1 else Found(conflict=True)
+    return Found()
+
+
+def turn(scenario_id: str, members: Iterable[Node]) -> int | None:
+    """The turn that the `tracestate` states for this scenario; `None` also where it states several."""
+    stated = (fields for fields in _tracestates(members) if ("c", scenario_id) in fields)
+    turns = {number for fields in stated for name, text in fields if name == "t" and (number := as_int(text)) is not None}
+    return turns.pop() if len(turns) == 1 else None
+
+
+def _places(anchor: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys: tuple[str, ...]) -> Iterator[Iterable[str]]:
+    above = list(_above(anchor))
+    yield _ids([anchor.span.attributes], keys)
+    for node in above:
+        yield _ids([node.span.attributes], keys)
+    marks = tuple(key.encode() for key in keys)
+    below = [node.span for node in members if node is not anchor]
+    yield _ids((span.attributes for span in below if any(mark in span.raw for mark in marks)), keys)
+    yield _ids((log.attributes for log in logs), keys)
+    yield (text for fields in _tracestates(members) for name, text in fields if name == "c" and as_id(text) is not None)
+    marks += tuple(key.replace(".", "_").encode() for key in keys)
+    yield _ids((_metadata(span, keys) for node in (anchor, *above) for span in node.spans), keys)
+    yield _ids((_metadata(span, keys) for span in below if any(mark in span.raw for mark in marks)), keys)
+    yield _ids([anchor.span.resource.attributes], keys)
+
+
+def _above(anchor: Node) -> Iterator[Node]:
+    node = anchor.parent
+    while node is not None:
+        yield node
+        node = node.parent
+
+
+def _ids(places: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterator[str]:
+    """The id of each place, under the first key that it has."""
+    for attributes in places:
+        found = next((value for key in keys if (value := as_id(_unquoted(attributes.get(key)))) is not None), None)
+        if found is not None:
+            yield found
+
+
+def _unquoted(value: Any) -> Any:
+    """The value without the JSON encoding that MLflow gives to every attribute."""
+    return decoded(value) if isinstance(value, str) and value.startswith('"') else value
+
+
+def _tracestates(members: Iterable[Node]) -> Iterator[list[tuple[str, str]]]:
+    """The fields of each different member `pathgauge`, decoded."""
+    states = {node.span.trace_state for node in members if _MEMBER in node.span.raw}
+    for state in states:
+        for member in state.split(","):
+            name, _, value = member.strip().partition("=")
+            if name == "pathgauge":
+                parts = (field.partition(":") for field in value.split(";"))
+                yield [(key, unquote(text)) for key, _, text in parts]
+
+
+def _metadata(span: Span, keys: tuple[str, ...]) -> dict[str, Any]:
+    """User metadata by key; its keys may have underscores for dots, its values may be JSON."""
+    attributes = span.attributes
+    members = dict(as_object(decoded(attributes.get("metadata"))) or {})
+    for key, value in attributes.items():
+        for wrapper in _WRAPPERS:
+            if key.startswith(wrapper):
+                members[key[len(wrapper) :]] = decoded(value)
+    return members | {key: members[alias] for key in keys if (alias := key.replace(".", "_")) in members and key not in members}

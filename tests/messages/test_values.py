@@ -1,0 +1,64 @@
+"""What attributes hold, decoded: JSON, JSON in JSON, Python repr, text, placeholders, and values that were cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.messages.values import Content, as_int, decode
+
+
+@pytest.mark.parametrize(
+    ("raw", "content"),
+    [
+        ('{"a": 1}', Content({"a": 1})),
+        ('"{\\"a\\": 1}"', Content({"a": 1})),
+        ("{'order_id': '42', 'rush': None}", Content({"order_id": "42", "rush": None})),
+        ({"a": [1, None]}, Content({"a": [1, None]})),
+        ("just text", Content("just text")),
+        ("42", Content("42")),
+        ("{not json}", Content("{not json}")),
+        ("", Content("")),
+        ('{"a": "cut he', Content(truncated=True)),
+        ('[{"role":"assistant"', Content(truncated=True)),
+        ("[", Content(truncated=True)),
+        ("[{'order_id': 'A-1", Content(truncated=True)),
+        ('"The Hobbit" is in stock.', Content('"The Hobbit" is in stock.')),
+        ("[Note] Closed on Sunday.", Content("[Note] Closed on Sunday.")),
+        ("<elided>", Content(redacted=True)),
+        ("__REDACTED__", Content(redacted=True)),
+        ("<not specified>", Content()),
+        (None, Content()),
+        (0, Content(0)),
+        ("{}", Content({})),
+    ],
+)
+def test_decoding(raw: Any, content: Content) -> None:
+    assert decode(raw) == content
+
+
+@pytest.mark.parametrize("levels", [200, 201, 600, 5000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_text_nested_so_deep_that_nobody_could_walk_it_stays_text(levels: int, opening: str, closing: str) -> None:
+    text = opening * levels + "1" + closing * levels
+    assert (decode(text).value == text) == (levels > 200)
+    assert repr(decode(text))
+
+
+def test_text_that_is_wide_and_not_deep_is_decoded() -> None:
+    assert decode(f"[{', '.join(['[{}]'] * 1000)}]").value == [[{}]] * 1000
+
+
+@given(st.text())
+def test_any_text_decodes_without_an_error(raw: str) -> None:
+    decode(raw)
+
+
+@pytest.mark.parametrize(
+    ("value", "count"), [(3, 3), (3.0, 3), ("3", 3), (3.5, None), (True, None), ("three", None), ("²", None), (None, None), ([3], None)]
+)
+def test_counts(value: Any, count: int | None) -> None:
+    assert as_int(value) == count

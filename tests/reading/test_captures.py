@@ -1,0 +1,42 @@
+"""Captures of real frameworks, read into exactly the invocations that are written beside them, however they arrive."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arrival import arrived
+from collector.evaluator import Evaluator
+from collector.offline import replay
+from collector.reading import DEFAULT_KEYS
+from collector.receivers.files import read_path
+from collector.references import ReferenceSet
+from collector.rendering import invocation_object
+from collector.spans import LogRecord, Span
+
+CAPTURES = Path(__file__).parents[1] / "golden" / "captures"
+CASES = sorted(path.parent.relative_to(CAPTURES).as_posix() for path in CAPTURES.glob("*/*/invocations.json"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_capture_is_read_into_the_invocations_that_really_happened(case: str) -> None:
+    [replayed] = replay([CAPTURES / case], Evaluator(()), ReferenceSet(), DEFAULT_KEYS)
+    read = [invocation_object(evaluation.invocation, "") for evaluation in replayed.evaluations]
+    expected = json.loads((CAPTURES / case / "invocations.json").read_text())
+    assert [{key: value for key, value in one.items() if key != "source"} for one in read] == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(CASES), st.randoms(use_true_random=False), st.integers(1, 40), st.floats(0, 20))
+def test_order_batching_splitting_and_duplication_change_nothing(case: str, random: Random, batch: int, pause: float) -> None:
+    """`pause` above the settle time has traces read in pieces, so that the rest arrives late and revises."""
+    files = read_path(CAPTURES / case)
+    items: list[Span | LogRecord] = [*files.spans, *files.logs]
+    items += random.sample(items, len(items) // 3)
+    random.shuffle(items)
+    assert arrived(items, batch, pause) == arrived([*files.spans, *files.logs], len(items), 0)
