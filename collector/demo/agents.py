@@ -1,7 +1,7 @@
 """The example agents: a script comes in, OpenTelemetry spans go out, as an instrumented agent framework makes them.
 
 The spans follow the GenAI semantic conventions: `invoke_agent` around one `chat` a model request and one `execute_tool`
-a tool call. Nothing here knows of pathgauge but the attribute that names the scenario.
+a tool call. Nothing here knows of pathgauge, or of scenarios.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ class Agent:
             "gen_ai.agent.version": self._version,
             "gen_ai.conversation.id": conversation_id,
             "gen_ai.input.messages": json.dumps(messages),
-            "pathgauge.scenario.id": script.scenario_id,
         }
         with self._tracer.start_as_current_span(f"invoke_agent {self._name}", kind=SpanKind.INTERNAL, attributes=attributes) as span:
             for calls in script.rounds:

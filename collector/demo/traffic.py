@@ -1,6 +1,7 @@
 """Traffic for `pathgauge demo`: the example agents run, each in its own thread, and export OTLP until they are told to stop.
 
 Every release exports through its own provider, as a deployment would: what is buffered is flushed, then the next one starts.
+The traffic names the scenario of every turn, and a processor puts it onto the agents' spans.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import Tracer
 
+from collector.client import ScenarioSpanProcessor, scenario
 from collector.demo.agents import Agent
 from collector.demo.scripts import CONCIERGE, SUPPORT, ExampleAgent, Release
 
@@ -78,7 +80,8 @@ def _serve(agent: Agent, release: Release, stop: threading.Event, seconds: float
     for script in cycle(release.scripts):
         if stop.is_set() or time.monotonic() >= until:
             return
-        agent.handle(script, conversation_id=str(uuid4()))
+        with scenario(script.scenario_id):
+            agent.handle(script, conversation_id=str(uuid4()))
         stop.wait(interval_s)
 
 
@@ -86,6 +89,7 @@ def _serve(agent: Agent, release: Release, stop: threading.Event, seconds: float
 def _tracer(agent: ExampleAgent, release: Release, exporter: SpanExporter) -> Iterator[Tracer]:
     resource = Resource({"service.name": agent.name, "service.version": release.version})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    provider.add_span_processor(ScenarioSpanProcessor())
     provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=FLUSH_INTERVAL_MS))
     try:
         yield provider.get_tracer("pathgauge.demo", release.version)

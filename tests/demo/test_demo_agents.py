@@ -22,6 +22,20 @@ class StopInTheFirstTurn(threading.Event):
         return True
 
 
+class StopAfterTurns(threading.Event):
+    """Never waits; between two turns the agents wait for 0 seconds."""
+
+    def __init__(self, turns: int) -> None:
+        super().__init__()
+        self._left = turns
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._left -= timeout == 0.0
+        if self._left == 0:
+            self.set()
+        return self.is_set()
+
+
 class StopWhenExported(InMemorySpanExporter):
     def __init__(self, stop: threading.Event) -> None:
         super().__init__()
@@ -61,7 +75,7 @@ def test_one_turn_is_one_trace_with_models_and_tools_under_the_agent() -> None:
     assert {span.parent.span_id for span in spans[1:] if span.parent} == {root.context.span_id}
 
 
-def test_the_agent_span_names_agent_version_conversation_and_scenario() -> None:
+def test_the_agent_span_names_agent_version_and_conversation() -> None:
     root = spans_of(SUPPORT, SUPPORT.release.scripts[0])[0]
     attributes = dict(root.attributes or {})
     question, answer = (json.loads(str(attributes.pop(f"gen_ai.{way}.messages"))) for way in ("input", "output"))
@@ -71,7 +85,6 @@ def test_the_agent_span_names_agent_version_conversation_and_scenario() -> None:
         "gen_ai.agent.name": "support",
         "gen_ai.agent.version": "2.4.0",
         "gen_ai.conversation.id": "conversation-1",
-        "pathgauge.scenario.id": "refund-order",
     }
     assert [part["content"] for part in question[0]["parts"]] == [SUPPORT.release.scripts[0].user_input]
     assert [part["content"] for part in answer[0]["parts"]] == [SUPPORT.release.scripts[0].answer]
@@ -112,6 +125,14 @@ def test_an_agent_that_regresses_is_released_three_times() -> None:
     assert released == [{"2.4.0"}, {"2.5.0"}, {"2.5.1"}]
     assert {span.resource.attributes["service.name"] for span in exporters[0].get_finished_spans()} == {"support"}
     assert [exporter.export(()) for exporter in exporters] == [SpanExportResult.FAILURE] * 3, "not shut down"
+
+
+def test_the_spans_of_every_turn_name_its_scenario() -> None:
+    scripts, exporter = CONCIERGE.release.scripts, InMemorySpanExporter()
+    traffic.operate(CONCIERGE, lambda: exporter, StopAfterTurns(len(scripts)), (0.0, 0.0), interval_s=0.0)
+    spans = sorted(exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
+    assert attribute(spans, "invoke_agent", "pathgauge.scenario.id") == [script.scenario_id for script in scripts]
+    assert None not in attribute(spans, "", "pathgauge.scenario.id")
 
 
 def test_an_agent_that_never_regresses_stays_on_its_release() -> None:

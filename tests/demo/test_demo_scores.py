@@ -9,11 +9,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from collector import config, demo, setup
+from collector.client import ScenarioSpanProcessor, scenario
 from collector.demo.agents import Agent
 from collector.demo.scripts import CONCIERGE, SUPPORT, ExampleAgent, Release, Script
-from collector.reading import read
 from collector.evaluator import Criterion, Evaluator
 from collector.otlp import decode_traces
+from collector.reading import read
 from collector.references import ReferenceSet
 from collector.references.files import load
 from collector.spans import Trace
@@ -42,8 +43,11 @@ def invocation(agent: ExampleAgent, release: Release, script: Script) -> Invocat
     """What the collector reads from the spans of one turn."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    Agent(provider.get_tracer("test"), agent.name, release.version, agent.model, lambda _: None).handle(script, "conversation-1")
+    for processor in (ScenarioSpanProcessor(), SimpleSpanProcessor(exporter)):
+        provider.add_span_processor(processor)
+    example = Agent(provider.get_tracer("test"), agent.name, release.version, agent.model, lambda _: None)
+    with scenario(script.scenario_id):
+        example.handle(script, "conversation-1")
     spans = decode_traces(encode_spans(exporter.get_finished_spans()).SerializeToString()).records
     (only,) = read(Trace("", spans[0].trace_id, spans))
     return only

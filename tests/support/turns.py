@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -18,15 +19,16 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from collector.client import ScenarioSpanProcessor, scenario
 from collector.demo.agents import Agent
 from collector.demo.scripts import Call, Script
 
 _IDS = frozenset({"traceId", "spanId", "parentSpanId"})
 
 
-def script(scenario: str, *tools: str, answer: str = "It is done.", user_input: str = "Please do it.") -> Script:
-    """One turn that calls the tools one after the other, without arguments, and answers."""
-    return Script(scenario, user_input, tuple((Call(tool, {}, {"ok": True}),) for tool in tools), answer)
+def script(scenario_id: str, *tools: str, answer: str = "It is done.", user_input: str = "Please do it.") -> Script:
+    """One turn that calls the tools one after the other, without arguments, and answers; an empty id is no scenario."""
+    return Script(scenario_id, user_input, tuple((Call(tool, {}, {"ok": True}),) for tool in tools), answer)
 
 
 def turn(
@@ -35,8 +37,10 @@ def turn(
     """The finished spans of one turn, a trace of their own. `resource` is the service that they come from."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider(resource=Resource({"service.name": resource or agent}), shutdown_on_exit=False)
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    Agent(provider.get_tracer("tests"), agent, version, "scripted", lambda _: None).handle(scripted, conversation)
+    for processor in (ScenarioSpanProcessor(), SimpleSpanProcessor(exporter)):
+        provider.add_span_processor(processor)
+    with scenario(scripted.scenario_id) if scripted.scenario_id else nullcontext():
+        Agent(provider.get_tracer("tests"), agent, version, "scripted", lambda _: None).handle(scripted, conversation)
     return exporter.get_finished_spans()
 
 

@@ -1,0 +1,31 @@
+"""The client can be copied into a service that has OpenTelemetry and nothing of ours."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import collector
+
+CLIENT = Path(collector.__file__).with_name("client.py")
+PROBE = """
+import json, sys
+from opentelemetry import baggage, trace
+from opentelemetry.sdk.trace import SpanProcessor
+before = set(sys.modules)
+import copied
+print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before} - sys.stdlib_module_names)))
+"""
+
+
+def test_a_copy_imports_only_opentelemetry_and_the_standard_library(tmp_path: Path) -> None:
+    shutil.copy(CLIENT, tmp_path / "copied.py")
+    run = subprocess.run([sys.executable, "-c", PROBE], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout) == ["copied"]
+
+
+def test_the_installed_one_imports_nothing_else_of_ours() -> None:
+    probe = "import sys, collector.client; print(*sorted(name for name in sys.modules if name.split('.')[0] in ('collector', 'scorers')))"
+    run = subprocess.run([sys.executable, "-c", probe], cwd=CLIENT.parents[1], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["collector", "collector.client"]
