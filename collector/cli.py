@@ -29,7 +29,10 @@ app = typer.Typer(
 )
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", "-c", help="Configuration file; without it the defaults are in force.")]
-Files = Annotated[list[Path], typer.Argument(help="OTLP trace files, or directories that hold them.", exists=True)]
+Files = Annotated[
+    list[Path],
+    typer.Argument(help="Trace files, or directories that hold them: OTLP, Jaeger JSON, Tempo JSON; plain or gzip.", exists=True),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 

@@ -1,34 +1,47 @@
 """Reads trace files: a path comes in, the spans and log records of its OTLP export requests go out.
 
-Formats, told by content: OTLP protobuf, a sequence of it with 4-byte big-endian lengths in between, OTLP JSON, and JSON lines (what the
-OpenTelemetry Collector's file exporter writes); each may be compressed with gzip. The files of a directory are read as one stream.
+Formats, told by content: OTLP protobuf; a sequence of it with 4-byte big-endian lengths in between, and JSON lines, which the
+OpenTelemetry Collector's file exporter writes; OTLP JSON, and the JSON of Jaeger and Tempo, one document, a list or one a line. Each may
+be compressed with gzip. The files of a directory are read as one stream. A file that is still being written, or was cut off, is read up to
+its last complete record.
 """
 
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import orjson
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from collector import otlp
+from collector.receivers import jaeger, tempo
 from collector.spans import LogRecord, Span
 
 _LIMITS = otlp.Limits(max_records=10_000_000)
 """What an operator hands over in files is bounded by memory alone."""
 
-
-_EXPECTED = "expected OTLP protobuf or JSON"
+_EXPECTED = "expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo"
 _GROUP_TAG = b"\n"
 """What every request but an empty one begins with: the tag of its only field."""
+_SCOPE_GROUP_TAG = b"\x12"
+"""What every request with records holds, and JSON does not: it has no control characters."""
+_DELIMITED = re.compile(rb"(\0{4})*[\0-\x08].{3}\n", re.DOTALL)
+"""How lengths and messages begin: a length below 150 MB, which is no text, in front of the first tag."""
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_MAX_KEYS_NAMED = 5
 
 
 class UnreadableFileError(ValueError):
-    """A file that holds no OTLP data; the message names the file, what was found and what was expected."""
+    """A file that holds no traces; the message names the file, what was found and what was expected."""
 
 
 @dataclass(slots=True)
@@ -42,9 +55,9 @@ class TraceFiles:
 
 
 def read_path(path: Path) -> TraceFiles:
-    """Read a file, or all OTLP files below a directory in the order of their names.
+    """Read a file, or all trace files below a directory in the order of their names.
 
-    Raises `UnreadableFileError` for a file, and for a directory without any OTLP file; `OSError` as the file system gives it.
+    Raises `UnreadableFileError` for a file, and for a directory without any trace file; `OSError` as the file system gives it.
     """
     found = TraceFiles()
     if not path.is_dir():
@@ -59,7 +72,7 @@ def read_path(path: Path) -> TraceFiles:
         except UnreadableFileError as error:
             found.notes.append(f"passed over {error}")
     if not read:
-        raise UnreadableFileError(f"{path}: found {len(files)} files and no OTLP data among them, {_EXPECTED}")
+        raise UnreadableFileError(f"{path}: found {len(files)} files and no traces among them, {_EXPECTED}")
     return found
 
 
@@ -69,12 +82,17 @@ def _read_file(path: Path, found: TraceFiles) -> None:
         data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
     except (OSError, EOFError, zlib.error) as error:
         raise UnreadableFileError(f"{path}: found broken gzip data ({error}), {_EXPECTED}") from error
+    if data.startswith(_ZSTD) or data[4:8] == _ZSTD:  # the file exporter compresses message by message
+        raise UnreadableFileError(f"{path}: found zstd compression, expected gzip or none")
+    data = data.removeprefix(_BYTE_ORDER_MARK)
     spans, logs, rejected = len(found.spans), len(found.logs), 0
     try:
-        for request in _json_requests(data) if data.lstrip()[:1] in (b"{", b"[") else _binary_requests(data):
+        for request in _json_requests(data) if _is_json(data) else _binary_requests(data):
             found.spans.extend(request.spans)
             found.logs.extend(request.logs)
             rejected += request.rejected
+            if request.note is not None:
+                found.notes.append(f"{path}: {request.note}")
     except otlp.UndecodableError as error:
         del found.spans[spans:], found.logs[logs:]
         raise UnreadableFileError(f"{path}: {error}") from error
@@ -87,40 +105,56 @@ class _Request:
     spans: tuple[Span, ...] = ()
     logs: tuple[LogRecord, ...] = ()
     rejected: int = 0
+    note: str | None = None
+
+
+def _is_json(data: bytes) -> bool:
+    """Whether a bracket comes first; in protobuf it can be a length, behind the tag that looks like a line feed."""
+    return re.match(rb"\s*[\[{]", data) is not None and _SCOPE_GROUP_TAG not in data
 
 
 def _binary_requests(data: bytes) -> Iterator[_Request]:
     """Every message of a length-delimited stream, or the one message that the data is."""
     if not data:
         raise otlp.UndecodableError(f"found an empty file, {_EXPECTED}")
-    for message in _delimited(data) or [data]:
+    messages, rest = _delimited(data)
+    if rest and not _DELIMITED.match(data):
+        messages, rest = [data], b""
+    for message in messages:
         if message and not message.startswith(_GROUP_TAG):
             raise otlp.UndecodableError(f"found neither JSON nor OTLP protobuf, {_EXPECTED}")
         yield _binary_request(message)
+    if rest:
+        incomplete = f"the last record is incomplete ({len(rest)} bytes)"
+        if not messages:
+            raise otlp.UndecodableError(f"{incomplete}, expected at least one before it")
+        yield _Request(note=incomplete)
 
 
-def _delimited(data: bytes) -> list[bytes] | None:
-    """The messages, when lengths and messages use the data up exactly."""
-    messages = []
+def _delimited(data: bytes) -> tuple[list[bytes], bytes]:
+    """The messages behind their lengths, and what is left when the last one is incomplete or there are no lengths."""
+    messages: list[bytes] = []
     position = 0
     while position < len(data):
         start = position + 4
         end = start + int.from_bytes(data[position:start])
         if end > len(data) or start > len(data):
-            return None
+            break
         messages.append(data[start:end])
         position = end
-    return messages
+    return messages, data[position:]
 
 
 def _binary_request(message: bytes) -> _Request:
-    """Traces and logs share their envelope; log records read as spans have no valid ids."""
+    """Traces, logs and metrics share their envelope; log records and metrics read as spans have no valid ids."""
     try:
         traces = otlp.decode_traces(message, limits=_LIMITS)
     except otlp.UndecodableError as error:
         raise otlp.UndecodableError(f"found neither JSON nor OTLP protobuf ({error}), {_EXPECTED}") from error
     if not traces.rejected:
         return _Request(traces.records)
+    if _is_metrics(message):
+        return _Request()
     logs = otlp.decode_logs(message, limits=_LIMITS)
     rejected, rejected_logs = sum(traces.rejected.values()), sum(logs.rejected.values())
     if not traces.records and rejected_logs < rejected:
@@ -128,31 +162,59 @@ def _binary_request(message: bytes) -> _Request:
     return _Request(traces.records, (), rejected)
 
 
+def _is_metrics(message: bytes) -> bool:
+    try:
+        request = ExportMetricsServiceRequest.FromString(message)
+    except DecodeError:
+        return False
+    metrics = (metric for group in request.resource_metrics for scope in group.scope_metrics for metric in scope.metrics)
+    return all(metric.name and metric.WhichOneof("data") for metric in metrics)
+
+
 def _json_requests(data: bytes) -> Iterator[_Request]:
     """Every object of the file: one, a list, or one a line."""
     try:
         whole = orjson.loads(data)
     except orjson.JSONDecodeError:
-        for number, line in enumerate(data.splitlines(), 1):
-            if line.strip():
-                yield _json_request(_json_line(line, number))
+        yield from _json_lines(data)
         return
     for item in whole if isinstance(whole, list) else [whole]:
         yield _json_request(item)
 
 
-def _json_line(line: bytes, number: int) -> Any:
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise otlp.UndecodableError(f"line {number}: found no JSON ({error}), expected an OTLP JSON object a line") from error
+def _json_lines(data: bytes) -> Iterator[_Request]:
+    lines = [(number, line) for number, line in enumerate(data.splitlines(), 1) if line.strip()]
+    for index, (number, line) in enumerate(lines, 1):
+        try:
+            document = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            if 1 < index == len(lines) and (data.endswith(line) or error.pos == len(error.doc)):
+                yield _Request(note=f"line {number}: the last record is incomplete ({len(line)} bytes)")
+                return
+            raise otlp.UndecodableError(f"line {number}: found no JSON ({error.msg}), expected a JSON object a line") from error
+        yield _json_request(document)
 
 
-def _json_request(item: Any) -> _Request:
-    keys = item.keys() & {"resourceSpans", "resourceLogs", "resourceMetrics", "resourceProfiles"} if isinstance(item, dict) else set()
+def _json_request(document: Any) -> _Request:
+    request = jaeger.export_request(document) or tempo.export_request(document) or document
+    keys = request.keys() & {"resourceSpans", "resourceLogs", "resourceMetrics", "resourceProfiles"} if isinstance(request, dict) else set()
     if not keys:  # metrics and profiles are OTLP too, and may share a file with traces
-        raise otlp.UndecodableError("found JSON without resourceSpans or resourceLogs, expected an OTLP export request")
-    body = orjson.dumps(item)
+        raise otlp.UndecodableError(f"found {_shape(document)}, {_EXPECTED}")
+    body = _dumped(request)
     spans: otlp.Decoded[Span] = otlp.decode_traces_json(body, limits=_LIMITS) if "resourceSpans" in keys else otlp.Decoded(())
     logs: otlp.Decoded[LogRecord] = otlp.decode_logs_json(body, limits=_LIMITS) if "resourceLogs" in keys else otlp.Decoded(())
     return _Request(spans.records, logs.records, sum(spans.rejected.values()) + sum(logs.rejected.values()))
+
+
+def _shape(document: Any) -> str:
+    if not isinstance(document, dict):
+        return f"JSON of type {type(document).__name__}"
+    keys = ", ".join(repr(key) for key in islice(document, _MAX_KEYS_NAMED))
+    return f"a JSON object with {keys or 'no keys'}{' and more' if len(document) > _MAX_KEYS_NAMED else ''}"
+
+
+def _dumped(request: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(request)
+    except TypeError as error:
+        raise otlp.UndecodableError(f"found JSON that is nested too deep ({error}), {_EXPECTED}") from error

@@ -16,6 +16,7 @@ from typer.testing import Result
 
 from collector.spans import Span
 from collector.testing import span
+from exports import grafana_json, jaeger_json, tempo_json, tempo_v2_json
 from turns import otlp, otlp_json, script, turn
 
 Run = Callable[..., Result]
@@ -37,6 +38,11 @@ FORMATS = {
     "JSON array": b"[" + b",".join(map(otlp_json, TURNS)) + b"]",
     "JSON lines": b"\n".join(map(otlp_json, TURNS)) + b"\n\n",
     "JSON lines with metrics among them": b"\n".join([otlp_json(TURNS[0]), b'{"resourceMetrics": []}', otlp_json(TURNS[1])]),
+    "Jaeger": jaeger_json(*map(otlp, TURNS)),
+    "Tempo": tempo_json(*map(otlp, TURNS)),
+    "Tempo v2": tempo_v2_json(*map(otlp, TURNS)),
+    "Grafana": grafana_json(*map(otlp, TURNS)),
+    "one format a line": b"\n".join([jaeger_json(otlp(TURNS[0])), tempo_json(otlp(TURNS[1]))]),
 }
 
 
@@ -65,14 +71,15 @@ def test_every_format_is_told_by_its_content(name: str, compress: Callable[[byte
     ]
 
 
-def test_a_directory_is_one_stream_and_what_is_no_otlp_in_it_is_named(run: Run) -> None:
+def test_a_directory_is_one_stream_and_what_is_no_trace_in_it_is_named(run: Run) -> None:
     result = run("invocations", CAPTURE)
     [expected] = json.loads((CAPTURE / "invocations.json").read_text())
     assert objects(result) == [{"source": str(CAPTURE), **expected}]
     assert result.exit_code == 0
     assert result.stderr == (
         f"pathgauge: passed over {CAPTURE}/invocations.json: "
-        "found JSON without resourceSpans or resourceLogs, expected an OTLP export request\n"
+        "found a JSON object with 'trace_id', 'span_id', 'dialect', 'agent', 'agent_version' and more, "
+        "expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo\n"
     )
 
 
@@ -93,8 +100,8 @@ NOT_OTLP = {
     "text": (b"hello world\n", "found neither JSON nor OTLP protobuf"),
     "text that is valid protobuf of something else": (b"2 " + b"a" * 32, "found neither JSON nor OTLP protobuf"),
     "random": (bytes(range(1, 256)), "found neither JSON nor OTLP protobuf"),
-    "JSON of something else": (b'{"a": 1}', "found JSON without resourceSpans or resourceLogs, expected an OTLP export request"),
-    "JSON number": (b"[1]", "found JSON without resourceSpans or resourceLogs, expected an OTLP export request"),
+    "JSON of something else": (b'{"a": 1}', "found a JSON object with 'a', expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo"),
+    "JSON number": (b"[1]", "found JSON of type int, expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo"),
     "broken JSON": (b'{"resourceSpans": [', "line 1: found no JSON"),
     "a broken line": (otlp_json(TURNS[0]) + b"\n{broken\n", "line 2: found no JSON"),
     "JSON of the wrong shape": (b'{"resourceSpans": 7}', "resourceSpans: expected an array, found int"),
@@ -119,7 +126,9 @@ def test_a_directory_without_otlp_is_a_mistake(run: Run, folder: Path) -> None:
     (folder / "notes" / "readme.txt").write_text("hello world\n")
     result = run("invocations", "notes")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "pathgauge: notes: found 1 files and no OTLP data among them, expected OTLP protobuf or JSON\n"
+    assert result.stderr == (
+        "pathgauge: notes: found 1 files and no traces among them, expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo\n"
+    )
 
 
 def test_a_path_that_does_not_exist_is_a_mistake(run: Run) -> None:

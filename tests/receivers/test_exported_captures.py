@@ -1,0 +1,60 @@
+"""Captures of real frameworks tell the same invocations when they were kept in Jaeger or Tempo in between."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.evaluator import Evaluator
+from collector.offline import replay
+from collector.reading import DEFAULT_KEYS
+from collector.references import ReferenceSet
+from collector.rendering import invocation_object
+from exports import grafana_json, jaeger_json, tempo_json, tempo_v2_json
+
+CAPTURES = Path(__file__).parents[1] / "golden" / "captures"
+CASES = sorted(path.parent.relative_to(CAPTURES).as_posix() for path in CAPTURES.glob("*/*/traces.binpb.gz"))[::3]
+"""Two of three show nothing new."""
+
+EXPORTS: dict[str, Callable[..., bytes]] = {
+    "Jaeger": jaeger_json,
+    "Tempo": tempo_json,
+    "Tempo v2": tempo_v2_json,
+    "Grafana": grafana_json,
+}
+TWO_MICROSECONDS = 2e-6
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_tells_the_invocations_of_the_capture(name: str, case: str, tmp_path: Path) -> None:
+    """Log records are beside it as they were: neither store keeps them."""
+    traces, logs = CAPTURES / case / "traces.binpb.gz", CAPTURES / case / "logs.binpb.gz"
+    (tmp_path / "export").write_bytes(EXPORTS[name](*messages(gzip.decompress(traces.read_bytes()))))
+    if logs.exists():
+        shutil.copy(logs, tmp_path)
+    exported, captured = invocations(tmp_path), invocations(CAPTURES / case)
+    if name == "Jaeger":
+        for one, other in zip(exported, captured, strict=True):
+            assert one.pop("duration_s") == pytest.approx(other.pop("duration_s"), abs=TWO_MICROSECONDS)
+    assert exported == captured != []
+
+
+def messages(delimited: bytes) -> list[bytes]:
+    found = []
+    while delimited:
+        size = int.from_bytes(delimited[:4])
+        found.append(delimited[4 : 4 + size])
+        delimited = delimited[4 + size :]
+    return found
+
+
+def invocations(path: Path) -> list[dict[str, Any]]:
+    [replayed] = replay([path], Evaluator(()), ReferenceSet(), DEFAULT_KEYS)
+    assert [note for note in replayed.notes if "invocations.json" not in note] == []
+    return [invocation_object(evaluation.invocation, "") for evaluation in replayed.evaluations]
