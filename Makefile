@@ -18,10 +18,10 @@ LOCKED := $(INSTALL) --no-build-isolation --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check bench e2e docs lock clean
+.PHONY: help run test check fuzz check-corpus bench e2e docs lock clean
 
 help:  ## print this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo 'ARGS="..." is passed on, as in: make test ARGS="-k trajectory"'
 
 run: .venv/.run  ## collector, example agents and a live table of their scores, on loopback
@@ -40,7 +40,13 @@ check: .venv/.dev  ## style, types, layers and documentation
 e2e: .venv/.dev  ## the running service, with real exporters and a real Prometheus, which must be installed
 	PATHGAUGE_E2E=1 $(BIN)/python -m pytest tests/e2e $(ARGS)
 
-bench: .venv/.dev  ## throughput and latency, as ratios of a baseline measured in the same run
+fuzz: .venv/.dev  ## read 200,000 damaged captures, of which none may raise; FUZZ_SEED=... repeats a run
+	FUZZ_MUTATIONS=$${FUZZ_MUTATIONS:-200000} $(BIN)/python -m pytest tests/reading/test_fuzz.py $(ARGS)
+
+check-corpus: .venv/.dev  ## read every capture below CORPUS=<directory> in every order of arrival
+	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(BIN)/python -m pytest tests/reading/test_corpus.py $(ARGS)
+
+bench: .venv/.dev  ## throughput, latency and the cost of each dialect, as ratios of a baseline measured in the same run
 	BENCH_SECONDS=15 $(BIN)/python -m pytest tests/benchmarks --capture=no $(ARGS)
 
 docs: .venv/.run  ## write docs/cli.md from the commands and options as they are

@@ -1,0 +1,106 @@
+"""What it costs to read each dialect, beside the plain conventions, in one run: from spans in the assembler to scored invocations.
+
+Captures of the repository are read again and again, one dialect after the other in turn, and the fastest turn of each counts, since
+these machines are noisy. `make bench` takes long enough to mean something.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean
+
+from collector.evaluator import Evaluator
+from collector.pipeline import Pipeline
+from collector.reading import read
+from collector.receivers.files import TraceFiles, read_path
+from collector.references import ReferenceSet
+from collector.spans import Span, Trace
+from collector.telemetry import Ledger
+
+CAPTURES = Path(__file__).parents[1] / "golden" / "captures"
+SECONDS = float(os.environ.get("BENCH_SECONDS", "0.3"))
+PLAIN = "genai"
+MOST_TIMES_PLAIN = 1.5
+
+
+MOST_BYTES = 32_768
+"""A larger span measures how fast JSON is parsed."""
+
+
+Scenarios = dict[str, list[TraceFiles]]
+
+
+def captures() -> dict[str, Scenarios]:
+    """The captures of each dialect by scenario."""
+    found: dict[str, Scenarios] = defaultdict(lambda: defaultdict(list))
+    for path in sorted(CAPTURES.glob("*/*/invocations.json")):
+        dialects = {one["dialect"] for one in json.loads(path.read_text())}
+        files = read_path(path.parent)
+        files.logs.clear()  # many repeat what is on the spans
+        if len(dialects) == 1 and max(len(span.raw) for span in files.spans) < MOST_BYTES:
+            found[dialects.pop()][path.parent.name].append(files)
+    return found
+
+
+def fresh(files: TraceFiles) -> list[Span]:
+    """The spans as they come from a receiver, nothing of them decoded."""
+    return [Span(span.raw, span.resource, span.scope) for span in files.spans]
+
+
+def time_reading(files: TraceFiles) -> float:
+    spans: dict[str, list[Span]] = defaultdict(list)
+    for span in fresh(files):
+        spans[span.trace_id].append(span)
+    traces = [Trace("", trace_id, tuple(some)) for trace_id, some in spans.items()]
+    start = time.perf_counter()
+    for trace in traces:
+        read(trace)
+    return time.perf_counter() - start
+
+
+def time_pipeline(files: TraceFiles) -> float:
+    pipeline, spans = Pipeline(Evaluator(()), ReferenceSet(), Ledger()), fresh(files)
+    start = time.perf_counter()
+    pipeline.feed(spans, (), 0.0)
+    pipeline.drain(10.0)
+    return time.perf_counter() - start
+
+
+class Cost:
+    """Seconds a span of each scenario, the fastest so far."""
+
+    def __init__(self, scenarios: Scenarios) -> None:
+        self.scenarios = scenarios
+        self.spans = {name: sum(len(one.spans) for one in files) for name, files in scenarios.items()}
+        self.reading = dict.fromkeys(scenarios, float("inf"))
+        self.pipeline = dict.fromkeys(scenarios, float("inf"))
+
+    def measure(self) -> None:
+        for name, files in self.scenarios.items():
+            self.reading[name] = min(self.reading[name], sum(map(time_reading, files)) / self.spans[name])
+            self.pipeline[name] = min(self.pipeline[name], sum(map(time_pipeline, files)) / self.spans[name])
+
+
+def test_reading_any_dialect_costs_no_more_than_half_as_much_again_as_the_conventions() -> None:
+    costs = {dialect: Cost(scenarios) for dialect, scenarios in captures().items()}
+    plain = costs[PLAIN].pipeline
+    end = time.monotonic() + SECONDS
+    while True:
+        for cost in costs.values():
+            cost.measure()
+        if time.monotonic() > end:
+            break
+    print(f"\n{'dialect':18}{'spans':>7}{'read us':>9}{'pipeline us':>13}{'times plain':>13}   a span; plain: the same scenarios, else all")
+    slow = {}
+    for dialect, cost in sorted(costs.items()):
+        common = [name for name in cost.pipeline if name in plain]
+        times = mean(cost.pipeline[name] for name in common or cost.pipeline) / mean(plain[name] for name in common or plain)
+        reading, pipeline = mean(cost.reading.values()) * 1e6, mean(cost.pipeline.values()) * 1e6
+        print(f"{dialect:18}{sum(cost.spans.values()):7}{reading:9.1f}{pipeline:13.1f}{times:13.2f}")
+        if times > MOST_TIMES_PLAIN:
+            slow[dialect] = times
+    assert "BENCH_SECONDS" not in os.environ or not slow
