@@ -18,7 +18,7 @@ LOCKED := $(INSTALL) --no-build-isolation --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check fuzz check-corpus bench e2e docs lock clean
+.PHONY: help run test check fuzz check-corpus bench e2e examples docs lock clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ check: .venv/.dev  ## style, types, layers and documentation
 
 e2e: .venv/.dev  ## the running service, with real exporters and a real Prometheus, which must be installed
 	PATHGAUGE_E2E=1 $(BIN)/python -m pytest tests/e2e $(ARGS)
+
+examples: .venv/.dev  ## the agents in examples/, from installing their framework to full marks; PATHGAUGE_EXAMPLES=short runs five
+	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(BIN)/python -m pytest tests/examples $(ARGS)
 
 fuzz: .venv/.dev  ## read 200,000 damaged captures, of which none may raise; FUZZ_SEED=... repeats a run
 	FUZZ_MUTATIONS=$${FUZZ_MUTATIONS:-200000} $(BIN)/python -m pytest tests/reading/test_fuzz.py $(ARGS)
