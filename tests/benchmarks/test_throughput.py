@@ -26,6 +26,8 @@ FIRST_BAR = 30_000
 
 SETTLE_S = 6.0
 """The default of `assembly.settle`."""
+STALLED_S = 30.0
+"""A service that scored nothing for so long will not."""
 
 COLUMNS = {"bytes/span": 11, "acked/s": 10, "scored/s": 10, "CPU us/span": 12, "p50 ms": 8, "p99 ms": 8, "RSS MiB": 9, "refused": 9}
 
@@ -100,9 +102,11 @@ def measure_service(folder: Path, mix: str) -> Run:
         grpc_port, metrics_port = ports(server)
         began = time.monotonic()
         sent = load(grpc_port, mix)
-        deadline = time.monotonic() + 30 + 2 * SECONDS
-        while (scored := counter(metrics_port, "pathgauge_invocations_scored_total")) < sent["invocations"] and time.monotonic() < deadline:
+        scored, progress = 0.0, time.monotonic()
+        while scored < sent["invocations"] and time.monotonic() < progress + STALLED_S:
             time.sleep(0.2)
+            before, scored = scored, counter(metrics_port, "pathgauge_invocations_scored_total")
+            progress = progress if scored == before else time.monotonic()
         assert scored == sent["invocations"], f"{scored} of {sent['invocations']} invocations scored"
         return observed(server, sent, time.monotonic() - began - SETTLE_S)
 
