@@ -28,7 +28,7 @@ run: .venv/.run  ## collector, example agents and a live table of their scores, 
 	$(BIN)/pathgauge demo $(ARGS)
 
 test: .venv/.dev  ## all tests; those with a real Prometheus are skipped where it is not installed
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile $(ARGS)
 
 check: .venv/.dev  ## style, types, layers and documentation
 	$(BIN)/ruff check .
@@ -52,8 +52,9 @@ check-corpus: .venv/.dev  ## read every capture below CORPUS=<directory> in ever
 bench: .venv/.dev  ## throughput, latency and the cost of each dialect, as ratios of a baseline measured in the same run
 	BENCH_SECONDS=15 $(BIN)/python -m pytest tests/benchmarks --capture=no $(ARGS)
 
-docs: .venv/.run  ## write docs/cli.md from the commands and options as they are
+docs: .venv/.run  ## write the pages that follow from the code: commands, scorers, known names
 	$(BIN)/python -m typer collector.cli utils docs --name pathgauge --output docs/cli.md
+	$(BIN)/python docs/generate.py
 
 lock:  ## resolve pyproject.toml into the lock files (needs uv); LOCK_FLAGS=--upgrade takes newer versions
 	@uv --version

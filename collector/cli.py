@@ -10,7 +10,7 @@ import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -34,6 +34,9 @@ Files = Annotated[
     typer.Argument(help="Trace files, or directories that hold them: OTLP, Jaeger JSON, Tempo JSON; plain or gzip.", exists=True),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+ReferenceFiles = Annotated[list[Path], typer.Argument(help="Reference files: YAML, JSON, JSON lines or CSV.", exists=True, dir_okay=False)]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of standard output.")]
+ReferenceFormat = Literal["auto", "adk", "vertex", "graph", "messages", "pathgauge"]
 
 
 @contextmanager
@@ -60,6 +63,13 @@ def _words(error: Exception) -> str:
 def _note(lines: Iterable[str]) -> None:
     for line in lines:
         typer.echo(f"pathgauge: {line}", err=True)
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
 
 
 @app.command()
@@ -129,6 +139,7 @@ def score(
         Path | None, typer.Option(help="Criteria, as an ADK test_config.json; instead of those of the configuration.")
     ] = None,
     as_json: AsJson = False,
+    details: Annotated[bool, typer.Option("--details", help="Show every invocation with both trajectories, side by side.")] = False,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
 ) -> None:
     """Score trace files against references, and fail when a threshold is missed: a gate for CI.
@@ -141,7 +152,7 @@ def score(
     from collector.junit import to_junit
     from collector.offline import replay
     from collector.rendering import evaluation_object, json_line
-    from collector.report import print_gate, print_reasons
+    from collector.report import print_details, print_gate, print_reasons
     from collector.setup import for_gate, resolve
 
     with _operator_errors():
@@ -162,10 +173,93 @@ def score(
             for evaluation in one.evaluations:
                 typer.echo(json_line(evaluation_object(evaluation, one.source)))
     else:
+        if details:
+            print_details(replayed, Console())
         print_gate(gate, Console())
     print_reasons(gate, replayed, Console(stderr=True))
     if not gate.passed:
         raise typer.Exit(1)
+
+
+@app.command("import")
+def import_(
+    format: Annotated[ReferenceFormat, typer.Argument(help="The format of the files; `auto` tells it from the content.")],
+    files: ReferenceFiles,
+    output: Output = None,
+    scenario_prefix: Annotated[str, typer.Option(help="Put before every scenario id.")] = "",
+) -> None:
+    """Write references of another format in the native one, and say on standard error what was found and what was ignored.
+
+    Formats: ADK evalsets, datasets of Vertex AI, LangGraph trajectories, and chat messages of OpenAI and LangChain.
+
+    Example: `pathgauge import auto eval_dataset.jsonl --output references/home.yaml`
+    """
+    from collector.references.files import read_all
+    from collector.references.importing import gather
+    from collector.references.writing import to_yaml
+
+    with _operator_errors():
+        imported = gather(read_all(files, None if format == "auto" else format), scenario_prefix)
+        _write(to_yaml(imported.references), output)
+    _note(imported.summary)
+
+
+@app.command()
+def export(
+    files: ReferenceFiles,
+    format: Annotated[Literal["adk"], typer.Option(help="The format to write: an ADK evalset.")] = "adk",
+    output: Output = None,
+    lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what the format cannot say, instead of refusing it.")] = False,
+) -> None:
+    """Write references of any format as an evalset for google-adk.
+
+    Example: `pathgauge export references/home.yaml --output home.evalset.json`
+    """
+    from collector.references.export_adk import evalset, to_json
+    from collector.references.files import read_all
+
+    with _operator_errors():
+        entries = [entry for read in read_all(files).values() for entry in read.entries]
+        exported = evalset((entry.reference for entry in entries), (output or files[0]).name.split(".")[0])
+        _note(exported.left_out)
+        if exported.left_out and not lossy:
+            _note(["nothing was written; --lossy leaves out what ADK cannot express"])
+            raise typer.Exit(2)
+        _write(to_json(exported.data), output)
+
+
+@app.command()
+def record(
+    files: Files,
+    config: ConfigFile = None,
+    scenario: Annotated[str | None, typer.Option(help="The scenario id of all invocations, instead of their own.")] = None,
+    output: Output = None,
+    without_arguments: Annotated[bool, typer.Option("--without-arguments", help="Expect calls with any arguments.")] = False,
+    without_response: Annotated[bool, typer.Option("--without-response", help="Expect no particular response.")] = False,
+    allow_failed: Annotated[bool, typer.Option("--allow-failed", help="Record failed invocations too.")] = False,
+    alternatives: Annotated[
+        bool, typer.Option("--alternatives", help="Keep other trajectories of a scenario as alternatives to its first.")
+    ] = False,
+) -> None:
+    """Make references of good traces: what the agent did in them becomes what is expected of it.
+
+    Invocations with a scenario id are recorded, those of one conversation as its turns.
+
+    Example: `pathgauge record traces.json --output references/refund.yaml`
+    """
+    from collector.evaluator import Evaluator
+    from collector.offline import replay
+    from collector.recording import Wanted, record
+    from collector.references import ReferenceSet
+    from collector.references.writing import to_yaml
+
+    with _operator_errors():
+        replayed = list(replay(files, Evaluator(()), ReferenceSet(), configuration.load(config).scenario.keys))
+        for one in replayed:
+            _note(one.notes)
+        recording = record(replayed, Wanted(scenario, not without_arguments, not without_response, allow_failed, alternatives))
+        _write(to_yaml(recording.references), output)
+    _note(recording.notes)
 
 
 @app.command()
@@ -191,7 +285,7 @@ def scorers(as_json: AsJson = False) -> None:
     """
     from dataclasses import asdict
 
-    from collector.plugins import catalogue
+    from collector.catalogue import catalogue
     from collector.rendering import json_line
     from collector.report import print_catalogue
 

@@ -227,7 +227,7 @@ def _criteria(written: Mapping[str, Json], document: Document, folder: Path) -> 
     if not isinstance(own, dict):
         return common or dict(criteria.DEFAULTS)
     laid = criteria.lay_over(common, own)
-    criteria.build({name: laid[name] for name in own}, Place(document, ("criteria",)))
+    criteria.build(laid, Place(document, ("criteria",)), changed=own)
     return laid
 
 

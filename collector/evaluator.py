@@ -7,19 +7,16 @@ nobody knows how much of it is missing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from collector.references import Match
+from scorers.thresholds import in_range, meets
 from scorers.types import Invocation, Score, Scorer
 
 Verdict = Literal["passed", "failed", "not_evaluated", "error", "informational"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-
-TOLERANCE = 1e-9
-"""A mean of n equal scores may fall short of them by rounding; a threshold met up to this much is met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +33,7 @@ class Criterion:
             return "not_evaluated"
         if self.threshold is None:
             return "informational"
-        margin = value - self.threshold if self.scorer.higher_is_better else self.threshold - value
-        return "passed" if margin >= -TOLERANCE else "failed"
+        return "passed" if meets(self.scorer, value, self.threshold) else "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +89,13 @@ def _run(criterion: Criterion, invocation: Invocation, match: Match) -> Result:
     if "missing_root" in invocation.flags:
         return Result(criterion, Score.not_evaluated("incomplete", "the agent's own span never arrived"), "not_evaluated")
     try:
-        score = criterion.scorer.score(invocation, match.turn)
-    except Exception as error:  # a scorer is foreign code: whatever it raises is its own error
+        return _result(criterion, criterion.scorer.score(invocation, match.turn))
+    except Exception as error:  # a scorer is foreign code: whatever it raises or returns is its own error
         return Result(criterion, Score(None, None, f"{type(error).__name__}: {error}"), "error")
-    if score.value is not None and not _in_range(score.value, criterion.scorer):
+
+
+def _result(criterion: Criterion, score: Score) -> Result:
+    if score.value is not None and not in_range(criterion.scorer, score.value):
         low, high = criterion.scorer.low, criterion.scorer.high
         return Result(criterion, Score(None, None, f"{score.value} is outside [{low}, {high}]", score.details), "error")
     return Result(criterion, score, criterion.verdict(score.value))
-
-
-def _in_range(value: float, scorer: Scorer) -> bool:
-    return math.isfinite(value) and scorer.low - TOLERANCE <= value <= scorer.high + TOLERANCE

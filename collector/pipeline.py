@@ -217,14 +217,18 @@ def _read_and_release(trace: Trace, scenario_keys: tuple[str, ...], registry: Re
             log.release()
 
 
-_JSON_FIELDS = ("arguments", "result")
-"""Fields of a tool call that hold values without a hash."""
-_hashable_of = attrgetter(*(f.name for f in fields(Invocation) if f.name != "tool_calls"))
-_hashable_of_call = attrgetter(*(f.name for f in fields(ToolCall) if f.name not in _JSON_FIELDS))
-_json_of_call = attrgetter(*_JSON_FIELDS)
+_JSON_FIELDS = ("tool_calls", "tool_schemas")
+_JSON_FIELDS_OF_CALL = ("arguments", "result")
+"""Fields that hold values without a hash."""
+_hashable_of = attrgetter(*(f.name for f in fields(Invocation) if f.name not in _JSON_FIELDS))
+_hashable_of_call = attrgetter(*(f.name for f in fields(ToolCall) if f.name not in _JSON_FIELDS_OF_CALL))
+_json_of_call = attrgetter(*_JSON_FIELDS_OF_CALL)
+
+_MARSHALLED = 2
+"""The version of the format: from the next one on, equal values differ by how many others refer to them."""
 
 
 def _digest(invocation: Invocation) -> int:
     """Differs when anything of the invocation differs. Marshalling, unlike `repr`, does not recurse in Python."""
-    calls = ((*_hashable_of_call(call), marshal.dumps(_json_of_call(call))) for call in invocation.tool_calls)
-    return hash((*_hashable_of(invocation), *calls))
+    calls = ((*_hashable_of_call(call), marshal.dumps(_json_of_call(call), _MARSHALLED)) for call in invocation.tool_calls)
+    return hash((*_hashable_of(invocation), marshal.dumps(dict(invocation.tool_schemas), _MARSHALLED), *calls))

@@ -1,8 +1,9 @@
 """Finds what other packages add. A scorer's name comes in, as people write it in their configuration, and the scorer with its options
 goes out; all installed dialects go out as one registry.
 
-The name of a scorer is that of an entry point in the group `pathgauge.scorers`, or `module:Class`. Modules are imported when asked for,
-since some scorers are heavy. Dialects are the entry points of the group `pathgauge.dialects`, each a `Dialect`.
+The name of a scorer is that of an entry point in the group `pathgauge.scorers`, or `module:attribute`: a scorer class, or a function that
+`scorers.custom.adapters` makes one of. Modules are imported when asked for, since some scorers are heavy. Dialects are the entry points of
+the group `pathgauge.dialects`, each a `Dialect`.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, cast
 
 from pydantic import PydanticUserError, TypeAdapter
 
 from collector.dialects import BUILT_IN, Dialect, Registry
 from collector.documents import did_you_mean
+from scorers.custom import adapters
 from scorers.types import Json, Scorer
 
 SCORERS, DIALECTS = "pathgauge.scorers", "pathgauge.dialects"
@@ -26,42 +27,8 @@ SCORERS, DIALECTS = "pathgauge.scorers", "pathgauge.dialects"
 _REQUIRED = ("name", "version", "low", "high", "higher_is_better", "needs_reference", "score")
 
 
-_WORDS = {
-    "boolean": "true | false",
-    "integer": "whole number",
-    "null": "null",
-    "number": "number",
-    "object": "mapping",
-    "string": "text",
-}
-
-
 class PluginError(ValueError):
     """A scorer or a dialect cannot be found, imported or used. The message says which and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option of a scorer. `type` is for people, such as `true | false`; `default` is a JSON value."""
-
-    name: str
-    type: str
-    default: Json = None
-    required: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogueEntry:
-    """What a person needs to know of a scorer to use it."""
-
-    name: str
-    summary: str
-    options: tuple[Option, ...]
-    low: float
-    high: float
-    higher_is_better: bool
-    needs_reference: bool
-    version: str
 
 
 def scorer_names() -> tuple[str, ...]:
@@ -69,12 +36,19 @@ def scorer_names() -> tuple[str, ...]:
     return tuple(sorted({point.name for point in entry_points(group=SCORERS)}))
 
 
-def scorer_class(name: str) -> type[Scorer]:
-    """The scorer called `name`, or at `module:Class`. Raises `PluginError`; errors inside the module pass through it untouched."""
-    found = _import(name) if ":" in name else _load(name)
-    _check(name, found)
-    kind: type[Scorer] = found
-    return kind
+def scorer_class(name: str, takes: Sequence[str] = ()) -> type[Scorer]:
+    """The scorer called `name`, or at `module:attribute`. Raises `PluginError`; errors inside the module pass through it untouched.
+
+    `takes` says what the parameters of a function receive.
+    """
+    found = _import(name, hint="; is its folder in PYTHONPATH?") if ":" in name else _load(name)
+    if inspect.isclass(found) and (hasattr(found, "score") or not hasattr(found, "evaluate")):
+        _check(name, found, takes)
+        return cast(type[Scorer], found)
+    try:
+        return adapters.scorer_class(found, takes)
+    except ValueError as error:
+        raise PluginError(f"{name!r} cannot be a scorer: {error}") from error
 
 
 def build_scorer(kind: type[Scorer], options: Mapping[str, Json]) -> Scorer:
@@ -82,27 +56,18 @@ def build_scorer(kind: type[Scorer], options: Mapping[str, Json]) -> Scorer:
 
     Raises `PluginError` when it is the scorer that declares options nobody can give.
     """
-    return _adapter(kind).validate_python(dict(options), extra="forbid")
+    return option_adapter(kind).validate_python(dict(options), extra="forbid")
 
 
-def catalogue() -> Iterator[CatalogueEntry]:
-    """All installed scorers, in the order of their names."""
-    for name in scorer_names():
-        yield describe(name, scorer_class(name))
-
-
-def describe(name: str, kind: type[Scorer]) -> CatalogueEntry:
-    """The catalogue entry of one scorer."""
-    return CatalogueEntry(
-        name=name,
-        summary=(inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " "),
-        options=tuple(_options(kind)),
-        low=kind.low,
-        high=kind.high,
-        higher_is_better=kind.higher_is_better,
-        needs_reference=kind.needs_reference,
-        version=kind.version,
-    )
+def option_adapter(kind: type[Scorer]) -> TypeAdapter[Scorer]:
+    """Reads the options of a scorer. Raises `PluginError` when it declares options nobody can give."""
+    try:
+        adapter = TypeAdapter(kind)
+    except PydanticUserError as error:
+        raise PluginError(f"the options of the scorer {kind.__qualname__} cannot be read: {error.message}") from None
+    if not adapter.pydantic_complete:
+        raise PluginError(f"the options of the scorer {kind.__qualname__} cannot be read: a type in its annotations is not defined")
+    return adapter
 
 
 def installed_dialects() -> Registry:
@@ -127,7 +92,7 @@ def _load(name: str) -> Any:
     return _import(next(iter(points)))
 
 
-def _import(reference: str) -> Any:
+def _import(reference: str, hint: str = "") -> Any:
     module, _, attributes = reference.partition(":")
     if not module or not attributes:
         raise PluginError(f"{reference!r} is not of the form module:Class")
@@ -136,7 +101,7 @@ def _import(reference: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise PluginError(f"importing the module {module!r} failed: {error}") from error
-        raise PluginError(f"no module {module!r}") from None
+        raise PluginError(f"no module {module!r}{hint}") from None
     except Exception as error:  # a module is foreign code: it may raise anything
         raise PluginError(f"importing the module {module!r} failed: {type(error).__name__}: {error}") from error
     for attribute in attributes.split("."):
@@ -146,38 +111,11 @@ def _import(reference: str) -> Any:
     return found
 
 
-def _check(name: str, found: Any) -> None:
-    if not (inspect.isclass(found) and dataclasses.is_dataclass(found)):
+def _check(name: str, found: Any, takes: Sequence[str]) -> None:
+    if not dataclasses.is_dataclass(found):
         raise PluginError(f"{name!r} is not a scorer: found {type(found).__name__}, expected a dataclass")
     missing = [attribute for attribute in _REQUIRED if not hasattr(found, attribute)]
     if missing:
         raise PluginError(f"{name!r} is not a scorer: it lacks {', '.join(missing)}")
-
-
-def _adapter(kind: type[Scorer]) -> TypeAdapter[Scorer]:
-    try:
-        adapter = TypeAdapter(kind)
-    except PydanticUserError as error:
-        raise PluginError(f"the options of the scorer {kind.__qualname__} cannot be read: {error.message}") from None
-    if not adapter.pydantic_complete:
-        raise PluginError(f"the options of the scorer {kind.__qualname__} cannot be read: a type in its annotations is not defined")
-    return adapter
-
-
-def _options(kind: type[Scorer]) -> Iterator[Option]:
-    schema = _adapter(kind).json_schema()
-    for name, option in schema.get("properties", {}).items():
-        yield Option(name, _show_type(option, schema), option.get("default"), name in schema.get("required", ()))
-
-
-def _show_type(schema: Json, whole: Json) -> str:
-    """A JSON schema as the catalogue shows it: the values to choose from where there are few, else a plain word."""
-    if "$ref" in schema:
-        return _show_type(whole["$defs"][schema["$ref"].rpartition("/")[2]], whole)
-    if "enum" in schema:
-        return " | ".join(str(choice) for choice in schema["enum"])
-    if "anyOf" in schema:
-        return " | ".join(_show_type(member, whole) for member in schema["anyOf"])
-    if schema.get("type") == "array":
-        return f"list of {_show_type(schema.get('items', {}), whole)}"
-    return _WORDS.get(schema.get("type"), "anything")
+    if takes:
+        raise PluginError(f"{name!r} is a scorer as it stands, expected a function for takes to say what it takes")

@@ -12,13 +12,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from collector.gate import NOTHING_JUDGED, Gate, Line
+from collector.catalogue import CatalogueEntry, Option
+from collector.evaluator import Evaluation, Result
+from collector.gate import NOTHING_JUDGED, UNNAMED, Gate, Line
 from collector.offline import Replayed
-from collector.plugins import CatalogueEntry, Option
+from collector.side_by_side import Mark, Row, rows
+from scorers.types import ExpectedCall
 
 MOST_REASONS = 3
 """Explanations shown for one line, and kinds of invocations without reference."""
 
+_MARK_STYLES: dict[Mark, str] = {"=": "", "~": "yellow", "-": "red", "+": "red"}
 _STYLES = {"passed": "green", "failed": "bold red", "error": "bold red", "not_evaluated": "yellow", "informational": ""}
 
 
@@ -65,6 +69,55 @@ def _print_reasons(line: Line, err: Console) -> None:
         err.print(Text(f"    and {len(line.explanations) - MOST_REASONS} more reasons: --json has them all"))
 
 
+def print_details(replayed: Iterable[Replayed], out: Console) -> None:
+    """Every invocation that a reference was found for, or that failed: what each criterion says and why, and the two trajectories."""
+    for one in replayed:
+        for evaluation in one.evaluations:
+            if evaluation.match.reference is not None or any(result.verdict in ("failed", "error") for result in evaluation.results):
+                _print_evaluation(evaluation, out)
+
+
+def _print_evaluation(evaluation: Evaluation, out: Console) -> None:
+    invocation = evaluation.invocation
+    names = [invocation.agent or UNNAMED, invocation.scenario_id or "", f"trace {invocation.trace_id}"]
+    out.print(_text(" ".join(filter(None, names))), style="bold", soft_wrap=True)
+    for result in evaluation.results:
+        value = "" if result.score.value is None else f" {result.score.value:.3f}"
+        line = f"  {result.criterion.name}{value} {result.verdict.replace('_', ' ')}: {result.score.explanation}"
+        out.print(_text(line), style=_STYLES[result.verdict], soft_wrap=True)
+    for criteria, compared in _comparisons(evaluation).items():
+        out.print(Padding(_side_by_side(criteria, compared), (0, 0, 0, 2), expand=False))
+    out.print()
+
+
+def _comparisons(evaluation: Evaluation) -> dict[str, list[Row]]:
+    """The comparisons that differ from each other, by the criteria that saw them."""
+    found: dict[tuple[Row, ...], list[str]] = {}
+    for result in evaluation.results:
+        if "matched" in result.score.details:
+            compared = rows(result.score.details, evaluation.invocation.tool_calls, _expected(evaluation, result))
+            found.setdefault(tuple(compared), []).append(result.criterion.name)
+    return {", ".join(names): list(compared) for compared, names in found.items() if compared}
+
+
+def _expected(evaluation: Evaluation, result: Result) -> tuple[ExpectedCall, ...]:
+    turn = evaluation.match.turn
+    if turn is None:
+        return ()
+    trajectories = (turn.tool_calls or (), *turn.alternatives)
+    return trajectories[result.score.details.get("alternative", 0)]
+
+
+def _side_by_side(criteria: str, compared: Iterable[Row]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=criteria, title_justify="left", title_style="dim")
+    table.add_column("expected", overflow="fold")
+    table.add_column("", width=1)
+    table.add_column("done", overflow="fold")
+    for row in compared:
+        table.add_row(_text(row.expected), row.mark, _text(row.actual), style=_MARK_STYLES[row.mark])
+    return table
+
+
 def _text(text: str) -> Text:
     """Text as it is: what telemetry brings is no markup, and cannot steer the terminal."""
     return Text("".join(char if char.isprintable() else repr(char)[1:-1] for char in text))
@@ -74,7 +127,7 @@ def _cells(line: Line) -> tuple[str | Text, ...]:
     threshold = line.criterion.threshold
     return (
         _text(f"  {line.criterion.name}"),
-        "" if line.score is None else f"{line.score:.3f}",
+        "" if line.score is None else f"{line.score:.3f}" + ("" if line.deviation is None else f" ±{line.deviation:.3f}"),
         "" if threshold is None else f"{threshold:.3f}",
         str(line.evaluated) if line.evaluated == line.invocations else f"{line.evaluated} of {line.invocations}",
         line.verdict.replace("_", " "),
@@ -97,6 +150,7 @@ def print_catalogue(entries: Iterable[CatalogueEntry], out: Console) -> None:
         out.print(Padding(Text(entry.summary), (0, 0, 0, 2), expand=False))
         for option in entry.options:
             out.print(Padding(Text(_option(option)), (0, 0, 0, 4), expand=False))
+            out.print(Padding(Text(option.text), (0, 0, 0, 8), expand=False), style="dim")
         out.print()
 
 

@@ -74,10 +74,10 @@ def fingerprint(config: Config) -> Fingerprint:
 
 
 def _criteria_of(entry: Entry, written: Mapping[str, Json], common: Iterable[Criterion]) -> tuple[Criterion, ...]:
-    """The common criteria, those that the scenario names built anew, in their order; mistakes are the scenario's."""
+    """The common criteria, those that the scenario changes built anew, in their order; mistakes are the scenario's."""
     own = entry.reference.criteria
     laid = criteria.lay_over(written, own)
-    built = criteria.build({name: laid[name] for name in own}, Place(entry.document, (*entry.path, "criteria")))
+    built = criteria.build(laid, Place(entry.document, (*entry.path, "criteria")), changed=own)
     kept = {criterion.name: criterion for criterion in common if own.get(criterion.name) is not False}
     return tuple((kept | {criterion.name: criterion for criterion in built}).values())
 

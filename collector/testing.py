@@ -12,8 +12,7 @@ from typing import Any
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
-from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
-from opentelemetry.proto.trace.v1.trace_pb2 import Status
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto, Status
 
 from collector.spans import LogRecord, Resource, Scope, Span
 

@@ -1,13 +1,26 @@
 """Views of an invocation: what one of its agents did itself, or with all agents below it, as an invocation of its own.
 
-So the scorers that judge whole invocations judge a coordinator and each of its sub-agents just as well.
+So the scorers that judge whole invocations judge a coordinator and each of its sub-agents just as well: `OfAgent`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import ClassVar, Literal, get_args
 
-from scorers.types import AgentRun, Invocation, total_tokens
+from scorers.options import check_choice
+from scorers.recorded import tools_unknown
+from scorers.types import AgentRun, Invocation, Json, ReferenceTurn, Score, Scorer, total_tokens
+
+View = Literal["own", "subtree"]
+"""What an agent did itself, or what it and all agents below it did."""
+VIEWS: tuple[View, ...] = get_args(View)
+
+MAX_RUNS = 200
+"""Runs of one agent in an invocation, beyond which they are not judged."""
 
 
 def own_view(invocation: Invocation, run: AgentRun | None = None) -> Invocation:
@@ -52,3 +65,66 @@ def _view(invocation: Invocation, run: AgentRun, runs: set[str]) -> Invocation:
         start_ns=run.start_ns,
         end_ns=run.end_ns,
     )
+
+
+@dataclass(frozen=True)
+class OfAgent:
+    """A scorer that judges one agent of an invocation instead of the whole: the mean over the runs of that agent.
+
+    A sub-agent is compared with `ReferenceTurn.agents[agent]`, the main agent with the reference turn itself. Without a run of the agent
+    there is no value, unless the reference says what it should do and `scorer` needs a reference: then it did nothing and answered nothing.
+    """
+
+    name: ClassVar[str]  # these are the scorer's, and belong to each instance
+    version: ClassVar[str]
+    low: ClassVar[float]
+    high: ClassVar[float]
+    higher_is_better: ClassVar[bool]
+    needs_reference: ClassVar[bool]
+
+    scorer: Scorer
+    agent: str
+    view: View = "own"
+
+    def __post_init__(self) -> None:
+        check_choice("view", self.view, VIEWS)
+        for declared in ("name", "version", "low", "high", "higher_is_better", "needs_reference"):
+            object.__setattr__(self, declared, getattr(self.scorer, declared))
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        """Score every run of the agent; the details list them as `runs`."""
+        if expected is None and self.needs_reference:
+            return Score.not_evaluated("no_reference", "no reference")
+        if actual.agent == self.agent:
+            return self._mean([own_view(actual) if self.view == "own" else actual], expected)
+        turn = None if expected is None else expected.agents.get(self.agent)
+        runs = [run for run in actual.sub_agents if run.agent == self.agent]
+        if not runs:
+            return self._not_run(actual, turn)
+        if len(runs) > MAX_RUNS:
+            return Score.not_evaluated("too_long", f"{len(runs)} runs of {self.agent}; at most {MAX_RUNS} are judged")
+        look = own_view if self.view == "own" else subtree_view
+        return self._mean([look(actual, run) for run in runs], turn)
+
+    def _not_run(self, actual: Invocation, turn: ReferenceTurn | None) -> Score:
+        line = f"{self.agent} did not run"
+        if turn is None or not self.needs_reference:
+            return Score.not_evaluated("not_applicable", line)
+        idle = _view(actual, AgentRun("", self.agent, final_response=""), set())
+        return tools_unknown(actual) or self._mean([idle], turn, f"{line}: ")
+
+    def _mean(self, views: Sequence[Invocation], turn: ReferenceTurn | None, line: str = "") -> Score:
+        scores = [self.scorer.score(view, turn) for view in views]
+        details = {"agent": self.agent, "runs": [_told(view, score) for view, score in zip(views, scores, strict=True)]}
+        known = [(score.value, score.explanation) for score in scores if score.value is not None]
+        if not known:
+            return replace(scores[0], explanation=f"{line}{scores[0].explanation}", details=details)
+        _, worst = (min if self.higher_is_better else max)(known, key=itemgetter(0))
+        if len(scores) > 1:
+            line = f"mean of {len(known)} of {len(scores)} runs of {self.agent}; the worst: "
+        return Score(math.fsum(value for value, _ in known) / len(known), None, f"{line}{worst}", details)
+
+
+def _told(view: Invocation, score: Score) -> Json:
+    told = {"run": view.span_id or None, "value": score.value, "reason": score.reason, "explanation": score.explanation}
+    return {**told, "details": dict(score.details)}

@@ -17,6 +17,7 @@ from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args
 
+from scorers.matching.matchers import AnyOrder, Anything, AtLeast, Ignored, Near, OneOf, Pattern
 from scorers.types import ExpectedCall, Invocation, Json, Reason, ReferenceTurn, Score, Scorer, ToolCall
 
 Situation = tuple[Invocation, ReferenceTurn | None]
@@ -62,6 +63,7 @@ def situations() -> tuple[Situation, ...]:
     nested = tool_call("book", room={"beds": 2, "view": None}, dates=["2026-01-01", 1.0, True, math.nan])
     expected = reference_turn(expected_call("search", q="tea"), ExpectedCall("book"), response="Here you are: two rooms.")
     actual = invocation(tool_call("search", q="tea"), nested, final_response="Two rooms are free.")
+    lenient = _lenient_turn()
     return (
         (actual, expected),
         (actual, None),
@@ -76,8 +78,27 @@ def situations() -> tuple[Situation, ...]:
         (invocation(flags=frozenset({"no_tool_spans", "content_missing"}), final_response=None), expected),
         (invocation(flags=frozenset({"dropped_spans"})), expected),
         (invocation(final_response="お茶 👍 สวัสดี"), reference_turn(response="👍")),
+        (actual, lenient),
+        (invocation(*reversed(actual.tool_calls)), lenient),
+        (invocation(ToolCall("book", group=1), ToolCall("search", group=1)), lenient),
+        (invocation(tool_call("search", q="tea " * 5 * _MANY)), lenient),
         (invocation(*tool_calls("search " * _MANY), final_response="tea " * _MANY), expected),
         (invocation(*tool_calls("search " * 2 * _MANY), final_response="tea " * 40 * _MANY), expected),
+    )
+
+
+def _lenient_turn() -> ReferenceTurn:
+    """A reference turn that leaves the agent some freedom, and says what it must not do."""
+    search = expected_call("search", q=OneOf([Pattern("te.*"), Ignored()]))
+    book = ExpectedCall("book", {"room": AtLeast({"beds": Near(2)}), "dates": Anything()}, group=1)
+    mail = ExpectedCall("mail", {"to": AnyOrder(["me", Anything()])}, optional=True, group=1)
+    return ReferenceTurn(
+        tool_calls=(search, book, mail),
+        alternatives=((book, search), expected_calls("search")),
+        forbidden=(expected_call("book", room=Ignored()),),
+        response_contains=("room",),
+        expected_agent="hotel",
+        escalate=False,
     )
 
 

@@ -35,8 +35,12 @@ Reason = Literal[
     "no_reference",
     "args_not_recorded",
     "tools_not_recorded",
+    "results_not_recorded",
     "response_not_recorded",
     "duration_not_recorded",
+    "tokens_not_recorded",
+    "schema_not_recorded",
+    "not_applicable",
     "undefined",
     "too_long",
     "incomplete",
@@ -125,6 +129,8 @@ class Invocation:
     scenario_id: str | None = None
     conversation_id: str | None = None
     user_id: str | None = None
+    run_id: str | None = None
+    """The run of a test suite that the invocation belongs to; scores are averaged within runs first."""
     turn: int | None = None
     """Zero-based position in the conversation, where the telemetry says so."""
     user_input: str | None = None
@@ -138,6 +144,8 @@ class Invocation:
     model: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    tool_schemas: Mapping[str, Json] = field(default_factory=dict)
+    """Per tool, the JSON schema of its arguments, where the telemetry shows what the model was offered."""
     start_ns: int | None = None
     end_ns: int | None = None
     flags: frozenset[Flag] = frozenset()
@@ -156,7 +164,14 @@ class ExpectedCall:
 
     name: str
     arguments: Mapping[str, Json] | None = None
-    """`None`: any arguments will do. `{}`: no arguments (in `name_and_required_args`: no required ones)."""
+    """`None`: any arguments will do. `{}`: no arguments (in `name_and_required_args`: no required ones).
+
+    A value, also inside of objects and lists, may be a matcher of `scorers.matching.matchers`.
+    """
+    optional: bool = False
+    """The call may be left out: neither its presence nor its absence counts against the agent."""
+    group: int | None = None
+    """Neighbouring calls that share a group may come in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +182,18 @@ class ReferenceTurn:
     tool_calls: tuple[ExpectedCall, ...] | None = None
     """`None`: the reference says nothing about tools. `()`: no tool may be called."""
     response: str | None = None
+    alternatives: tuple[tuple[ExpectedCall, ...], ...] = ()
+    """Other trajectories that are as good as `tool_calls`; the one that agrees best with the agent counts."""
+    forbidden: tuple[ExpectedCall, ...] = ()
+    """Calls that must not be made."""
+    response_contains: tuple[str, ...] = ()
+    """Phrases that the response must contain."""
+    expected_agent: str | None = None
+    """The sub-agent that should handle the turn."""
+    escalate: bool | None = None
+    """Whether the turn must, or must not, be handed to a human; `None` says nothing about it."""
+    agents: Mapping[str, ReferenceTurn] = field(default_factory=dict)
+    """What each sub-agent should do, by its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from collector.dialects.dialect import Kind
-from collector.dialects.openinference import OPENINFERENCE, read_messages
-from collector.dialects.openinference import kind as named_kind
+from collector.dialects.openinference import OPENINFERENCE, kind as named_kind, read_messages
 from collector.dialects.places import members
 from collector.messages.message import Message
 from collector.messages.payloads import Result, callable_arguments

@@ -1,6 +1,6 @@
 """ADK evalsets (`*.evalset.json`, `*.test.json`): a `Document` comes in, one `Reference` a case goes out, with its path in the document.
 
-Keys may be in snake_case (adk-python) or camelCase (ADK for TypeScript); keys that are not needed here are ignored. The scenario id is
+Keys may be in snake_case (adk-python) or camelCase (ADK for TypeScript); keys that are not needed here are counted. The scenario id is
 the `eval_id`; several invocations make a conversation. A case for a simulated user has nothing to compare with and is refused.
 """
 
@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from collector.documents import ConfigError, Document, KeyPath, Problems, show_value
 from collector.documents.validation import validate
+from collector.references.contents import Contents, unread
 from scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
 KEYS = ("eval_cases", "evalCases")
@@ -23,7 +24,7 @@ class _Part(BaseModel):
     """Accepts each key in both casings, and keys that newer versions of ADK may have."""
 
     model_config = ConfigDict(
-        extra="ignore",
+        extra="allow",
         strict=True,
         alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, to_camel(name))),
     )
@@ -69,20 +70,21 @@ def recognises(data: Json) -> bool:
     return isinstance(data, dict) and any(key in data for key in KEYS)
 
 
-def load(document: Document) -> list[tuple[KeyPath, Reference]]:
+def load(document: Document) -> Contents:
     """The references of one evalset. Raises `ConfigError` with every problem."""
     key = next(key for key in KEYS if key in document.data)
     cases = document.data[key]
     if not isinstance(cases, list):
         raise ConfigError([document.problem((key,), f"found {show_value(cases)}, expected a list")])
-    loaded: list[tuple[KeyPath, Reference]] = []
-    problems = Problems()
-    for index, case in enumerate(cases):
+    contents, problems = Contents(document), Problems()
+    for index, item in enumerate(cases):
         with problems:
-            _refuse_simulated_user(document, (key, index), case)
-            loaded.append(((key, index), _reference(validate(_Case, document, case, (key, index)))))
+            _refuse_simulated_user(document, (key, index), item)
+            case = validate(_Case, document, item, (key, index))
+            contents.add((key, index), _reference(case))
+            contents.ignored.update(unread(case))
     problems.report()
-    return loaded
+    return contents
 
 
 def _refuse_simulated_user(document: Document, path: KeyPath, case: Json) -> None:

@@ -7,17 +7,25 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from collector.documents import ConfigError, Document, Problem, Problems, json_source, yaml_source
+from collector.documents import ConfigError, Document, Problem, Problems, csv_source, json_source, jsonl_source, yaml_source
 from collector.references import formats
-from collector.references.formats import Entry
+from collector.references.formats import Entry, Read
 
 Fingerprint: TypeAlias = tuple[tuple[str, int, int], ...]
 """Path, modification time (ns) and size (bytes) of each file."""
+
+_SOURCES: Mapping[str, Callable[[str, str], Document]] = {
+    ".json": json_source.read,
+    ".jsonl": jsonl_source.read,
+    ".ndjson": jsonl_source.read,
+    ".csv": csv_source.read,
+}
+"""Readers by suffix; everything else is YAML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,9 @@ def load(patterns: Iterable[str], folder: Path = Path()) -> Loaded:
     entries: list[Entry] = []
     for file in files:
         with problems:
-            entries += read(file)
+            found_in_file = read(file)
+            entries += found_in_file.entries
+            warnings += [f"{file}: {note}" for note in found_in_file.notes]
     with problems:
         formats.refuse_duplicates(entries)
     problems.report()
@@ -58,22 +68,38 @@ def fingerprint(patterns: Iterable[str], folder: Path = Path()) -> Fingerprint:
     return tuple(sorted(_stamp(file) for file in files))
 
 
-def read(file: Path) -> list[Entry]:
-    """The references of one file. Raises `ConfigError`."""
+def read(file: Path, name: str | None = None) -> Read:
+    """The references of one file, in the format of that name or in any. Raises `ConfigError`."""
     filled = [document for document in read_documents(file) if document.data is not None]
     if not filled:
         raise ConfigError([Problem(str(file), None, (), "found an empty file, expected references")])
     problems = Problems()
-    entries: list[Entry] = []
+    found = Read()
     for document in filled:
         with problems:
-            entries += formats.load(document)
+            found.add(formats.load(document, name))
     problems.report()
-    return entries
+    return found
+
+
+def read_all(files: Iterable[Path], name: str | None = None) -> dict[str, Read]:
+    """The references of each file, as `read` gives them. Raises `ConfigError` with every problem, a scenario that is there twice too."""
+    problems = Problems()
+    found: dict[str, Read] = {}
+    for file in files:
+        with problems:
+            found[str(file)] = read(file, name)
+    with problems:
+        formats.refuse_duplicates(entry for one in found.values() for entry in one.entries)
+    problems.report()
+    return found
 
 
 def read_documents(file: Path, environment: Mapping[str, str] | None = None) -> list[Document]:
-    """The documents of a YAML file, or the one of a `.json` file; see `yaml_source` for the environment. Raises `ConfigError`."""
+    """The documents of a YAML file, or the one of a file in JSON, JSON lines or CSV; see `yaml_source` for the environment.
+
+    Raises `ConfigError`.
+    """
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -83,8 +109,8 @@ def read_documents(file: Path, environment: Mapping[str, str] | None = None) -> 
     except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError([Problem(str(file), None, (), f"cannot be read: {reason}")]) from None
-    if file.suffix == ".json":
-        return [json_source.read(text, str(file))]
+    if file.suffix in _SOURCES:
+        return [_SOURCES[file.suffix](text, str(file))]
     return yaml_source.read(text, str(file), environment)
 
 

@@ -5,31 +5,38 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from collector.documents import ConfigError, Document, KeyPath, Problem, did_you_mean, show_value
-from collector.references import adk, native
+from collector.references import adk, graph, messages, native, vertex
+from collector.references.contents import Contents, Ignored
+from collector.references.versions import version
 from scorers.types import Json, Reference
 
 
 class Format(NamedTuple):
     """One way to write references."""
 
+    title: str
     keys: tuple[str, ...]
-    """The top-level keys that tell it from the others."""
+    """The keys that tell it from the others."""
     recognises: Callable[[Json], bool]
-    load: Callable[[Document], list[tuple[KeyPath, Reference]]]
+    load: Callable[[Document], Contents]
     """Raises `ConfigError`."""
 
 
 FORMATS: Mapping[str, Format] = {
-    "pathgauge": Format(native.KEYS, native.recognises, native.load),
-    "ADK evalset": Format(adk.KEYS, adk.recognises, adk.load),
+    "adk": Format("ADK evalset", adk.KEYS, adk.recognises, adk.load),
+    "vertex": Format("Vertex AI dataset", vertex.KEYS, vertex.recognises, vertex.load),
+    "graph": Format("LangGraph trajectories", graph.KEYS, graph.recognises, graph.load),
+    "messages": Format("chat messages", messages.KEYS, messages.recognises, messages.load),
+    "pathgauge": Format("pathgauge", native.KEYS, native.recognises, native.load),
 }
+"""By the name that the command line gives them. The first that recognises a document loads it: the keys of later ones may stand in
+earlier ones too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +48,31 @@ class Entry:
     path: KeyPath
 
 
-def load(document: Document) -> list[Entry]:
-    """The references of a document in any known format. Raises `ConfigError`."""
-    loaded = _format(document).load(document)
-    return [Entry(_finished(reference, document, path), document, path) for path, reference in loaded]
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What documents hold."""
+
+    entries: list[Entry] = field(default_factory=list)
+    ignored: Ignored = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    titles: set[str] = field(default_factory=set)
+    """Of the formats that were found."""
+
+    def add(self, other: Read) -> None:
+        """Add what another document holds."""
+        self.entries.extend(other.entries)
+        self.ignored.update(other.ignored)
+        self.notes.extend(other.notes)
+        self.titles.update(other.titles)
+
+
+def load(document: Document, name: str | None = None) -> Read:
+    """The references of a document in the format of that name, or in any known format. Raises `ConfigError`."""
+    known = _format(document, FORMATS if name is None else {name: FORMATS[name]})
+    contents = known.load(document)
+    found = contents.document
+    entries = [Entry(_finished(reference, found, path), found, path) for path, reference in contents.references]
+    return Read(entries, contents.ignored, contents.notes, {known.title})
 
 
 def refuse_duplicates(entries: Iterable[Entry]) -> None:
@@ -61,23 +89,22 @@ def refuse_duplicates(entries: Iterable[Entry]) -> None:
         raise ConfigError(problems)
 
 
-def _format(document: Document) -> Format:
-    for known in FORMATS.values():
+def _format(document: Document, formats: Mapping[str, Format]) -> Format:
+    for known in formats.values():
         if known.recognises(document.data):
             return known
     found, hint = show_value(document.data), ""
     if isinstance(document.data, dict):
-        keys = [key for known in FORMATS.values() for key in known.keys]
+        keys = [key for known in formats.values() for key in known.keys]
         found = f"the keys {', '.join(document.data)}" if document.data else "no keys"
         hint = next((hint for key in document.data if (hint := did_you_mean(key, keys))), "")
-    expected = " or ".join(f"{known.keys[0]} ({name})" for name, known in FORMATS.items())
+    *others, last = [f"{known.keys[0]} ({known.title})" for known in list(formats.values())[::-1]]
+    expected = f"{', '.join(others)} or {last}" if others else last
     raise ConfigError([document.problem((), f"found {found}, expected the key {expected}{hint}")])
 
 
 def _finished(reference: Reference, document: Document, path: KeyPath) -> Reference:
-    """The reference with its source and with a version that is the same for the same content, whatever format it was read from."""
+    """The reference with its source and version."""
     position = document.position(path)
     source = f"{document.file}:{position.line}" if position else document.file
-    content = asdict(replace(reference, source="", version=""))
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return replace(reference, source=source, version=hashlib.sha256(canonical.encode()).hexdigest()[:12])
+    return replace(reference, source=source, version=version(reference))

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from collector.conversations import Case
 from collector.evaluator import Criterion, Evaluation, Result, Verdict
 from collector.sinks.labels import OTHER, Labels
+from scorers.trajectories.trajectory import TrajectoryScorer
 from scorers.types import Invocation, Reason, Scorer
 
 OUTCOMES: dict[Verdict, str] = {
@@ -26,6 +27,8 @@ OUTCOMES: dict[Verdict, str] = {
     "informational": "informational",
 }
 REASONS = frozenset(get_args(Reason))
+COUNTS = ("matched", "actual", "expected")
+"""The tool calls behind a trajectory score, from which Prometheus can compute means over calls instead of over invocations."""
 
 SCORE_BUCKETS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
 LAG_BUCKETS = (0.5, 1, 2, 4, 6, 8, 10, 15, 30, 60, 120, 300, 600)
@@ -60,6 +63,8 @@ class _CriterionSeries:
     score: Histogram | None
     """`None`: the scorer's range is infinite, so that there is no 0 and 1 to put its scores between."""
     outcomes: dict[Verdict, Counter]
+    calls: dict[str, Counter]
+    """By the names of `COUNTS`; empty where the scorer does not compare calls."""
     exemplars: _Exemplars
 
 
@@ -78,6 +83,12 @@ class Instruments:
         )
         self._evaluations = Counter(
             "pathgauge_evaluations", "Verdicts on invocations, by outcome.", (*by_criterion, "outcome"), registry=registry
+        )
+        self._calls = Counter(
+            "pathgauge_trajectory_calls",
+            "Tool calls that trajectory scores were computed from: matched with each other, made, and expected.",
+            (*by_criterion, "count"),
+            registry=registry,
         )
         self._case_score = Histogram(
             "pathgauge_case_score",
@@ -148,6 +159,8 @@ class Instruments:
         for labels in gone:
             for metric in self._series.pop(labels, ()):
                 _remove(self._score, self._evaluations, _values(labels, metric))
+                for count in COUNTS:
+                    self._calls.remove(*_values(labels, metric), count)
             for metric in self._case_series.pop(labels, ()):
                 _remove(self._case_score, self._cases, _values(labels, metric))
             if (labels.agent, labels.agent_version) not in kept:
@@ -161,7 +174,9 @@ class Instruments:
             values = _values(labels, criterion.name)
             score = self._score.labels(*values) if _is_bounded(criterion.scorer) else None
             outcomes = {verdict: self._evaluations.labels(*values, outcome) for verdict, outcome in OUTCOMES.items()}
-            series = by_metric[criterion.name] = _CriterionSeries(score, outcomes, _Exemplars())
+            counts = COUNTS if isinstance(criterion.scorer, TrajectoryScorer) else ()
+            calls = {count: self._calls.labels(*values, count) for count in counts}
+            series = by_metric[criterion.name] = _CriterionSeries(score, outcomes, calls, _Exemplars())
         return series
 
     def _count_result(self, result: Result, series: _CriterionSeries, exemplar: dict[str, str], now: float) -> None:
@@ -172,8 +187,12 @@ class Instruments:
         if result.verdict == "not_evaluated":
             reason = result.score.reason if result.score.reason in REASONS else OTHER
             self._not_evaluated.labels(result.criterion.name, reason).inc()
-        if value is not None and series.score is not None:
+        if value is None:
+            return
+        if series.score is not None:
             series.score.observe(score, due)
+        for count, calls in series.calls.items():
+            calls.inc(result.score.details["counts"][count])
 
     def _count_invocation(self, invocation: Invocation, labels: Labels, match: str) -> None:
         agent = labels.agent, labels.agent_version

@@ -87,6 +87,24 @@ def test_scores_are_means_over_invocations(run: Run, folder: Path) -> None:
     assert result.stderr.splitlines()[0] == "tool_trajectory_avg_score for my_agent Failed. Expected 0.7, but got 0.666667. [refund]"
 
 
+def test_details_show_both_trajectories_side_by_side(run: Run, folder: Path) -> None:
+    write(folder, turn(script("refund", "search", "refund", "mail", answer=EXPECTED_ANSWER)))
+    result = run("score", "traces.bin", "-r", "references.yaml", "--details")
+    told = result.stdout.partition("agent, scenario, criterion")[0]
+    lines = [" ".join(line.split()) for line in told.splitlines() if line.strip(" ─")]
+    assert lines[0].startswith("my_agent refund trace ")
+    assert lines[1:] == [
+        "tool_trajectory_avg_score 0.000 failed: 1 of 2 expected calls matched; missing lookup; unexpected search, mail",
+        "response_match_score 1.000 passed: precision 1.00 of 20 tokens, recall 1.00 of 20 tokens",
+        "tool_trajectory_avg_score",
+        "expected done",
+        "+ search()",
+        "lookup -",
+        "refund = refund()",
+        "+ mail()",
+    ]
+
+
 def test_agents_are_judged_each_on_its_own_and_over_all_files(run: Run, folder: Path) -> None:
     write(folder, turn(RIGHT, agent="good"), turn(WRONG, agent="bad"), name="a.bin")
     write(folder, turn(RIGHT, agent="bad"), name="b.bin")

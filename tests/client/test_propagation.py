@@ -7,8 +7,7 @@ import threading
 from contextvars import copy_context
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from opentelemetry import baggage, trace
 from opentelemetry.context import Context
 from opentelemetry.propagate import extract, inject
@@ -18,8 +17,7 @@ from collector import client
 from collector.client import ScenarioSpanProcessor, scenario
 from collector.lineage import is_complete
 from collector.messages.values import PLACEHOLDERS
-from collector.reading import read
-from collector.reading import scenario as reader
+from collector.reading import read, scenario as reader
 from collector.reading.invocation import TURN
 from collector.spans import Trace
 from instrumented import Service, current

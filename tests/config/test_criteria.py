@@ -1,4 +1,4 @@
-"""Criteria: thresholds, options, aliases, and what is laid over what."""
+"""Criteria: thresholds, options, aliases, agents, functions, criteria of criteria, and what is laid over what."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from typing import ClassVar
 
 import pytest
 
-from collector import criteria
+from collector import catalogue, criteria, plugins
 from collector.criteria import Place
+from collector.criteria.written import OWN
 from collector.documents import ConfigError, Document, yaml_source
 from collector.evaluator import Criterion
-from scorers.trajectory import ToolTrajectoryF1
+from scorers.composite import Composite, CostOfPassed, Member
+from scorers.custom.adapters import from_function
+from scorers.custom.shapes import SHAPES
+from scorers.hierarchy import OfAgent
+from scorers.runs.efficiency import Latency
+from scorers.trajectories.trajectory import ToolTrajectoryF1
 from scorers.types import Invocation, Json, ReferenceTurn, Score
 
 SECONDS = f"{__name__}:Seconds"
+BRIEF = f"{__name__}:brief"
+MENTIONS = f"{__name__}:Mentions"
+COMPOSITE = "'scorers.composite:Composite'"
+COST = "'scorers.composite:CostOfPassed'"
 
 
 @dataclass(frozen=True)
@@ -40,9 +50,32 @@ class Seconds:
         return Score(0.0)
 
 
-def build(text: str) -> tuple[Criterion, ...]:
+def brief(result: Json, scenario: Json, max_words: int = 50, units: Json = "words") -> bool:
+    """Whether the answer is short."""
+    return len(result["final_response"].split()) <= max_words
+
+
+def unnamed(output: Json, seconds: float = 1) -> bool:
+    return bool(output) and seconds > 0
+
+
+@dataclass
+class Mentions:
+    """Whether the output has a word."""
+
+    word: str
+
+    def __post_init__(self) -> None:
+        if not self.word:
+            raise ValueError("word is empty")
+
+    def evaluate(self, ctx: Json) -> bool:
+        return self.word in ctx.output
+
+
+def build(text: str, changed: list[str] | None = None) -> tuple[Criterion, ...]:
     (document,) = yaml_source.read(text, "c.yaml")
-    return criteria.build(document.data, Place(document, ()))
+    return criteria.build(document.data, Place(document, ()), changed)
 
 
 def message(text: str) -> str:
@@ -71,6 +104,26 @@ def message(text: str) -> str:
         ("strict: {scorer: tool_trajectory_f1, threshold: 0.5}", Criterion("strict", ToolTrajectoryF1(), 0.5)),
         (f"slow: {{scorer: '{SECONDS}', threshold: 90, perCall: true}}", Criterion("slow", Seconds(per_call=True), 90)),
         (f"'{SECONDS}': 2", Criterion(SECONDS, Seconds(), 2)),
+        ("f1: {scorer: tool_trajectory_f1, agent: billing}", Criterion("f1", OfAgent(ToolTrajectoryF1(), "billing"))),
+        (
+            "latency: {threshold: 5, agent: billing, view: subtree}",
+            Criterion("latency", OfAgent(Latency(), "billing", "subtree"), 5),
+        ),
+        ("latency: {agent: , view: }", Criterion("latency", Latency())),
+        (
+            f"short: {{scorer: '{BRIEF}', threshold: 1, maxWords: 20, units: [a, {{b: c}}], scenario: {{topic: tea}}}}",
+            Criterion("short", from_function(brief, max_words=20, units=["a", {"b": "c"}], scenario={"topic": "tea"}), 1),
+        ),
+        (
+            f"many: {{scorer: '{BRIEF}', threshold: 40, low: -1, high: 100, higher_is_better: false}}",
+            Criterion("many", from_function(brief, low=-1, high=100, higher_is_better=False), 40),
+        ),
+        (f"m: {{scorer: '{MENTIONS}', word: tea}}", Criterion("m", from_function(Mentions, word="tea"))),
+        (f"u: {{scorer: '{__name__}:unnamed', takes: result}}", Criterion("u", from_function(unnamed, takes=["result"]))),
+        (
+            f"u: {{scorer: '{__name__}:unnamed', takes: [instance], seconds: 3, agent: billing}}",
+            Criterion("u", OfAgent(from_function(unnamed, takes=["instance"], seconds=3), "billing")),
+        ),
     ],
 )
 def test_a_criterion_is_a_scorer_with_options_and_a_threshold(text: str, expected: Criterion) -> None:
@@ -108,7 +161,7 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
         ("tool_trajectry_f1: 1", "1:1: tool_trajectry_f1: no scorer 'tool_trajectry_f1'; did you mean 'tool_trajectory_f1'?"),
         ("strict: {scorer: tool_trajectry_f1}", "1:18: strict.scorer: no scorer 'tool_trajectry_f1'; did you mean 'tool_trajectory_f1'?"),
         ("strict: {scorer: 1}", "1:18: strict.scorer: found 1, expected the name of a scorer"),
-        ("strict: {scorer: 'nowhere:Scorer'}", "1:18: strict.scorer: no module 'nowhere'"),
+        ("strict: {scorer: 'nowhere:Scorer'}", "1:18: strict.scorer: no module 'nowhere'; is its folder in PYTHONPATH?"),
         (
             "safety_v1: 1.0",
             "1:1: safety_v1: found 'safety_v1', which needs a judge model and is not available in this version",
@@ -119,12 +172,12 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
             " did you mean 'name_only'?",
         ),
         (
-            "tool_trajectory_f1: {ignor_args: true}",
-            "1:22: tool_trajectory_f1.ignor_args: found an unknown key, expected one of match_mode, ordered",
+            f"s: {{scorer: '{SECONDS}', ignor_args: true}}",
+            f"1:{len(SECONDS) + 17}: s.ignor_args: found an unknown key, expected one of per_call, max_calls",
         ),
         (
-            "tool_trajectory_f1: {matchMod: name_only}",
-            "1:22: tool_trajectory_f1.matchMod: found an unknown key, expected one of match_mode, ordered; did you mean 'match_mode'?",
+            f"s: {{scorer: '{SECONDS}', maxCall: 3}}",
+            f"1:{len(SECONDS) + 17}: s.maxCall: found an unknown key, expected one of per_call, max_calls; did you mean 'max_calls'?",
         ),
         ("failure: {x: 1}", "1:11: failure.x: found an unknown key, expected no keys"),
         (
@@ -137,6 +190,44 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
             f"1:{len(SECONDS) + 17}: s.derived: found an unknown key, expected one of per_call, max_calls",
         ),
         (f"s: {{scorer: '{SECONDS}', max_calls: 0}}", "1:4: s: max_calls must be at least 1"),
+        ("latency: {agent: 3}", "1:18: latency.agent: found 3, expected the name of an agent"),
+        ("latency: {agent: ''}", "1:18: latency.agent: found '', expected the name of an agent"),
+        (
+            "latency: {agent: a, view: subtre}",
+            "1:27: latency.view: found 'subtre', expected 'own' or 'subtree'; did you mean 'subtree'?",
+        ),
+        ("latency: {agent: a, view: [own]}", "1:27: latency.view: found a list, expected 'own' or 'subtree'"),
+        ("latency: {view: own}", "1:11: latency.view: found the view of no agent, expected agent beside it"),
+        (
+            f"s: {{scorer: '{BRIEF}', max_word: 3}}",
+            f"1:{len(BRIEF) + 17}: s.max_word: found an unknown key, "
+            "expected one of low, high, higher_is_better, max_words, units, scenario; did you mean 'max_words'?",
+        ),
+        (f"s: {{scorer: '{BRIEF}', max_words: few}}", f"1:{len(BRIEF) + 28}: s.max_words: found 'few', expected a whole number"),
+        (f"s: {{scorer: '{BRIEF}', scenario: 3}}", f"1:{len(BRIEF) + 27}: s.scenario: found 3, expected a mapping"),
+        (
+            f"s: {{scorer: '{BRIEF}', high: 9, threshold: 10}}",
+            f"1:{len(BRIEF) + 37}: s.threshold: found 10, expected a number from 0 to 9",
+        ),
+        (f"s: {{scorer: '{BRIEF}', high: -1}}", "1:4: s: high: found -1, expected more than low, which is 0"),
+        (f"s: {{scorer: '{MENTIONS}'}}", "1:4: s.word: found nothing, expected this key"),
+        (f"s: {{scorer: '{MENTIONS}', word: ''}}", "1:4: s: ValueError: word is empty"),
+        (
+            f"s: {{scorer: '{BRIEF}', takes: [row]}}",
+            f"1:13: s.scorer: '{BRIEF}' cannot be a scorer: takes: found 'row', expected one of {', '.join(SHAPES)}",
+        ),
+        (
+            f"s: {{scorer: '{BRIEF}', takes: 3}}",
+            f"1:{len(BRIEF) + 24}: s.takes: found 3, expected a list of {', '.join(SHAPES)}",
+        ),
+        (
+            f"s: {{scorer: '{BRIEF}', takes: [3]}}",
+            f"1:{len(BRIEF) + 24}: s.takes: found a list, expected a list of {', '.join(SHAPES)}",
+        ),
+        (
+            "latency: {takes: [result]}",
+            "1:1: latency: 'latency' is a scorer as it stands, expected a function for takes to say what it takes",
+        ),
         (
             "tool_trajectory_f1: {threshold: 2, ordered: maybe}\nfoo: []",
             "1:33: tool_trajectory_f1.threshold: found 2, expected a number from 0 to 1\n"
@@ -149,9 +240,106 @@ def test_a_mistake_is_named_with_its_place(text: str, expected: str) -> None:
     assert message(text) == f"c.yaml:{expected}"
 
 
+F1, FAST = Member("tool_trajectory_f1", ToolTrajectoryF1(), 0.8), Member("latency", Latency(), 5)
+BOTH = "tool_trajectory_f1: 0.8\nlatency: 5\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            f"{BOTH}all: {{scorer: {COMPOSITE}, of: [tool_trajectory_f1, latency], threshold: 0.9}}",
+            Criterion("all", Composite((F1, FAST)), 0.9),
+        ),
+        (f"{BOTH}all: {{scorer: {COMPOSITE}, of: [latency], notEvaluated: fail}}", Criterion("all", Composite((FAST,), "fail"))),
+        (
+            f"{BOTH}cost: {{scorer: {COST}, of: [latency], measure: tool_calls, threshold: 3}}",
+            Criterion("cost", CostOfPassed((FAST,), measure="tool_calls"), 3),
+        ),
+        (
+            f"{BOTH}off: false\nall: {{scorer: {COMPOSITE}, of: [off, latency]}}",
+            Criterion("all", Composite((FAST,))),
+        ),
+        (
+            f"{BOTH}own: {{scorer: latency, agent: a, threshold: 1}}\nall: {{scorer: {COMPOSITE}, of: [own], agent: b}}",
+            Criterion("all", OfAgent(Composite((Member("own", OfAgent(Latency(), "a"), 1),)), "b")),
+        ),
+        (
+            f"{BOTH}inner: {{scorer: {COMPOSITE}, of: [latency], threshold: 1}}\nall: {{scorer: {COMPOSITE}, of: [inner]}}",
+            Criterion("all", Composite((Member("inner", Composite((FAST,)), 1),))),
+        ),
+    ],
+)
+def test_a_criterion_is_made_of_others(text: str, expected: Criterion) -> None:
+    assert build(text)[-1] == expected
+
+
+def test_the_criteria_that_it_is_made_of_may_come_after_it() -> None:
+    built = build(f"all: {{scorer: {COMPOSITE}, of: [latency]}}\nlatency: 5")
+    assert built == (Criterion("all", Composite((FAST,))), Criterion("latency", Latency(), 5))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"all: {{scorer: {COMPOSITE}}}", "1:6: all.of: found nothing, expected a list of criteria"),
+        (f"all: {{scorer: {COMPOSITE}, of: }}", "1:49: all.of: found nothing, expected a list of criteria"),
+        (f"all: {{scorer: {COMPOSITE}, of: []}}", "1:50: all.of: found an empty list, expected a list of criteria"),
+        (f"all: {{scorer: {COMPOSITE}, of: latency}}", "1:50: all.of: found 'latency', expected a list of criteria"),
+        (
+            f"all: {{scorer: {COMPOSITE}, of: [latncy, 3]}}\nlatency: 5",
+            "1:51: all.of[0]: found 'latncy', expected the name of a criterion; did you mean 'latency'?\n"
+            "c.yaml:1:59: all.of[1]: found 3, expected the name of a criterion",
+        ),
+        (
+            f"all: {{scorer: {COMPOSITE}, of: [latency]}}\nlatency:",
+            "1:51: all.of[0]: found 'latency', expected a criterion with a threshold",
+        ),
+        (
+            f"all: {{scorer: {COMPOSITE}, of: [latency]}}\nlatency: false",
+            "1:50: all.of: found only criteria that are switched off, expected one that is not",
+        ),
+        (
+            f"a: {{scorer: {COMPOSITE}, of: [b], threshold: 1}}\nb: {{scorer: {COMPOSITE}, of: [a], threshold: 1}}",
+            "1:49: a.of[0]: found 'b', which would be made of itself: b -> a -> b\n"
+            "c.yaml:2:49: b.of[0]: found 'a', which would be made of itself: a -> b -> a",
+        ),
+        (f"a: {{scorer: {COMPOSITE}, of: [a]}}", "1:49: a.of[0]: found 'a', which would be made of itself: a -> a"),
+        (
+            f"all: {{scorer: {COMPOSITE}, of: [latency], not_evaluated: skip}}\nlatency: -1",
+            "1:76: all.not_evaluated: found 'skip', expected 'ignore' or 'fail'\n"
+            "c.yaml:2:10: latency.threshold: found -1, expected a number from 0",
+        ),
+        (
+            f"all: {{scorer: {COMPOSITE}, of: [latency], treshold: 1}}\nlatency: 3",
+            "1:61: all.treshold: found an unknown key, expected one of of, not_evaluated",
+        ),
+    ],
+)
+def test_a_mistake_in_what_a_criterion_is_made_of_is_named_with_its_place(text: str, expected: str) -> None:
+    assert message(text) == f"c.yaml:{expected}"
+
+
+def test_what_is_made_of_a_changed_criterion_changes_with_it() -> None:
+    chain = (
+        f"latency: 5\nfailure: 0\ninner: {{scorer: {COMPOSITE}, of: [latency], threshold: 1}}\n"
+        f"outer: {{scorer: {COMPOSITE}, of: [inner, failure]}}\nother: {{scorer: {COMPOSITE}, of: [failure]}}"
+    )
+    assert [criterion.name for criterion in build(chain, ["latency"])] == ["latency", "inner", "outer"]
+    assert [criterion.name for criterion in build(chain, ["inner"])] == ["inner", "outer"]
+    assert [criterion.name for criterion in build(chain, ["failure"])] == ["failure", "outer", "other"]
+    assert build(chain, []) == ()
+
+
 def test_without_positions_a_mistake_is_named_by_its_keys() -> None:
     with pytest.raises(ConfigError, match=r"^criteria\.failure\.threshold: found 2, expected a number from 0 to 1$"):
         criteria.build({"failure": 2}, Place(Document("", None), ("criteria",)))
+
+
+@pytest.mark.parametrize("name", plugins.scorer_names())
+def test_no_option_of_a_scorer_is_called_like_a_key_of_every_criterion(name: str) -> None:
+    options = {option.name for option in catalogue.describe(name, plugins.scorer_class(name)).options}
+    assert options & {*OWN} == set()
 
 
 @pytest.mark.parametrize("name", sorted(criteria.NOT_AVAILABLE))

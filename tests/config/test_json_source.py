@@ -7,8 +7,7 @@ import math
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collector.documents import ConfigError, Document, Position, json_source
 from scorers.types import Json

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -11,8 +13,10 @@ from typing import ClassVar, Literal
 import pytest
 from pydantic import ValidationError
 
-from collector import plugins
-from collector.plugins import CatalogueEntry, Option, PluginError
+from collector import catalogue, plugins
+from collector.catalogue import CatalogueEntry, Option
+from collector.plugins import PluginError
+from scorers.testing import invocation, tool_calls
 from scorers.types import Invocation, ReferenceTurn, Score
 
 ACME = '''
@@ -56,6 +60,19 @@ class Plain(_Common):
     name: ClassVar[str] = "acme_plain"
 '''
 
+CHECKS = '''
+def tools_present(instance, tools=["search"], at_least: "int" = 1):
+    """Whether the tools
+    were called.
+
+    More.
+    """
+    return sum(call["tool_name"] in tools for call in instance["predicted_trajectory"]) // at_least
+
+def other(row):
+    return row["response"] == "done"
+'''
+
 
 @pytest.fixture
 def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -88,6 +105,8 @@ class Threefold:
     needs_reference: ClassVar[bool] = True
 
     mode: Literal["one", "two"]
+    """Which of the two,
+    whatever they are."""
     strict: bool = True
     limit: int | None = None
     weights: tuple[float, ...] = (0.5, 0.5)
@@ -111,13 +130,14 @@ def test_a_scorer_is_found_by_its_entry_point_or_by_module_and_class(acme: Path)
         ("acme_gone", "no module 'acme_gone'"),
         ("acme_scorers:", "'acme_scorers:' is not of the form module:Class"),
         (":Politeness", "':Politeness' is not of the form module:Class"),
-        ("acme_nowhere.deep:Scorer", "no module 'acme_nowhere.deep'"),
+        ("acme_nowhere.deep:Scorer", "no module 'acme_nowhere.deep'; is its folder in PYTHONPATH?"),
         ("acme_scorers.deep:Scorer", "no module 'acme_scorers.deep'"),
         ("acme_scorers:Politeness.Rude", "the module 'acme_scorers' has no 'Politeness.Rude'"),
         ("acme_needy:Scorer", "importing the module 'acme_needy' failed: No module named 'acme_dependency'"),
         ("acme_broken:Scorer", "importing the module 'acme_broken' failed: ZeroDivisionError: division by zero"),
         ("..x:Scorer", "importing the module '..x' failed: TypeError: the 'package' argument is required"),
-        ("json:dumps", "'json:dumps' is not a scorer: found function, expected a dataclass"),
+        ("json:dumps", "'json:dumps' cannot be a scorer: found the parameters (obj, skipkeys, ensure_ascii, "),
+        ("json:__doc__", "'json:__doc__' cannot be a scorer: found str, expected a function, or a class with a method evaluate"),
         ("acme_scorers:Plain", "'acme_scorers:Plain' is not a scorer: found type, expected a dataclass"),
         (
             "acme_scorers:Unfinished",
@@ -164,11 +184,11 @@ def test_options_that_cannot_be_read_are_the_scorers_mistake(acme: Path, name: s
 
 
 def test_the_catalogue_tells_how_to_use_a_scorer(acme: Path) -> None:
-    assert plugins.describe("threefold", Threefold) == CatalogueEntry(
+    assert catalogue.describe("threefold", Threefold) == CatalogueEntry(
         name="threefold",
         summary="Options of all kinds.",
         options=(
-            Option("mode", "one | two", required=True),
+            Option("mode", "one | two", required=True, text="Which of the two, whatever they are."),
             Option("strict", "true | false", True),
             Option("limit", "whole number | null", None),
             Option("weights", "list of number", [0.5, 0.5]),
@@ -180,9 +200,85 @@ def test_the_catalogue_tells_how_to_use_a_scorer(acme: Path) -> None:
         needs_reference=True,
         version="1",
     )
-    politeness = plugins.describe("acme_politeness", plugins.scorer_class("acme_politeness"))
+    politeness = catalogue.describe("acme_politeness", plugins.scorer_class("acme_politeness"))
     assert politeness.summary == "How polite the answer is."
     assert politeness.options == (Option("words", "list of text", ["please"]),)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One part of an option."""
+
+    tool: str
+    at_most: int = 1
+
+
+class Opaque:
+    """Something that JSON has no word for."""
+
+
+@dataclass(frozen=True)
+class Intricate(Threefold):
+    """Options that are hard to show."""
+
+    __pydantic_config__: ClassVar[dict[str, bool]] = {"arbitrary_types_allowed": True}
+
+    mode: Literal["only"] = "only"  # type: ignore[assignment]
+    rules: tuple[Rule, ...] = (Rule("search"),)
+    either: Rule | str | None = None
+    pair: tuple[str, int] = ("a", 1)
+    nested: tuple[tuple[Literal["a", 1], ...], ...] = ()
+    counts: Mapping[str, int] | None = None
+    pattern: re.Pattern[str] | None = None
+    opaque: Opaque | None = None
+    checks: tuple[Opaque, ...] = field(default=(Opaque(),), metadata={"written": "list of names"})
+
+
+def test_options_of_any_kind_are_shown() -> None:
+    shown = {option.name: (option.type, option.default) for option in catalogue.describe("intricate", Intricate).options}
+    assert {name: shown[name] for name in shown if name not in ("strict", "limit", "weights", "words")} == {
+        "mode": ("only", "only"),
+        "rules": ("list of mapping of tool, at_most", [{"tool": "search", "at_most": 1}]),
+        "either": ("mapping of tool, at_most | text | null", None),
+        "pair": ("list of text and whole number", ["a", 1]),
+        "nested": ("list of list of a | 1", []),
+        "counts": ("mapping | null", None),
+        "pattern": ("text | null", None),
+        "opaque": ("anything | null", None),
+        "checks": ("list of names", None),
+    }
+
+
+def test_a_function_is_a_scorer_with_its_options(acme: Path) -> None:
+    (acme / "acme_checks.py").write_text(CHECKS, encoding="utf-8")
+    kind = plugins.scorer_class("acme_checks:tools_present")
+    assert catalogue.describe("tools_present", kind) == CatalogueEntry(
+        name="tools_present",
+        summary="Whether the tools were called.",
+        options=(
+            Option("low", "number", 0.0, text="The lowest value that the check returns."),
+            Option("high", "number", 1.0, text="The highest."),
+            Option("higher_is_better", "true | false", True, text="Whether a threshold is the least value that passes, or the greatest."),
+            Option("tools", "anything", None),
+            Option("at_least", "whole number", 1),
+        ),
+        low=0.0,
+        high=1.0,
+        higher_is_better=True,
+        needs_reference=False,
+        version="1",
+    )
+    assert plugins.build_scorer(kind, {"tools": ["a"]}).score(invocation(*tool_calls("a b")), None) == Score(1.0, None, "returned 1")
+
+
+def test_what_the_parameters_of_a_function_receive_can_be_said(acme: Path) -> None:
+    (acme / "acme_checks.py").write_text(CHECKS, encoding="utf-8")
+    with pytest.raises(PluginError, match=r"^'acme_checks:other' cannot be a scorer: found the parameters \(row\), expected one called "):
+        plugins.scorer_class("acme_checks:other")
+    scorer = plugins.build_scorer(plugins.scorer_class("acme_checks:other", ["instance"]), {})
+    assert scorer.score(invocation(final_response="done"), None).value == 1.0
+    with pytest.raises(PluginError, match=r"^'failure' is a scorer as it stands, expected a function for takes to say what it takes$"):
+        plugins.scorer_class("failure", ["instance"])
 
 
 def test_every_built_in_scorer_is_registered_under_its_own_name_and_builds() -> None:
@@ -190,10 +286,10 @@ def test_every_built_in_scorer_is_registered_under_its_own_name_and_builds() -> 
     registered: dict[str, str] = project["project"]["entry-points"][plugins.SCORERS]
     for name, reference in registered.items():
         kind = plugins.scorer_class(reference)
-        entry = plugins.describe(name, kind)
+        entry = catalogue.describe(name, kind)
         assert (kind.name, bool(entry.summary)) == (name, True)
         options = {option.name: "search" for option in entry.options if option.required}
         assert plugins.build_scorer(kind, options).name == name
     installed = {point.name: point.value for point in entry_points(group=plugins.SCORERS)}
     assert registered.items() <= installed.items()
-    assert {entry.name for entry in plugins.catalogue()} >= set(registered)
+    assert {entry.name for entry in catalogue.catalogue()} >= set(registered)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collector.documents.quantities import Endpoint, parse_count, parse_duration, parse_endpoint, parse_size
 from scorers.types import Json

@@ -11,8 +11,8 @@ from collector.config import Config
 from collector.documents import ConfigError
 from collector.evaluator import Criterion
 from collector.setup import Setup
-from scorers.efficiency import Failure, Latency
-from scorers.trajectory import ToolTrajectoryF1
+from scorers.runs.efficiency import Failure, Latency
+from scorers.trajectories.trajectory import ToolTrajectoryF1
 from scorers.types import Invocation
 
 

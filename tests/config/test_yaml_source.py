@@ -7,8 +7,7 @@ from contextlib import suppress
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collector.documents import ConfigError, Document, Position, yaml_source
 from scorers.types import Json

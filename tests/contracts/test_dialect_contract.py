@@ -11,8 +11,7 @@ from types import ModuleType
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import collector.dialects
 from collector.dialects import BUILT_IN, Dialect, Kind, Registry

@@ -21,7 +21,7 @@ from collector.references import UNMATCHED, Match, ReferenceSet
 from collector.sinks import Sink
 from collector.sinks.prometheus import PrometheusSink
 from collector.telemetry import Ledger
-from scorers.efficiency import Failure
+from scorers.runs.efficiency import Failure
 from scorers.types import Invocation, Reference, ReferenceTurn, Score, ToolCall
 
 CRITERION = Criterion("failure", Failure(), 0.5)

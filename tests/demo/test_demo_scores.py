@@ -18,8 +18,8 @@ from collector.reading import read
 from collector.references import ReferenceSet
 from collector.references.files import load
 from collector.spans import Trace
-from scorers.response import ResponseMatchScore
-from scorers.trajectory import ToolTrajectoryAvgScore, ToolTrajectoryF1
+from scorers.responses.response import ResponseMatchScore
+from scorers.trajectories.trajectory import ToolTrajectoryAvgScore, ToolTrajectoryF1
 from scorers.types import Invocation
 
 FOLDER = Path(demo.__file__).parent

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collector.messages.message import AskedCall, Message, Response, answer, last_answer, last_user_text, with_call_ids
 from collector.messages.shapes import parse_messages

@@ -13,16 +13,13 @@ import orjson
 import pytest
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList
-from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
-from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs, ScopeLogs
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto, ResourceLogs, ScopeLogs
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceProto
-from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Status
-from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span as SpanProto, Status
 
 from collector.otlp import Decoded, Limits, UndecodableError, decode_logs, decode_logs_json, decode_traces, decode_traces_json
 from collector.spans import LogRecord, Resource, Scope, Span

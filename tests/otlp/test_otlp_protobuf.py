@@ -6,14 +6,11 @@ from collections.abc import Callable
 
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
-from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope as ScopeProto
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope as ScopeProto, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceProto
-from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
-from opentelemetry.proto.trace.v1.trace_pb2 import Status
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto, Status
 
 from collector.otlp import Decoded, Limits, UndecodableError, decode_logs, decode_traces
 from collector.spans import STATUS_ERROR, Resource, Scope, Span

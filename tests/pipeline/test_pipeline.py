@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from scorers.efficiency import Failure
+
 from collector.assembler import Bounds
 from collector.conversations import Case
 from collector.evaluator import Criterion, Evaluation, Evaluator
@@ -13,7 +15,6 @@ from collector.spans import Span
 from collector.telemetry import Ledger
 from collector.testing import span, span_id
 from scorers import ToolTrajectoryF1
-from scorers.efficiency import Failure
 from scorers.types import ExpectedCall, Reference, ReferenceTurn
 
 CRITERIA = (Criterion("f1", ToolTrajectoryF1(), 1.0), Criterion("failure", Failure(), None))

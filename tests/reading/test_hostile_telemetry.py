@@ -6,8 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from collector.dialects.dialect import Fields
 from collector.dialects.registry import DIALECTS

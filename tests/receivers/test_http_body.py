@@ -7,8 +7,7 @@ import gzip
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from collector.receivers.body import BodyError, BodyReader
 from collector.receivers.export import ReceiverLimits

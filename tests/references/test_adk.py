@@ -21,11 +21,11 @@ LIGHTS_OFF = ReferenceTurn(
 
 
 def golden(name: str) -> list[Reference]:
-    return [reference for _, reference in adk.load(files.read_documents(GOLDEN / name)[0])]
+    return [reference for _, reference in adk.load(files.read_documents(GOLDEN / name)[0]).references]
 
 
 def load(evalset: Json) -> list[Reference]:
-    return [reference for _, reference in adk.load(json_source.read(json.dumps(evalset), "e.evalset.json"))]
+    return [reference for _, reference in adk.load(json_source.read(json.dumps(evalset), "e.evalset.json")).references]
 
 
 def message(*cases: Json) -> str:

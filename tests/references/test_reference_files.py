@@ -8,11 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from collector import setup
+from collector.config import Config
 from collector.documents import ConfigError
 from collector.references import files
 from scorers.types import Reference
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "references"
+SAME = ("native.yaml", "snake_case.evalset.json", "camel_case.test.json", "vertex.csv", "vertex.jsonl", "openai.jsonl")
+"""Files of different formats with the same scenario among others."""
+
+KEYS = (
+    "the key scenario (pathgauge), messages (chat messages), steps (LangGraph trajectories), reference_trajectory (Vertex AI dataset)"
+    " or eval_cases (ADK evalset)"
+)
 
 
 @pytest.fixture
@@ -75,12 +84,11 @@ def test_a_format_is_told_from_the_content(folder: Path) -> None:
     [
         (
             "scenari: a\ninput: x",
-            "r.yaml:1:1: found the keys scenari, input, expected the key scenario (pathgauge) or eval_cases (ADK evalset);"
-            " did you mean 'scenario'?",
+            f"r.yaml:1:1: found the keys scenari, input, expected {KEYS}; did you mean 'scenario'?",
         ),
-        ("{}", "r.yaml:1:1: found no keys, expected the key scenario (pathgauge) or eval_cases (ADK evalset)"),
-        ("[]", "r.yaml:1:1: found a list, expected the key scenario (pathgauge) or eval_cases (ADK evalset)"),
-        ("42", "r.yaml:1:1: found 42, expected the key scenario (pathgauge) or eval_cases (ADK evalset)"),
+        ("{}", f"r.yaml:1:1: found no keys, expected {KEYS}"),
+        ("[]", f"r.yaml:1:1: found a list, expected {KEYS}"),
+        ("42", f"r.yaml:1:1: found 42, expected {KEYS}"),
         ("", "r.yaml: found an empty file, expected references"),
         ("---\n# nothing\n---\n", "r.yaml: found an empty file, expected references"),
         ("a: [", "r.yaml:1:5: not YAML: expected the node content, but found '<stream end>'"),
@@ -145,12 +153,12 @@ def test_a_reference_knows_where_it_came_from(folder: Path) -> None:
 
 
 def versions(*names: str) -> list[str]:
-    found: list[Reference] = [entry.reference for name in names for entry in files.read(GOLDEN / name)]
+    found: list[Reference] = [entry.reference for name in names for entry in files.read(GOLDEN / name).entries]
     return [reference.version for reference in found if reference.scenario_id == "lights_off"]
 
 
 def test_the_version_is_the_same_for_the_same_content_in_every_format() -> None:
-    assert set(versions("native.yaml", "snake_case.evalset.json", "camel_case.test.json")) == {"23910f16c053"}
+    assert set(versions(*SAME)) == {"23910f16c053"}
 
 
 @pytest.mark.parametrize(
@@ -164,18 +172,93 @@ def test_the_version_is_the_same_for_the_same_content_in_every_format() -> None:
         "scenario: a\ninput: x",
         "scenario: a\ninput: x\nexpected_tools: [{name: t, args: {a: 1}}]\nexpected_response: z",
         "scenario: a\ninput: x\nexpected_tools: [{name: t, args: {a: 1}}]\ncriteria: {failure: 0}",
+        "scenario: a\ninput: x\nexpected_tools: [{name: t, args: {a: 1}, optional: true}]",
+        "scenario: a\ninput: x\nexpected_tools: [{name: t, args: {a: 1}}]\nalternatives: [[]]",
+        "scenario: a\ninput: x\nexpected_tools: [{name: t, args: {a: 1}}]\nforbidden_tools: [u]",
+        "scenario: a\ninput: x\nexpected_tools: [{name: t, args: {a: 1}}]\nresponse_contains: [u]",
+        "scenario: a\ninput: x\nexpected_tools: [{name: t, args: {a: 1}}]\nexpected_agent: u",
+        "scenario: a\ninput: x\nexpected_tools: [{name: t, args: {a: 1}}]\nescalate: false",
+        "scenario: a\ninput: x\nexpected_tools: [{name: t, args: {a: 1}}]\nagents: {u: {}}",
     ],
 )
 def test_the_version_changes_with_the_content(folder: Path, changed: str) -> None:
     before = write("r.yaml", "scenario: a\ninput: x\nexpected_tools: [{name: t, args: {a: 1}}]")
-    version = files.read(before)[0].reference.version
-    assert files.read(write("r.yaml", changed))[0].reference.version != version
+    version = files.read(before).entries[0].reference.version
+    assert files.read(write("r.yaml", changed)).entries[0].reference.version != version
 
 
 def test_the_order_of_keys_is_no_content(folder: Path) -> None:
     one = files.read(write("a.yaml", "scenario: a\nexpected_tools: [{name: t, args: {a: 1, b: 2}}]"))
     two = files.read(write("b.yaml", "expected_tools: [{args: {b: 2, a: 1}, name: t}]\nscenario: a"))
-    assert one[0].reference.version == two[0].reference.version
+    assert one.entries[0].reference.version == two.entries[0].reference.version
+
+
+def test_the_version_tells_a_matcher_from_what_looks_like_it(folder: Path) -> None:
+    texts = ["{$any: true}", "{$ignore: true}", "{$literal: {$any: true}}", "{$literal: {$literal: {$any: true}}}", "{any: true}"]
+    written = [
+        write(f"{index}.yaml", f"scenario: a\nexpected_tools: [{{name: t, args: {{x: {text}}}}}]") for index, text in enumerate(texts)
+    ]
+    assert len({files.read(file).entries[0].reference.version for file in written}) == len(texts)
+
+
+def test_saying_nothing_more_keeps_the_version(folder: Path) -> None:
+    plain = "scenario: a\ninput: x\nexpected_tools: [{name: t, optional: false}, {any_order: [u]}]\n"
+    nothing = "alternatives: []\nforbidden_tools: []\nresponse_contains: []\nagents: {}\ncriteria: {}\nthresholds: {}"
+    before = files.read(write("a.yaml", "scenario: a\ninput: x\nexpected_tools: [t, u]")).entries[0].reference.version
+    assert files.read(write("b.yaml", plain + nothing)).entries[0].reference.version == before
+
+
+def test_thresholds_and_criteria_of_the_same_content_are_the_same_version(folder: Path) -> None:
+    one = files.read(write("a.yaml", "scenario: a\ncriteria: {latency: 1.5}")).entries[0].reference
+    two = files.read(write("b.yaml", "scenario: a\nthresholds: {latency: 1.5}")).entries[0].reference
+    assert one.version == two.version
+
+
+def test_a_mistake_in_a_threshold_is_named_with_its_line(folder: Path) -> None:
+    write("r.yaml", "scenario: a\ncriteria: {failure: 0}\nthresholds:\n  latency: -5\n  no_such_scorer: 1")
+    with pytest.raises(ConfigError) as caught:
+        setup.resolve(Config(references=("r.yaml",)))
+    lines = str(caught.value).split("\n")
+    assert [line.split(" ")[0] for line in lines] == ["r.yaml:4:12:", "r.yaml:5:3:"]
+
+
+def test_what_a_loader_notes_is_a_warning(folder: Path) -> None:
+    write("d.jsonl", '{"prompt": "x", "reference_trajectory": []}\n')
+    (warning,) = files.load(["d.jsonl"]).warnings
+    assert warning.startswith("d.jsonl: rows without an id")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"scenario": "a", "input": "x"}\n{"scenario": "b", "input": "x"}\n'),
+        ("a.ndjson", '{"scenario": "a", "input": "x"}\n{"scenario": "b", "input": "x"}\n'),
+        ("a.csv", "scenario,input\na,x\nb,x\n"),
+    ],
+)
+def test_lines_and_csv_hold_scenarios_too(folder: Path, name: str, text: str) -> None:
+    write(name, text)
+    assert ids(name) == ["a", "b"]
+
+
+def test_a_format_that_is_named_is_the_only_one_tried(folder: Path) -> None:
+    file = write("r.yaml", "[{scenario: a, input: x}]")
+    assert files.read(file, "pathgauge").titles == {"pathgauge"}
+    with pytest.raises(ConfigError, match=r"^r.yaml:1:1: found a list, expected the key eval_cases \(ADK evalset\)$"):
+        files.read(file, "adk")
+
+
+def test_a_row_with_a_trajectory_of_vertex_is_no_scenario_of_pathgauge(folder: Path) -> None:
+    file = write("d.jsonl", '{"scenario": "a", "prompt": "x", "reference_trajectory": []}\n')
+    assert files.read(file).titles == {"Vertex AI dataset"}
+
+
+def test_reading_several_files_names_all_their_mistakes(folder: Path) -> None:
+    one, two, three = write("a.yaml", scenario("a")), write("b.yaml", "scenario: 1"), write("c.yaml", scenario("a"))
+    with pytest.raises(ConfigError) as caught:
+        files.read_all([one, two, three])
+    assert str(caught.value).split("\n")[1:] == ["c.yaml:1:1: found the scenario 'a' again, expected it once (first at a.yaml:1)"]
+    assert [entry.reference.scenario_id for entry in files.read_all([one])["a.yaml"].entries] == ["a"]
 
 
 def test_the_fingerprint_changes_with_the_files(folder: Path) -> None:

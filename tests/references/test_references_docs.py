@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from collector.documents import ConfigError, yaml_source
-from collector.references import formats
+from collector.references import files, formats
+from scorers.matching import matchers
 
-DOCS = (Path(__file__).parents[2] / "docs" / "references.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```yaml\n(.*?)^```", DOCS, re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).parents[2]
+DOCS = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```(yaml|json|jsonl|csv)\n(.*?)^```", DOCS, re.MULTILINE | re.DOTALL)
+MATCHERS = re.findall(r"^\| `(\{\$.*?\})` \|", DOCS, re.MULTILINE)
 KEYS = dict.fromkeys(re.findall(r"^\| `([a-z_]+)` \| (?:scenario|turn|tool call) \|", DOCS, re.MULTILINE))
 
 
@@ -22,10 +25,30 @@ def known_keys(text: str) -> set[str]:
     return set(re.findall(r"expected one of ([a-z_, ]+)", str(caught.value))[0].split(", "))
 
 
-@pytest.mark.parametrize("text", EXAMPLES)
-def test_the_examples_in_the_docs_work(text: str) -> None:
-    (document,) = yaml_source.read(text, "docs")
-    assert len(formats.load(document)) == 1
+@pytest.mark.parametrize(("suffix", "text"), EXAMPLES)
+def test_the_examples_in_the_docs_work(suffix: str, text: str, tmp_path: Path) -> None:
+    file = tmp_path / f"example.{suffix}"
+    file.write_text(text, encoding="utf-8")
+    read = files.read(file)
+    assert (len(read.entries), len(read.entries[0].reference.turns) > 0) == (1, True)
+
+
+def test_every_format_has_an_example() -> None:
+    assert [suffix for suffix, _ in EXAMPLES] == ["yaml", "yaml", "yaml", "jsonl", "csv", "json", "jsonl", "json"]
+
+
+def test_every_matcher_is_in_the_docs_and_no_other() -> None:
+    marks = {next(iter(yaml_source.read(text, "docs")[0].data)) for text in MATCHERS}
+    with pytest.raises(ValueError, match="unknown key") as caught:
+        matchers.read({"$unknown": 1})
+    assert marks == set(re.findall(r"\$\w+", str(caught.value).partition("expected")[2]))
+    for text in MATCHERS:
+        matchers.read(yaml_source.read(text, "docs")[0].data)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples" / "references").iterdir()), ids=lambda file: file.name)
+def test_the_files_in_examples_work(file: Path) -> None:
+    assert files.read(file).entries
 
 
 def test_the_docs_have_every_key_and_no_other() -> None:

@@ -22,7 +22,7 @@ from collector.telemetry import Ledger
 from collector.testing import span, span_id, trace_id
 from collector.windows import EvaluationKey
 from collector.worker import Worker
-from scorers.efficiency import Failure
+from scorers.runs.efficiency import Failure
 
 PATIENCE_S = 20.0
 

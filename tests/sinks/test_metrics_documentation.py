@@ -18,7 +18,8 @@ from collector.sinks.gauges import Queue
 from collector.sinks.instruments import REASONS
 from collector.sinks.prometheus import PrometheusSink
 from collector.telemetry import Ledger
-from scorers.efficiency import Failure
+from scorers.runs.efficiency import Failure
+from scorers.trajectories.trajectory import ToolTrajectoryF1
 from scorers.types import Invocation, Reference, ReferenceTurn, Score
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
@@ -38,12 +39,13 @@ def documented() -> dict[str, Series]:
 
 def exported() -> dict[str, Series]:
     """The families of a sink that has seen everything, by the name under which a query finds them."""
-    evaluator, ledger = Evaluator((Criterion("failure", Failure(), 0.5),)), Ledger()
+    evaluator, ledger = Evaluator((Criterion("failure", Failure(), 0.5), Criterion("f1", ToolTrajectoryF1()))), Ledger()
     sink = PrometheusSink(evaluator, ReferenceSet(), ledger, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0)
     invocation = Invocation("1", "2", "test", input_tokens=1, output_tokens=1, start_ns=1, end_ns=2)
-    [scored] = evaluator.evaluate(invocation, Match(unmatched="no_scenario_id")).results
+    turn = ReferenceTurn(tool_calls=())
+    scored, compared = evaluator.evaluate(invocation, Match(Reference("s1", (turn,)), turn, 0)).results
     not_evaluated = Result(scored.criterion, Score.not_evaluated("undefined"), "not_evaluated")
-    sink.publish(Evaluation(invocation, Match(unmatched="no_scenario_id"), (scored, not_evaluated), "idle"), 0.0)
+    sink.publish(Evaluation(invocation, Match(unmatched="no_scenario_id"), (scored, compared, not_evaluated), "idle"), 0.0)
     reference = Reference("s1", (ReferenceTurn(), ReferenceTurn()))
     sink.publish_case(Case("", "c", reference, None, None, (CaseScore(evaluator.criteria[0], 1.0),), 2, 0, 0), 0.0)
     for counter in ledger:

@@ -26,10 +26,27 @@ from collector.sinks.labels import Limits
 from collector.sinks.prometheus import PrometheusSink
 from collector.telemetry import Ledger
 from collector.windows import Windows
+from scorers.testing import expected_calls, reference_turn, tool_calls
+from scorers.trajectories.trajectory import ToolTrajectoryF1
 from scorers.types import Flag, Invocation, Reason, Reference, ReferenceTurn, Score
 
 NOW = 1_800_000_000.0
-LABELS = ("agent", "scenario", "metric", "agent_version", "outcome", "reason", "min", "max", "direction", "match", "status", "type", "le")
+LABELS = (
+    "agent",
+    "scenario",
+    "metric",
+    "agent_version",
+    "count",
+    "outcome",
+    "reason",
+    "min",
+    "max",
+    "direction",
+    "match",
+    "status",
+    "type",
+    "le",
+)
 """The order in which these tests write label values; the exposition has them by the alphabet."""
 
 generate_openmetrics, _ = choose_encoder("application/openmetrics-text; version=1.0.0")
@@ -226,6 +243,23 @@ def test_every_outcome_is_counted_and_begins_at_zero() -> None:
         {"pass": 1, "fail": 1, "not_evaluated": 1, "error": 0, "informational": 0},
         {"pass": 1, "fail": 1, "not_evaluated": 1, "error": 1, "informational": 0},
     ]
+
+
+def test_the_calls_behind_a_trajectory_score_are_counted_and_begin_at_zero() -> None:
+    expected = reference_turn(*expected_calls("look refund mail"))
+    references = ReferenceSet([Reference("refund", (expected,)), Reference("order", (expected,))])
+    bench = Bench(Criterion("f1", ToolTrajectoryF1(), 0.5), ANSWER)
+    bench.sink.configure(bench.evaluator, references)
+    known = [bench.invocation(tool_calls=calls) for calls in (tool_calls("look refund look"), tool_calls("refund"))]
+    unknown = bench.invocation(scenario_id="order", flags=frozenset({"no_tool_spans"}))
+    for invocation in (*known, unknown):
+        bench.tell(bench.evaluator.evaluate(invocation, references.match(invocation)))
+    assert bench.series("pathgauge_trajectory_calls_total") == {
+        ("planner", "refund", "f1", "", "matched"): 3,
+        ("planner", "refund", "f1", "", "actual"): 4,
+        ("planner", "refund", "f1", "", "expected"): 6,
+        **{("planner", "order", "f1", "", count): 0 for count in ("matched", "actual", "expected")},
+    }
 
 
 def test_reasons_for_not_evaluating_come_from_the_closed_set() -> None:
@@ -506,7 +540,7 @@ def test_endless_new_names_leave_the_exposition_bounded_and_are_counted() -> Non
 
 
 def test_names_that_nobody_used_for_long_leave_with_all_their_series() -> None:
-    bench = Bench(limits=Limits(idle_s=3600))
+    bench = Bench(ANSWER, Criterion("f1", ToolTrajectoryF1()), limits=Limits(idle_s=3600))
     bench.publish(agent="old", agent_version="v1", end_ns=1, start_ns=0, input_tokens=1)
     bench.now += 3601
     bench.publish(agent="new")

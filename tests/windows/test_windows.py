@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from collector.evaluator import Criterion, Evaluation, Result
 from collector.references import Match
 from collector.windows import Series, Window, Windows
-from scorers.efficiency import Failure
+from scorers.runs.efficiency import Failure
 from scorers.types import Invocation, Reference, ReferenceTurn, Score
 
 

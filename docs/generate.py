@@ -1,0 +1,98 @@
+"""Writes the tables of the documentation that follow from the code: `make docs` runs it, and a test compares.
+
+docs/catalogue.md    every registered scorer with its options, in the groups of the package `scorers`
+docs/scorers.md      between its markers: the names that users know from elsewhere, from docs/known-names.yaml
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from collector.catalogue import CatalogueEntry, Option, catalogue
+from collector.plugins import SCORERS
+
+DOCS = Path(__file__).parent
+BEGIN, END = "<!-- names: begin -->\n", "<!-- names: end -->\n"
+
+GROUPS = {
+    "trajectories": "Trajectories: the tool calls beside those of the reference",
+    "responses": "Responses: the final answer",
+    "conduct": "Conduct: what an agent did, by rules",
+    "runs": "Runs: failures, tokens, calls and time",
+    "": "Several criteria as one",
+}
+"""The packages below `scorers`, in the order of the page; the last one is `scorers` itself."""
+
+
+def catalogue_page() -> str:
+    """The page of all scorers."""
+    groups = {point.name: point.value.partition(":")[0].split(".")[1:-1] for point in entry_points(group=SCORERS)}
+    entries: dict[str, list[CatalogueEntry]] = {group: [] for group in GROUPS}
+    for entry in catalogue():
+        entries[".".join(groups[entry.name])].append(entry)
+    lines = [
+        "# The catalogue of scorers",
+        "",
+        "What `pathgauge scorers` prints; this page is generated. [Scorers](scorers.md) explains what they have in common.",
+    ]
+    for group, heading in GROUPS.items():
+        lines += ["", f"## {heading}"]
+        for entry in entries[group]:
+            lines += ["", f"### {entry.name}", "", f"{kind(entry)}.  ", entry.summary]
+            if entry.options:
+                lines += ["", *map(option, entry.options)]
+    return "\n".join(lines) + "\n"
+
+
+def kind(entry: CatalogueEntry) -> str:
+    """The range and direction of a scorer."""
+    bounds = f"From {entry.low:g}" if math.isinf(entry.high) else f"{entry.low:g} to {entry.high:g}"
+    better = "higher is better" if entry.higher_is_better else "lower is better"
+    return ", ".join([bounds, better, *(["needs a reference"] if entry.needs_reference else [])])
+
+
+def option(of: Option) -> str:
+    """One option with its default."""
+    default = " (required)" if of.required else f" = `{yaml_flow(of.default)}`"
+    return f"- `{of.name}`: {of.type.replace('|', 'or')}{default}{'. ' + of.text if of.text else ''}"
+
+
+def names_table() -> str:
+    """The names known from elsewhere, a table for each document."""
+    return "\n".join(line for known in yaml.safe_load((DOCS / "known-names.yaml").read_text()) for line in _names(known)) + "\n"
+
+
+def _names(known: Any) -> Iterator[str]:
+    yield from ("", f"### {known['from']}", "", "| there | here, under `criteria` |", "|---|---|")
+    for one in known["names"]:
+        name = one["name"] if "`" in one["name"] else f"`{one['name']}`" if " " not in one["name"] else one["name"]
+        here = "needs a model as a judge, which this version has not" if one.get("judge") else f"`{yaml_flow(one['criterion'])[1:-1]}`"
+        yield f"| {name} | {here}{': ' + one['note'] if 'note' in one else ''} |"
+
+
+def yaml_flow(value: Any) -> str:
+    """A value on one line."""
+    text = yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False, allow_unicode=True)
+    return text.removesuffix("...\n").strip()
+
+
+def scorers_page() -> str:
+    """The page about scorers, with its table of names made anew."""
+    before, _, rest = (DOCS / "scorers.md").read_text().partition(BEGIN)
+    return before + BEGIN + names_table() + END + rest.partition(END)[2]
+
+
+def pages() -> dict[Path, str]:
+    """Every page, with the text that it should have."""
+    return {DOCS / "catalogue.md": catalogue_page(), DOCS / "scorers.md": scorers_page()}
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text)

@@ -1,0 +1,1 @@
+"""How two trajectories are compared: the engine below the trajectory scorers."""

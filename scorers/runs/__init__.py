@@ -1,0 +1,1 @@
+"""Scorers of the run itself: failures, tokens, calls and time."""

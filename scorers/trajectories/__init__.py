@@ -1,0 +1,1 @@
+"""Scorers of the tool calls beside those of the reference."""

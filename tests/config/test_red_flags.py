@@ -1,0 +1,36 @@
+"""The red flags of docs/configuration.md are judged on the right side of their thresholds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from collector import config, setup
+from collector.evaluator import Verdict
+
+PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("criterion", "mean", "verdict"),
+    [
+        ("tool_selection_accuracy", 0.8, "passed"),
+        ("tool_selection_accuracy", 0.79, "failed"),
+        ("context_overflow", 0.05, "passed"),
+        ("context_overflow", 0.06, "failed"),
+        ("scenario_pass_rate", 0.9, "passed"),
+        ("scenario_pass_rate", 0.89, "failed"),
+        ("latency", 60, "passed"),
+        ("latency", 61, "failed"),
+        ("escalation_rate", 0.15, "passed"),
+        ("escalation_rate", 0.16, "failed"),
+    ],
+)
+def test_a_mean_on_the_wrong_side_of_its_threshold_is_a_red_flag(criterion: str, mean: float, verdict: Verdict, tmp_path: Path) -> None:
+    (block,) = re.findall(r"^### Red flags$.*?^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "pathgauge.yaml"
+    file.write_text(block, encoding="utf-8")
+    judged = {one.name: one for one in setup.resolve(config.load(file, {})).evaluator.criteria}
+    assert judged[criterion].verdict(mean) == verdict
