@@ -25,6 +25,7 @@ def invocation_object(invocation: Invocation, source: str) -> dict[str, Json]:
         "scenario_id": invocation.scenario_id,
         "conversation_id": invocation.conversation_id,
         "user_id": invocation.user_id,
+        "run_id": invocation.run_id,
         "turn": invocation.turn,
         "user_input": invocation.user_input,
         "tool_calls": [_tool_call(call) for call in invocation.tool_calls],

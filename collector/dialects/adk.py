@@ -17,7 +17,7 @@ from typing import Any
 
 from collector.dialects.dialect import Dialect, Fields, Kind
 from collector.dialects.openinference import KIND, OPENINFERENCE
-from collector.dialects.places import Places
+from collector.dialects.places import Member, Places
 from collector.messages.payloads import Result
 from collector.messages.values import decoded
 from collector.spans import Span
@@ -72,6 +72,7 @@ ADK = Dialect(
         result=(_RESULT,),
         input_messages=(_REQUEST,),
         output_messages=("gcp.vertex.agent.llm_response",),
+        tool_definitions=(Member(_REQUEST, ("config", "tools")),),
     ),
 )
 

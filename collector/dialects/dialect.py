@@ -76,6 +76,10 @@ class Fields:
     finish_reasons: Places = ()
     """Why a model stopped: one reason or several."""
     error_type: Places = ()
+    tool_definitions: Places = ()
+    """On agents and model calls: the tools that were offered, with the schemas of their arguments."""
+    tool_schema: Places = ()
+    """On tools: the schema of the arguments of this one."""
 
 
 MessageReader = Callable[[Any, str], tuple[Message, ...]]

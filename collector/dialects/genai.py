@@ -84,5 +84,6 @@ GENAI = Dialect(
         output_messages=("gen_ai.output.messages", "gen_ai.completion"),
         finish_reasons=("gen_ai.response.finish_reasons",),
         error_type=("error.type",),
+        tool_definitions=("gen_ai.tool.definitions",),
     ),
 )

@@ -16,6 +16,7 @@ from collector.messages.values import as_id
 from collector.spans import Span
 
 _AGENT, _COMPONENT, _TYPE = "haystack.agent.run", "haystack.component.run", "haystack.component.type"
+_INPUT, _STEP_INPUT = "haystack.component.input", "haystack.agent.step.llm.input"
 _OUTPUT, _STEP_OUTPUT = "haystack.component.output", "haystack.agent.step.llm.output"
 _TOOL_OUTPUT, _TOOL_ERROR = "haystack.agent.step.tool.output", "haystack.tool.error"
 
@@ -78,9 +79,10 @@ HAYSTACK = Dialect(
         response_model=_in_reply("model"),
         input_tokens=(*_in_reply("usage", "prompt_tokens"), *_in_reply("usage", "input_tokens")),
         output_tokens=(*_in_reply("usage", "completion_tokens"), *_in_reply("usage", "output_tokens")),
-        input_messages=("haystack.component.input", "haystack.agent.step.llm.input"),
+        input_messages=(_INPUT, _STEP_INPUT),
         output_messages=(_OUTPUT, _STEP_OUTPUT),
         agent_input=("haystack.agent.input",),
         agent_output=("haystack.agent.output",),
+        tool_definitions=("haystack.agent.tools", Member(_INPUT, ("tools",)), Member(_STEP_INPUT, ("tools",))),
     ),
 )

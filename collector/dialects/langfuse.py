@@ -9,6 +9,7 @@ exclude one another unless they have OpenAI's own names.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from collector.dialects import langgraph
 from collector.dialects.dialect import Dialect, Fields, Kind
@@ -51,6 +52,18 @@ def failure(span: Span) -> str | None:
     if attributes.get("langfuse.observation.level") != "ERROR":
         return None
     return as_id(attributes.get("langfuse.observation.status_message")) or "error"
+
+
+def _offered(span: Span) -> Any:
+    """The tools in the input of a model: beside its messages, or listed among them."""
+    raw = span.attributes.get(_INPUT)
+    if not isinstance(raw, str) or '"parameters"' not in raw:
+        return None
+    shown = decoded(raw)
+    if isinstance(shown, dict):
+        return shown.get("tools")
+    listed = shown if isinstance(shown, list) else []
+    return [message for message in listed if isinstance(message, dict) and message.get("role") == "tool"] or None
 
 
 def _tokens(side: str, inclusive: str) -> Callable[[Span], int | None]:
@@ -103,5 +116,6 @@ LANGFUSE = Dialect(
         output_messages=(_OUTPUT,),
         agent_input=(_INPUT,),
         agent_output=(_OUTPUT,),
+        tool_definitions=(Derived(_offered),),
     ),
 )

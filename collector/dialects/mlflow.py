@@ -81,5 +81,6 @@ MLFLOW = Dialect(
         output_messages=(_OUTPUT,),
         agent_input=(_INPUT,),
         agent_output=(_OUTPUT,),
+        tool_definitions=("mlflow.chat.tools",),
     ),
 )

@@ -3,8 +3,8 @@
 Recognised by `openinference.span.kind`, which other tracers' processors add too. Messages are flattened over numbered keys
 (`llm.input_messages.0.message.content`), so that a limit of 128 attributes drops the oldest; raw input and output are in
 `input.value` and `output.value`; LangChain's metadata is JSON in `metadata`. The kind AGENT is given to whatever has "agent" in its
-name, tools included: `tool.name` tells a tool. `tool.parameters` is the tool's schema in some instrumentations: it is never read.
-Empty arguments of a call are left out.
+name, tools included: `tool.name` tells a tool. `tool.parameters` is the tool's schema in some instrumentations, in others the arguments of
+a call. Empty arguments of a call are left out.
 """
 
 from __future__ import annotations
@@ -105,6 +105,17 @@ def output_of(span: Span) -> Any:
     return None if isinstance(value, str) and value.startswith(_EVENTS) else value
 
 
+def tools_of(span: Span) -> Any:
+    """The definitions of the tools that a model was offered, which are JSON under keys of their own."""
+    return [value for key, value in span.attributes.items() if key.startswith("llm.tools.")] or None
+
+
+def schema_of(span: Span) -> Any:
+    """The schema of a tool, unless it is what some instrumentations write in its place: the arguments of a call."""
+    schema = members(span.attributes.get("tool.parameters"))
+    return schema if schema.get("type") == "object" and isinstance(schema.get("properties"), dict) else None
+
+
 def read_messages(value: Any, role: str) -> tuple[Message, ...]:
     """Messages in which a call that leaves its arguments out was made with none."""
     for message in map(_object, _list(value)):
@@ -164,5 +175,7 @@ OPENINFERENCE = Dialect(
             "input.value",
         ),
         agent_output=(Derived(output_of),),
+        tool_definitions=(Derived(tools_of), Member("llm.invocation_parameters", ("tools",))),
+        tool_schema=(Derived(schema_of),),
     ),
 )

@@ -101,6 +101,7 @@ OPENLLMETRY = Dialect(
         output_messages=(Flattened("gen_ai.completion"),),
         agent_input=("traceloop.entity.input",),
         agent_output=("traceloop.entity.output",),
+        tool_definitions=(Flattened("llm.request.functions"),),
     ),
 )
 

@@ -81,6 +81,11 @@ Place = str | Member | InEvent | Flattened | Derived
 Places = tuple[Place, ...]
 
 
+def value_at(place: Place, span: Span) -> Any:
+    """What a span holds at a place."""
+    return span.attributes.get(place) if isinstance(place, str) else place.find(span)
+
+
 def first(spans: Iterable[Span], places: Places, muted: frozenset[Place] = frozenset()) -> Any:
     """The first value at `places`, in the order of `spans`, that is neither empty text nor a muted empty object."""
     for span in spans:

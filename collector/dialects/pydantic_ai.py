@@ -56,5 +56,6 @@ PYDANTIC_AI = Dialect(
         total_input_tokens=("gen_ai.aggregated_usage.input_tokens",),
         total_output_tokens=("gen_ai.aggregated_usage.output_tokens",),
         final_response=("final_result",),
+        tool_definitions=("model_request_parameters",),
     ),
 )

@@ -49,5 +49,6 @@ STRANDS = Dialect(
         arguments=(InEvent("gen_ai.tool.message", "content"),),
         result=(_ANSWER,),
         final_response=(Derived(_answer),),
+        tool_schema=("gen_ai.tool.json_schema",),
     ),
 )

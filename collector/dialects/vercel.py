@@ -107,5 +107,6 @@ VERCEL = Dialect(
         agent_input=(Derived(_asked),),
         agent_output=(Derived(_answer),),
         finish_reasons=(_FINISH,),
+        tool_definitions=("ai.prompt.tools",),
     ),
 )

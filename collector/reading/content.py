@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from collector.dialects.adot import put_back
-from collector.dialects.places import Places
+from collector.dialects.places import Places, value_at
 from collector.messages.message import Message, with_call_ids
 from collector.messages.shapes import parse_messages
 from collector.messages.values import decode, decoded
@@ -56,6 +56,11 @@ class ModelContent:
             self._output = self._find(self._node.fields.output_messages, "assistant", _OUTPUT_EVENTS)
         return self._output
 
+    @property
+    def tool_definitions(self) -> Iterator[Any]:
+        """What each place holds of the tools that the model was offered."""
+        return self._values(self._node.fields.tool_definitions)
+
     def _find(self, places: Places, role: str, events: Mapping[str, str]) -> tuple[Message, ...]:
         shown = next((messages for raw in self._values(places) if raw not in (None, "") and (messages := self._read(raw, role))), ())
         complete = put_back(shown, self._logs, role) if self._logs else shown
@@ -66,7 +71,7 @@ class ModelContent:
         spans = self._node.own_spans
         for place in places:
             for span in spans:
-                yield span.attributes.get(place) if isinstance(place, str) else place.find(span)
+                yield value_at(place, span)
         keys = [place for place in places if isinstance(place, str)]
         recorded = (log.attributes for log in self._logs if log.event_name == DETAILS)
         events = (event.attributes for span in spans for event in span.events if event.name == DETAILS or event.name in _OLDEST_EVENTS)

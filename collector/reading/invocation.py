@@ -19,12 +19,11 @@ from collector.reading.dialogue import Dialogue, Step
 from collector.reading.faults import error_of, error_type
 from collector.reading.grouping import Group, groups
 from collector.reading.node import Node
+from collector.reading.offers import tool_schemas
 from collector.reading.trajectory import tool_calls
 from collector.reading.tree import Tree
 from collector.spans import LogRecord, Span, Trace
 from scorers.types import AgentRun, Flag, Invocation, ModelCall, ToolCall, total_tokens
-
-TURN = "pathgauge.turn"
 
 
 def read(trace: Trace, scenario_keys: tuple[str, ...] = scenario.DEFAULT_KEYS, registry: Registry = BUILT_IN) -> list[Invocation]:
@@ -62,6 +61,7 @@ class _Reading:
         found = scenario.find(self.group.entry, self.group.nodes, self._member_logs(), self.scenario_keys)
         if found.conflict:
             self.flags.add("scenario_conflict")
+        turn, run_id = scenario.turn_and_run(found.scenario_id, spans, self.group.nodes)
         models = tuple(map(_model_call, self.steps))
         input_tokens, output_tokens = self._tokens(models)
         failed = self._failed_node() or self._unanswered_model_call(final_response)
@@ -77,7 +77,8 @@ class _Reading:
             scenario_id=found.scenario_id,
             conversation_id=as_id(first(spans, fields.conversation_id)),
             user_id=as_id(first(spans, fields.user_id)),
-            turn=self._turn(spans, found.scenario_id),
+            run_id=run_id,
+            turn=turn,
             user_input=user_input,
             tool_calls=calls,
             sub_agents=tuple(self._sub_agents(agent, user_input, calls)),
@@ -88,6 +89,7 @@ class _Reading:
             model=next((model for call in reversed(self.top_steps) if (model := _model_of(call.node))), None),
             input_tokens=input_tokens,
             output_tokens=output_tokens,
+            tool_schemas=tool_schemas(self.agents, self.steps, self.tools, calls),
             start_ns=start_ns,
             end_ns=end_ns,
             flags=frozenset(self.flags),
@@ -112,10 +114,6 @@ class _Reading:
     def _dialect(self) -> str:
         nodes = (self.group.entry, *self.group.nodes)
         return next((node.dialect.name for node in nodes if node.dialect is not None), "genai")
-
-    def _turn(self, spans: Sequence[Span], scenario_id: str | None) -> int | None:
-        stated = as_int(first(spans, (TURN,)))
-        return scenario.turn(scenario_id, self.group.nodes) if stated is None and scenario_id is not None else stated
 
     def _agent_name(self) -> str | None:
         anchor = self.group.anchor

@@ -1,6 +1,6 @@
-"""Finds the scenario id of an invocation: its place in the tree comes in, the id goes out, or that ids contradict each other.
+"""Finds the scenario of an invocation, the turn and the test run: its place in the tree comes in, ids go out, or that they contradict.
 
-Places, the first that holds an id decides: the anchor, its ancestors (nearest first), its descendants, their log records, the W3C
+Places, the first that holds a scenario id decides: the anchor, its ancestors (nearest first), its descendants, their log records, the W3C
 `tracestate` member `pathgauge`, metadata in a framework's own wrapping, the resource. Two different ids in one place are a conflict, which
 is reported and never resolved by a guess.
 
@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
+from collector.dialects.places import first
 from collector.messages.values import as_id, as_int, as_object, decoded
 from collector.reading.node import Node
 from collector.spans import LogRecord, Span
 
+TURN = "pathgauge.turn"
+RUN_KEYS = ("test.suite.run.id", "pathgauge.run.id")
 DEFAULT_KEYS = ("pathgauge.scenario.id", "test.case.id", "eval.scenario.id", "scenario.id", "agentevals.eval.case.id")
 
 _WRAPPERS = (
@@ -30,6 +33,8 @@ _WRAPPERS = (
     "mlflow.traceTag.",
 )
 _MEMBER = b"pathgauge="
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +54,23 @@ def find(anchor: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys:
     return Found()
 
 
-def turn(scenario_id: str, members: Iterable[Node]) -> int | None:
-    """The turn that the `tracestate` states for this scenario; `None` also where it states several."""
-    stated = (fields for fields in _tracestates(members) if ("c", scenario_id) in fields)
-    turns = {number for fields in stated for name, text in fields if name == "t" and (number := as_int(text)) is not None}
-    return turns.pop() if len(turns) == 1 else None
+def turn_and_run(scenario_id: str | None, spans: Sequence[Span], members: Iterable[Node]) -> tuple[int | None, str | None]:
+    """The turn and the test run: what the first of the `spans` or their resource says, else what the `tracestate` states for the scenario.
+
+    `None` also where the `tracestate` states several.
+    """
+    turn = as_int(first(spans, (TURN,)))
+    run = as_id(_unquoted(first(spans, RUN_KEYS))) or next(_ids([spans[0].resource.attributes], RUN_KEYS), None)
+    if scenario_id is None or (turn is not None and run is not None):
+        return turn, run
+    stated = [field for fields in _tracestates(members) if ("c", scenario_id) in fields for field in fields]
+    turns = {number for name, text in stated if name == "t" and (number := as_int(text)) is not None}
+    runs = {found for name, text in stated if name == "r" and (found := as_id(text)) is not None}
+    return _only(turns) if turn is None else turn, _only(runs) if run is None else run
+
+
+def _only(values: set[_T]) -> _T | None:
+    return values.pop() if len(values) == 1 else None
 
 
 def _places(anchor: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys: tuple[str, ...]) -> Iterator[Iterable[str]]:

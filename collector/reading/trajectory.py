@@ -62,14 +62,14 @@ def tool_calls(
 def _asked(steps: Sequence[Step]) -> Iterator[_Slot]:
     asked = ((group, step, index, call) for group, step in enumerate(steps) for index, call in enumerate(asked_calls(step.content.output)))
     for group, step, index, call in islice(asked, MOST_ASKED):
-        yield _Slot((step.node.span.start_ns, index, 0, ""), group, step, call._replace(name=_function_name(call, step.node)))
+        rename = renaming(step.node)
+        yield _Slot((step.node.span.start_ns, index, 0, ""), group, step, call._replace(name=rename(call.name)) if rename else call)
 
 
-def _function_name(call: AskedCall, model: Node) -> str:
-    """The function that a call names, by the dialect of the model's span, else by that of the agent's."""
-    nodes = (model, model.agent)
-    renaming = (node.dialect.function_name for node in nodes if node and node.dialect and node.dialect.function_name)
-    return next((rename(call.name) for rename in renaming), call.name)
+def renaming(node: Node) -> Callable[[str], str] | None:
+    """What makes functions of the names that models call, by the dialect of a model's or agent's span, else by that of the agent above."""
+    nodes = (node, node.agent)
+    return next((node.dialect.function_name for node in nodes if node and node.dialect and node.dialect.function_name), None)
 
 
 def _join(slots: list[_Slot], tools: Sequence[Node], steps: Sequence[Step]) -> None:

@@ -194,6 +194,15 @@ def test_whatever_arguments_hold_is_printed_as_json(arguments: object, printed: 
     assert [call["arguments"] for call in one["tool_calls"]] == [printed]
 
 
+def test_the_test_run_is_printed_and_the_schemas_of_tools_are_not(run: Run, folder: Path) -> None:
+    tools = json.dumps([{"name": "t", "parameters": {"type": "object", "properties": {}}}])
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.tool.definitions": tools, "test.suite.run.id": "2026-11-21"}
+    (folder / "traces").write_bytes(export(span("agent", "invoke_agent a", attributes)))
+    result = run("invocations", "traces")
+    assert [one["run_id"] for one in objects(result)] == ["2026-11-21"]
+    assert "properties" not in result.stdout
+
+
 def test_scenario_keys_come_from_the_configuration(run: Run, folder: Path) -> None:
     agent = span("agent", "invoke_agent a", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a", "my.case": "refund"})
     (folder / "traces").write_bytes(export(agent))

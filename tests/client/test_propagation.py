@@ -18,7 +18,7 @@ from collector.client import ScenarioSpanProcessor, scenario
 from collector.lineage import is_complete
 from collector.messages.values import PLACEHOLDERS
 from collector.reading import read, scenario as reader
-from collector.reading.invocation import TURN
+from collector.reading.scenario import TURN
 from collector.spans import Trace
 from instrumented import Service, current
 
@@ -39,7 +39,7 @@ def test_spans_below_the_current_one_carry_the_scenario_without_a_processor() ->
     assert (request.trace_state, agent.trace_state, chat.trace_state) == ("", *["pathgauge=c:refund;t:2;r:2026-11-21"] * 2)
     assert (request.parent_id, agent.parent_id, chat.parent_id) == (None, request.span_id, agent.span_id)
     [invocation] = read(Trace("", request.trace_id, spans))
-    assert (invocation.scenario_id, invocation.turn) == ("refund", 2)
+    assert (invocation.scenario_id, invocation.turn, invocation.run_id) == ("refund", 2, "2026-11-21")
 
 
 def test_without_a_current_span_the_processor_tells_the_scenario_and_roots_stay_roots() -> None:
@@ -196,3 +196,4 @@ def test_the_processor_overwrites_nothing() -> None:
 
 def test_client_and_collector_mean_the_same() -> None:
     assert (reader.DEFAULT_KEYS[0], TURN, PLACEHOLDERS) == (client.SCENARIO_ID, client.TURN, client.PLACEHOLDERS)
+    assert reader.RUN_KEYS[0] == client.RUN_ID

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-from scorers.efficiency import Failure
-
 from collector.assembler import Bounds
 from collector.conversations import Case
 from collector.evaluator import Criterion, Evaluation, Evaluator
@@ -13,8 +11,9 @@ from collector.pipeline import Outcome, Pipeline, Withdrawn
 from collector.references import ReferenceSet
 from collector.spans import Span
 from collector.telemetry import Ledger
-from collector.testing import span, span_id
+from collector.testing import log, span, span_id
 from scorers import ToolTrajectoryF1
+from scorers.runs.efficiency import Failure
 from scorers.types import ExpectedCall, Reference, ReferenceTurn
 
 CRITERIA = (Criterion("f1", ToolTrajectoryF1(), 1.0), Criterion("failure", Failure(), None))
@@ -92,6 +91,17 @@ def test_a_late_span_that_changes_nothing_is_no_revision() -> None:
     run(core, agent("a", ["lookup"], "single"))
     assert run(core, [span("http", "GET /", trace="a", parent="a")], 50) == []
     assert ledger.revisions.total() == 0
+
+
+def test_late_definitions_of_tools_are_a_revision_and_equal_ones_are_none() -> None:
+    core, ledger = pipeline()
+    chat = span("chat", "chat", {"gen_ai.operation.name": "chat"}, trace="a", parent="a", start=1, end=2)
+    assert f1(run(core, [*agent("a", ["lookup"], "single"), chat])) == [(0, 1.0)]
+    for time, revisions in ((10, 1), (20, 0)):
+        tools = {"gen_ai.tool.definitions": [{"name": "lookup", "parameters": {"type": "object", "properties": {}}}]}
+        late = log("gen_ai.client.inference.operation.details", tools, trace="a", span="chat", time=time)
+        assert len(core.feed((), [late], time) + core.expire(time + 6)) == revisions
+    assert ledger.revisions.total() == 1
 
 
 def test_an_agent_that_proves_to_be_a_sub_agent_is_withdrawn() -> None:

@@ -79,11 +79,13 @@ def deadline() -> Iterator[None]:
 def check(invocation: Invocation) -> None:
     """What is said can be written as JSON, and nothing unknown is given as an empty value."""
     orjson.dumps(invocation_object(invocation, ""), option=orjson.OPT_NON_STR_KEYS, default=repr)
-    names = (invocation.agent, invocation.scenario_id, invocation.conversation_id, invocation.model, invocation.user_input)
-    assert all(name is None or (isinstance(name, str) and name) for name in names), names
+    ids = (invocation.scenario_id, invocation.conversation_id, invocation.run_id)
+    names = (invocation.agent, invocation.model, invocation.user_input)
+    assert all(name is None or (isinstance(name, str) and name) for name in (*ids, *names)), (ids, names)
     assert invocation.final_response is None or isinstance(invocation.final_response, str)
     for count in (invocation.input_tokens, invocation.output_tokens):
         assert count is None or (type(count) is int and count >= 0), count
+    assert all(isinstance(name, str) and name and isinstance(schema, dict) for name, schema in invocation.tool_schemas.items())
     for call in invocation.tool_calls:
         assert call.name
         assert isinstance(call.name, str)

@@ -33,8 +33,12 @@ OTHER_KEYS = [
     "llm.output_messages.x.y",
     "gen_ai.completion.0.tool_calls.0.name",
     "gen_ai.operation.name",
+    "llm.tools.0.tool.json_schema",
+    "llm.request.functions.0.parameters",
+    "tool.parameters",
     "mcp.method.name",
     "metadata",
+    "test.suite.run.id",
     "pathgauge.turn",
     "pathgauge.scenario.id",
     "error.type",
@@ -91,7 +95,24 @@ IDS = ["1", "2", "3", "4", "5", "never sent"]
 
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text(max_size=6) | st.binary(max_size=4)
 words = st.sampled_from(
-    ["role", "parts", "type", "content", "text", "tool_call", "name", "arguments", "id", "contents", "function_call", "user", "assistant"]
+    [
+        *(
+            "role",
+            "parts",
+            "type",
+            "content",
+            "text",
+            "tool_call",
+            "name",
+            "arguments",
+            "id",
+            "contents",
+            "function_call",
+            "user",
+            "assistant",
+        ),
+        *("tools", "function", "parameters", "properties", "OBJECT", "config", "input_schema", "items"),
+    ]
 )
 structures = st.recursive(
     scalars | words, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3), max_leaves=8
@@ -121,7 +142,7 @@ def spans(draw: st.DrawFn) -> Span:
         error=draw(st.none() | st.just("boom")),
         events=draw(events),
         remote_parent=draw(st.booleans()),
-        trace_state=draw(st.sampled_from(["", "pathgauge=c:s", "pathgauge=", "a=b,pathgauge=c:x;c:y"])),
+        trace_state=draw(st.sampled_from(["", "pathgauge=c:s;r:1", "pathgauge=", "a=b,pathgauge=c:x;c:y"])),
     )
 
 
@@ -142,6 +163,7 @@ def test_any_trace_is_read_without_an_error(sent: list[Span], records: list[LogR
         stated = (invocation.agent, invocation.scenario_id, invocation.conversation_id, invocation.model, invocation.error_type)
         assert all(text is None or (isinstance(text, str) and text) for text in stated)
         assert all(isinstance(call.arguments, dict | str | None) for call in invocation.tool_calls)
+        assert all(isinstance(name, str) and isinstance(schema, dict) for name, schema in invocation.tool_schemas.items())
 
 
 def test_a_chain_of_ten_thousand_spans_is_read() -> None:
