@@ -18,7 +18,7 @@ LOCKED := $(INSTALL) --no-build-isolation --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check fuzz check-corpus bench e2e examples docs lock clean
+.PHONY: help run test check oracles fuzz check-corpus bench e2e examples docs lock clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ examples: .venv/.dev  ## the agents in examples/, from installing their framewor
 fuzz: .venv/.dev  ## read 200,000 damaged captures, of which none may raise; FUZZ_SEED=... repeats a run
 	FUZZ_MUTATIONS=$${FUZZ_MUTATIONS:-200000} $(BIN)/python -m pytest tests/reading/test_fuzz.py $(ARGS)
 
+oracles: .venv/.dev .venv-oracles/.done  ## the scorers beside packages that measure the same (400 MB); ORACLES_RECORD=1 writes their golden files
+	ORACLES_PYTHON=.venv-oracles/bin/python $(BIN)/python -m pytest tests/oracles $(ARGS)
+
 check-corpus: .venv/.dev  ## read every capture below CORPUS=<directory> in every order of arrival
 	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(BIN)/python -m pytest tests/reading/test_corpus.py $(ARGS)
 
@@ -62,10 +65,11 @@ lock:  ## resolve pyproject.toml into the lock files (needs uv); LOCK_FLAGS=--up
 	compile='uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(LOCK_FLAGS)'; \
 	$$compile --group build --output-file requirements-build.lock && \
 	$$compile pyproject.toml --constraint requirements-build.lock --output-file requirements.lock && \
-	$$compile --group dev --constraint requirements-build.lock --constraint requirements.lock --output-file requirements-dev.lock
+	$$compile --group dev --constraint requirements-build.lock --constraint requirements.lock --output-file requirements-dev.lock && \
+	$$compile --group oracles --constraint requirements-build.lock --output-file requirements-oracles.lock
 
 clean:  ## remove the virtual environment and every cache
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-oracles dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The build requirements come first and from a lock too, so that nothing is ever built with unpinned tools fetched on the side.
@@ -81,4 +85,13 @@ clean:  ## remove the virtual environment and every cache
 
 .venv/.dev: .venv/.run requirements-dev.lock
 	$(LOCKED) -r requirements-dev.lock
+	@touch $@
+
+IN_ORACLES = $(subst .venv,.venv-oracles,$(1))
+
+# Packages that cannot be installed beside the collector's own.
+.venv-oracles/.done: requirements-build.lock requirements-oracles.lock
+	@$(call IN_ORACLES,$(VENV_WORKS)) >/dev/null 2>&1 || $(call IN_ORACLES,$(CREATE_VENV))
+	$(call IN_ORACLES,$(LOCKED)) -r requirements-build.lock
+	$(call IN_ORACLES,$(LOCKED)) -r requirements-oracles.lock
 	@touch $@

@@ -1,0 +1,1 @@
+"""Differential tests: the scorers beside independent packages that measure the same."""
