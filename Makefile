@@ -18,7 +18,7 @@ LOCKED := $(INSTALL) --no-build-isolation --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check oracles fuzz check-corpus bench e2e examples docs lock clean
+.PHONY: help run test check oracles fuzz faults check-corpus bench e2e examples docs lock clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,11 +43,15 @@ e2e: .venv/.dev  ## the running service, with real exporters and a real Promethe
 examples: .venv/.dev  ## the agents in examples/, from installing their framework to full marks; PATHGAUGE_EXAMPLES=short runs five
 	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(BIN)/python -m pytest tests/examples $(ARGS)
 
-fuzz: .venv/.dev  ## read 200,000 damaged captures, of which none may raise; FUZZ_SEED=... repeats a run
-	FUZZ_MUTATIONS=$${FUZZ_MUTATIONS:-200000} $(BIN)/python -m pytest tests/reading/test_fuzz.py $(ARGS)
+fuzz: .venv/.dev  ## read 200,000 damaged captures, and as many requests; files and frames, too; FUZZ_SEED=... repeats a run
+	FUZZ_MUTATIONS=$${FUZZ_MUTATIONS:-200000} FUZZ_EXECUTIONS=$${FUZZ_EXECUTIONS:-200000} \
+	$(BIN)/python -m pytest --numprocesses=auto tests/reading/test_fuzz.py tests/fuzz $(ARGS)
 
 oracles: .venv/.dev .venv-oracles/.done  ## the scorers beside packages that measure the same (400 MB); ORACLES_RECORD=1 writes their golden files
 	ORACLES_PYTHON=.venv-oracles/bin/python $(BIN)/python -m pytest tests/oracles $(ARGS)
+
+faults: .venv/.dev  ## kills, power cuts, damaged files, full disks, clock jumps and overload, in an hour; FAULTS_SEED=... repeats a run
+	FAULTS=1 $(BIN)/python -m pytest tests/faults tests/sinks/test_cardinality.py --capture=no $(ARGS)
 
 check-corpus: .venv/.dev  ## read every capture below CORPUS=<directory> in every order of arrival
 	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(BIN)/python -m pytest tests/reading/test_corpus.py $(ARGS)

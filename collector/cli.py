@@ -29,6 +29,10 @@ app = typer.Typer(
 )
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", "-c", help="Configuration file; without it the defaults are in force.")]
+InsecureBind = Annotated[
+    bool,
+    typer.Option("--insecure-bind", help="Listen beyond this machine without asking anybody for credentials, as `insecure_bind` does."),
+]
 Files = Annotated[
     list[Path],
     typer.Argument(help="Trace files, or directories that hold them: OTLP, Jaeger JSON, Tempo JSON; plain or gzip.", exists=True),
@@ -73,7 +77,7 @@ def _write(text: str, output: Path | None) -> None:
 
 
 @app.command()
-def serve(config: ConfigFile = None) -> None:
+def serve(config: ConfigFile = None, insecure_bind: InsecureBind = False) -> None:
     """Receive OTLP, score every agent invocation, and serve the scores to Prometheus, until SIGTERM.
 
     SIGHUP reads the configuration again; changed reference files are noticed by themselves.
@@ -86,7 +90,7 @@ def serve(config: ConfigFile = None) -> None:
     with _operator_errors():
         settings = configuration.load(config)
         logs.configure(settings.logging.level, settings.logging.format)
-        asyncio.run(run(Service(settings, config)))
+        asyncio.run(run(Service(settings, config, insecure_bind=insecure_bind)))
 
 
 @app.command()
@@ -263,18 +267,58 @@ def record(
 
 
 @app.command()
-def validate(config: ConfigFile = None) -> None:
+def validate(config: ConfigFile = None, insecure_bind: InsecureBind = False) -> None:
     """Check a configuration and everything that it names, without running it.
 
     Example: `pathgauge validate --config pathgauge.yaml`
     """
+    from collector.auth.access import load_access
     from collector.setup import resolve
 
     with _operator_errors():
-        setup = resolve(configuration.load(config))
-    _note(setup.warnings)
+        settings = configuration.load(config)
+        setup = resolve(settings)
+        access = load_access(settings, insecure_bind=insecure_bind)
+    _note((*setup.warnings, *access.warnings))
     names = ", ".join(criterion.name for criterion in setup.evaluator.criteria)
     typer.echo(f"{config or 'defaults'}: ok, {len(setup.references)} references, criteria: {names or 'none'}")
+
+
+@app.command()
+def purge(
+    config: ConfigFile = None,
+    trace: Annotated[str | None, typer.Option(help="A trace, by its id in hexadecimal digits; of all tenants.")] = None,
+    scenario: Annotated[str | None, typer.Option(help="The traces that have a result of this scenario.")] = None,
+    before: Annotated[str | None, typer.Option(help="What is older: an age such as 7d, or a date such as 2026-11-01 (UTC).")] = None,
+) -> None:
+    """Remove telemetry and results from the store for good, whether a collector runs on it or not.
+
+    Nothing of it stays in the files of the store. Counters stay, they hold no content.
+
+    Example: `pathgauge purge --config pathgauge.yaml --trace 4bf92f3577b34da6a3ce929d0e0e4736`
+    """
+    import time
+
+    from collector import logs
+    from collector.erasure import SelectionError, erase, report, select
+
+    with _operator_errors():
+        settings = configuration.load(config)
+        if settings.store is None:
+            text = "found memory, expected a store on disk: what is in memory ends with the process"
+            raise ConfigError([settings.problem(("store",), text)])
+        try:
+            selection = select(trace, scenario, before, time.time())
+        except SelectionError as error:
+            _note([str(error)])
+            raise typer.Exit(2) from error
+        logs.configure("warning")
+        folder = settings.folder / settings.store.path
+        purged = erase(folder, selection)
+    typer.echo(f"{folder}: {report(purged)}")
+    if purged.unfinished is not None:
+        _note([f"its bytes may still be in the files ({purged.unfinished}); purge again when that is mended"])
+        raise typer.Exit(2)
 
 
 @app.command()

@@ -1,45 +1,49 @@
 """Serves an ASGI application on one endpoint inside the running event loop; the OTLP receiver and the metrics page share it.
 
 uvicorn does the HTTP. What is ours: an address that cannot be had is an `OSError` and not an exit, signals belong to the
-service alone, and a peer that trickles its request head is cut off. Slow bodies are for the application to cut off.
+service alone, connections have caps, and a peer that trickles its request head, or a body that was answered already, is cut off.
+Slow bodies that somebody reads are for the application to cut off.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
+from collector.accepting import Acceptor, Terms
 from collector.documents.quantities import parse_endpoint
 from collector.listening import listen
 
 HEAD_TIMEOUT_S = 10.0
-"""From the first byte of a request (or from connecting) to the end of its headers."""
+"""From the first byte of a request (or from connecting) to the end of its headers, and from an early answer to the end of the body."""
 KEEP_ALIVE_S = 75
 """Longer than the export interval of senders, who else lose the race between our close and their next request."""
 MAX_HEAD_BYTES = 16 * 1024
-MAX_CONNECTIONS = 4096
-"""While this many connections are open, idle ones of large fleets included, every request is answered 503."""
 
 
 class HttpServer:
     """An HTTP/1.1 server: `start` listens, `stop` drains. Safe to stop twice, or without a start."""
 
-    def __init__(self, app: ASGIApp, endpoint: str) -> None:
-        """`endpoint` is `host:port` or `[v6]:port`, where port 0 takes a free one. Raises ValueError on anything else."""
+    def __init__(self, app: ASGIApp, endpoint: str, terms: Terms | None = None) -> None:
+        """`endpoint` is `host:port` or `[v6]:port`, where port 0 takes a free one. Raises ValueError on anything else.
+
+        The names in a verified client certificate are in the state of the request, as `client_names`.
+        """
         self._endpoint = parse_endpoint(endpoint)
         self._port = self._endpoint.port
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http=_Connection,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -47,10 +51,10 @@ class HttpServer:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                limit_concurrency=MAX_CONNECTIONS,
                 timeout_keep_alive=KEEP_ALIVE_S,
                 h11_max_incomplete_event_size=MAX_HEAD_BYTES,
-            )
+            ),
+            terms or Terms(),
         )
         self._serving: asyncio.Task[None] | None = None
 
@@ -79,6 +83,22 @@ class HttpServer:
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, terms: Terms) -> None:
+        super().__init__(config)
+        self._acceptor = Acceptor(lambda lost: _Connection(config, self.server_state, lost), terms)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections ourselves."""
+        self.servers = []
+        for listener in sockets or []:
+            self._acceptor.start(listener)
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more before the connections are drained."""
+        await self._acceptor.stop()
+        await super().shutdown(sockets)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals alone: the service stops its parts in its own order."""
@@ -86,29 +106,59 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """One connection, closed when a request head takes longer than `HEAD_TIMEOUT_S`."""
+    """One connection, closed when its peer owes the rest of a request for longer than `HEAD_TIMEOUT_S`."""
 
-    _head_deadline: asyncio.TimerHandle | None = None
+    def __init__(self, config: uvicorn.Config, server_state: ServerState, lost: Callable[[], object]) -> None:
+        super().__init__(config, server_state, app_state={})
+        self._lost = lost
+        self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast(asyncio.Transport, transport))  # uvicorn narrows the type that asyncio declares
-        self._expect_head()
+        self.app_state["client_names"] = client_names(transport.get_extra_info("peercert"))
+        self._set_deadline()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
+        if self.conn.their_state is h11.IDLE:
+            self._set_deadline()
+        elif not self._answered_early():
             self._forget_deadline()
-        elif self._head_deadline is None:
-            self._expect_head()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._answered_early():
+            self._set_deadline()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP, unless the answer to the request before it has begun; its application answers too late from here on."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        self.transport.close()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._forget_deadline()
+        self._lost()
 
-    def _expect_head(self) -> None:
-        self._head_deadline = self.loop.call_later(HEAD_TIMEOUT_S, self.transport.close)
+    def _answered_early(self) -> bool:
+        """Whether the rest of a body arrives that nobody is going to read."""
+        return self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+
+    def _set_deadline(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self.transport.close)
 
     def _forget_deadline(self) -> None:
-        if self._head_deadline is not None:
-            self._head_deadline.cancel()
-            self._head_deadline = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def client_names(certificate: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+    """DNS names and URIs of a peer's certificate, as `ssl` gives it; `None` without a verified one."""
+    if not certificate:
+        return None
+    return tuple(name for kind, name in certificate.get("subjectAltName", ()) if kind in ("DNS", "URI"))

@@ -18,6 +18,12 @@ def is_complete(spans: Mapping[str, Span]) -> bool:
     return bool(tops) and all(span.parent_id is None or span.remote_parent for span in tops)
 
 
+def missing_parents(spans: Mapping[str, Span]) -> list[str]:
+    """The ids of spans of the same process that others call their parent and that have not arrived, as they were missed first."""
+    missed = (span.parent_id for span in spans.values() if not span.remote_parent)
+    return list(dict.fromkeys(parent for parent in missed if parent is not None and parent not in spans))
+
+
 class _Way(NamedTuple):
     """The way up from a span: where it ends, and whether it passes an anchor."""
 

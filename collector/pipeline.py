@@ -6,21 +6,21 @@ a reason, once, however often late telemetry has it read again.
 
 from __future__ import annotations
 
-import marshal
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
 
-from collector.assembler import Assembler, Bounds
-from collector.conversations import Case, Conversations
+from collector.assembler import Assembler, Bounds, Key, Recall, Standing
+from collector.assembler.explain import Waiting, explain
+from collector.conversations import MAX_BYTES, Case, Conversations
 from collector.dialects import BUILT_IN, Registry
+from collector.digest import digest
 from collector.evaluator import Evaluation, Evaluator
 from collector.reading import DEFAULT_KEYS, read
 from collector.references import Match, ReferenceSet
 from collector.spans import LogRecord, Span, Trace
 from collector.telemetry import Ledger
-from scorers.types import Invocation, ToolCall
+from scorers.types import Invocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,33 @@ class Unreadable:
 
 Outcome = Evaluation | Withdrawn | Case | Unreadable
 
+Digests = Mapping[str, tuple[str, int]]
+"""What was said of the invocations of a trace, by anchor: a digest of the content, and the revision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What has to outlive the process of one trace, so that after a restart nothing is said twice."""
+
+    standing: Standing
+    digests: Digests
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed since the last time; it belongs into one transaction with the outcomes."""
+
+    traces: tuple[Remembered, ...] = ()
+    released: tuple[int, ...] = ()
+    """Journal rows that are not needed any more."""
+    dropped_turns: tuple[tuple[str, str, str], ...] = ()
+    """Turns that were stored for conversations which have no reference any more, by tenant, trace id and anchor."""
+
 
 @dataclass(slots=True)
 class _Published:
-    """What was said of the invocations of one trace, by anchor: a digest of the content, and the revision."""
-
     at: float
-    digests: dict[str, tuple[int, int]] = field(default_factory=dict)
+    digests: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
 class Pipeline:
@@ -62,17 +82,21 @@ class Pipeline:
         scenario_keys: tuple[str, ...] = DEFAULT_KEYS,
         registry: Registry = BUILT_IN,
         conversation_idle: float = 1800.0,
+        max_conversation_bytes: int = MAX_BYTES,
+        recall: Recall | None = None,
     ) -> None:
-        """Times are in seconds."""
+        """Times are in seconds. `recall` reads from the journal what was spilled; without it nothing is."""
         self._bounds = bounds or Bounds()
-        self._assembler = Assembler(self._bounds, ledger, registry.may_be_anchor)
-        self._conversations = Conversations(conversation_idle)
+        self._assembler = Assembler(self._bounds, ledger, registry.may_be_anchor, recall)
+        self._conversations = Conversations(conversation_idle, max_bytes=max_conversation_bytes)
         self._evaluator = evaluator
         self._references = references
         self._ledger = ledger
         self._scenario_keys = scenario_keys
         self._registry = registry
-        self._published: OrderedDict[tuple[str, str], _Published] = OrderedDict()
+        self._published: OrderedDict[Key, _Published] = OrderedDict()
+        self._changed: dict[Key, None] = {}
+        self._dropped_turns: list[tuple[str, str, str]] = []
 
     @property
     def open_traces(self) -> int:
@@ -80,9 +104,24 @@ class Pipeline:
         return self._assembler.open_traces
 
     @property
+    def retained_traces(self) -> int:
+        """Traces that were read and are kept for spans that come late."""
+        return self._assembler.retained_traces
+
+    @property
+    def spilled_traces(self) -> int:
+        """Traces that wait to be read and whose records only the journal holds."""
+        return self._assembler.spilled_traces
+
+    @property
     def open_bytes(self) -> int:
         """What the open traces hold."""
         return self._assembler.open_bytes
+
+    @property
+    def conversation_bytes(self) -> int:
+        """What the turns of open conversations hold."""
+        return self._conversations.size
 
     @property
     def full(self) -> bool:
@@ -94,9 +133,9 @@ class Pipeline:
         self._evaluator = evaluator
         self._references = references
 
-    def feed(self, spans: Iterable[Span], logs: Iterable[LogRecord], now: float) -> list[Outcome]:
-        """Take in what arrived at `now`."""
-        return self._read_all(self._assembler.feed(spans, logs, now), now)
+    def feed(self, spans: Iterable[Span], logs: Iterable[LogRecord], now: float, row: int = 0) -> list[Outcome]:
+        """Take in what arrived at `now`, in one row of the journal if there is one."""
+        return self._read_all(self._assembler.feed(spans, logs, now, row), now)
 
     def expire(self, now: float) -> list[Outcome]:
         """Whatever time has made ready by `now`."""
@@ -116,6 +155,59 @@ class Pipeline:
         outcomes.extend(self._count_case(case) for case in self._conversations.drain())
         return outcomes
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether `changes` has something to tell."""
+        return bool(self._changed or self._dropped_turns) or self._assembler.has_released
+
+    def changes(self) -> Changes:
+        """What changed since this was asked last."""
+        self._changed.update(dict.fromkeys(self._assembler.given_up()))
+        traces = tuple(self._remembered(key) for key in self._changed)
+        self._changed.clear()
+        dropped, self._dropped_turns = tuple(self._dropped_turns), []
+        return Changes(traces, tuple(self._assembler.released()), dropped)
+
+    def waiting(self, now: float, most: int) -> list[Waiting]:
+        """What is open and why, the oldest traces first."""
+        return [explain(trace, self._bounds, now) for trace in self._assembler.oldest(most)]
+
+    def restore(self, remembered: Iterable[Remembered], now: float) -> None:
+        """Go on where another process stopped. Nothing is counted, and nothing that was said is said again."""
+        for trace in remembered:
+            self._assembler.restore(trace.standing, now)
+            if trace.digests and not trace.standing.forgotten:
+                self._published[trace.standing.key] = _Published(now, dict(trace.digests))
+
+    def restore_turn(self, invocation: Invocation, now: float) -> None:
+        """Know an evaluated turn of an unfinished conversation again."""
+        reference = self._references.multi_turn(invocation)
+        if reference is None:
+            self._dropped_turns.append((invocation.tenant, invocation.trace_id, invocation.span_id))
+            return
+        for turn, index in self._conversations.place(invocation, reference, now):
+            self._conversations.settle(self._evaluator.evaluate(turn, self._references.match(turn, index)))
+
+    def suspect(self, row: int) -> None:
+        """Journal rows up to `row` may be lost, nobody knows of which traces."""
+        self._assembler.suspect(row)
+
+    def forget_read(self, traces: int) -> int:
+        """Give up that many of the traces that were read longest ago, so that the journal gets room; returns how many there were."""
+        return self._assembler.forget_retained(traces)
+
+    def discard(self, traces: Set[Key]) -> None:
+        """Forget traces at once, read or not, as if they had never come; what was counted stays counted, what still comes is dropped."""
+        self._assembler.discard(traces)
+        self._conversations.discard(traces)
+        for key in traces:
+            self._published.pop(key, None)
+            self._changed.pop(key, None)
+
+    def _remembered(self, key: Key) -> Remembered:
+        published = self._published.get(key)
+        return Remembered(self._assembler.standing(key), dict(published.digests) if published else {})
+
     def _read_all(self, traces: Iterable[Trace], now: float) -> list[Outcome]:
         outcomes: list[Outcome] = []
         for trace in traces:
@@ -128,6 +220,7 @@ class Pipeline:
 
     def _read(self, trace: Trace, now: float) -> Iterator[Outcome]:
         key = trace.tenant, trace.trace_id
+        self._changed[key] = None
         invocations = _read_and_release(trace, self._scenario_keys, self._registry)
         published = self._published.get(key)
         if published is None:
@@ -152,7 +245,7 @@ class Pipeline:
 
     def _evaluate(self, invocation: Invocation, trace: Trace, published: _Published, now: float) -> Iterator[Evaluation]:
         known = published.digests.get(invocation.span_id)
-        if known is not None and known[0] == _digest(invocation):
+        if known is not None and known[0] == digest(invocation):
             return
         for bound, match in self._matches(invocation, now):
             turn_of = published if bound.trace_id == trace.trace_id else self._published.get((bound.tenant, bound.trace_id))
@@ -160,7 +253,8 @@ class Pipeline:
                 continue
             before = turn_of.digests.get(bound.span_id)
             revision = before[1] + 1 if before else 0
-            turn_of.digests[bound.span_id] = _digest(bound), revision
+            turn_of.digests[bound.span_id] = digest(bound), revision
+            self._changed[bound.tenant, bound.trace_id] = None
             evaluation = self._evaluator.evaluate(bound, match, closed_by=trace.closed_by, revision=revision)
             self._conversations.settle(evaluation)
             self._count(evaluation)
@@ -215,20 +309,3 @@ def _read_and_release(trace: Trace, scenario_keys: tuple[str, ...], registry: Re
             span.release()
         for log in trace.logs:
             log.release()
-
-
-_JSON_FIELDS = ("tool_calls", "tool_schemas")
-_JSON_FIELDS_OF_CALL = ("arguments", "result")
-"""Fields that hold values without a hash."""
-_hashable_of = attrgetter(*(f.name for f in fields(Invocation) if f.name not in _JSON_FIELDS))
-_hashable_of_call = attrgetter(*(f.name for f in fields(ToolCall) if f.name not in _JSON_FIELDS_OF_CALL))
-_json_of_call = attrgetter(*_JSON_FIELDS_OF_CALL)
-
-_MARSHALLED = 2
-"""The version of the format: from the next one on, equal values differ by how many others refer to them."""
-
-
-def _digest(invocation: Invocation) -> int:
-    """Differs when anything of the invocation differs. Marshalling, unlike `repr`, does not recurse in Python."""
-    calls = ((*_hashable_of_call(call), marshal.dumps(_json_of_call(call), _MARSHALLED)) for call in invocation.tool_calls)
-    return hash((*_hashable_of(invocation), marshal.dumps(dict(invocation.tool_schemas), _MARSHALLED), *calls))

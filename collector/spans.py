@@ -29,6 +29,8 @@ class Resource:
     """The process that sent a span; one object is shared by all spans of an export request."""
 
     attributes: Attributes = field(default_factory=dict)
+    size: int = field(default=0, compare=False)
+    """Bytes of its OTLP message, where it came in one."""
 
 
 @dataclass(frozen=True, slots=True)

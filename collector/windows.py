@@ -16,7 +16,7 @@ Memory is bounded by `size` times the number of (agent, scenario, metric) in use
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,10 +27,11 @@ EvaluationKey = tuple[str, str, str]
 
 
 class Series(NamedTuple):
-    """What the windows of one evaluation are filed under; `""` stands for an agent or scenario that is not known."""
+    """What the windows of one evaluation are filed under; `""` stands for what is not known, and for the only tenant."""
 
     agent: str
     scenario: str
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,23 @@ class Window:
     samples: int
     last: float
     """When the newest of the evaluations was recorded, in the unit of `now`."""
+    tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """What the windows need of a stored evaluation, as its newest revision has it."""
+
+    key: EvaluationKey
+    agent: str
+    scenario: str
+    """Names as senders and references gave them, or the labels made of them; `""` for what is not known."""
+    reference_version: str | None
+    """Of the reference that the scores compare with; `None` without one."""
+    at: float
+    """When the first revision was published, in Unix seconds."""
+    scores: Mapping[str, float]
+    """Those that have a value, by metric."""
 
 
 class _Place(NamedTuple):
@@ -86,20 +104,17 @@ class Windows:
     def record(self, evaluation: Evaluation, now: float, series: Series | None = None) -> None:
         """Take the scores of `evaluation` in, under `series` or else under the names that the invocation and its reference have."""
         self._advance(now)
-        key = evaluation.key
-        recorded = self._recorded.get(key)
-        if recorded is None:
-            if evaluation.revision > 0:
-                return
-            self._order += 1
-            recorded = self._recorded[key] = _Recorded(self._now, self._order)
-        scores = _scores(evaluation, series or series_of(evaluation))
-        for place in recorded.held - scores.keys():
-            self._take(key, place)
-        for place, value in scores.items():
-            if place not in recorded.lost:
-                self._put(key, recorded, place, value)
-        self._forget_unless_held(key)
+        if evaluation.key in self._recorded or evaluation.revision == 0:
+            self._file(evaluation.key, _scores(evaluation, series or series_of(evaluation)))
+
+    def restore(self, key: EvaluationKey, series: Series, scores: Mapping[str, float], since: float) -> None:
+        """Take in an evaluation that an earlier process recorded at `since`, with the scores of its newest revision by metric.
+
+        To be called in the order of age, the oldest first. The windows are then as if each evaluation had come in its newest revision at
+        once, and those that were withdrawn never.
+        """
+        self._advance(since)
+        self._file(key, {_Place(series, None): 0.0} | {_Place(series, metric): value for metric, value in scores.items()})
 
     def withdraw(self, key: EvaluationKey) -> None:
         """Take all scores of the evaluation `key` out again; one that is in no window is no error."""
@@ -124,8 +139,21 @@ class Windows:
             last = self._newest(scores).since
             if place.metric is not None and self._now - last <= self._stale_after_s:
                 values = scores.values()
-                windows.append(Window(*place.series, place.metric, _mean(values), min(values), len(values), last))
+                agent, scenario, tenant = place.series
+                windows.append(Window(agent, scenario, place.metric, _mean(values), min(values), len(values), last, tenant))
         return windows
+
+    def _file(self, key: EvaluationKey, scores: Mapping[_Place, float]) -> None:
+        recorded = self._recorded.get(key)
+        if recorded is None:
+            self._order += 1
+            recorded = self._recorded[key] = _Recorded(self._now, self._order)
+        for place in recorded.held - scores.keys():
+            self._take(key, place)
+        for place, value in scores.items():
+            if place not in recorded.lost:
+                self._put(key, recorded, place, value)
+        self._forget_unless_held(key)
 
     def _advance(self, now: float) -> None:
         self._now = max(self._now, now)

@@ -1,6 +1,8 @@
-"""The one thread in which the core runs: batches and commands come in through a bounded queue, outcomes go out to the sinks.
+"""The one thread in which the core runs: durable requests and commands come in, outcomes go to the publisher.
 
-The receivers' event loop stays free to answer senders while traces are read and scored here.
+The receivers' event loop stays free to answer senders while traces are read and scored here. Requests come through a queue in
+memory; those that found no room there are read from the journal when it is empty. Ages are measured by the time at which
+requests arrived, so that it makes no difference to a score how far behind the worker is, nor whether it was restarted between.
 """
 
 from __future__ import annotations
@@ -9,35 +11,46 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
 
 import structlog
 
-from collector.conversations import Case
-from collector.evaluator import Evaluation
-from collector.pipeline import Outcome, Pipeline, Unreadable, Withdrawn
-from collector.receivers.intake import Batch
-from collector.sinks import Sink
+from collector.intake import Batch
+from collector.pipeline import Outcome, Pipeline
+from collector.publishing import Publisher
+from collector.store import Delivery, Purged, Restored, Selection, Store, StoreError
+from collector.telemetry import Ledger
 
 _log = structlog.get_logger(__name__)
 
 _MAX_SLEEP_S = 1.0
+RETRY_S = 1.0
+"""How long to wait after what should not have happened."""
+
+T = TypeVar("T")
+_Command = Delivery | Callable[[], object] | None
 
 
 class Worker:
     """Owns the pipeline from `start` to `stop`. The queue is bounded in bytes, as batches differ in size a thousandfold."""
 
-    def __init__(self, pipeline: Pipeline, sinks: Sequence[Sink], capacity: int) -> None:
+    def __init__(self, pipeline: Pipeline, store: Store, ledger: Ledger, publisher: Publisher, capacity: int) -> None:
         """`capacity` is how many bytes of batches may wait."""
         self.capacity = capacity
         self._pipeline = pipeline
-        self._sinks = sinks
-        self._commands: queue.SimpleQueue[Batch | Callable[[], object] | None] = queue.SimpleQueue()
+        self._store = store
+        self._ledger = ledger
+        self._publisher = publisher
+        self._commands: queue.SimpleQueue[_Command] = queue.SimpleQueue()
         self._waiting = 0
-        self._expired_at = 0.0
+        self._row = self._latest = 0
+        self._behind = False
+        self._taken_at = self._behind_since = 0.0
         self._stopping = False
-        # Guards `_waiting`: the event loop adds to it, the worker takes from it. And `_stopping`: nothing may follow the end of the queue.
+        # Guards `_waiting`, `_latest` and `_behind`, which the store's thread changes as well; and `_stopping`: nothing may follow the
+        # end of the queue.
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="pipeline", daemon=True)
 
@@ -47,29 +60,89 @@ class Worker:
         return self._waiting
 
     @property
+    def backlog(self) -> int:
+        """Requests that are durable and were not taken in yet."""
+        return self._latest - self._row
+
+    @property
+    def backlog_age(self) -> float:
+        """How long the oldest of them has been waiting, in seconds, at most; 0 when there is none."""
+        # None of them arrived before the last one that was taken in, nor before the first one of this backlog.
+        return max(0.0, self._store.horizon() - max(self._taken_at, self._behind_since)) if self.backlog else 0.0
+
+    @property
     def alive(self) -> bool:
         """Whether the thread runs."""
         return self._thread.is_alive()
 
-    def start(self) -> None:
-        """Begin to work."""
+    def start(self, restored: Restored | None = None) -> None:
+        """Begin to work, where the last process stopped."""
+        restored = restored or Restored()
+        self._row, self._latest = restored.row, restored.last_row
+        self._behind = self._latest > self._row
+        self._taken_at = restored.at
+        self._pipeline.suspect(self._store.usage().suspect)
         self._thread.start()
 
     async def accept(self, batch: Batch) -> bool:
-        """Take a batch over, unless there is no room for it; a batch larger than the whole queue is let in when that is empty."""
+        """Take a batch over as soon as it is durable, unless there is no room for it."""
+        if self._stopping or self._pipeline.full or not self.alive:
+            return False
+        return await self._store.append(batch)
+
+    def deliver(self, delivery: Delivery) -> bool:
+        """Take over a durable request; `False` when it was not kept, and is read from the journal later, if there is one.
+
+        A batch larger than the whole queue is let in when that is empty.
+        """
+        size = len(delivery.batch.body)
         with self._lock:
-            if self._stopping or self._pipeline.full or (self._waiting and self._waiting + batch.size > self.capacity):
+            if not self.backlog:
+                self._behind_since = delivery.at
+            self._latest = max(self._latest, delivery.row)
+            if self._stopping or self._behind or (self._waiting and self._waiting + size > self.capacity):
+                self._behind = delivery.row > 0
                 return False
-            self._waiting += batch.size
-            self._commands.put(batch)
+            self._waiting += size
+            self._commands.put(delivery)
         return True
 
     def call(self, command: Callable[[], object]) -> None:
         """Run `command` in the worker thread, between batches."""
         self._commands.put(command)
 
+    def ask(self, question: Callable[[], T]) -> Future[T]:
+        """Have `question` answered in the worker thread, between batches. When nobody waits any more, it is passed over."""
+        answer: Future[T] = Future()
+
+        def run() -> None:
+            if not answer.set_running_or_notify_cancel():
+                return
+            try:
+                answer.set_result(question())
+            except Exception as error:  # whoever asked is told
+                answer.set_exception(error)
+
+        self.call(run)
+        return answer
+
+    def purge(self, selection: Selection) -> Future[Purged]:
+        """Remove telemetry and results from the store, the pipeline and the sinks; the future raises `StoreError`."""
+
+        def purge() -> Purged:
+            self._publish()
+            purged = self._store.purge(selection)
+            self._pipeline.discard(purged.traces)
+            self._publisher.withdraw(purged.evaluations)
+            return purged
+
+        return self.ask(purge)
+
     def stop(self, timeout: float) -> bool:
-        """Refuse what comes, read everything that is open, and end; says whether that was done within `timeout` seconds."""
+        """Refuse what comes, take in what waits in memory, and end; says whether that was done within `timeout` seconds.
+
+        What is open is read when nothing of it would outlive the process; else it stays in the journal.
+        """
         with self._lock:
             self._stopping = True
             self._commands.put(None)
@@ -77,70 +150,99 @@ class Worker:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        while (command := self._next()) is not None:
-            self._step(partial(self._do, command))
-        self._step(lambda: self._pipeline.drain(time.monotonic()))
-        for sink in self._sinks:
-            _close(sink)
+        while self._guarded_turn():
+            pass
+        if not self._store.durable:
+            self._step(lambda: self._pipeline.drain(self._store.horizon()))
+        self._publish()
+        self._publisher.close()
+
+    def _guarded_turn(self) -> bool:
+        try:
+            return self._turn()
+        except Exception:  # a thread that ended would leave everybody waiting
+            _log.exception("pipeline turn failed")
+            time.sleep(RETRY_S)
+            return not self._stopping
+
+    def _turn(self) -> bool:
+        """Do one thing; `False` when it was the last."""
+        horizon = self._store.horizon()  # before the look into the queue: what comes later is not older
+        try:
+            command = self._commands.get_nowait()
+        except queue.Empty:
+            if self._behind:
+                self._catch_up()
+                return True
+            self._step(lambda: self._pipeline.expire(horizon))
+            self._publisher.keep_house()
+            self._publish_if_due()
+            try:
+                command = self._commands.get(timeout=self._pause())
+            except queue.Empty:
+                return True
+        if command is None:
+            return False
+        if isinstance(command, Delivery):
+            with self._lock:
+                self._waiting -= len(command.batch.body)
+            self._take(command)
+        else:
+            self._step(lambda: _nothing(command()))
+        self._publish_if_due()
+        return True
+
+    def _pause(self) -> float:
+        """Until time alone makes something ready, or something that was gathered is due."""
+        deadline = self._pipeline.deadline()
+        pause = math.inf if deadline is None else deadline - self._store.horizon()
+        gathered = self._publisher.pause()
+        return min(_MAX_SLEEP_S, max(0.0, pause if gathered is None else min(pause, gathered)))
+
+    def _catch_up(self) -> None:
+        """Take in what found no room in the queue."""
+        latest = self._latest
+        try:
+            deliveries = self._store.read(self._row)
+        except StoreError:
+            _log.exception("what waits in the journal cannot be taken in; trying again")
+            time.sleep(RETRY_S)
+            return
+        self._pipeline.suspect(self._store.usage().suspect)
+        for delivery in deliveries:
+            if self._stopping:
+                return
+            self._take(delivery)
+            self._publish_if_due()
+        if not deliveries:
+            with self._lock:
+                self._row = max(self._row, latest)
+                self._behind = self._latest > self._row
+
+    def _take(self, delivery: Delivery) -> None:
+        """Everything that was due before it arrived comes first, as if the worker had been waiting for it."""
+        while (deadline := self._pipeline.deadline()) is not None and deadline <= delivery.at:
+            self._step(lambda: self._pipeline.expire(delivery.at))
+            self._publish_if_due()
+        batch = delivery.batch
+        batch.count(self._ledger)
+        self._step(lambda: self._pipeline.feed(batch.spans, batch.logs, delivery.at, delivery.row))
+        self._row, self._taken_at = max(self._row, delivery.row), delivery.at
+        self._publisher.begin()
 
     def _step(self, outcomes: Callable[[], list[Outcome]]) -> None:
         try:
-            self._publish(outcomes())
+            self._publisher.gather(outcomes())
         except Exception:  # what one step trips over must not stop the next
             _log.exception("pipeline step failed")
 
-    def _next(self) -> Batch | Callable[[], object] | None:
-        """The next command; a step without one (`_nothing`) when time alone has made something ready."""
-        deadline = self._pipeline.deadline()
-        pause = min(_MAX_SLEEP_S, max(0.0, (math.inf if deadline is None else deadline) - time.monotonic()))
-        try:
-            return self._commands.get(timeout=pause) if pause else self._commands.get_nowait()
-        except queue.Empty:
-            return _nothing
+    def _publish(self) -> None:
+        self._publisher.publish(self._row, lambda: self._stopping)
 
-    def _do(self, command: Batch | Callable[[], object]) -> list[Outcome]:
-        outcomes: list[Outcome] = []
-        if isinstance(command, Batch):
-            with self._lock:
-                self._waiting -= command.size
-            outcomes = self._pipeline.feed(command.spans, command.logs, time.monotonic())
-        else:
-            command()
-        now = time.monotonic()
-        # What waits may belong to a trace that time alone would take for complete; but a queue that never empties must not stop the clock.
-        if self._commands.empty() or now >= self._expired_at + _MAX_SLEEP_S:
-            self._expired_at = now
-            outcomes += self._pipeline.expire(now)
-        return outcomes
-
-    def _publish(self, outcomes: list[Outcome]) -> None:
-        now = time.time()
-        for outcome in outcomes:
-            if isinstance(outcome, Unreadable):
-                _log.error("trace could not be read", trace_id=outcome.trace_id, exc_info=outcome.error)
-                continue
-            for sink in self._sinks:
-                _tell(sink, outcome, now)
+    def _publish_if_due(self) -> None:
+        self._publisher.publish_if_due(self._row, lambda: self._stopping)
 
 
-def _nothing() -> None:
-    """Wake up for the deadline alone."""
-
-
-def _tell(sink: Sink, outcome: Evaluation | Withdrawn | Case, now: float) -> None:
-    try:
-        if isinstance(outcome, Evaluation):
-            sink.publish(outcome, now)
-        elif isinstance(outcome, Case):
-            sink.publish_case(outcome, now)
-        else:
-            sink.withdraw(outcome.key)
-    except Exception:  # one sink's failure must not keep the outcome from the others
-        _log.exception("sink failed", sink=type(sink).__name__)
-
-
-def _close(sink: Sink) -> None:
-    try:
-        sink.close()
-    except Exception:
-        _log.exception("sink could not be closed", sink=type(sink).__name__)
+def _nothing(_: object) -> list[Outcome]:
+    """A command has no outcomes."""
+    return []

@@ -15,6 +15,9 @@ import orjson
 PLACEHOLDERS = frozenset({"<elided>", "<not specified>", "<not serializable>", "N/A", "__REDACTED__", "[REDACTED]", "<REDACTED>"})
 """What instrumentations write where content was not captured."""
 
+REDACTED_KEY = "pathgauge.redacted"
+"""The attribute by which redaction tells that it changed a span or a log record."""
+
 UNWRITTEN = PLACEHOLDERS - {"N/A"}
 """Those that nobody writes into a message."""
 
@@ -89,9 +92,24 @@ def _decode_repr(text: str) -> Content:
     if not text.rstrip().endswith({"{": "}", "[": "]", '"': '"'}[text[0]]):
         return Content(truncated=True) if _REPR.match(text) else Content(text)
     try:
-        return Content(ast.literal_eval(text))
+        return Content(_as_json(ast.literal_eval(text)))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return Content(text)
+
+
+def _as_json(value: Any) -> Any:
+    """A value of a `repr`, which can hold what JSON cannot: tuples as keys, sets, bytes, half characters. None of it may go further in."""
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case None | bool() | int() | float():
+            return value
+        case list() | tuple():
+            return [_as_json(item) for item in value]
+        case dict():
+            return {_as_json(key) if isinstance(key, str) else str(key): _as_json(item) for key, item in value.items()}
+        case _:
+            return repr(value)
 
 
 def as_text(value: Any) -> str | None:

@@ -21,6 +21,8 @@ RecordT = TypeVar("RecordT", Span, LogRecord)
 
 _NO_TRACE_ID, _NO_SPAN_ID = "0" * 32, "0" * 16
 _MAX_REASON_CHARS = 200
+_VALUE_TAGS = (b"\n", b"\x8a")
+"""What begins each attribute of a resource, each key, and each value in an array or a map; the second one when padded to two bytes."""
 _DEFAULT_LIMITS = Limits()
 
 
@@ -59,7 +61,7 @@ def decode_logs_json(body: bytes, *, tenant: str = "", limits: Limits = _DEFAULT
 
 def _spans(reader: Reader[SourceT], body: bytes, tenant: str, limits: Limits) -> Decoded[Span]:
     def read(source: SourceT, resource: Resource, scope: Scope) -> Span:
-        raw, proto = reader.message(source, SpanProto)
+        raw, proto = reader.message(source, SpanProto, limits.max_record_bytes)
         span = Span(raw, resource, scope, tenant, proto)
         _check_ids(span)
         return span
@@ -69,7 +71,7 @@ def _spans(reader: Reader[SourceT], body: bytes, tenant: str, limits: Limits) ->
 
 def _logs(reader: Reader[SourceT], body: bytes, tenant: str, limits: Limits) -> Decoded[LogRecord]:
     def read(source: SourceT, resource: Resource, scope: Scope) -> LogRecord | None:
-        raw, proto = reader.message(source, LogRecordProto)
+        raw, proto = reader.message(source, LogRecordProto, limits.max_record_bytes)
         record = LogRecord(raw, resource, scope, tenant, proto)
         return record if _is_trace_id(record.trace_id) else None
 
@@ -86,7 +88,7 @@ def _decode(
     rejections = _Rejections()
     records: list[RecordT] = []
     without_trace, room = 0, limits.max_records
-    for resource, scope, sources in _contexts(reader, reader.groups(body, signal), rejections):
+    for resource, scope, sources in _contexts(reader, reader.groups(body, signal), rejections, limits):
         taken = sources[:room]
         room -= len(taken)
         for source in taken:
@@ -105,21 +107,27 @@ def _decode(
 
 
 def _contexts(
-    reader: Reader[SourceT], groups: Iterator[ResourceGroup[SourceT]], rejections: _Rejections
+    reader: Reader[SourceT], groups: Iterator[ResourceGroup[SourceT]], rejections: _Rejections, limits: Limits
 ) -> Iterator[tuple[Resource, Scope, Sequence[SourceT]]]:
     """The records with what they share. Where that cannot be read they are rejected: without it they would be misattributed."""
+    room = limits.max_context_values
     for group in groups:
         scopes = [scope for scope in group.scopes if scope.records]
         if not scopes:
             continue
         try:
-            resource = Resource(decode_attributes(reader.message(group.resource, ResourceProto)[1].attributes))
+            raw, shared = reader.message(group.resource, ResourceProto, limits.max_context_bytes)
+            values = sum(map(raw.count, _VALUE_TAGS))
+            if values > room:
+                raise RejectedError("too_many_attributes", f"more than {limits.max_context_values:,} keys and values of resources")
+            room -= values
+            resource = Resource(decode_attributes(shared.attributes), len(raw))
         except RejectedError as error:
             rejections.add(error, sum(len(scope.records) for scope in scopes))
             continue
         for scope in scopes:
             try:
-                proto = reader.message(scope.scope, ScopeProto)[1]
+                proto = reader.message(scope.scope, ScopeProto, limits.max_context_bytes)[1]
             except RejectedError as error:
                 rejections.add(error, len(scope.records))
                 continue

@@ -6,6 +6,7 @@ unknown fields are ignored. Each record is converted alone, so a bad one spoils 
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,19 @@ from typing import Any
 import orjson
 from google.protobuf.json_format import ParseDict, ParseError
 
-from collector.otlp.request import Limits, MessageT, RejectedError, ResourceGroup, ScopeGroup, Signal, UndecodableError
+from collector.otlp.request import (
+    Limits,
+    MessageT,
+    RejectedError,
+    ResourceGroup,
+    ScopeGroup,
+    Signal,
+    UndecodableError,
+    more_than,
+    too_large,
+    too_many_attributes,
+    too_many_values,
+)
 
 _GROUP_KEYS: dict[Signal, tuple[str, str, str]] = {
     "traces": ("resourceSpans", "scopeSpans", "spans"),
@@ -23,13 +36,17 @@ _GROUP_KEYS: dict[Signal, tuple[str, str, str]] = {
 _ID_KEYS = ("traceId", "spanId", "parentSpanId")
 _NOT_AN_ID = b64encode(b"\0").decode()
 """Stands for what is not hex: present, and of no valid length, so it meets the check that protobuf ids meet."""
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|[,\[{]', re.DOTALL)
+"""A string, or what stands before every value but one: a comma or an opening bracket. Possessive, as a string may lack its end."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JsonReader:
-    """Reads JSON requests of either signal."""
+    """Reads a JSON request of either signal."""
 
     limits: Limits
+    crowded: bool = True
+    """Whether a record of the request may hold too many values."""
 
     def groups(self, body: bytes, signal: Signal) -> Iterator[ResourceGroup[Any]]:
         """Find the groups of a request. Raises `UndecodableError`."""
@@ -38,25 +55,26 @@ class JsonReader:
             scopes = [ScopeGroup(scope.get("scope"), _array(scope, record_key)) for scope in _objects(group, scope_key)]
             yield ResourceGroup(group.get("resource"), scopes)
 
-    def message(self, source: Any, kind: type[MessageT]) -> tuple[bytes, MessageT]:
+    def message(self, source: Any, kind: type[MessageT], max_bytes: int) -> tuple[bytes, MessageT]:
         """Decode a record, resource or scope. Raises `RejectedError`."""
         if source is None:
             return b"", kind()
         if not isinstance(source, dict):
             raise RejectedError("undecodable", f"expected a JSON object, found {type(source).__name__}")
-        self._check_attributes(source)
+        self._check_counts(source)
         try:
             message = ParseDict(_with_base64_ids(source), kind(), ignore_unknown_fields=True)
         except (ParseError, RecursionError) as error:
             raise RejectedError("undecodable", f"not a valid {kind.DESCRIPTOR.name} object: {error}") from error
         raw = message.SerializeToString()
-        if len(raw) > self.limits.max_record_bytes:
-            raise RejectedError("too_large", f"{len(raw):,} bytes, at most {self.limits.max_record_bytes:,} are read")
+        if len(raw) > max_bytes:
+            raise too_large(len(raw), max_bytes)
         return raw, message
 
     def _parse(self, body: bytes) -> dict[str, Any]:
-        if body.count(b"{") + body.count(b"[") > self.limits.max_json_containers:
-            raise UndecodableError(f"more than {self.limits.max_json_containers:,} JSON objects and arrays")
+        if _has_more_tokens(body, self.limits.max_json_tokens):
+            raise UndecodableError(f"more than {self.limits.max_json_tokens:,} JSON strings, commas and brackets")
+        self.crowded = body.count(b"{") > self.limits.max_values
         try:
             request = orjson.loads(body)
         except orjson.JSONDecodeError as error:
@@ -65,9 +83,31 @@ class JsonReader:
             raise UndecodableError(f"expected a JSON object, found {type(request).__name__}")
         return request
 
-    def _check_attributes(self, source: dict[str, Any]) -> None:
-        if sum(len(value) for value in source.values() if isinstance(value, list)) > self.limits.max_attributes:
-            raise RejectedError("too_many_attributes", f"more than {self.limits.max_attributes:,} attributes, events and links")
+    def _check_counts(self, source: dict[str, Any]) -> None:
+        if sum(len(value) for value in source.values() if isinstance(value, list)) > (most := self.limits.max_attributes):
+            raise too_many_attributes(most)
+        if self.crowded and more_than(self.limits.max_values, _inner_objects(source)):
+            raise too_many_values(self.limits.max_values)
+
+
+def _has_more_tokens(body: bytes, limit: int) -> bool:
+    """Whether a text has more than so many tokens. Looks closely only when brackets, commas and quotes, those in strings too, may do."""
+    if sum(map(body.count, (b"{", b"[", b","))) + body.count(b'"') // 2 <= limit:
+        return False
+    return more_than(limit, _TOKEN.finditer(body))
+
+
+def _inner_objects(value: Any) -> Iterator[dict[str, Any]]:
+    """The objects inside a value, at any depth."""
+    unread = [value]
+    while unread:
+        value = unread.pop()
+        for inner in value.values() if isinstance(value, dict) else value:
+            if isinstance(inner, dict):
+                yield inner
+                unread.append(inner)
+            elif isinstance(inner, list):
+                unread.append(inner)
 
 
 def _array(parent: dict[str, Any], key: str) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from collector.dialects import BUILT_IN, Registry
 from collector.dialects.places import Place, first
-from collector.messages.values import as_id, as_int
+from collector.messages.values import REDACTED_KEY, as_id, as_int
 from collector.reading import scenario
 from collector.reading.asides import asides
 from collector.reading.dialogue import Dialogue, Step
@@ -205,6 +205,9 @@ class _Reading:
             self.flags.add("llm_detail_unreliable")
         if any(span.dropped_attributes for node in self.group.nodes if node.kind != "other" for span in node.spans):
             self.flags.add("dropped_attributes")
+        spans = (span for node in self.group.nodes if node.kind != "other" for span in node.spans)
+        if any(REDACTED_KEY in span.attributes for span in spans) or any(REDACTED_KEY in log.attributes for log in self._member_logs()):
+            self.flags.add("redacted")
         if self.trace.truncated:
             self.flags.add("dropped_spans")
         if self.group.entry.span.end_ns < self.group.entry.span.start_ns:

@@ -23,7 +23,7 @@ TURN = "pathgauge.turn"
 RUN_KEYS = ("test.suite.run.id", "pathgauge.run.id")
 DEFAULT_KEYS = ("pathgauge.scenario.id", "test.case.id", "eval.scenario.id", "scenario.id", "agentevals.eval.case.id")
 
-_WRAPPERS = (
+WRAPPERS = (
     "langfuse.trace.metadata.",
     "langfuse.observation.metadata.",
     "langsmith.metadata.",
@@ -32,6 +32,8 @@ _WRAPPERS = (
     "ai.settings.context.",
     "mlflow.traceTag.",
 )
+"""Prefixes under which frameworks write the metadata that their users gave."""
+
 _MEMBER = b"pathgauge="
 
 _T = TypeVar("_T")
@@ -125,7 +127,7 @@ def _metadata(span: Span, keys: tuple[str, ...]) -> dict[str, Any]:
     attributes = span.attributes
     members = dict(as_object(decoded(attributes.get("metadata"))) or {})
     for key, value in attributes.items():
-        for wrapper in _WRAPPERS:
+        for wrapper in WRAPPERS:
             if key.startswith(wrapper):
                 members[key[len(wrapper) :]] = decoded(value)
     return members | {key: members[alias] for key in keys if (alias := key.replace(".", "_")) in members and key not in members}

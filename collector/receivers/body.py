@@ -1,4 +1,4 @@
-"""Reads the body of an HTTP request under limits: size as sent, size when decompressed, time, and memory of all together.
+"""Reads the body of an HTTP request under limits: size as sent, size when decompressed, time, rate, and memory of all together.
 
 Frameworks limit none of these: a megabyte of gzip holds a gigabyte, and a byte every few seconds holds a connection for ever.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from collector.receivers.export import Code, ReceiverLimits
 
@@ -37,38 +37,54 @@ class BodyReader:
     @asynccontextmanager
     async def read(self, chunks: AsyncIterator[bytes], *, gzip: bool) -> AsyncIterator[bytes]:
         """Give the whole body, decompressed; its memory counts as held until the context is left. Raises `BodyError`."""
-        parts: list[bytes] = []
+        arriving, body = bytearray(), b""
         try:
-            await self._fill(parts, chunks, Gunzip(self._limits.max_request_bytes) if gzip else None)
-            parts[:] = [b"".join(parts)]
-            yield parts[0]
+            await self._fill(arriving, chunks, Gunzip(self._limits.max_request_bytes) if gzip else None)
+            body = bytes(arriving)
+            arriving.clear()
+            yield body
         finally:
-            self._held_bytes -= sum(map(len, parts))
+            self._held_bytes -= len(arriving) + len(body)
 
-    async def _fill(self, parts: list[bytes], chunks: AsyncIterator[bytes], gunzip: Gunzip | None) -> None:
+    async def _fill(self, body: bytearray, chunks: AsyncIterator[bytes], gunzip: Gunzip | None) -> None:
+        started = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(self._limits.body_timeout_s):
-                try:
-                    await self._collect(parts, chunks, gunzip)
-                except BodyError:
-                    await _discard(chunks)
-                    raise
-        except TimeoutError:
-            raise BodyError("too_slow", f"the body did not arrive within {self._limits.body_timeout_s:g} s") from None
+            await self._collect(body, chunks, gunzip, started)
+        except BodyError as error:
+            if error.code != "too_slow":
+                with suppress(TimeoutError):
+                    async with asyncio.timeout_at(started + self._limits.body_timeout_s):
+                        await _discard(chunks)
+            raise
 
-    async def _collect(self, parts: list[bytes], chunks: AsyncIterator[bytes], gunzip: Gunzip | None) -> None:
-        limit, received = self._limits.max_request_bytes, 0
-        async for chunk in chunks:
-            received += len(chunk)
-            if received > limit:
-                raise BodyError("too_large", f"more than {limit:,} bytes")
-            part = gunzip.feed(chunk) if gunzip else chunk
-            if self._held_bytes + len(part) > self._limits.max_held_bytes:
-                raise BodyError("busy", "too many requests at a time, try again")
-            self._held_bytes += len(part)
-            parts.append(part)
+    async def _collect(self, body: bytearray, chunks: AsyncIterator[bytes], gunzip: Gunzip | None, started: float) -> None:
+        received = 0
+        try:
+            async with asyncio.timeout_at(started + self._time_for(received)) as deadline:
+                async for chunk in chunks:
+                    received += len(chunk)
+                    deadline.reschedule(started + self._time_for(received))
+                    self._take(body, chunk, received, gunzip)
+        except TimeoutError:
+            limits, allowed = self._limits, self._time_for(received)
+            rate = f"the body arrives at less than {limits.min_body_rate:,.0f} bytes/s"
+            whole = f"the body did not arrive within {limits.body_timeout_s:g} s"
+            raise BodyError("too_slow", whole if allowed == limits.body_timeout_s else rate) from None
         if gunzip:
             gunzip.finish()
+
+    def _time_for(self, received: int) -> float:
+        """Seconds from the start until more must have arrived."""
+        return min(self._limits.body_timeout_s, max(self._limits.body_grace_s, received / self._limits.min_body_rate))
+
+    def _take(self, body: bytearray, chunk: bytes, received: int, gunzip: Gunzip | None) -> None:
+        if received > self._limits.max_request_bytes:
+            raise BodyError("too_large", f"more than {self._limits.max_request_bytes:,} bytes")
+        part = gunzip.feed(chunk) if gunzip else chunk
+        if self._held_bytes + len(part) > self._limits.max_held_bytes:
+            raise BodyError("busy", "too many requests at a time, try again")
+        self._held_bytes += len(part)
+        body += part
 
 
 class Gunzip:

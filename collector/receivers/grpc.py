@@ -3,23 +3,36 @@
 Requests reach us as bytes, because a decoder generated for the service would refuse a whole request for one bad span.
 Senders never retry UNKNOWN or INTERNAL, and RESOURCE_EXHAUSTED only when they understand the delay beside it, so whatever
 goes wrong on our side is answered UNAVAILABLE with a delay.
+
+The methods are served as if they took a stream: only so does gRPC let us see who calls before it takes in the message, and tell us of
+messages that it refused. On the wire the two are the same.
+
+gRPC for asyncio gives up its server for good when anybody calls a method whose name is not UTF-8, and says so to nobody. So the server is
+watched, and another one takes its place: calls under way go on, and senders connect again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeAlias
 
 import grpc
+import structlog
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
+from collector.accepting import HANDSHAKE_TIMEOUT_S
+from collector.auth.tenants import Authenticate, Credentials, RefusedError, anonymous
 from collector.documents.quantities import parse_endpoint
+from collector.intake import Accept, Origin
 from collector.listening import listen
-from collector.receivers.export import ExportService, ReceiverLimits, Signal
-from collector.receivers.intake import Accept
+from collector.otlp import Signal
+from collector.receivers.body import BodyError
+from collector.receivers.export import Code, ExportService, Outcome, ReceiverLimits
 from collector.telemetry import Ledger
 
 TRACE_SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
@@ -30,10 +43,32 @@ _DETAILS_KEY = "grpc-status-details-bin"
 _PYTHON_EXPORTER_RETRY_KEY = "google.rpc.retryinfo-bin"
 """Where the Python exporter looks for the delay; the OpenTelemetry Collector and the Java and Go SDKs read the details."""
 
+_STATUS: dict[Code, grpc.StatusCode] = {
+    "undecodable": grpc.StatusCode.INVALID_ARGUMENT,
+    "too_large": grpc.StatusCode.RESOURCE_EXHAUSTED,
+    "too_slow": grpc.StatusCode.DEADLINE_EXCEEDED,
+}
+"""Of answers that carry no delay; those that do are UNAVAILABLE."""
+_REFUSED = {"unauthenticated": grpc.StatusCode.UNAUTHENTICATED, "forbidden": grpc.StatusCode.PERMISSION_DENIED}
+
+MAX_UNDER_WAY = 512
+"""Requests that are read or wait for their answer; more are told to retry, before they are read. gRPC has a limit of its own,
+`maximum_concurrent_rpcs`, but answers RESOURCE_EXHAUSTED without a delay: data lost."""
+MAX_UNDER_WAY_OF_PEER = 64
+"""From one address, so that one peer whose calls never end does not keep all others out."""
+MAX_CONNECTIONS = 512
+"""Each takes a file descriptor. More are closed at once by gRPC, which tells nobody of them and knows no limit for one address."""
+WATCH_S = 0.25
+"""How often the server is looked after."""
+LEAVE_S = 5.0
+"""For the calls under way of a server that gRPC gave up."""
+
 _OPTIONS = (
     ("grpc.so_reuseport", 0),  # or a second collector on the same port would silently take half of the traffic
     ("grpc.max_concurrent_streams", 100),
     ("grpc.max_metadata_size", 16 * 1024),
+    ("grpc.max_connection_age_ms", 600_000),  # a client certificate is looked at again; senders reconnect without losing a request
+    ("grpc.max_connection_age_grace_ms", 60_000),
     ("grpc.keepalive_time_ms", 60_000),  # notices peers that vanished
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.keepalive_permit_without_calls", 1),
@@ -41,23 +76,50 @@ _OPTIONS = (
 )
 
 _Metadata: TypeAlias = tuple[tuple[str, bytes], ...]
-_Handler: TypeAlias = Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]
+_Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
+_Handler: TypeAlias = Callable[[AsyncIterator[bytes], _Context], Awaitable[bytes]]
+
+
+_log = structlog.get_logger(__name__)
 
 
 class GrpcReceiver:
     """Serves OTLP/gRPC on one endpoint. Safe to stop twice, or without a start."""
 
     def __init__(
-        self, endpoint: str, accept: Accept, ledger: Ledger, limits: ReceiverLimits | None = None, retry_after: float = 1.0
+        self,
+        endpoint: str,
+        accept: Accept,
+        ledger: Ledger,
+        limits: ReceiverLimits | None = None,
+        retry_after: float = 1.0,
+        *,
+        authenticate: Authenticate = anonymous,
+        credentials: grpc.ServerCredentials | None = None,
+        max_connections: int = MAX_CONNECTIONS,
     ) -> None:
-        """`endpoint` is `host:port`; port 0 takes a free one. `retry_after` is in seconds. Raises ValueError on a bad endpoint."""
+        """`endpoint` is `host:port`; port 0 takes a free one. `retry_after` is in seconds. Without `credentials` there is no TLS.
+
+        Raises ValueError on a bad endpoint.
+        """
         self._endpoint = parse_endpoint(endpoint)
         self._port = self._endpoint.port
         self._limits = limits or ReceiverLimits()
         self._service = ExportService("grpc", accept, ledger, self._limits)
         self._retry_after = retry_after
+        self._authenticate = authenticate
+        self._credentials = credentials
+        self._options = (
+            *_OPTIONS,
+            ("grpc.max_receive_message_length", self._limits.max_request_bytes),
+            ("grpc.max_allowed_incoming_connections", max_connections),
+            ("grpc.server_handshake_timeout_ms", round(HANDSHAKE_TIMEOUT_S * 1000)),
+        )
+        self._under_way: Counter[str] = Counter()
         self._health = health.aio.HealthServicer()
         self._server: grpc.aio.Server | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
 
     @property
     def port(self) -> int:
@@ -66,40 +128,114 @@ class GrpcReceiver:
 
     async def start(self) -> None:
         """Listen. Raises OSError, naming the endpoint, when the address cannot be had."""
-        size = ("grpc.max_receive_message_length", self._limits.max_request_bytes)
-        server = grpc.aio.server(options=(*_OPTIONS, size))
+        self._server = await self._started()
+        self._watch = asyncio.create_task(self._stay_up(self._server), name="gRPC")
+
+    async def _started(self) -> grpc.aio.Server:
+        server = grpc.aio.server(options=self._options)
         for service, signal in _SERVICES.items():
-            export: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(self._handler(signal))
+            export: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_unary_rpc_method_handler(self._handler(signal))
             server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": export}),))
             await self._health.set(service, HealthCheckResponse.SERVING)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        self._port = self._listen(server)
-        self._server = server
+        self._port = self._listen(server, self._port)
         await server.start()
+        return server
 
     async def stop(self, grace: float) -> None:
         """Report NOT_SERVING and accept no more requests; those under way have `grace` seconds to finish."""
+        if self._watch is not None:
+            self._watch.cancel()
         await self._health.enter_graceful_shutdown()
         if self._server is not None:
-            await self._server.stop(grace)
+            await asyncio.gather(self._server.stop(grace), *self._leaving)
 
-    def _listen(self, server: grpc.aio.Server) -> int:
-        listen(self._endpoint).close()  # tells why an address cannot be had, which gRPC writes on standard error instead
+    async def _stay_up(self, server: grpc.aio.Server) -> None:
+        """Put another server in the place of one that gRPC gave up."""
+        while True:
+            try:
+                while await server.wait_for_termination(WATCH_S):
+                    pass
+                return
+            except Exception:
+                _log.warning("gRPC gave up its server, another one is started", port=self._port)
+            leaving = asyncio.create_task(server.stop(LEAVE_S))
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+            self._server = server = await self._started_again()
+
+    async def _started_again(self) -> grpc.aio.Server:
+        while True:
+            try:
+                return await self._started()
+            except OSError:  # the listening socket of the last server is not closed yet
+                await asyncio.sleep(WATCH_S)
+
+    def _listen(self, server: grpc.aio.Server, port: int) -> int:
+        endpoint = self._endpoint._replace(port=port)
+        listen(endpoint).close()  # tells why an address cannot be had, which gRPC writes on standard error instead
         try:
-            return server.add_insecure_port(str(self._endpoint))
+            if self._credentials is not None:
+                return server.add_secure_port(str(endpoint), self._credentials)
+            return server.add_insecure_port(str(endpoint))
         except RuntimeError as error:
-            raise OSError(f"cannot listen on {self._endpoint}") from error
+            raise OSError(f"cannot listen on {endpoint}") from error
 
     def _handler(self, signal: Signal) -> _Handler:
-        async def export(body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-            outcome = await self._service.export(signal, "protobuf", body)
+        async def export(_: AsyncIterator[bytes], context: _Context) -> bytes:
+            try:
+                tenant = self._authenticate(_credentials(context))
+            except RefusedError as refusal:
+                self._service.count(signal, "unauthenticated")
+                await context.abort(_REFUSED[refusal.kind], str(refusal))
+            outcome = await self._export(Origin(tenant, "grpc", signal, "protobuf"), context)
             if outcome.response is not None:
                 return outcome.response.SerializeToString()
-            if outcome.code == "undecodable":
-                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, outcome.message)
+            if outcome.code in _STATUS:
+                await context.abort(_STATUS[outcome.code], outcome.message)
             await context.abort(grpc.StatusCode.UNAVAILABLE, outcome.message, _retry_metadata(outcome.message, self._retry_after))
 
         return export
+
+    async def _export(self, origin: Origin, context: _Context) -> Outcome:
+        peer = context.peer().rpartition(":")[0]
+        if self._under_way.total() >= MAX_UNDER_WAY or self._under_way[peer] >= MAX_UNDER_WAY_OF_PEER:
+            return self._refuse(origin, "busy", "too many requests at a time, try again")
+        self._under_way[peer] += 1
+        try:
+            return await self._service.export(origin, await self._read(context))
+        except BodyError as error:
+            return self._refuse(origin, error.code, str(error))
+        finally:
+            self._under_way[peer] -= 1
+            self._under_way += Counter()  # drops the peers without requests
+
+    async def _read(self, context: _Context) -> bytes:
+        """The message. Raises `BodyError`."""
+        try:
+            async with asyncio.timeout(self._limits.body_timeout_s):
+                body: Any = await context.read()
+        except TimeoutError:
+            raise BodyError("too_slow", f"the message did not arrive within {self._limits.body_timeout_s:g} s") from None
+        if not isinstance(body, bytes):  # gRPC has refused it, and answered already
+            raise BodyError("too_large", f"found no message of at most {self._limits.max_request_bytes:,} bytes")
+        return body
+
+    def _refuse(self, origin: Origin, code: Code, message: str) -> Outcome:
+        self._service.count(origin.signal, code)
+        return Outcome(code, message)
+
+
+def _credentials(context: _Context) -> Credentials:
+    authorization = tuple(_text(value) for key, value in context.invocation_metadata() or () if key == "authorization")
+    peer: Any = context.auth_context()
+    if "x509_pem_cert" not in peer:
+        return Credentials(authorization)
+    return Credentials(authorization, tuple(_text(name) for kind in ("peer_dns", "peer_uri") for name in peer.get(kind, ())))
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
 def _retry_metadata(message: str, retry_after: float) -> _Metadata:

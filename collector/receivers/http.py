@@ -18,12 +18,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from collector.accepting import Terms
+from collector.auth.tenants import Authenticate, Credentials, RefusedError, anonymous
 from collector.http_server import HttpServer
+from collector.intake import Accept, Origin
+from collector.otlp import Encoding, Signal
 from collector.receivers.body import BodyError, BodyReader
-from collector.receivers.export import Code, Encoding, ExportService, Outcome, ReceiverLimits, Signal
-from collector.receivers.intake import Accept
+from collector.receivers.export import Code, ExportService, Outcome, ReceiverLimits
 from collector.telemetry import Ledger
 
+_SIGNALS: tuple[Signal, ...] = ("traces", "logs")
 _ENCODINGS: dict[str, Encoding] = {"application/x-protobuf": "protobuf", "application/json": "json"}
 _MEDIA_TYPES = {encoding: media_type for media_type, encoding in _ENCODINGS.items()}
 _STATUS: dict[Code, int] = {
@@ -38,6 +42,7 @@ _STATUS: dict[Code, int] = {
     "failed": 503,
 }
 _RETRYABLE = frozenset({429, 503})
+_REFUSED = {"unauthenticated": 401, "forbidden": 403}
 
 _log = structlog.get_logger(__name__)
 
@@ -46,10 +51,18 @@ class HttpReceiver:
     """Serves OTLP/HTTP on one endpoint."""
 
     def __init__(
-        self, endpoint: str, accept: Accept, ledger: Ledger, limits: ReceiverLimits | None = None, retry_after: float = 1.0
+        self,
+        endpoint: str,
+        accept: Accept,
+        ledger: Ledger,
+        limits: ReceiverLimits | None = None,
+        retry_after: float = 1.0,
+        *,
+        authenticate: Authenticate = anonymous,
+        terms: Terms | None = None,
     ) -> None:
         """`endpoint` is `host:port`; port 0 takes a free one. `retry_after` is in seconds."""
-        self._server = HttpServer(http_app(accept, ledger, limits or ReceiverLimits(), retry_after), endpoint)
+        self._server = HttpServer(http_app(accept, ledger, limits or ReceiverLimits(), retry_after, authenticate), endpoint, terms)
 
     @property
     def port(self) -> int:
@@ -65,13 +78,15 @@ class HttpReceiver:
         await self._server.stop(grace)
 
 
-def http_app(accept: Accept, ledger: Ledger, limits: ReceiverLimits, retry_after: float) -> Starlette:
-    """The receiver as an ASGI application, to be served by any server."""
-    exports = _Exports(ExportService("http", accept, ledger, limits), BodyReader(limits), retry_after)
+def http_app(
+    accept: Accept, ledger: Ledger, limits: ReceiverLimits, retry_after: float, authenticate: Authenticate = anonymous
+) -> Starlette:
+    """The receiver as an ASGI application."""
+    exports = _Exports(ExportService("http", accept, ledger, limits), BodyReader(limits), retry_after, authenticate)
+    # With and without a slash at the end: exporters do not follow a redirect.
     return Starlette(
         routes=[
-            Route("/v1/traces", exports.endpoint("traces"), methods=["POST"]),
-            Route("/v1/logs", exports.endpoint("logs"), methods=["POST"]),
+            Route(path, exports.endpoint(signal), methods=["POST"]) for signal in _SIGNALS for path in (f"/v1/{signal}", f"/v1/{signal}/")
         ]
     )
 
@@ -79,23 +94,29 @@ def http_app(accept: Accept, ledger: Ledger, limits: ReceiverLimits, retry_after
 class _Exports:
     """Turns HTTP requests into exports, and outcomes into HTTP responses."""
 
-    def __init__(self, service: ExportService, bodies: BodyReader, retry_after: float) -> None:
+    def __init__(self, service: ExportService, bodies: BodyReader, retry_after: float, authenticate: Authenticate) -> None:
         self._service = service
         self._bodies = bodies
         self._retry_after = str(math.ceil(retry_after))
+        self._authenticate = authenticate
 
     def endpoint(self, signal: Signal) -> Callable[[Request], Awaitable[Response]]:
         """The handler of one path."""
 
         async def export(request: Request) -> Response:
             encoding = _ENCODINGS.get(_media_type(request))
+            try:
+                tenant = self._authenticate(_credentials(request))
+            except RefusedError as refusal:
+                self._service.count(signal, "unauthenticated")
+                return _deny(refusal, encoding)
             gzip = _is_gzip(request)
             if encoding is None or gzip is None:
                 self._service.count(signal, "unsupported")
                 return _unsupported(request)
             try:
                 async with self._bodies.read(request.stream(), gzip=gzip) as body:
-                    return self._answer(encoding, await self._service.export(signal, encoding, body))
+                    return self._answer(encoding, await self._service.export(Origin(tenant, "http", signal, encoding), body))
             except BodyError as error:
                 return self._refuse(signal, encoding, error.code, str(error))
             except ClientDisconnect:
@@ -123,6 +144,19 @@ def _encode(message: Message, encoding: Encoding) -> bytes:
     if encoding == "json":
         return MessageToJson(message, indent=None).encode()
     return message.SerializeToString()
+
+
+def _credentials(request: Request) -> Credentials:
+    names: tuple[str, ...] | None = request.scope.get("state", {}).get("client_names")
+    return Credentials(tuple(request.headers.getlist("authorization")), names)
+
+
+def _deny(refusal: RefusedError, encoding: Encoding | None) -> Response:
+    status = _REFUSED[refusal.kind]
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    if encoding is None:
+        return PlainTextResponse(f"{refusal}\n", status, headers)
+    return Response(_encode(Status(message=str(refusal)), encoding), status, headers, _MEDIA_TYPES[encoding])
 
 
 def _media_type(request: Request) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from collector.evaluator import Criterion
+from collector.sinks.labels import TenantLabel
 from collector.telemetry import Counter
 from collector.windows import Series, Window
 
@@ -29,38 +30,39 @@ class Queue:
     capacity: float
 
 
-def window_gauges(windows: Iterable[Window]) -> list[Metric]:
+def window_gauges(windows: Iterable[Window], tenant: TenantLabel) -> list[Metric]:
     """The gauges that people look at, in the scale of the scorer."""
-    mean = GaugeMetricFamily("pathgauge_score_window_mean", "Mean of the recent scores, in the scale of the metric.", labels=SCORE_LABELS)
-    lowest = GaugeMetricFamily(
-        "pathgauge_score_window_min", "Lowest of the recent scores, in the scale of the metric.", labels=SCORE_LABELS
-    )
-    samples = GaugeMetricFamily("pathgauge_score_window_samples", "How many recent scores there are.", labels=SCORE_LABELS)
+    names = tenant.names(*SCORE_LABELS)
+    mean = GaugeMetricFamily("pathgauge_score_window_mean", "Mean of the recent scores, in the scale of the metric.", labels=names)
+    lowest = GaugeMetricFamily("pathgauge_score_window_min", "Lowest of the recent scores, in the scale of the metric.", labels=names)
+    samples = GaugeMetricFamily("pathgauge_score_window_samples", "How many recent scores there are.", labels=names)
     for window in windows:
-        labels = window.agent, window.scenario, window.metric
+        labels = tenant.values(window.tenant, window.agent, window.scenario, window.metric)
         mean.add_metric(labels, window.mean)
         lowest.add_metric(labels, window.minimum)
         samples.add_metric(labels, window.samples)
     return [mean, lowest, samples]
 
 
-def threshold_gauges(thresholds: Thresholds, windows: Iterable[Window], min_samples: int) -> list[Metric]:
+def threshold_gauges(thresholds: Thresholds, windows: Iterable[Window], min_samples: int, tenant: TenantLabel) -> list[Metric]:
     """The thresholds in force, and which window means are on their wrong side."""
-    threshold = GaugeMetricFamily("pathgauge_threshold", "Threshold of a metric, in its own scale.", labels=SCORE_LABELS)
+    names = tenant.names(*SCORE_LABELS)
+    threshold = GaugeMetricFamily("pathgauge_threshold", "Threshold of a metric, in its own scale.", labels=names)
     for series, criteria in thresholds.items():
         for criterion in criteria.values():
             if criterion.threshold is not None:
-                threshold.add_metric((*series, criterion.name), criterion.threshold)
+                labels = tenant.values(series.tenant, series.agent, series.scenario, criterion.name)
+                threshold.add_metric(labels, criterion.threshold)
     breached = GaugeMetricFamily(
         "pathgauge_threshold_breached",
         f"1 when the window mean misses the threshold, in the direction of the metric and with at least {min_samples} samples, else 0.",
-        labels=SCORE_LABELS,
+        labels=names,
     )
     for window in windows:
-        judged = thresholds.get(Series(window.agent, window.scenario), {}).get(window.metric)
+        judged = thresholds.get(Series(window.agent, window.scenario, window.tenant), {}).get(window.metric)
         if judged is not None:
             missed = window.samples >= min_samples and judged.verdict(window.mean) == "failed"
-            breached.add_metric((window.agent, window.scenario, window.metric), float(missed))
+            breached.add_metric(tenant.values(window.tenant, window.agent, window.scenario, window.metric), float(missed))
     return [threshold, breached]
 
 
@@ -75,14 +77,16 @@ def metric_info(criteria: Iterable[Criterion]) -> Metric:
     return info
 
 
-def last_evaluations(times: Mapping[Series, float | None]) -> Metric:
+def last_evaluations(times: Mapping[Series, float | None], tenant: TenantLabel) -> Metric:
     """When each scenario last had a score; `None` where it never had one."""
     last = GaugeMetricFamily(
-        "pathgauge_last_evaluation_timestamp_seconds", "Unix time of the last evaluation that had a score.", labels=("agent", "scenario")
+        "pathgauge_last_evaluation_timestamp_seconds",
+        "Unix time of the last evaluation that had a score.",
+        labels=tenant.names("agent", "scenario"),
     )
     for series, time in times.items():
         if time is not None:
-            last.add_metric(series, time)
+            last.add_metric(tenant.values(series.tenant, series.agent, series.scenario), time)
     return last
 
 

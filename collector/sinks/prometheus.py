@@ -1,7 +1,8 @@
 """Evaluations come in, Prometheus series go out: counters and histograms for rules, windows over recent scores for people.
 
-An evaluation is counted once, at revision 0; revisions and withdrawals move the windows only, as a counter cannot go back.
-`docs/metrics.md` lists the series.
+An evaluation is counted once, at revision 0; revisions and withdrawals move the windows only, as a counter cannot go back. Given
+`Tallies`, the sink shows counts when their owner has stored and settled them; by itself it shows them at once. `docs/metrics.md` lists the
+series.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
 from itertools import chain
 
-from prometheus_client import CollectorRegistry, Gauge, GCCollector, Info, PlatformCollector, ProcessCollector, disable_created_metrics
+from prometheus_client import CollectorRegistry, Gauge, GCCollector, Info, PlatformCollector, ProcessCollector
 from prometheus_client.core import Metric
 
 from collector.conversations import Case
@@ -29,9 +30,11 @@ from collector.sinks.gauges import (
     window_gauges,
 )
 from collector.sinks.instruments import Instruments
-from collector.sinks.labels import LabelRegistry, Labels, Limits, label_value
-from collector.telemetry import Ledger
-from collector.windows import EvaluationKey, Series, Windows, series_of
+from collector.sinks.labels import NAME_BYTES, OTHER, LabelRegistry, Labels, Limits, TenantLabel, label_value
+from collector.sinks.presence import Presence
+from collector.sinks.tallies import Tallies
+from collector.telemetry import Ledger, Row
+from collector.windows import EvaluationKey, Recent, Series, Windows, series_of
 from scorers.types import Reference
 
 
@@ -50,21 +53,30 @@ class PrometheusSink:
         traces_open: Callable[[], int] = lambda: 0,
         queues: Mapping[str, Queue] | None = None,
         clock: Callable[[], float] = time.time,
+        tallies: Tallies | None = None,
+        tenants: bool = False,
     ) -> None:
-        """`min_samples` is what a window needs before it can breach a threshold; `clock` gives the Unix time of scrapes and reloads."""
+        """`min_samples` is what a window needs before it can breach a threshold; `clock` gives the Unix time of scrapes and reloads.
+
+        Counts go into `tallies`, which whoever gave them settles. With `tenants`, all that is said of agents has a label `tenant`.
+        """
         self.registry = CollectorRegistry()
         self._ledger = ledger
+        self._tenant = TenantLabel(tenants)
         self._min_samples = min_samples
         self._queues = dict(queues or {})
         self._clock = clock
         # Guards everything below: evaluations, reloads and scrapes change or read it together. A scrape holds it while it copies,
-        # not while it writes text; the instruments are read without it, as prometheus_client locks each of them.
+        # not while it writes text.
         self._lock = threading.Lock()
         self._windows = Windows() if windows is None else windows
-        self._labels = LabelRegistry(limits or Limits())
+        self._labels = LabelRegistry(limits or Limits(), ledger.series_overflow)
         self._last_evaluations: dict[Series, float | None] = {}
         self._references: dict[str, Reference] = {}
-        self._instruments = Instruments(self.registry)
+        self._settles = tallies is None
+        self._tallies = Tallies() if tallies is None else tallies
+        self._instruments = Instruments(self._tallies, self._tenant)
+        self._presence = Presence(self._tallies, self._tenant)
         self._reloaded, self._reload_time = _process_metrics(self.registry, traces_open)
         self.registry.register(self)
         self.configure(evaluator, references)
@@ -79,8 +91,7 @@ class PrometheusSink:
             before, self._references = self._references, {label_value(reference.scenario_id): reference for reference in references}
             self._windows.forget(lambda series, metric: self._is_outdated(series, metric, before))
             self._labels.configure(self._references)
-            for labels in self._labels:
-                self._instruments.expect(labels, self._criteria_for(labels.scenario))
+            self._expect()
         self._reloaded.set(1)
         self._reload_time.set(self._clock())
 
@@ -88,13 +99,29 @@ class PrometheusSink:
         """Note that a reload was refused, so that what was in force stays."""
         self._reloaded.set(0)
 
+    def restore(self, rows: Iterable[Row], recent: Iterable[Recent], now: float) -> None:
+        """Go on from what an earlier process stored; to be called before anything is published.
+
+        `rows` are those of `Tallies.staged`, the newest of each key; `recent` has the oldest first, and only tenants that are configured.
+        Whatever claims to be later than `now`, in Unix seconds, counts as of now.
+        """
+        with self._lock:
+            self._tallies.restore(rows)
+            self._labels.restore(self._presence, now)
+            self._last_evaluations = {labels.series: None for labels in self._labels} | self._presence.last_scores()
+            self._keep_live()
+            self._expect()
+            for past in recent:
+                self._restore(past, now)
+
     def publish(self, evaluation: Evaluation, now: float) -> None:
         """Take an evaluation in; `now` is in Unix seconds."""
         with self._lock:
             invocation, series = evaluation.invocation, series_of(evaluation)
-            labels = self._admit(Labels(series.agent, invocation.agent_version or "", series.scenario), len(evaluation.results), now)
+            names = Labels(series.agent, invocation.agent_version or "", series.scenario, self._tenant.of(invocation.tenant))
+            labels = self._admit(names, len(evaluation.results), now)
             # A window knows no versions: what found no room for its version still belongs to the window of its scenario.
-            known = Series(labels.agent, self._labels.scenario(series.scenario))
+            known = labels.series._replace(scenario=self._labels.scenario(series.scenario))
             shown = known if known in self._last_evaluations else labels.series
             self._last_evaluations.setdefault(shown, None)
             self._windows.record(evaluation, now, shown)
@@ -102,11 +129,12 @@ class PrometheusSink:
                 self._instruments.count(evaluation, labels, now)
                 if evaluation.scored:
                     self._last_evaluations[shown] = now
+                    self._presence.score(shown, now)
 
     def publish_case(self, case: Case, now: float) -> None:
         """Count a finished conversation; `now` is in Unix seconds."""
         with self._lock:
-            names = Labels(case.agent or "", case.agent_version or "", case.reference.scenario_id)
+            names = Labels(case.agent or "", case.agent_version or "", case.reference.scenario_id, self._tenant.of(case.tenant))
             self._instruments.count_case(case, self._admit(names, len(case.scores), now))
 
     def withdraw(self, key: EvaluationKey) -> None:
@@ -124,20 +152,48 @@ class PrometheusSink:
             last = dict(self._last_evaluations)
             criteria = [*self._evaluator.criteria, *chain.from_iterable(self._evaluator.overrides.values())]
             thresholds = {series: self._thresholds(series.scenario) for series in last}
-        yield from window_gauges(windows)
-        yield from threshold_gauges(thresholds, windows, self._min_samples)
+            if self._settles:
+                self._tallies.staged()
+                self._tallies.settle()
+        yield from self._tallies.collect()
+        yield from window_gauges(windows, self._tenant)
+        yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
         yield metric_info(criteria)
-        yield last_evaluations(last)
-        yield from ledger_counters([*self._ledger, self._labels.overflow])
+        yield last_evaluations(last, self._tenant)
+        yield from ledger_counters(self._ledger)
         yield from queue_gauges(self._queues)
 
     def _admit(self, names: Labels, criteria: int, now: float) -> Labels:
-        gone = self._labels.retire(now)
-        if gone:
-            self._instruments.remove(gone, self._labels)
-            live = {labels.series for labels in self._labels}
-            self._last_evaluations = {series: time for series, time in self._last_evaluations.items() if series in live}
-        return self._labels.admit(names, now, weight=max(1, criteria))
+        if self._labels.retire(now):
+            self._keep_live()
+        weight = max(1, criteria)
+        labels = self._labels.admit(names, now, weight)
+        self._presence.see(labels, now, weight)
+        return labels
+
+    def _keep_live(self) -> None:
+        live = set(self._labels)
+        self._instruments.keep(live)
+        self._presence.keep(live)
+        kept = {labels.series for labels in live}
+        self._last_evaluations = {series: time for series, time in self._last_evaluations.items() if series in kept}
+
+    def _expect(self) -> None:
+        for labels in self._labels:
+            self._instruments.expect(labels, self._criteria_for(labels.scenario))
+
+    def _restore(self, past: Recent, now: float) -> None:
+        """Put an evaluation into the windows where it would be, if it would be in any, had the process not ended."""
+        reference = self._references.get(label_value(past.scenario))
+        if past.reference_version is not None and (reference is None or reference.version != past.reference_version):
+            return
+        agent, scenario, tenant = label_value(past.agent, NAME_BYTES), self._labels.scenario(past.scenario), self._tenant.of(past.key[0])
+        for series in (Series(a, s, tenant) for a in (agent, OTHER) for s in (scenario, OTHER)):
+            if series in self._last_evaluations:
+                criteria = {criterion.name for criterion in self._criteria_for(series.scenario)}
+                scores = {metric: value for metric, value in past.scores.items() if metric in criteria}
+                self._windows.restore(past.key, series, scores, min(past.at, now))
+                return
 
     def _is_outdated(self, series: Series, metric: str | None, before: Mapping[str, Reference]) -> bool:
         """Whether scores were taken against another reference than the present one, or by a criterion that is gone."""
@@ -154,7 +210,6 @@ class PrometheusSink:
 
 
 def _process_metrics(registry: CollectorRegistry, traces_open: Callable[[], int]) -> tuple[Gauge, Gauge]:
-    disable_created_metrics()  # type: ignore[no-untyped-call]  # for the whole process: there is no switch per registry
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)

@@ -77,10 +77,10 @@ def align(
 
 def compare(actual: tuple[ToolCall, ...], expected: tuple[ExpectedCall, ...]) -> Comparison:
     """The comparison of two trajectories, remembered until other calls are compared: criteria of one invocation share it."""
-    calls, expectation = _calls(_Same(actual)), _expectation(_Same(expected))
-    comparison = calls.comparisons.get(expectation)
+    (calls, comparisons), expectation = _calls(_Same(actual)), _expectation(_Same(expected))
+    comparison = comparisons.get(expectation)
     if comparison is None:
-        comparison = calls.comparisons[expectation] = Comparison(calls, expectation)
+        comparison = comparisons[expectation] = Comparison(calls, expectation)
     return comparison
 
 
@@ -91,7 +91,6 @@ class Calls:
         self.calls = calls
         self.names = [tool_name(call.name) for call in calls]
         """The tools, by the names that are compared."""
-        self.comparisons: dict[Expectation, Comparison] = {}
 
     @cached_property
     def arguments(self) -> list[Arguments]:
@@ -210,8 +209,9 @@ class _Same(Generic[_T]):
 
 
 @lru_cache(maxsize=1)
-def _calls(actual: _Same[tuple[ToolCall, ...]]) -> Calls:
-    return Calls(actual.value)
+def _calls(actual: _Same[tuple[ToolCall, ...]]) -> tuple[Calls, dict[Expectation, Comparison]]:
+    """The calls know nothing of their comparisons: as a cycle both would outlive the invocation until the garbage collector comes."""
+    return Calls(actual.value), {}
 
 
 @lru_cache(maxsize=256)

@@ -67,7 +67,7 @@ def test_mistakes_in_several_reference_files_are_listed_together(run: Run, folde
     [
         ("a: [", "pathgauge.yaml:2:1: "),
         ("criteria: {a: 1, a: 2}", "pathgauge.yaml:1:18: "),
-        ("store: {path: data}", "pathgauge.yaml:1:8: store: found a durable store, expected memory"),
+        ("store: {path: 3}", "pathgauge.yaml:1:15: store.path: found 3, expected text"),
         ("exporters: {prometheus: {endpoint: '${env:NOT_SET_ANYWHERE}:9464'}}", "pathgauge.yaml:1:36: "),
     ],
 )

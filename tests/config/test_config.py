@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from collector import config
 from collector.assembler import Bounds
-from collector.config import Assembly, Config, Grpc, Http
+from collector.config import Assembly, Canary, Config, Grpc, Http
 from collector.documents import ConfigError
 from collector.documents.quantities import Endpoint
 from scorers.types import Json
@@ -43,11 +43,19 @@ def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> 
         "receivers": {
             "otlp": {
                 "protocols": {
-                    "grpc": {"endpoint": ("127.0.0.1", 4317), "max_request_bytes": 16 * 2**20},
-                    "http": {"endpoint": ("127.0.0.1", 4318), "max_request_bytes": 16 * 2**20},
+                    "grpc": {"endpoint": ("127.0.0.1", 4317), "max_request_bytes": 16 * 2**20, "max_connections": 512, "tls": None},
+                    "http": {
+                        "endpoint": ("127.0.0.1", 4318),
+                        "max_request_bytes": 16 * 2**20,
+                        "max_connections": 512,
+                        "max_connections_per_peer": 64,
+                        "tls": None,
+                    },
                 }
             }
         },
+        "auth": None,
+        "insecure_bind": False,
         "references": (),
         "criteria": {"failure": None, "latency": None},
         "criteria_file": None,
@@ -62,13 +70,14 @@ def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> 
             "late_ttl": 300.0,
             "max_trace_spans": 10_000,
             "max_trace_bytes": 16 * 2**20,
-            "max_open_bytes": 512 * 2**20,
+            "max_open_bytes": 192 * 2**20,
             "max_retained_bytes": 32 * 2**20,
         },
         "windows": {"size": 100, "max_age": 3600.0, "stale_after": 3600.0, "min_samples": 20},
         "conversations": {"idle": 1800.0},
-        "exporters": {"prometheus": {"endpoint": ("127.0.0.1", 9464), "max_series": 2000}},
-        "store": "memory",
+        "exporters": {"prometheus": {"endpoint": ("127.0.0.1", 9464), "max_series": 1500, "token_file": None, "tls": None}},
+        "store": {"path": "pathgauge-data", "max_bytes": 10 * 2**30, "retention": 7 * 86_400.0},
+        "canary": None,
         "logging": {"level": "info", "format": "console"},
     }
 
@@ -97,6 +106,13 @@ def test_an_empty_protocol_is_on_as_in_the_opentelemetry_collector_and_false_is_
 ) -> None:
     loaded = load(f"receivers: {{otlp: {{protocols: {text}}}}}").receivers.otlp.protocols
     assert (loaded.grpc, loaded.http) == protocols
+
+
+@pytest.mark.parametrize(
+    ("text", "canary"), [("canary:", Canary()), ("canary: {interval: 1m}", Canary(interval=60)), ("canary: false", None)]
+)
+def test_a_canary_flies_where_the_section_is_written(text: str, canary: Canary | None) -> None:
+    assert load(text).canary == canary
 
 
 def test_environment_variables_are_replaced() -> None:
@@ -145,8 +161,8 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
     [
         (
             "receivrs: {}",
-            "1:1: receivrs: found an unknown key, expected one of receivers, references, criteria, criteria_file, scenario, assembly,"
-            " windows, conversations, exporters, store, logging; did you mean 'receivers'?",
+            "1:1: receivrs: found an unknown key, expected one of receivers, auth, insecure_bind, references, criteria,"
+            " criteria_file, scenario, assembly, windows, conversations, exporters, store, canary, logging; did you mean 'receivers'?",
         ),
         (
             "receivers: {otlp: {protocols: {grcp: }}}",
@@ -154,7 +170,8 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         ),
         (
             "receivers: {otlp: {protocols: {grpc: {endpont: x}}}}",
-            "1:39: receivers.otlp.protocols.grpc.endpont: found an unknown key, expected one of endpoint, max_request_bytes;"
+            "1:39: receivers.otlp.protocols.grpc.endpont: found an unknown key, "
+            "expected one of endpoint, max_request_bytes, max_connections, tls;"
             " did you mean 'endpoint'?",
         ),
         (
@@ -175,6 +192,22 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
             "1:36: exporters.prometheus.endpoint: found 127.0.0.1:4318, expected another one than that of"
             " receivers.otlp.protocols.http.endpoint",
         ),
+        ("auth:", "1:6: auth.tenants: found nothing, expected this key"),
+        ("auth: {tenants: {}}", "1:17: auth.tenants: found a mapping, expected at least one entry"),
+        ("auth: {tenants: {a: {}}}", "1:21: auth.tenants.a: found no credentials, expected token_file, client_names or both"),
+        (
+            "auth: {tenants: {a b: {token_file: x}}}",
+            "1:7: auth: found the tenant 'a b', expected letters, digits, '-', '_' and '.', 64 at most",
+        ),
+        (
+            "auth: {tenants: {a: {tokens: x}}}",
+            "1:22: auth.tenants.a.tokens: found an unknown key, expected one of token_file, client_names; did you mean 'token_file'?",
+        ),
+        (
+            "exporters: {prometheus: {tls: {cert_file: a}}}",
+            "1:31: exporters.prometheus.tls.key_file: found nothing, expected this key",
+        ),
+        ("insecure_bind: 0.0.0.0", "1:16: insecure_bind: found '0.0.0.0', expected true or false"),
         ("references: refs/*.yaml", "1:13: references: found 'refs/*.yaml', expected a list"),
         ("references: [1]", "1:14: references[0]: found 1, expected text"),
         ("references:\n  - a\n  -", "3:4: references[1]: found null, expected text"),
@@ -186,6 +219,7 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         ("assembly: {settle: 6 seconds}", "1:20: assembly.settle: found '6 seconds', expected a duration such as 6s, 10m or 1h30m"),
         ("assembly: {idle: true}", "1:18: assembly.idle: found true, expected a duration such as 6s, 10m or 1h30m"),
         ("assembly: {settle: 1m}", "1:11: assembly: found settle 60s, idle 30s, max_age 600s, expected settle <= idle <= max_age"),
+        ("canary: {interval: 0.5}", "1:20: canary.interval: found 0.5, expected greater than or equal to 1"),
         ("assembly: {idle: 1h}", "1:11: assembly: found settle 6s, idle 3600s, max_age 600s, expected settle <= idle <= max_age"),
         (
             "assembly: {max_open_bytes: 1MiB}",
@@ -196,11 +230,8 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         ("windows: {size: 1e3}", "1:17: windows.size: found 1000.0, expected a whole number from 1"),
         ("conversations: {idle: -5}", "1:23: conversations.idle: found -5, expected a duration such as 6s, 10m or 1h30m"),
         ("conversations: 30m", "1:16: conversations: found '30m', expected a mapping"),
-        (
-            "store: {path: pathgauge-data}",
-            "1:8: store: found a durable store, expected memory: this version keeps results in memory only",
-        ),
-        ("store: memry", "1:8: store: found 'memry', expected 'memory'; did you mean 'memory'?"),
+        ("store: memry", "1:8: store: found 'memry', expected memory, or a mapping such as {path: pathgauge-data}"),
+        ("store: {retention: -7}", "1:20: store.retention: found -7, expected a duration such as 6s, 10m or 1h30m"),
         (
             "logging: {level: warn}",
             "1:18: logging.level: found 'warn', expected 'debug', 'info', 'warning' or 'error'; did you mean 'warning'?",

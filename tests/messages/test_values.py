@@ -51,6 +51,11 @@ def test_text_that_is_wide_and_not_deep_is_decoded() -> None:
     assert decode(f"[{', '.join(['[{}]'] * 1000)}]").value == [[{}]] * 1000
 
 
+def test_a_repr_holds_nothing_that_json_cannot_say() -> None:
+    text = "{'a': (1, 2), 'b': {3}, 'c': b'4', (5,): None, 'half': '\\ud800', '\\udfff': 6}"
+    assert decode(text) == Content({"a": [1, 2], "b": "{3}", "c": "b'4'", "(5,)": None, "half": "?", "?": 6})
+
+
 @given(st.text())
 def test_any_text_decodes_without_an_error(raw: str) -> None:
     decode(raw)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+import time
 from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
@@ -302,7 +303,7 @@ def test_a_request_may_hold_no_span(body: bytes) -> None:
         (b'{"resourceSpans": [1]}', "resourceSpans: expected an array of objects"),
         (b'{"resourceSpans": [{"scopeSpans": [[]]}]}', "scopeSpans: expected an array of objects"),
         (b'{"resourceSpans": [{"scopeSpans": [{"spans": 3}]}]}', "spans: expected an array, found int"),
-        (b'{"resourceSpans": [' + b"{}," * 500_000 + b"{}]}", "more than 500,000 JSON objects and arrays"),
+        (b'{"resourceSpans": [' + b"{}," * 750_000 + b"{}]}", "more than 1,500,000 JSON strings, commas and brackets"),
     ],
     ids=range(12),
 )
@@ -315,6 +316,61 @@ def test_a_request_without_discernible_groups_is_undecodable(body: bytes, messag
 def test_spans_beyond_the_limit_are_rejected() -> None:
     decoded = decode_traces_json(request(span("a"), span("b"), span("c")), limits=Limits(max_records=2))
     assert ([record.name for record in decoded.records], decoded.rejected) == (["a", "b"], {"too_many_records": 1})
+
+
+@pytest.mark.parametrize(
+    ("value", "tokens"),
+    [
+        ('"ab"', 1),
+        ("1", 0),
+        ("null", 0),
+        ("{}", 1),
+        ("[]", 1),
+        ('{"a": [0]}', 3),
+        (r'"\",[{"', 1),
+        (r'"\\"', 1),
+        ('"[{,"', 1),
+    ],
+)
+@pytest.mark.parametrize("space", ["", " ", "\n"])
+def test_strings_commas_and_brackets_of_a_request_are_limited(value: str, tokens: int, space: str) -> None:
+    before = 3  # {, "x" and [
+    values = [value] * (72 // (tokens + 1))
+    values += ["1"] * (76 - before - len(values) * (tokens + 1))
+    comma = space + "," + space
+    assert decode_traces_json(b'{"x": [%s]}' % comma.join(values).encode(), limits=Limits(max_records=1)) == Decoded(())
+    with pytest.raises(UndecodableError, match="more than 75 JSON strings, commas and brackets"):
+        decode_traces_json(b'{"x": [%s]}' % comma.join([*values, "1"]).encode(), limits=Limits(max_records=1))
+
+
+@pytest.mark.parametrize("body", [b'"' + b'\\"' * 4_000_000, b'"' * 8_000_001, b'"' + b"\\" * 8_000_000], ids=["quotes", "many", "escapes"])
+def test_a_string_without_an_end_is_looked_at_once(body: bytes) -> None:
+    began = time.process_time()
+    with pytest.raises(UndecodableError):
+        decode_traces_json(body)
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        pytest.param({"attributes": [{}] * 40}, id="attributes"),
+        pytest.param({"attributes": [{"value": {}}] * 20}, id="attributes with values"),
+        pytest.param({"attributes": [{"value": {"arrayValue": {"values": [{}]}}}] * 10}, id="arrays"),
+        pytest.param({"attributes": [{"value": {"kvlistValue": {"values": [{"value": {}}]}}}] * 8}, id="maps"),
+        pytest.param({"events": [{"attributes": [{}]}] * 20}, id="events with attributes"),
+    ],
+)
+def test_what_a_span_holds_at_any_depth_is_limited(field: dict[str, Any]) -> None:
+    decoded = decode_traces_json(request(span("kept", **field), span(status={}, **field)), limits=Limits(max_values=40))
+    assert ([record.name for record in decoded.records], decoded.rejected) == (["kept"], {"too_many_attributes": 1})
+
+
+@pytest.mark.parametrize(("size", "kept"), [(96, True), (97, False)], ids=["as large as allowed", "one more byte"])
+def test_the_bytes_of_a_resource_are_limited(size: int, kept: bool) -> None:
+    body = request(span(), resource={"attributes": [{"key": "k" * size}]})
+    decoded = decode_traces_json(body, limits=Limits(max_context_bytes=100))
+    assert (len(decoded.records), decoded.rejected) == ((1, {}) if kept else (0, {"too_large": 1}))
 
 
 json_values = st.recursive(

@@ -14,32 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto, Status
 
 from collector.otlp import Decoded, Limits, UndecodableError, decode_logs, decode_traces
 from collector.spans import STATUS_ERROR, Resource, Scope, Span
-
-TRACE, SPAN = b"\x01" * 16, b"\x02" * 8
-
-
-def varint(number: int) -> bytes:
-    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + varint(number >> 7)
-
-
-def field(number: int, payload: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(payload)) + payload
-
-
-def span(name: str = "chat", trace_id: bytes = TRACE, span_id: bytes = SPAN, parent: bytes = b"", more: bytes = b"") -> bytes:
-    return SpanProto(trace_id=trace_id, span_id=span_id, parent_span_id=parent, name=name).SerializeToString() + more
-
-
-def group(*records: bytes, resource: bytes = b"", scope: bytes = b"") -> bytes:
-    return field(1, field(1, resource) + field(2, field(1, scope) + b"".join(field(2, record) for record in records)))
-
-
-def nested(levels: int) -> bytes:
-    """An attribute that is an array in an array in an array; protobuf's own classes refuse to build what they refuse to read."""
-    value = field(1, b"deep")
-    for _ in range(levels):
-        value = field(5, field(1, value))
-    return field(9, field(1, b"key") + field(2, value))
+from wire import SPAN_ID, TRACE_ID, field, group, nested, span
 
 
 def names(decoded: Decoded[Span]) -> list[str]:
@@ -64,8 +39,8 @@ def test_a_span_keeps_the_bytes_it_came_in() -> None:
 def test_the_head_of_a_span_is_what_was_sent() -> None:
     status = Status(code=Status.STATUS_CODE_ERROR, message="tool failed")
     proto = SpanProto(
-        trace_id=TRACE,
-        span_id=SPAN,
+        trace_id=TRACE_ID,
+        span_id=SPAN_ID,
         name="chat",
         start_time_unix_nano=5,
         end_time_unix_nano=7,
@@ -74,7 +49,7 @@ def test_the_head_of_a_span_is_what_was_sent() -> None:
         trace_state="a=b",
     )
     (failed,) = decode_traces(group(proto.SerializeToString())).records
-    assert (failed.trace_id, failed.span_id, failed.parent_id, failed.name) == (TRACE.hex(), SPAN.hex(), None, "chat")
+    assert (failed.trace_id, failed.span_id, failed.parent_id, failed.name) == (TRACE_ID.hex(), SPAN_ID.hex(), None, "chat")
     assert (failed.start_ns, failed.end_ns, failed.status, failed.status_message) == (5, 7, STATUS_ERROR, "tool failed")
     assert (failed.remote_parent, failed.trace_state) == (True, "a=b")
     (bare,) = decode_traces(group(span())).records
@@ -99,7 +74,7 @@ def test_a_resource_may_follow_its_spans() -> None:
         pytest.param(span(more=field(9, field(1, b"\xff"))), "undecodable", id="attribute key is not UTF-8"),
         pytest.param(span(more=b"\x0f"), "undecodable", id="wire type 7"),
         pytest.param(span(more=b"\x4a\x7f"), "undecodable", id="attribute longer than its span"),
-        pytest.param(b"\x08\x01" + field(2, SPAN), "invalid_id", id="trace id is a number"),
+        pytest.param(b"\x08\x01" + field(2, SPAN_ID), "invalid_id", id="trace id is a number"),
         pytest.param(b"\xff" * 40, "undecodable", id="noise"),
         pytest.param(b"", "invalid_id", id="empty"),
         pytest.param(span(trace_id=b"\x01" * 15), "invalid_id", id="trace id of 15 bytes"),
@@ -149,7 +124,10 @@ def test_a_poisoned_resource_without_spans_rejects_nothing() -> None:
 
 
 def test_a_parent_of_zeros_is_no_parent() -> None:
-    assert [record.parent_id for record in decode_traces(group(span(parent=bytes(8)), span(parent=SPAN))).records] == [None, SPAN.hex()]
+    assert [record.parent_id for record in decode_traces(group(span(parent=bytes(8)), span(parent=SPAN_ID))).records] == [
+        None,
+        SPAN_ID.hex(),
+    ]
 
 
 def test_spans_beyond_the_limit_are_rejected_across_groups() -> None:
@@ -166,13 +144,64 @@ def test_a_rejected_span_counts_towards_the_limit() -> None:
 
 @pytest.mark.parametrize(("fields", "rejected"), [(100, {}), (101, {"too_many_attributes": 1})], ids=["as many as allowed", "one more"])
 def test_the_fields_of_a_span_are_limited(fields: int, rejected: dict[str, int]) -> None:
-    raw = field(1, TRACE) + field(2, SPAN) + b"\x4a\x00" * (fields - 2)
+    raw = field(1, TRACE_ID) + field(2, SPAN_ID) + b"\x4a\x00" * (fields - 2)
     assert decode_traces(group(raw), limits=Limits(max_attributes=100)).rejected == rejected
 
 
 @pytest.mark.parametrize(("limit", "rejected"), [(34, {}), (33, {"too_large": 1})], ids=["as large as allowed", "one more byte"])
 def test_the_bytes_of_a_span_are_limited(limit: int, rejected: dict[str, int]) -> None:
     assert decode_traces(group(span("chat")), limits=Limits(max_record_bytes=limit)).rejected == rejected
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param([b"\x4a\x00"], id="attributes"),
+        pytest.param([b"\x5a\x00"], id="events"),
+        pytest.param([b"\x6a\x00"], id="links"),
+        pytest.param([b"\xca\x00\x00"], id="attributes, their tag padded"),
+        pytest.param([field(9, field(2, b""))] * 2, id="attributes with values"),
+        pytest.param([field(9, field(2, field(5, b"\x0a\x00")))] * 4, id="arrays"),
+        pytest.param([field(9, field(2, field(6, field(1, field(2, b"")))))] * 5, id="maps"),
+        pytest.param([field(11, b"\x1a\x00")] * 2, id="events with attributes"),
+        pytest.param([field(13, b"\x22\x00")] * 2, id="links with attributes"),
+    ],
+)
+def test_what_a_span_holds_at_any_depth_is_limited(parts: list[bytes]) -> None:
+    """Each of the `parts` is a field that holds as many messages as the list is long, itself included."""
+    part, size = parts[0], len(parts)
+    allowed, one_more = span(more=part * (40 // size)), span(more=part * (40 // size) + b"\x4a\x00")
+    decoded = decode_traces(group(allowed, one_more), limits=Limits(max_values=40))
+    assert ([record.raw for record in decoded.records], decoded.rejected) == ([allowed], {"too_many_attributes": 1})
+
+
+@pytest.mark.parametrize("number", [5, 6], ids=["body", "attributes"])
+def test_what_a_log_record_holds_at_any_depth_is_limited(number: int) -> None:
+    def record(values: int) -> bytes:
+        value = field(5, b"\x0a\x00" * values)
+        return field(9, TRACE_ID) + field(number, value if number == 5 else field(2, value))
+
+    shell = 2 if number == 5 else 3
+    decoded = decode_logs(group(record(40 - shell), record(41 - shell)), limits=Limits(max_values=40))
+    assert (len(decoded.records), decoded.rejected) == (1, {"too_many_attributes": 1})
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(100, True), (99, False)], ids=["as large as allowed", "one more byte"])
+@pytest.mark.parametrize(
+    "context",
+    [pytest.param({"resource": field(1, field(1, b"k" * 96))}, id="resource"), pytest.param({"scope": field(1, b"n" * 98)}, id="scope")],
+)
+def test_the_bytes_of_a_resource_and_a_scope_are_limited(context: dict[str, bytes], limit: int, kept: bool) -> None:
+    decoded = decode_traces(group(span("held"), **context) + group(span("other")), limits=Limits(max_context_bytes=limit))
+    assert (names(decoded), decoded.rejected) == ((["held", "other"], {}) if kept else (["other"], {"too_large": 1}))
+
+
+@pytest.mark.parametrize("tag", [b"\x0a", b"\x8a\x00"], ids=["plain", "padded"])
+def test_the_values_of_all_resources_of_a_request_are_limited_together(tag: bytes) -> None:
+    body = b"".join(group(span(str(number)), resource=(tag + b"\x00") * 40) for number in range(11)) + group(span("bare"))
+    decoded = decode_traces(body, limits=Limits(max_records=20))
+    assert (names(decoded), decoded.rejected) == ([*map(str, range(10)), "bare"], {"too_many_attributes": 1})
+    assert decoded.message.endswith("first: more than 400 keys and values of resources")
 
 
 @pytest.mark.parametrize(

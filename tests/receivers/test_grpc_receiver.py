@@ -16,9 +16,10 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from structlog.testing import capture_logs
 
+from collector.intake import Batch
+from collector.receivers import grpc as receivers_grpc
 from collector.receivers.export import ReceiverLimits
 from collector.receivers.grpc import LOGS_SERVICE, TRACE_SERVICE, GrpcReceiver
-from collector.receivers.intake import Batch
 from collector.telemetry import Ledger
 from intake import Intake
 
@@ -30,7 +31,6 @@ class Peer(Intake):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ledger = Ledger()
         self.receiver = GrpcReceiver("127.0.0.1:0", self.accept, self.ledger, LIMITS, retry_after=1.5)
 
     async def export(self, body: bytes, service: str = TRACE_SERVICE, compression: grpc.Compression | None = None) -> bytes:
@@ -66,7 +66,7 @@ def request(*spans: Span) -> bytes:
 async def test_success_is_an_empty_response(peer: Peer) -> None:
     body = request(span("a"), span("b"))
     assert await peer.export(body) == b""
-    assert (peer.names(), peer.batches[0].size) == (["a", "b"], len(body))
+    assert (peer.names(), peer.batches[0].body) == (["a", "b"], body)
 
 
 async def test_an_empty_request_is_a_success_that_nobody_needs_to_accept(peer: Peer) -> None:
@@ -99,20 +99,21 @@ async def test_rejected_log_records_are_a_partial_success(peer: Peer) -> None:
 @pytest.mark.parametrize(
     ("body", "compression", "code", "details"),
     [
-        pytest.param(b"\xff" * 30, None, grpc.StatusCode.INVALID_ARGUMENT, "not a protobuf message", id="noise"),
-        pytest.param(b"{}", None, grpc.StatusCode.INVALID_ARGUMENT, "not a protobuf message", id="JSON"),
-        pytest.param(request(span("a"))[:-1], None, grpc.StatusCode.INVALID_ARGUMENT, "not a protobuf message", id="cut off"),
-        pytest.param(bytes(70_000), None, grpc.StatusCode.RESOURCE_EXHAUSTED, "larger than max", id="oversized"),
-        pytest.param(bytes(70_000), grpc.Compression.Gzip, grpc.StatusCode.RESOURCE_EXHAUSTED, "larger than max", id="gzip bomb"),
+        pytest.param(b"\xff" * 30, None, "undecodable", "not a protobuf message", id="noise"),
+        pytest.param(b"{}", None, "undecodable", "not a protobuf message", id="JSON"),
+        pytest.param(request(span("a"))[:-1], None, "undecodable", "not a protobuf message", id="cut off"),
+        pytest.param(bytes(70_000), None, "too_large", "larger than max", id="oversized"),
+        pytest.param(bytes(70_000), grpc.Compression.Gzip, "too_large", "larger than max", id="gzip bomb"),
     ],
 )
 async def test_what_would_fail_again_is_refused_for_good(
-    peer: Peer, body: bytes, compression: grpc.Compression | None, code: grpc.StatusCode, details: str
+    peer: Peer, body: bytes, compression: grpc.Compression | None, code: str, details: str
 ) -> None:
     error = await peer.refusal(body, compression)
-    assert error.code() == code
+    assert error.code() == {"undecodable": grpc.StatusCode.INVALID_ARGUMENT, "too_large": grpc.StatusCode.RESOURCE_EXHAUSTED}[code]
     assert details in (error.details() or "")
     assert retry_delays(error) == {}
+    assert peer.ledger.requests.items() == [(("grpc", "traces", code), 1)]
 
 
 @pytest.mark.parametrize("answer", [False, RuntimeError("disk on fire")], ids=["busy", "failed"])
@@ -131,6 +132,54 @@ async def test_an_unexpected_error_is_logged_and_counted_and_keeps_its_text_from
     assert [(line["log_level"], line["transport"], line["signal"]) for line in logs] == [("error", "grpc", "traces")]
     assert error.details() == "internal error, try again"
     assert peer.ledger.requests.items() == [(("grpc", "traces", "failed"), 1)]
+
+
+async def test_requests_beyond_the_limit_are_told_to_retry_before_they_are_read(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receivers_grpc, "MAX_UNDER_WAY", 1)
+    async with peer.channel() as channel:
+        under_way = channel.stream_unary(f"/{TRACE_SERVICE}/Export")()  # type: ignore[var-annotated]
+        busy = await answered(peer, grpc.StatusCode.UNAVAILABLE)
+        assert retry_delays(busy) == {"details": 1.5, "python": 1.5}
+        await under_way.write(request(span("under way")))
+        await under_way.done_writing()
+        assert await under_way == b""
+    assert await peer.export(request(span("next"))) == b""
+    assert peer.names()[-2:] == ["under way", "next"]
+
+
+async def test_a_sender_that_hangs_up_leaves_room_for_others(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receivers_grpc, "MAX_UNDER_WAY", 1)
+    async with peer.channel() as channel:
+        call = channel.stream_unary(f"/{TRACE_SERVICE}/Export")()  # type: ignore[var-annotated]
+        await answered(peer, grpc.StatusCode.UNAVAILABLE)
+        call.cancel()
+        await answered(peer, grpc.StatusCode.OK)
+
+
+async def answered(peer: Peer, code: grpc.StatusCode) -> grpc.aio.AioRpcError:
+    """Export until that is answered with the code."""
+    async with asyncio.timeout(5):
+        while True:
+            try:
+                await peer.export(b"")
+                answer = grpc.aio.AioRpcError(grpc.StatusCode.OK, grpc.aio.Metadata(), grpc.aio.Metadata())
+            except grpc.aio.AioRpcError as error:
+                answer = error
+            if answer.code() == code:
+                return answer
+            await asyncio.sleep(0.01)
+
+
+async def test_a_message_that_does_not_arrive_is_cut_off() -> None:
+    intake = Intake()
+    receiver = GrpcReceiver("127.0.0.1:0", intake.accept, intake.ledger, ReceiverLimits(body_timeout_s=0.05))
+    await receiver.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{receiver.port}") as channel:
+        call = channel.stream_unary(f"/{TRACE_SERVICE}/Export")()  # type: ignore[var-annotated]
+        assert await asyncio.wait_for(call.code(), 5) == grpc.StatusCode.DEADLINE_EXCEEDED
+        assert await call.details() == "the message did not arrive within 0.05 s"
+    assert intake.ledger.requests.items() == [(("grpc", "traces", "too_slow"), 1)]
+    await receiver.stop(0)
 
 
 def retry_delays(error: grpc.aio.AioRpcError) -> dict[str, float]:

@@ -92,6 +92,43 @@ async def test_a_body_that_does_not_arrive_in_time_is_cut_off() -> None:
     assert (error.value.code, str(error.value)) == ("too_slow", "the body did not arrive within 0.05 s")
 
 
+async def paced(chunks: int, size: int, pause_s: float) -> AsyncIterator[bytes]:
+    for _ in range(chunks):
+        await asyncio.sleep(pause_s)
+        yield b"a" * size
+
+
+async def test_after_a_grace_a_body_that_trickles_is_cut_off() -> None:
+    limits = ReceiverLimits(body_grace_s=0.1, min_body_rate=1000)
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(BodyError) as error:
+        await BodyReader(limits).read(paced(10_000, 5, 0.01), gzip=False).__aenter__()
+    assert (error.value.code, str(error.value)) == ("too_slow", "the body arrives at less than 1,000 bytes/s")
+    assert 0.1 <= asyncio.get_running_loop().time() - began < 5
+
+
+async def test_a_body_may_arrive_slowly_for_as_long_as_the_rate_is_kept() -> None:
+    limits = ReceiverLimits(body_grace_s=0.1, min_body_rate=1000)
+    async with BodyReader(limits).read(paced(20, 500, 0.02), gzip=False) as body:
+        assert len(body) == 10_000
+
+
+async def test_the_rate_is_not_asked_for_within_the_grace() -> None:
+    limits = ReceiverLimits(body_grace_s=5, min_body_rate=1000)
+    async with BodyReader(limits).read(paced(3, 1, 0.05), gzip=False) as body:
+        assert body == b"aaa"
+
+
+async def test_the_rest_of_a_refused_body_is_not_waited_for_longer_than_for_a_body() -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        yield b"a" * 1001
+        await asyncio.Event().wait()
+
+    with pytest.raises(BodyError) as error:
+        await BodyReader(LIMITS).read(endless(), gzip=False).__aenter__()
+    assert error.value.code == "too_large"
+
+
 @pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
 async def test_bodies_share_a_limit_until_they_are_answered(zipped: bool) -> None:
     def packed(size: int) -> AsyncIterator[bytes]:

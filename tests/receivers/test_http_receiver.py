@@ -40,7 +40,6 @@ class Peer(Intake):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ledger = Ledger()
         self.receiver = HttpReceiver("127.0.0.1:0", self.accept, self.ledger, LIMITS, retry_after=1.5)
 
     async def post(self, body: bytes, content_type: str = PROTOBUF, encoding: str = "", path: str = "/v1/traces") -> Answer:
@@ -225,6 +224,12 @@ async def test_logs_have_their_own_path(peer: Peer) -> None:
     body = orjson.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]})
     assert await peer.post(body, JSON, path="/v1/logs") == Answer(200, JSON, b"{}")
     assert [log.event_name for batch in peer.batches for log in batch.logs] == ["gen_ai.choice"]
+
+
+@pytest.mark.parametrize("path", ["/v1/traces/", "/v1/logs/"])
+async def test_a_slash_at_the_end_is_no_other_path(peer: Peer, path: str) -> None:
+    """A redirect would be lost on exporters, which do not follow any."""
+    assert await peer.post(b"{}", JSON, path=path) == Answer(200, JSON, b"{}")
 
 
 async def test_a_connection_serves_many_requests(peer: Peer) -> None:

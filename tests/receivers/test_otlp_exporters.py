@@ -20,24 +20,26 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from collector.intake import Batch
 from collector.receivers.grpc import GrpcReceiver
 from collector.receivers.http import HttpReceiver
-from collector.receivers.intake import Batch
 from collector.telemetry import Ledger
 
 
 class Intake:
     """Accepts batches, save for the refusals that a test orders."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.batches: list[Batch] = []
         self.refusals = 0
+        self._ledger = ledger
 
     async def __call__(self, batch: Batch) -> bool:
         if self.refusals:
             self.refusals -= 1
             return False
         self.batches.append(batch)
+        batch.count(self._ledger)
         return True
 
 
@@ -45,8 +47,8 @@ class Receivers:
     """Both receivers in front of one intake, and the exporters that reach them."""
 
     def __init__(self) -> None:
-        self.intake = Intake()
         self.ledger = Ledger()
+        self.intake = Intake(self.ledger)
         self.grpc = GrpcReceiver("127.0.0.1:0", self.intake, self.ledger, retry_after=0)
         self.http = HttpReceiver("127.0.0.1:0", self.intake, self.ledger, retry_after=0)
 
@@ -133,8 +135,9 @@ async def test_exported_log_records_arrive_at_their_span(receivers: Receivers, t
         provider.shutdown()
 
     await asyncio.to_thread(emit)
-    (batch,) = receivers.intake.batches
+    batch, without_trace = receivers.intake.batches
     (record,) = batch.logs
+    assert (without_trace.logs, without_trace.without_trace) == ((), 1)
     assert (record.trace_id, record.span_id, record.time_ns) == (f"{0xAB:032x}", f"{0xCD:016x}", 7)
     assert (record.event_name, record.body) == ("gen_ai.choice", {"text": "hi"})
     assert receivers.ledger.accepted_logs.items() == [((transport, "protobuf"), 2)]

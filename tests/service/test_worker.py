@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,11 +14,13 @@ from structlog.testing import capture_logs
 from collector.assembler import Bounds
 from collector.conversations import Case
 from collector.evaluator import Criterion, Evaluation, Evaluator
+from collector.intake import Batch, Origin
 from collector.pipeline import Pipeline
-from collector.receivers.intake import Batch
+from collector.publishing import Publisher
 from collector.references import ReferenceSet
 from collector.sinks import Sink
 from collector.spans import Span
+from collector.store.memory import MemoryStore
 from collector.telemetry import Ledger
 from collector.testing import span, span_id, trace_id
 from collector.windows import EvaluationKey
@@ -27,6 +30,7 @@ from scorers.runs.efficiency import Failure
 PATIENCE_S = 20.0
 
 Start = Callable[..., Worker]
+Clock = Callable[[], float]
 
 
 class Notebook:
@@ -84,7 +88,7 @@ def run_of(agent: str, trace: str = "", *, parent: str | None = None) -> Span:
 
 
 def batch(*spans: Span, size: int = 1) -> Batch:
-    return Batch(spans=spans, size=size)
+    return Batch(Origin("", "grpc", "traces", "protobuf"), bytes(size), spans=spans)
 
 
 AT_ONCE = Bounds(settle=0.0, idle=0.0)
@@ -100,8 +104,13 @@ def start() -> Iterator[Start]:
     """Starts workers, and stops them when the test ends."""
     started: list[Worker] = []
 
-    def start(*sinks: Sink, capacity: int = 100, of: Pipeline | None = None) -> Worker:
-        worker = Worker(of or pipeline(), sinks, capacity)
+    def start(
+        *sinks: Sink, capacity: int = 100, of: Pipeline | None = None, ledger: Ledger | None = None, now: Clock = time.monotonic
+    ) -> Worker:
+        store = MemoryStore()
+        core = of or pipeline()
+        worker = Worker(core, store, ledger or Ledger(), Publisher(core, store, sinks=sinks), capacity)
+        store.start(worker.deliver, now)
         worker.start()
         started.append(worker)
         return worker
@@ -210,13 +219,15 @@ async def test_time_alone_makes_a_trace_ready(start: Start) -> None:
     assert (worker.alive, notebook.agents) == (True, ["a"])
 
 
-async def test_what_is_queued_is_taken_in_before_time_closes_its_trace(start: Start) -> None:
-    notebook, ledger = Notebook(), Ledger()
-    worker = start(notebook, of=pipeline(ledger=ledger))
+async def test_a_worker_that_lags_judges_by_the_times_of_arrival(start: Start) -> None:
+    notebook, ledger, times = Notebook(), Ledger(), [0.0]
+    worker = start(notebook, of=pipeline(replace(AT_ONCE, settle=1.0, idle=1.0), ledger), now=lambda: times[-1])
     going_on = threading.Event()
     worker.call(partial(going_on.wait, PATIENCE_S))
     assert await worker.accept(batch(run_of("inner", "trace", parent="outer")))
+    times.append(0.9)
     assert await worker.accept(batch(run_of("outer", "trace")))
+    times.append(100.0)
     going_on.set()
     assert worker.stop(PATIENCE_S)
     assert (notebook.agents, notebook.withdrawn, ledger.revisions.total()) == (["outer"], [], 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from collector.sinks.labels import SWEEP_S, YIELD_AFTER_S, LabelRegistry, Labels, Limits
+from collector.sinks.labels import SWEEP_S, YIELD_AFTER_S, LabelRegistry, Labels, Limits, Use
 
 IDLE_S = 3600.0
 
@@ -26,7 +26,7 @@ def registry(agents: int = 10, versions: int = 10, series: int = 100) -> LabelRe
         ("a", "v1", "s1", Labels("a", "v1", "s1")),
         ("", "", "", Labels("", "", "")),
         ("a", "", "never heard of", Labels("a", "", "__other__")),
-        ("x" * 200, "y" * 200, "s1", Labels("x" * 128, "y" * 128, "s1")),
+        ("x" * 200, "é" * 200, "s1", Labels("x" * 64, "é" * 32, "s1")),
         ("\ud800", "", "s1", Labels("?", "", "s1")),
     ],
 )
@@ -111,6 +111,43 @@ def test_idle_names_are_looked_for_once_in_a_while_only() -> None:
     assert labels.retire(IDLE_S) == []
     assert labels.retire(IDLE_S + SWEEP_S - 1) == []
     assert labels.retire(IDLE_S + SWEEP_S) == [Labels("a", "", "")]
+
+
+def test_restored_labels_have_their_places_and_their_ages() -> None:
+    labels = registry(agents=2, series=4)
+    labels.restore([Use(Labels("a", "v1", "s1"), 0, 2), Use(Labels("b", "", ""), SWEEP_S, 1)], now=SWEEP_S)
+    assert set(labels) == {Labels("a", "v1", "s1"), Labels("b", "", "")}
+    assert labels.admit(names("c"), SWEEP_S, weight=2) == Labels("__other__", "__other__", "__other__")
+    assert labels.overflow.items() == [(("agents",), 1), (("versions",), 0), (("series",), 1)]
+    assert labels.retire(IDLE_S + 1) == [Labels("a", "v1", "s1")]
+    assert labels.retire(IDLE_S + 2 * SWEEP_S + 1) == [Labels("b", "", "")]
+
+
+@pytest.mark.parametrize(("limits", "kept"), [((2, 10, 100), "bc"), ((10, 10, 2), "bc"), ((10, 10, 100), "abc")])
+def test_of_restored_labels_those_seen_last_have_room(limits: tuple[int, int, int], kept: str) -> None:
+    labels = registry(*limits)
+    labels.restore([Use(Labels(agent, "", ""), seen, 1) for seen, agent in enumerate("abc")], now=10)
+    assert {one.agent for one in labels} == set(kept)
+
+
+def test_restored_versions_beyond_the_limit_leave_the_oldest_first() -> None:
+    labels = registry(versions=2)
+    labels.restore([Use(Labels("a", f"v{seen}", ""), seen, 1) for seen in range(3)], now=10)
+    assert {one.agent_version for one in labels} == {"v1", "v2"}
+
+
+def test_a_restored_version_gives_way_when_it_was_silent() -> None:
+    labels = registry(versions=2)
+    labels.restore([Use(Labels("a", "v1", ""), 0, 1), Use(Labels("a", "v2", ""), 100, 1)], now=100)
+    assert labels.admit(names("a", "v3"), YIELD_AFTER_S + 1).agent_version == "v3"
+    assert labels.retire(YIELD_AFTER_S + 1) == [Labels("a", "v1", "")]
+
+
+def test_the_labels_that_hold_the_overflow_are_restored_even_where_there_is_no_room() -> None:
+    labels = registry(series=1)
+    overflow = Labels("a", "__other__", "__other__")
+    labels.restore([Use(overflow, 5, 1), Use(Labels("a", "", "s1"), 0, 1)], now=5)
+    assert set(labels) == {overflow, Labels("a", "", "s1")}
 
 
 NAMES = st.one_of(st.just(""), st.sampled_from("abcdefgh"), st.text(max_size=3))

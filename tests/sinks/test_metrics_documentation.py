@@ -11,18 +11,23 @@ from typing import NamedTuple
 
 import pytest
 
+from collector.canary import Canary
 from collector.conversations import Case, CaseScore
 from collector.evaluator import Criterion, Evaluation, Evaluator, Result
 from collector.references import Match, ReferenceSet
 from collector.sinks.gauges import Queue
 from collector.sinks.instruments import REASONS
+from collector.sinks.live import Live
 from collector.sinks.prometheus import PrometheusSink
+from collector.sinks.store_gauges import StoreGauges, commit_durations
+from collector.store import Usage
 from collector.telemetry import Ledger
 from scorers.runs.efficiency import Failure
 from scorers.trajectories.trajectory import ToolTrajectoryF1
 from scorers.types import Invocation, Reference, ReferenceTurn, Score
 
-PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "metrics.md").read_text()
 ROW = re.compile(r"^\| `(pathgauge_\w+)` \| (\w+) \| (.*?) \| (.+) \|$", re.MULTILINE)
 QUERY = re.compile(r"^```promql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ANY_NAME = re.compile(r"\bpathgauge_\w+")
@@ -38,7 +43,7 @@ def documented() -> dict[str, Series]:
 
 
 def exported() -> dict[str, Series]:
-    """The families of a sink that has seen everything, by the name under which a query finds them."""
+    """The families of a service whose sink has seen everything, by the name under which a query finds them."""
     evaluator, ledger = Evaluator((Criterion("failure", Failure(), 0.5), Criterion("f1", ToolTrajectoryF1()))), Ledger()
     sink = PrometheusSink(evaluator, ReferenceSet(), ledger, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0)
     invocation = Invocation("1", "2", "test", input_tokens=1, output_tokens=1, start_ns=1, end_ns=2)
@@ -50,6 +55,9 @@ def exported() -> dict[str, Series]:
     sink.publish_case(Case("", "c", reference, None, None, (CaseScore(evaluator.criteria[0], 1.0),), 2, 0, 0), 0.0)
     for counter in ledger:
         counter.add(*counter.labels)
+    watched = StoreGauges(Usage, backlog=lambda: 0, backlog_age=lambda: 0.0, traces_retained=lambda: 0, traces_spilled=lambda: 0)
+    for collector in (Live([commit_durations()]), watched, Canary(30.0, 60.0)):
+        sink.registry.register(collector)
     suffix = {"counter": "_total", "info": "_info"}
     families = [family for family in sink.registry.collect() if family.name.startswith("pathgauge_")]
     return {
@@ -69,13 +77,19 @@ def test_reasons_are_all_documented() -> None:
     assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == REASONS
 
 
-def test_the_page_and_its_queries_name_no_series_that_does_not_exist() -> None:
+def test_the_counters_that_begin_at_0_with_every_process_are_listed() -> None:
+    section = PAGE.partition("\n## Restarts\n")[2].partition("\n## ")[0]
+    assert set(ANY_NAME.findall(section)) == {f"pathgauge_{counter.name}_total" for counter in Ledger() if counter.local}
+
+
+def test_the_pages_and_their_queries_name_no_series_that_does_not_exist() -> None:
     families = documented()
     histograms = {
         name + suffix for name, series in families.items() if series.kind == "histogram" for suffix in ("_bucket", "_sum", "_count")
     }
     assert QUERY.search(PAGE)
-    assert set(ANY_NAME.findall(PAGE)) <= set(families) | histograms
+    named = ANY_NAME.findall(PAGE + re.sub(r"pathgauge_\w+_\*", "", (DOCS / "operations.md").read_text()))
+    assert set(named) <= set(families) | histograms
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not on PATH, so the queries were not parsed")

@@ -2,154 +2,40 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
-from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import Metric
-from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
-from prometheus_client.samples import Exemplar
 
 from collector.conversations import Case, CaseScore
-from collector.evaluator import Criterion, Evaluation, Evaluator
+from collector.evaluator import Criterion, Evaluator
 from collector.references import Match, ReferenceSet
 from collector.sinks.gauges import Queue
 from collector.sinks.labels import Limits
-from collector.sinks.prometheus import PrometheusSink
-from collector.telemetry import Ledger
+from collector.sinks.tallies import Tallies
 from collector.windows import Windows
 from scorers.testing import expected_calls, reference_turn, tool_calls
 from scorers.trajectories.trajectory import ToolTrajectoryF1
-from scorers.types import Flag, Invocation, Reason, Reference, ReferenceTurn, Score
-
-NOW = 1_800_000_000.0
-LABELS = (
-    "agent",
-    "scenario",
-    "metric",
-    "agent_version",
-    "count",
-    "outcome",
-    "reason",
-    "min",
-    "max",
-    "direction",
-    "match",
-    "status",
-    "type",
-    "le",
+from scorers.types import Flag, Invocation, Reference, ReferenceTurn
+from sink_bench import (
+    ANSWER,
+    NOW,
+    REFERENCES,
+    Answer,
+    Bench,
+    Rating,
+    Seconds,
+    Trajectory,
+    Waste,
+    generate_openmetrics,
+    parse_openmetrics,
 )
-"""The order in which these tests write label values; the exposition has them by the alphabet."""
 
-generate_openmetrics, _ = choose_encoder("application/openmetrics-text; version=1.0.0")
-parse_openmetrics: Callable[[str], Iterable[Metric]] = openmetrics.text_string_to_metric_families
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Reads its score off the final response: a number, a reason, or something that makes it fail."""
-
-    name: ClassVar[str] = "answer"
-    version: ClassVar[str] = "1"
-    low: ClassVar[float] = 0.0
-    high: ClassVar[float] = 1.0
-    higher_is_better: ClassVar[bool] = True
-    needs_reference: ClassVar[bool] = False
-
-    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        said: Any = actual.final_response
-        try:
-            return Score(float(said))
-        except ValueError:
-            return Score.not_evaluated(said)
-
-
-@dataclass(frozen=True, slots=True)
-class Rating(Answer):
-    name: ClassVar[str] = "rating"
-    low: ClassVar[float] = 1.0
-    high: ClassVar[float] = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Waste(Answer):
-    name: ClassVar[str] = "waste"
-    higher_is_better: ClassVar[bool] = False
-
-
-@dataclass(frozen=True, slots=True)
-class Seconds(Answer):
-    name: ClassVar[str] = "seconds"
-    high: ClassVar[float] = math.inf
-    higher_is_better: ClassVar[bool] = False
-
-
-@dataclass(frozen=True, slots=True)
-class Trajectory(Answer):
-    name: ClassVar[str] = "trajectory"
-    needs_reference: ClassVar[bool] = True
-
-
-ANSWER = Criterion("answer", Answer(), 0.5)
 EXEMPLARS = ("pathgauge_evaluations_total", "pathgauge_score_bucket")
-REFERENCES = ReferenceSet([Reference("refund", (ReferenceTurn(),)), Reference("order", (ReferenceTurn(), ReferenceTurn()))])
-
-
-class Bench:
-    """A sink with everything around it, and a clock that stands at `now`."""
-
-    def __init__(self, *criteria: Criterion, **options: Any) -> None:
-        self.now = NOW
-        self.ledger = Ledger()
-        self.evaluator = Evaluator(criteria or (ANSWER,))
-        self.sink = PrometheusSink(self.evaluator, REFERENCES, self.ledger, **{"min_samples": 1, "clock": lambda: self.now, **options})
-        self.published = 0
-
-    def invocation(self, said: float | Reason | str = 1.0, **fields: Any) -> Invocation:
-        self.published += 1
-        number = self.published
-        known = {"agent": "planner", "scenario_id": "refund", "final_response": str(said), **fields}
-        return Invocation(f"{number:032x}", f"{number:016x}", "test", **known)
-
-    def publish(self, said: float | Reason | str = 1.0, **fields: Any) -> Evaluation:
-        invocation = self.invocation(said, **fields)
-        return self.tell(self.evaluator.evaluate(invocation, REFERENCES.match(invocation)))
-
-    def revise(self, told: Evaluation, said: float) -> Evaluation:
-        invocation = self.invocation(said, agent=told.invocation.agent, scenario_id=told.invocation.scenario_id)
-        same = Invocation(**{**fields_of(invocation), "trace_id": told.invocation.trace_id, "span_id": told.invocation.span_id})
-        return self.tell(self.evaluator.evaluate(same, told.match, revision=told.revision + 1))
-
-    def tell(self, evaluation: Evaluation) -> Evaluation:
-        self.sink.publish(evaluation, self.now)
-        return evaluation
-
-    def series(self, name: str) -> dict[tuple[str, ...], float]:
-        """The samples called `name`: label values, in the order of `LABELS`, and number."""
-        text = generate_latest(self.sink.registry).decode()
-        samples = [sample for family in parse_text(text) for sample in family.samples if sample.name == name]
-        return {tuple(value for _, value in sorted(s.labels.items(), key=label_order)): s.value for s in samples}
-
-    def exemplars(self, name: str) -> list[tuple[Mapping[str, str], Exemplar]]:
-        text = generate_openmetrics(self.sink.registry).decode()
-        samples = [sample for family in parse_openmetrics(text) for sample in family.samples if sample.name == name]
-        return [(sample.labels, sample.exemplar) for sample in samples if sample.exemplar is not None]
-
-
-def fields_of(invocation: Invocation) -> dict[str, Any]:
-    return {name: getattr(invocation, name) for name in invocation.__dataclass_fields__}
-
-
-def label_order(label: tuple[str, str]) -> int:
-    return LABELS.index(label[0]) if label[0] in LABELS else len(LABELS)
 
 
 def outcomes(bench: Bench) -> dict[str, float]:
@@ -439,6 +325,20 @@ def test_after_a_reload_criteria_that_are_gone_have_no_series_and_new_ones_begin
     assert begun == {("planner", "refund", "rating", "", o): 0 for o in ("pass", "fail", "not_evaluated", "error", "informational")}
 
 
+def test_after_a_reload_another_scorer_under_the_name_of_an_old_one_is_counted_by_its_own_rules() -> None:
+    bench = Bench(Criterion("quality", ToolTrajectoryF1()))
+    bench.publish(tool_calls=tool_calls("look"))
+    bench.evaluator = Evaluator((Criterion("quality", Rating()),))
+    bench.sink.configure(bench.evaluator, REFERENCES)
+    bench.publish(3.0)
+    bench.evaluator = Evaluator((Criterion("quality", Seconds()),))
+    bench.sink.configure(bench.evaluator, REFERENCES)
+    bench.publish(3.0)
+    assert bench.series("pathgauge_evaluations_total")["planner", "refund", "quality", "", "informational"] == 2
+    assert bench.series("pathgauge_score_sum") == {("planner", "refund", "quality", ""): 0.5}
+    assert set(bench.series("pathgauge_trajectory_calls_total").values()) == {0}
+
+
 def test_windows_outlive_a_reload_that_leaves_their_reference_and_criterion() -> None:
     bench = Bench()
     bench.publish(0.25)
@@ -486,8 +386,8 @@ def test_every_counter_of_the_ledger_is_exported() -> None:
     for counter in bench.ledger:
         counter.add(*(f"a {label}" for label in counter.labels), n=3)
     for counter in bench.ledger:
-        [(values, count)] = bench.series(f"pathgauge_{counter.name}_total").items()
-        assert (sorted(values), count) == (sorted(f"a {label}" for label in counter.labels), 3)
+        [values] = [values for values, count in bench.series(f"pathgauge_{counter.name}_total").items() if count == 3]
+        assert sorted(values) == sorted(f"a {label}" for label in counter.labels)
 
 
 def test_queues_and_open_traces_are_read_at_the_scrape() -> None:
@@ -586,8 +486,9 @@ def test_an_idle_version_leaves_and_the_agent_keeps_its_window_and_timestamp() -
     assert bench.series("pathgauge_last_evaluation_timestamp_seconds") == {("planner", "refund"): NOW + 6000}
 
 
-def test_scrapes_and_reloads_may_run_beside_publishing() -> None:
-    bench = Bench(limits=Limits(max_agents=3, max_versions=2, max_series=20, idle_s=1))
+@pytest.mark.parametrize("tallies", [None, Tallies()], ids=["alone", "with an owner"])
+def test_scrapes_and_reloads_may_run_beside_publishing_and_settling(tallies: Tallies | None) -> None:
+    bench = Bench(tallies=tallies, limits=Limits(max_agents=3, max_versions=2, max_series=20, idle_s=1))
     stop, errors = threading.Event(), list[BaseException]()
 
     def scrape() -> None:
@@ -603,6 +504,9 @@ def test_scrapes_and_reloads_may_run_beside_publishing() -> None:
     for number in range(3000):
         bench.now += 0.5
         bench.publish(agent=f"agent-{number // 100}", agent_version=f"v{number % 7}")
+        if tallies is not None:
+            tallies.staged()
+            tallies.settle()
     stop.set()
     scraper.join()
     assert errors == []

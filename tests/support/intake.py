@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collector.receivers.intake import Batch
+from collector.intake import Batch
+from collector.telemetry import Ledger
 
 
 class Intake:
     """`answer` is what is said to the next batches; an exception is raised."""
 
     def __init__(self) -> None:
+        self.ledger = Ledger()
         self.batches: list[Batch] = []
         self.answer: bool | Exception = True
 
@@ -17,6 +19,7 @@ class Intake:
             raise self.answer
         if self.answer:
             self.batches.append(batch)
+            batch.count(self.ledger)
         return self.answer
 
     def names(self) -> list[str]:

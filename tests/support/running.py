@@ -27,6 +27,7 @@ FREE_PORTS: Mapping[str, Any] = {
     "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": "127.0.0.1:0"}, "http": {"endpoint": "127.0.0.1:0"}}}},
     "exporters": {"prometheus": {"endpoint": "127.0.0.1:0"}},
     "logging": {"format": "json"},
+    "store": "memory",
 }
 QUICK: Mapping[str, Any] = {"settle": "200ms", "idle": "400ms", "max_age": "5s"}
 """An `assembly` that makes a trace ready as soon as it is sent."""
@@ -56,7 +57,7 @@ class Collector:
         assert ready, f"not ready: {self._log.read_text()}"
         assert self.process.poll() is None, self._log.read_text()
         [line] = self.events("ready")
-        self.ports: dict[str, int] = {name: line[name] for name in ("grpc", "http", "metrics")}
+        self.ports: dict[str, int] = {name: line[name] for name in ("grpc", "http", "metrics") if name in line}
 
     def __enter__(self) -> Self:
         return self
@@ -80,9 +81,10 @@ class Collector:
         """Status and text of a page."""
         return self._request("metrics", "GET", path, None, {"Accept": accept})
 
-    def post(self, path: str, body: bytes, content_type: str = "application/x-protobuf") -> tuple[int, str]:
-        """Status and answer of an OTLP/HTTP request."""
-        return self._request("http", "POST", path, body, {"Content-Type": content_type})
+    def post(self, path: str, body: bytes, content_type: str = "application/x-protobuf", **headers: str) -> tuple[int, str]:
+        """Status and answer of an OTLP/HTTP request; `headers` are written with `_` for `-`."""
+        written = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self._request("http", "POST", path, body, {"Content-Type": content_type, **written})
 
     def series(self, name: str, *labels: str, **where: str) -> dict[tuple[str, ...], float]:
         """The samples called `name` whose labels have the values in `where`: value by the values of `labels`."""

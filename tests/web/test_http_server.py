@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import ssl
+from contextlib import suppress
+from typing import Any
 
 import pytest
 from starlette.types import Receive, Scope, Send
+from structlog.testing import capture_logs
 
-from collector import http_server
+from collector import accepting, http_server
+from collector.accepting import Caps, Terms
 from collector.http_server import HttpServer
 
 GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
+TLS_ALERT = b"\x15\x03\x01\x00\x02\x02F"  # of a peer that does not speak TLS
 GET_AND_CLOSE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 
@@ -163,12 +169,121 @@ async def test_an_enormous_request_head_is_refused() -> None:
     await server.stop()
 
 
-async def test_connections_beyond_the_limit_are_answered_503(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 2)
-    server = HttpServer(hello, "127.0.0.1:0")
+async def answers(port: int, **options: Any) -> bool:
+    """Whether a new connection is served."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, **options)
+        writer.write(GET_AND_CLOSE)
+        answer = await reader.read()
+    except ConnectionError:
+        return False
+    writer.close()
+    return answer.endswith(b"hi")
+
+
+async def freed(port: int) -> None:
+    async with asyncio.timeout(5):
+        while not await answers(port):
+            await asyncio.sleep(0.01)
+
+
+async def test_connections_beyond_the_cap_are_closed_until_others_leave() -> None:
+    refused: list[str] = []
+    server = HttpServer(hello, "127.0.0.1:0", Terms(Caps(total=2), refused=refused.append))
+    await server.start()
+    held = [(await asyncio.open_connection("127.0.0.1", server.port))[1] for _ in range(2)]
+    assert [await answers(server.port) for _ in range(2)] == [False, False]
+    assert refused == ["too_many"] * 2
+    held.pop().close()
+    await freed(server.port)
+    held.pop().close()
+    await server.stop()
+
+
+async def test_one_peer_cannot_take_all_connections() -> None:
+    refused: list[str] = []
+    server = HttpServer(hello, "127.0.0.1:0", Terms(Caps(total=3, per_peer=1), refused=refused.append))
     await server.start()
     _, held = await asyncio.open_connection("127.0.0.1", server.port)
-    answer = await exchange(server.port, GET_AND_CLOSE)
-    assert answer.startswith(b"HTTP/1.1 503")
+    assert not await answers(server.port)
+    assert await answers(server.port, local_addr=("127.0.0.2", 0))
+    assert refused == ["too_many_of_peer"]
     held.close()
+    await freed(server.port)
+    await server.stop()
+
+
+async def test_a_flood_of_connections_is_one_line_in_the_log() -> None:
+    server = HttpServer(hello, "127.0.0.1:0", Terms(Caps(total=1)))
+    await server.start()
+    _, held = await asyncio.open_connection("127.0.0.1", server.port)
+    with capture_logs() as logs:
+        for _ in range(5):
+            assert not await answers(server.port)
+    expected = {"log_level": "warning", "peer": "127.0.0.1", "reason": "too_many", "detail": "there are 1"}
+    assert [{key: line[key] for key in expected} for line in logs] == [expected]
+    held.close()
+    await server.stop()
+
+
+async def test_a_handshake_that_never_ends_is_cut_off_and_gives_its_place_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accepting, "HANDSHAKE_TIMEOUT_S", 0.05)
+    refused: list[str] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server = HttpServer(hello, "127.0.0.1:0", Terms(Caps(total=1), lambda: context, refused.append))
+    await server.start()
+    for sent in (b"", b"\x16\x03\x01", GET):
+        assert await asyncio.wait_for(exchange(server.port, sent), 5) in (b"", TLS_ALERT)
+    async with asyncio.timeout(5):
+        while len(refused) < 3:
+            await asyncio.sleep(0.01)
+    assert refused == ["handshake"] * 3
+    await server.stop()
+
+
+async def test_a_stop_does_not_wait_for_handshakes() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server = HttpServer(hello, "127.0.0.1:0", Terms(tls=lambda: context))
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    await asyncio.sleep(0)
+    await asyncio.wait_for(server.stop(), 5)
+    assert await asyncio.wait_for(reader.read(), 5) == b""
+    writer.close()
+
+
+POST = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 10\r\n\r\n"
+
+
+async def test_the_rest_of_a_body_that_was_answered_already_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT_S", 0.1)
+    server = HttpServer(hello, "127.0.0.1:0")
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(POST.replace(b"10", b"1000000"))
+    await reader.readuntil(b"hi")
+
+    async def trickle() -> None:
+        with suppress(ConnectionError):
+            while True:
+                writer.write(b"x")
+                await asyncio.sleep(0.01)
+
+    trickling = asyncio.create_task(trickle())
+    with suppress(ConnectionResetError):  # it may be told by a reset: bytes were under way
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+    trickling.cancel()
+    writer.close()
+    await server.stop()
+
+
+async def test_a_connection_goes_on_after_the_rest_of_a_body_that_was_answered_already() -> None:
+    server = HttpServer(hello, "127.0.0.1:0")
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(POST)
+    await reader.readuntil(b"hi")
+    writer.write(b"0123456789" + GET_AND_CLOSE)
+    assert (await asyncio.wait_for(reader.read(), 5)).endswith(b"hi")
+    writer.close()
     await server.stop()

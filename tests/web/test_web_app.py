@@ -12,6 +12,8 @@ from typing import NamedTuple
 import pytest
 import pytest_asyncio
 from prometheus_client import CollectorRegistry, Counter
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 
 from collector.http_server import HttpServer
 from collector.web.app import create_app
@@ -30,7 +32,7 @@ class Site:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.unready: list[str] = []
-        self.server = HttpServer(create_app(self.registry, lambda: self.unready), "127.0.0.1:0")
+        self.server = HttpServer(create_app(self.registry, lambda: self.unready, traces=_traces), "127.0.0.1:0")
 
     async def get(self, path: str, method: str = "GET", **headers: str) -> Page:
         return await asyncio.to_thread(self._get, path, method, {name.replace("_", "-"): value for name, value in headers.items()})
@@ -43,6 +45,10 @@ class Site:
             return Page(answer.status, answer.headers["content-type"], answer.headers["content-encoding"], answer.read())
         finally:
             connection.close()
+
+
+async def _traces(_: Request) -> Response:
+    return PlainTextResponse("No trace is open.")
 
 
 @pytest_asyncio.fixture(name="site")
@@ -100,8 +106,8 @@ async def test_readiness_gives_the_reasons_against_it(site: Site) -> None:
 async def test_the_index_links_to_every_other_page(site: Site) -> None:
     index = await site.get("/")
     links = re.findall(r'href="([^"]+)"', index.body.decode())
-    assert sorted(links) == ["healthz", "metrics", "readyz"]
-    assert [(await site.get(f"/{link}")).status for link in links] == [200, 200, 200]
+    assert sorted(links) == ["debug/traces", "healthz", "metrics", "readyz"]
+    assert [(await site.get(f"/{link}")).status for link in links] == [200, 200, 200, 200]
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("HEAD", "/metrics", 200), ("POST", "/metrics", 405), ("GET", "/nowhere", 404)])

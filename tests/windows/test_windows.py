@@ -221,6 +221,31 @@ def test_memory_is_bounded_by_size_and_by_age_without_a_snapshot() -> None:
     assert (len(by_size), len(by_age)) == (10, 11)
 
 
+def test_a_restored_evaluation_has_the_age_and_the_scores_that_it_had() -> None:
+    windows = Windows(size=2, max_age_s=60)
+    for number, (value, since) in enumerate([(0.0, 0), (0.25, 10), (0.75, 20)]):
+        windows.restore(evaluation(number, 0).key, Series("planner", "s1"), {"quality": value}, since)
+    assert windows.snapshot(20) == [Window("planner", "s1", "quality", mean=0.5, minimum=0.25, samples=2, last=20)]
+    windows.record(evaluation(1, 1.0, revision=1, scenario="s1"), 30)
+    assert windows.snapshot(70) == [Window("planner", "s1", "quality", mean=0.875, minimum=0.75, samples=2, last=20)]
+    assert [window.samples for window in windows.snapshot(71)] == [1]
+
+
+def test_a_restored_evaluation_without_scores_can_get_its_first_one_by_a_revision() -> None:
+    windows = Windows()
+    windows.restore(evaluation(1, 0).key, Series("planner", ""), {}, 0)
+    assert windows.snapshot(0) == []
+    windows.record(evaluation(1, 0.5, revision=1), 1)
+    assert means(windows) == {"quality": 0.5}
+
+
+def test_windows_of_tenants_are_apart() -> None:
+    windows = Windows()
+    for number, tenant in enumerate(("acme", "umbrella")):
+        windows.record(evaluation(number, float(number)), 0, Series("planner", "", tenant))
+    assert {(window.tenant, window.mean) for window in windows.snapshot(0)} == {("acme", 0.0), ("umbrella", 1.0)}
+
+
 @dataclass
 class Remembered:
     since: float
@@ -299,3 +324,27 @@ def test_records_revisions_and_withdrawals_in_any_order_do_what_the_rules_say(
             model.record(told, now)
         assert {(w.agent, w.metric): (w.mean, w.minimum, w.samples, w.last) for w in windows.snapshot(now)} == model.snapshot(now)
         assert len(windows) == len(model.all)
+
+
+SCORES = st.dictionaries(st.sampled_from(["quality", "speed"]), st.integers(0, 4).map(float))
+
+
+@settings(deadline=None)
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 11), SCORES, st.sampled_from([0, 1, 4])), max_size=40),
+    size=st.integers(1, 4),
+    max_age_s=st.sampled_from([3, 10, 1000]),
+)
+def test_restored_windows_are_those_of_before(steps: list[tuple[int, dict[str, float], int]], size: int, max_age_s: int) -> None:
+    before, now = Windows(size, max_age_s), 0.0
+    stored: dict[int, tuple[float, dict[str, float]]] = {}
+    for number, scores, pause in steps:
+        now += pause
+        since, known = stored.get(number, (now, None))
+        told = scores if known is None else {metric: score + 1 for metric, score in known.items()}
+        stored[number] = since, told
+        before.record(evaluation(number, dict(told.items()), revision=int(known is not None)), now)
+    after = Windows(size, max_age_s)
+    for number, (since, told) in stored.items():
+        after.restore(evaluation(number, 0).key, Series("planner", ""), told, since)
+    assert sorted(after.snapshot(now), key=str) == sorted(before.snapshot(now), key=str)

@@ -2,18 +2,22 @@
 
 An agent invocation has ten spans: the agent, five model calls with messages, four tool calls with arguments and results. With `mixed`,
 auto-instrumentation adds as many again for the HTTP server, HTTP clients and database around them; with `agents` there are none.
-Every request brings new trace ids; nothing else differs, so that making requests costs little beside sending them.
+Requests are taken in turn from a few that were made before and differ in their texts, so that they are as hard to compress as real ones;
+each brings new trace ids. So making requests costs little beside sending them.
 
-usage: load.py HOST:PORT SECONDS mixed|agents
+usage: load.py HOST:PORT SECONDS mixed|agents [SPANS_A_SECOND]
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import random
 import sys
 import threading
 import time
+from itertools import cycle
 from typing import Any
 
 import grpc
@@ -23,6 +27,9 @@ from collector.spans import Span
 from collector.testing import span, trace_id
 
 SPANS = 100
+TEMPLATES = 16
+NOTE_BYTES = 90
+"""Of random text in each tool result, which every later model call repeats."""
 IN_FLIGHT = 16
 RETRY_S = 0.5
 """How long a refused sender waits, as an exporter would."""
@@ -36,7 +43,8 @@ def main() -> None:
     endpoint, seconds, mix = sys.argv[1], float(sys.argv[2]), sys.argv[3]
     channel = grpc.insecure_channel(endpoint, compression=grpc.Compression.Gzip)
     grpc.channel_ready_future(channel).result(timeout=10)
-    print(json.dumps(Load(channel, mix).run(seconds)))
+    rate = float(sys.argv[4]) if len(sys.argv) > 4 else float("inf")
+    print(json.dumps(Load(channel, mix).run(seconds, rate)))
 
 
 class Load:
@@ -47,17 +55,21 @@ class Load:
             EXPORT, request_serializer=None, response_deserializer=None
         )
         self._invocations = SPANS // len(invocation("0", mix))
-        self._template = request(self._invocations, mix).SerializeToString()
+        made = [request(self._invocations, mix).SerializeToString() for _ in range(TEMPLATES)]
+        self._bytes_per_span = sum(map(len, made)) / TEMPLATES / SPANS
+        self._templates = cycle(made)
         self._free = threading.Semaphore(IN_FLIGHT)
         self._latencies: list[float] = []
         self._refused = 0
 
-    def run(self, seconds: float) -> dict[str, float]:
-        """Send for so long, and wait for the last answer."""
-        began = time.perf_counter()
-        while time.perf_counter() - began < seconds:
+    def run(self, seconds: float, rate: float) -> dict[str, float]:
+        """Send for so long, at most `rate` spans a second, and wait for the last answer."""
+        began, sent = time.perf_counter(), 0
+        while (elapsed := time.perf_counter() - began) < seconds:
+            time.sleep(max(0.0, sent / rate - elapsed))
             self._free.acquire()
             self._send()
+            sent += SPANS
         for _ in range(IN_FLIGHT):
             self._free.acquire()
         elapsed = time.perf_counter() - began
@@ -67,13 +79,13 @@ class Load:
             "invocations": len(acked) * self._invocations,
             "refused": self._refused * SPANS,
             "seconds": elapsed,
-            "bytes_per_span": len(self._template) / SPANS,
+            "bytes_per_span": self._bytes_per_span,
             "ack_p50_ms": acked[len(acked) // 2] * 1000,
             "ack_p99_ms": acked[len(acked) * 99 // 100] * 1000,
         }
 
     def _send(self) -> None:
-        call = self._export.future(with_new_ids(self._template, self._invocations))
+        call = self._export.future(with_new_ids(next(self._templates), self._invocations))
         sent = time.perf_counter()
 
         def answered(done: grpc.Future[Any]) -> None:
@@ -157,7 +169,8 @@ def agent_spans(trace: str) -> list[Span]:
             )
         )
         if tool:
-            result = {"order_id": "A-1001", "status": "ok", "amount": 49.99}
+            note = base64.b64encode(random.randbytes(NOTE_BYTES)).decode()
+            result = {"order_id": "A-1001", "status": "ok", "amount": 49.99, "note": note}
             attributes = {
                 "gen_ai.operation.name": "execute_tool",
                 "gen_ai.tool.name": tool,

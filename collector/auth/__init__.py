@@ -1,0 +1,1 @@
+"""Who may send and who may read: tokens, tenants and certificates of the servers."""

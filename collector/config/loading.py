@@ -1,0 +1,84 @@
+"""A configuration file comes in, a `Config` goes out, or every mistake in it with its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from collector import criteria
+from collector.config.config import Config
+from collector.config.receiving import Grpc, Http
+from collector.config.running import Prometheus
+from collector.criteria import Place
+from collector.documents import ConfigError, Document, KeyPath, Problem, Problems, show_path, show_value
+from collector.documents.quantities import Endpoint
+from collector.documents.validation import validate
+from collector.references.files import read_documents
+from scorers.types import Json
+
+
+def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) -> Config:
+    """Read a configuration file; `None` gives the defaults. Raises `ConfigError` with every problem of the file.
+
+    Scorers are built once, to check the criteria.
+    """
+    if path is None:
+        return Config()
+    document = _read(path, environment)
+    written = document.data if isinstance(document.data, dict) else {}
+    loaded, laid = Config(), Config().criteria
+    problems = Problems()
+    with problems:
+        loaded = validate(Config, document, document.data)
+        problems.found += _shared_endpoints(loaded, document)
+    with problems:
+        laid = _criteria(written, document, path.parent)
+    problems.report()
+    return loaded.with_changes({"criteria": laid}).read_from(path.parent, document)
+
+
+def _read(path: Path, environment: Mapping[str, str] | None = None) -> Document:
+    found = read_documents(path, environment)
+    if len(found) > 1:
+        raise ConfigError([found[1].problem((), "found a second document, expected one")])
+    return found[0] if found else Document(str(path), None)
+
+
+def _criteria(written: Mapping[str, Json], document: Document, folder: Path) -> dict[str, Json]:
+    """The criteria of the file, laid over those of its `criteria_file`; values of wrong types are left to the model."""
+    named, own = written.get("criteria_file"), written.get("criteria")
+    common = criteria_of_file(folder / named) if isinstance(named, str) else {}
+    if not isinstance(own, dict):
+        return common or dict(criteria.DEFAULTS)
+    laid = criteria.lay_over(common, own)
+    criteria.build(laid, Place(document, ("criteria",)), changed=own)
+    return laid
+
+
+def criteria_of_file(path: Path) -> dict[str, Json]:
+    """The criteria of an ADK `test_config.json`; what else it says is for ADK alone."""
+    document = _read(path)
+    found: Json = document.data.get("criteria") if isinstance(document.data, dict) else None
+    if not isinstance(found, dict):
+        raise ConfigError([document.problem(("criteria",), f"found {show_value(found)}, expected a mapping")])
+    criteria.build(found, Place(document, ("criteria",)))
+    return found
+
+
+def _shared_endpoints(config: Config, document: Document) -> Iterator[Problem]:
+    """Two servers cannot listen at one endpoint."""
+    protocols: KeyPath = ("receivers", "otlp", "protocols")
+    servers: dict[KeyPath, Grpc | Http | Prometheus | None] = {
+        (*protocols, "grpc"): config.receivers.otlp.protocols.grpc,
+        (*protocols, "http"): config.receivers.otlp.protocols.http,
+        ("exporters", "prometheus"): config.exporters.prometheus,
+    }
+    taken: dict[Endpoint, KeyPath] = {}
+    for path, server in servers.items():
+        if server is None or server.endpoint.port == 0:
+            continue
+        if server.endpoint in taken:
+            other = show_path((*taken[server.endpoint], "endpoint"))
+            yield document.problem((*path, "endpoint"), f"found {server.endpoint}, expected another one than that of {other}")
+        taken[server.endpoint] = path

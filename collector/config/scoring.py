@@ -1,0 +1,64 @@
+"""The sections of the configuration about how traces become scores."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from collector.config.section import Section
+from collector.documents.quantities import Count, Duration, Size
+from collector.reading import DEFAULT_KEYS
+
+_MiB = 2**20
+
+
+class Scenario(Section):
+    """How an invocation names its scenario."""
+
+    keys: Annotated[tuple[str, ...], Field(min_length=1)] = DEFAULT_KEYS
+    match_user_input: bool = False
+
+
+class Assembly(Section):
+    """When a trace is complete, and how large it may grow. Times in seconds."""
+
+    settle: Duration = 6.0
+    idle: Duration = 30.0
+    max_age: Duration = 600.0
+    late_ttl: Duration = 300.0
+    max_trace_spans: Count = 10_000
+    max_trace_bytes: Size = 16 * _MiB
+    max_open_bytes: Size = 192 * _MiB
+    max_retained_bytes: Size = 32 * _MiB
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Assembly:
+        if not self.settle <= self.idle <= self.max_age:
+            found = f"found settle {self.settle:g}s, idle {self.idle:g}s, max_age {self.max_age:g}s"
+            raise ValueError(f"{found}, expected settle <= idle <= max_age")
+        if self.max_trace_bytes > self.max_open_bytes:
+            found = f"found max_trace_bytes {self.max_trace_bytes}, max_open_bytes {self.max_open_bytes}"
+            raise ValueError(f"{found}, expected max_trace_bytes <= max_open_bytes")
+        return self
+
+
+class Windows(Section):
+    """Which scores an exported mean is taken over. Times in seconds."""
+
+    size: Count = 100
+    max_age: Duration = 3600.0
+    stale_after: Duration = 3600.0
+    min_samples: Count = 20
+
+    @model_validator(mode="after")
+    def _enough_fit(self) -> Windows:
+        if self.min_samples > self.size:
+            raise ValueError(f"found min_samples {self.min_samples}, size {self.size}, expected min_samples <= size")
+        return self
+
+
+class Conversations(Section):
+    """When a conversation has ended. Times in seconds."""
+
+    idle: Duration = 1800.0

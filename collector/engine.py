@@ -1,0 +1,142 @@
+"""What scores, without what listens: a configuration and its setup come in; store, pipeline, sinks and worker are wired here.
+
+Requests enter by `accept`, scores leave by `registry`.
+"""
+
+from __future__ import annotations
+
+import time
+
+import structlog
+from prometheus_client import CollectorRegistry, Histogram
+
+from collector.assembler import Bounds
+from collector.canary import Canary, WithoutCanary
+from collector.clock import RunningTime
+from collector.config import Config
+from collector.conversations import MAX_BYTES as CONVERSATION_BYTES
+from collector.inspection import Inspection
+from collector.pipeline import Pipeline
+from collector.plugins import installed_dialects
+from collector.publishing import Publisher
+from collector.setup import Setup
+from collector.sinks.gauges import Queue
+from collector.sinks.labels import Limits
+from collector.sinks.live import Live
+from collector.sinks.prometheus import PrometheusSink
+from collector.sinks.store_gauges import commit_durations
+from collector.sinks.tallies import Tallies
+from collector.store import Store
+from collector.store.memory import MemoryStore
+from collector.store.restoring import WindowBounds
+from collector.store.sqlite import IN_FLIGHT_BYTES, Retention, SqliteStore
+from collector.telemetry import Ledger
+from collector.windows import Windows
+from collector.worker import Worker
+
+_log = structlog.get_logger(__name__)
+
+QUEUE_BYTES = 64 << 20
+"""Batches that wait for the worker in memory."""
+
+
+class Engine:
+    """The scoring parts, from `resume` to `stop`."""
+
+    def __init__(self, config: Config, setup: Setup, ledger: Ledger, canary: Canary | None) -> None:
+        self._tenants = frozenset(config.auth.tenants if config.auth is not None else {""})
+        self._ledger = ledger
+        tallies, commits = Tallies(), commit_durations()
+        self._store = _store(config, commits)
+        self._pipeline = Pipeline(
+            setup.evaluator,
+            setup.references,
+            ledger,
+            Bounds(**config.assembly.model_dump()),
+            scenario_keys=config.scenario.keys,
+            registry=installed_dialects(),
+            conversation_idle=config.conversations.idle,
+            recall=self._store.recall if self._store.durable else None,
+        )
+        windows = config.windows
+        self._sink = PrometheusSink(
+            setup.evaluator,
+            setup.references,
+            ledger,
+            windows=Windows(size=windows.size, max_age_s=windows.max_age, stale_after_s=windows.stale_after),
+            limits=Limits(max_series=config.exporters.prometheus.max_series),
+            min_samples=windows.min_samples,
+            tallies=tallies,
+            tenants=len(self._tenants) > 1,
+            traces_open=lambda: self._pipeline.open_traces,
+            queues=self._queues(config),
+        )
+        canaries = [canary] if canary is not None else []
+        publisher = Publisher(self._pipeline, self._store, ahead=[WithoutCanary(self._sink)], sinks=canaries, staging=[ledger, tallies])
+        self.worker = Worker(self._pipeline, self._store, ledger, publisher, QUEUE_BYTES)
+        self.inspection = Inspection(self.worker, self._pipeline, self._store, config.assembly.max_open_bytes)
+        for collector in (Live([commits]), self.inspection.gauges(), *canaries):
+            self.registry.register(collector)
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """What `/metrics` shows."""
+        return self._sink.registry
+
+    def resume(self) -> None:
+        """Go on where the last process stopped. Raises `StoreError`."""
+        restored = self._store.open()
+        clock = RunningTime(restored.at)
+        self._pipeline.restore(restored.traces, clock())
+        for invocation, at in restored.turns:
+            self._pipeline.restore_turn(invocation, at)
+        self._ledger.restore(restored.counts)
+        # A tenant that is not configured any more has no series.
+        recent = [evaluation for evaluation in restored.recent if evaluation.key[0] in self._tenants]
+        self._sink.restore(restored.counts, recent, time.time())
+        self._store.start(self.worker.deliver, clock)
+        self.worker.start(restored)
+        if restored.requests:
+            _log.info("resumed", requests=restored.requests, to_read=restored.last_row - restored.row, traces=self._pipeline.open_traces)
+
+    def stop(self, timeout: float) -> None:
+        """Take in what is queued, make it durable and let go of the store; that may take `timeout` seconds."""
+        if not self.worker.stop(timeout):
+            _log.error("what is queued could not be taken in in time", open_traces=self._pipeline.open_traces)
+        self._store.close()
+
+    def configure(self, setup: Setup) -> None:
+        """Put other criteria and references in force."""
+        self.worker.call(lambda: self._pipeline.configure(setup.evaluator, setup.references))
+        self._sink.configure(setup.evaluator, setup.references)
+
+    def configure_failed(self) -> None:
+        """Note that others were refused."""
+        self._sink.configure_failed()
+
+    def unready(self) -> list[str]:
+        """Why no requests are taken, a line each; none when they are."""
+        reasons = [] if self.worker.alive else ["the pipeline thread is not running"]
+        store = self._store.usage()
+        if store.state != "ok":
+            reasons.append(store.reason or "the store cannot be written to: senders are told to retry")
+        if self._pipeline.full:
+            reasons.append("open traces use up their memory: senders are told to retry")
+        return reasons
+
+    def _queues(self, config: Config) -> dict[str, Queue]:
+        return {
+            "ingest": Queue(lambda: self.worker.waiting, QUEUE_BYTES),
+            "open_traces": Queue(lambda: self._pipeline.open_bytes, config.assembly.max_open_bytes),
+            "conversations": Queue(lambda: self._pipeline.conversation_bytes, CONVERSATION_BYTES),
+            "store_in_flight": Queue(lambda: self._store.usage().in_flight, IN_FLIGHT_BYTES),
+            "store": Queue(lambda: self._store.usage().used, self._store.usage().capacity),
+        }
+
+
+def _store(config: Config, commits: Histogram) -> Store:
+    if config.store is None:
+        return MemoryStore()
+    retention = Retention(max_bytes=config.store.max_bytes, results_s=config.store.retention)
+    windows = WindowBounds(config.windows.size, config.windows.max_age)
+    return SqliteStore(config.folder / config.store.path, retention, windows, lambda kind, seconds: commits.labels(kind).observe(seconds))

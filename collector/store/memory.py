@@ -1,0 +1,49 @@
+"""The store of those who chose `store: memory`: requests go straight on, and nothing outlives the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from collector.assembler import Key, Recalled
+from collector.intake import Batch
+from collector.store import Deliver, Delivery, Progress, Purged, Restored, Selection, StoreError, Usage
+
+
+class MemoryStore:
+    """Holds nothing."""
+
+    durable = False
+
+    def __init__(self) -> None:
+        self._deliver: Deliver | None = None
+        self._now: Callable[[], float] = lambda: 0.0
+
+    def open(self) -> Restored:
+        return Restored()
+
+    def start(self, deliver: Deliver, now: Callable[[], float]) -> None:
+        self._deliver, self._now = deliver, now
+
+    async def append(self, batch: Batch) -> bool:
+        return self._deliver is not None and self._deliver(Delivery(0, self._now(), batch))
+
+    def read(self, after: int) -> list[Delivery]:
+        return []
+
+    def recall(self, key: Key, rows: Sequence[int]) -> Iterable[Recalled]:
+        return ()
+
+    def commit(self, progress: Progress) -> bool:
+        return True
+
+    def purge(self, selection: Selection) -> Purged:
+        raise StoreError("found store memory, expected a store on disk: what is in memory ends with the process")
+
+    def horizon(self) -> float:
+        return self._now()
+
+    def usage(self) -> Usage:
+        return Usage()
+
+    def close(self) -> None:
+        self._deliver = None

@@ -1,0 +1,117 @@
+"""Reads the journal in the thread of the pipeline: row numbers come in, requests and the records of single traces go out.
+
+The connection cannot write. Requests are kept decoded for a while, as traces that came together are read together.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import structlog
+
+from collector.assembler import Key, Recalled
+from collector.store import Delivery, StoreError, files, journal
+from collector.store.journal import DamagedError
+
+_log = structlog.get_logger(__name__)
+
+READ_BYTES = 4 << 20
+"""Compressed bytes of the journal that are read at once."""
+CACHE_BYTES = 16 << 20
+"""Bodies of requests that are kept decoded."""
+_ATTEMPTS = 10
+_RETRY_S = 0.2
+
+_Row: TypeAlias = "tuple[Any, ...]"
+
+
+class JournalReader:
+    """For one thread."""
+
+    def __init__(self, folder: Path, quarantine: Callable[[int, str], None], mend: Callable[[sqlite3.Error], None]) -> None:
+        """`quarantine` is told the number of a damaged row, and what is wrong with it; `mend` what kept the file from being read."""
+        self._folder = folder
+        self._quarantine = quarantine
+        self._mend = mend
+        self._connection = files.connect_reader(folder)
+        self._cache: OrderedDict[int, Delivery] = OrderedDict()
+        self._cached_bytes = 0
+        self._stale = self._closed = False
+
+    def read(self, after: int) -> list[Delivery]:
+        """Some of the requests behind row `after`, in order; none when there are no more. Raises `StoreError`."""
+        while rows := self._query(journal.read, after, READ_BYTES):
+            deliveries = [delivery for row in rows if (delivery := self._unpacked(row)) is not None]
+            if deliveries:
+                return deliveries
+            after = rows[-1][0]
+        return []
+
+    def recall(self, key: Key, rows: Sequence[int]) -> Iterator[Recalled]:
+        """The records of one trace; damaged rows are left out. While the file cannot be read, this waits."""
+        tenant, trace_id = key
+        for row in rows:
+            delivery = self._cache.get(row) or self._insisted(row)
+            if delivery is not None and delivery.batch.origin.tenant == tenant:
+                spans = [span for span in delivery.batch.spans if span.trace_id == trace_id]
+                yield Recalled(delivery.at, spans, [log for log in delivery.batch.logs if log.trace_id == trace_id])
+
+    def renew(self) -> None:
+        """Open the file again before the next look, as there is another one. For any thread."""
+        self._stale = True
+
+    def close(self) -> None:
+        """Let go of the file, and of what was read from it."""
+        self._closed = True
+        self._cache.clear()
+        self._cached_bytes = 0
+        self._connection.close()
+
+    def _insisted(self, row: int) -> Delivery | None:
+        while True:
+            try:
+                return self._fetched(row)
+            except StoreError:  # half of a trace would be scored otherwise
+                if self._closed:
+                    return None
+
+    def _fetched(self, row: int) -> Delivery | None:
+        found = self._query(journal.fetch, row)
+        delivery = self._unpacked(found[0]) if found else None
+        if delivery is not None:
+            self._cache[row] = delivery
+            self._cached_bytes += len(delivery.batch.body)
+            while self._cached_bytes > CACHE_BYTES and len(self._cache) > 1:
+                _, oldest = self._cache.popitem(last=False)
+                self._cached_bytes -= len(oldest.batch.body)
+        return delivery
+
+    def _unpacked(self, row: _Row) -> Delivery | None:
+        try:
+            return journal.unpack(row)
+        except DamagedError as error:
+            self._quarantine(row[0], str(error))
+            return None
+
+    def _query(self, read: Callable[..., list[_Row]], *arguments: int) -> list[_Row]:
+        for _ in range(_ATTEMPTS):
+            try:
+                if self._stale:
+                    self._connect()
+                return read(self._connection, *arguments)
+            except sqlite3.Error as error:
+                _log.warning("the journal could not be read, trying again", error=str(error))
+                self._stale = True
+                self._mend(error)
+                time.sleep(_RETRY_S)
+        raise StoreError("the journal cannot be read")
+
+    def _connect(self) -> None:
+        self._connection.close()
+        self._connection = files.connect_reader(self._folder)
+        self._stale = False

@@ -1,0 +1,174 @@
+"""What the last process left, put together: tables come in, `Restored` goes out; damaged rows are told to `quarantine`.
+
+No body of the journal is read here: which traces a row belongs to is written beside it, so that a journal of gigabytes is known in
+seconds and within little memory.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import orjson
+import structlog
+from pydantic import ValidationError
+
+from collector.assembler import Key, Standing
+from collector.pipeline import Remembered
+from collector.store import Restored, Turn, journal, results
+from collector.store.schema import checksum
+from collector.windows import Recent
+
+_log = structlog.get_logger(__name__)
+
+Quarantine = Callable[[str, int, str], None]
+"""Sets a damaged row aside: table, key, reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowBounds:
+    """How far back the windows over recent scores reach."""
+
+    size: int = 100
+    max_age_s: float = 3600.0
+
+
+@dataclass(slots=True)
+class _Found:
+    """The rows of one trace in the journal."""
+
+    first: float
+    last: float = 0.0
+    rows: list[int] = field(default_factory=list)
+
+
+class _Known(NamedTuple):
+    closed: float | None
+    forgotten: str | None
+    rows: tuple[int, ...]
+    completed: bool
+    digests: Mapping[str, tuple[str, int]]
+
+
+def restore(connection: sqlite3.Connection, bounds: WindowBounds, wall: float, quarantine: Quarantine) -> Restored:
+    """Everything but the bodies of the journal. `wall` is in Unix seconds."""
+    requests, last_row, last_at = connection.execute("SELECT count(*), max(id), max(at) FROM journal").fetchone()
+    row, at = _place(connection, last_row or 0, last_at or 0.0)
+    return Restored(
+        row=row,
+        last_row=max(row, last_row or 0),
+        requests=requests,
+        at=max(at, last_at or 0.0),
+        traces=tuple(_traces(connection, row, quarantine)),
+        turns=tuple(_turns(connection, quarantine)),
+        counts=tuple(results.counts(connection)),
+        recent=tuple(_recent(connection, bounds, wall - bounds.max_age_s)),
+    )
+
+
+def _place(connection: sqlite3.Connection, last_row: int, last_at: float) -> tuple[int, float]:
+    """Up to which row, and until when, the last process came."""
+    meta = dict(connection.execute("SELECT name, value FROM meta"))
+    row, at = meta.get("row", 0), meta.get("at", 0.0)
+    if "row" not in meta or meta.get("crc") == checksum(row, at):
+        return row, at
+    # Their traces are read in any case. What was counted already must not be counted again, and nobody knows what was not.
+    _log.error("the place in the journal was damaged; requests that were not counted yet will not be", requests=last_row)
+    return last_row, last_at
+
+
+def _traces(connection: sqlite3.Connection, up_to: int, quarantine: Quarantine) -> Iterator[Remembered]:
+    found: dict[Key, _Found] = {}
+    damaged = []
+    for place in journal.places(connection, up_to):
+        if isinstance(place, int):
+            damaged.append(place)
+            continue
+        for trace_id in place.traces:
+            trace = found.setdefault((place.tenant, trace_id), _Found(place.at))
+            trace.last = place.at
+            trace.rows.append(place.row)
+    known = dict(_known(connection, quarantine))
+    for row in damaged:
+        quarantine("journal", row, "checksum")
+    for key, known_trace in known.items():
+        yield _remembered(key, found.pop(key, None), known_trace)
+    for key, trace in found.items():
+        yield Remembered(Standing(key, tuple(trace.rows), trace.first, trace.last), {})
+
+
+def _remembered(key: Key, found: _Found | None, known: _Known) -> Remembered:
+    present = found or _Found(0.0)
+    forgotten = known.forgotten
+    closed = known.closed
+    if forgotten is None and not set(known.rows) <= set(present.rows):
+        forgotten = "late"  # its rows were given back, save those that other traces still need
+    if present.rows and present.rows[-1] > max(known.rows, default=0):
+        closed = None  # something came after it was read
+    standing = Standing(key, tuple(present.rows), present.first, present.last, closed, forgotten, known.completed)
+    return Remembered(standing, known.digests)
+
+
+def _known(connection: sqlite3.Connection, quarantine: Quarantine) -> Iterator[tuple[Key, _Known]]:
+    damaged = []
+    for row, *values, crc in connection.execute("SELECT id, tenant, trace_id, closed, forgotten, known, crc FROM traces ORDER BY id"):
+        if crc != checksum(*values):
+            damaged.append(row)
+            continue
+        tenant, trace_id, closed, forgotten, text = values
+        known = orjson.loads(text)
+        digests = {span_id: (digest, revision) for span_id, (digest, revision) in known["digests"].items()}
+        yield (tenant, trace_id), _Known(closed, forgotten, tuple(known["rows"]), known["completed"], digests)
+    for row in damaged:
+        quarantine("traces", row, "checksum")
+
+
+def _turns(connection: sqlite3.Connection, quarantine: Quarantine) -> Iterator[Turn]:
+    columns = "id, tenant, conversation, scenario, trace_id, span_id, at, body, crc"
+    damaged = []
+    for row, *values, crc in connection.execute(f"SELECT {columns} FROM turns ORDER BY at, id"):
+        try:
+            if crc != checksum(*values):
+                raise ValueError("checksum")
+            yield Turn(results.INVOCATION.validate_json(values[-1]), values[-2])
+        except (ValueError, ValidationError):
+            damaged.append(row)
+    for row in damaged:
+        quarantine("turns", row, "checksum")
+
+
+def _recent(connection: sqlite3.Connection, bounds: WindowBounds, since: float) -> Iterator[Recent]:
+    """The evaluations that windows reach back to, oldest first."""
+    recent = [
+        one
+        for series in connection.execute("SELECT DISTINCT tenant, agent, scenario FROM results").fetchall()
+        for one in _recent_of(connection, series, bounds.size, since)
+    ]
+    recent.sort(key=lambda one: one.at)
+    return iter(recent)
+
+
+def _recent_of(connection: sqlite3.Connection, series: tuple[str, str, str], size: int, since: float) -> Iterator[Recent]:
+    """The newest of one series, until every metric that it has fills its window."""
+    columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body, crc"
+    select = f"SELECT {columns} FROM results WHERE tenant = ? AND agent = ? AND scenario = ? AND withdrawn = 0 ORDER BY id DESC"
+    filled: dict[str, int] = {}
+    revised: dict[tuple[str, str, str], Recent] = {}
+    for *values, crc in connection.execute(select, series):
+        if crc != checksum(*values):
+            continue
+        tenant, trace_id, span_id, _, at, agent, scenario, body = values
+        if at < since or (len(revised) >= size and min(filled.values(), default=size) >= size):
+            break
+        key = tenant, trace_id, span_id
+        if key in revised:  # the newest revision says what, the first one since when
+            revised[key] = replace(revised[key], at=at)
+            continue
+        said = orjson.loads(body)
+        scores = {one["name"]: one["value"] for one in said["criteria"] if one["value"] is not None}
+        revised[key] = Recent(key, agent, scenario, said["reference"], at, scores)
+        for name in scores:
+            filled[name] = filled.get(name, 0) + 1
+    yield from revised.values()

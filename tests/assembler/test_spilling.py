@@ -1,0 +1,193 @@
+"""Traces of which only the journal rows are kept: nobody can tell from what is read, and every row is given back in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hypothesis import given, settings, strategies as st
+
+from collector.assembler import Assembler, Bounds, Key, Recalled, Standing
+from collector.spans import Span, Trace
+from collector.telemetry import Ledger
+from collector.testing import span, trace_id
+
+BOUNDS = Bounds(settle=6, idle=30, max_age=600, late_ttl=300)
+TIGHT = Bounds(settle=6, idle=30, max_age=600, late_ttl=300, max_open_bytes=2500)
+"""Room for two spans."""
+
+
+class Journal:
+    """Rows of spans, with the times of their arrival."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, tuple[float, list[Span]]] = {}
+        self.last = 0
+
+    def append(self, spans: Iterable[Span], at: float) -> int:
+        self.last += 1
+        self.rows[self.last] = at, list(spans)
+        return self.last
+
+    def recall(self, key: Key, rows: Sequence[int]) -> Iterator[Recalled]:
+        for row in rows:
+            if row in self.rows:
+                at, spans = self.rows[row]
+                yield Recalled(at, [one for one in spans if (one.tenant, one.trace_id) == key], [])
+
+
+class Life:
+    """An assembler with a journal behind it, from its start to its end; `released` are the rows that it gave back."""
+
+    def __init__(self, bounds: Bounds, journal: Journal) -> None:
+        self.ledger = Ledger()
+        self.journal = journal
+        self.assembler = Assembler(bounds, self.ledger, lambda one: "agent" in one.name, journal.recall)
+        self.released: set[int] = set()
+
+    def feed(self, *spans: Span, at: float) -> list[Trace]:
+        grown = self.assembler.feed(spans, (), at, self.journal.append(spans, at))
+        self.released.update(self.assembler.released())
+        return grown
+
+    def expire(self, at: float) -> list[Trace]:
+        read = []
+        while (deadline := self.assembler.deadline()) is not None and deadline <= at:
+            read += self.assembler.expire(at)
+        self.released.update(self.assembler.released())
+        return read
+
+
+def agent(trace: str = "trace", **options: object) -> Span:
+    return span("agent", "agent", trace=trace, **options)  # type: ignore[arg-type]
+
+
+def tool(name: str = "tool", trace: str = "trace") -> Span:
+    return span(name, name, trace=trace, parent="agent")
+
+
+def test_the_longest_silent_traces_are_spilled_and_read_as_they_came() -> None:
+    life = Life(TIGHT, Journal())
+    for number in range(10):
+        life.feed(agent(str(number)), tool(trace=str(number)), at=number / 10)
+    assert (life.assembler.open_traces, life.ledger.traces_spilled.total() > 0) == (10, True)
+    read = life.expire(20)
+    assert [trace.spans for trace in read] == [(agent(str(number)), tool(trace=str(number))) for number in range(10)]
+    assert [trace.truncated for trace in read] == [False] * 10
+
+
+def test_memory_that_is_used_up_by_rows_alone_refuses_more() -> None:
+    life = Life(TIGHT, Journal())
+    while not life.assembler.full:
+        life.feed(agent(str(life.assembler.open_traces)), at=0)
+    assert 3 <= life.assembler.open_traces <= 4
+
+
+def test_a_span_that_comes_to_a_spilled_trace_joins_the_others() -> None:
+    life = Life(TIGHT, Journal())
+    life.feed(tool(), at=0)
+    life.feed(agent("other"), tool(trace="other"), at=1)
+    life.feed(agent("third"), tool(trace="third"), at=2)
+    life.feed(agent(), at=3)
+    [first] = [trace for trace in life.expire(30) if trace.trace_id == trace_id("trace")]
+    assert (first.spans, life.ledger.spans_dropped.items()) == ((agent(), tool()), [])
+
+
+def test_a_late_span_opens_a_trace_again_that_was_read_and_spilled() -> None:
+    life = Life(BOUNDS, Journal())
+    life.feed(agent(), at=0)
+    assert [trace.spans for trace in life.expire(10)] == [(agent(),)]
+    life.feed(tool(), at=100)
+    assert [trace.spans for trace in life.expire(110)] == [(agent(), tool())]
+
+
+def test_a_duplicate_of_a_trace_that_was_read_changes_nothing_and_its_row_goes() -> None:
+    life = Life(BOUNDS, Journal())
+    life.feed(agent(), at=0)
+    life.expire(10)
+    life.feed(agent(), at=20)
+    assert (life.expire(100), life.ledger.spans_dropped.items(), life.released) == ([], [(("duplicate",), 1)], {2})
+
+
+def test_a_row_goes_when_the_last_of_its_traces_is_forgotten() -> None:
+    life = Life(BOUNDS, Journal())
+    life.feed(agent("a"), agent("b"), at=0)
+    life.expire(10)
+    life.feed(tool(trace="b"), at=100)
+    life.expire(110)
+    life.expire(320)
+    assert life.released == set()
+    life.expire(500)
+    assert life.released == {1, 2}
+
+
+def test_a_row_that_cannot_be_read_again_is_told() -> None:
+    journal = Journal()
+    life = Life(BOUNDS, journal)
+    life.feed(agent(), at=0)
+    life.expire(10)
+    life.feed(tool(), at=20)
+    assert len(life.expire(30)) == 1
+    del journal.rows[1]
+    life.feed(tool("second"), at=40)
+    assert [(trace.spans, trace.truncated) for trace in life.expire(80)] == [((tool("second"), tool()), True)]
+
+
+def test_after_a_restart_open_traces_are_read_and_read_ones_wait_for_late_spans() -> None:
+    journal = Journal()
+    first = Life(BOUNDS, journal)
+    first.feed(agent("read"), at=0)
+    first.expire(10)
+    first.feed(agent("open"), at=11)
+    second = Life(BOUNDS, journal)
+    for standing in first.assembler.standings():
+        second.assembler.restore(standing, 12)
+    assert [(trace.trace_id, trace.spans) for trace in second.expire(20)] == [(trace_id("open"), (agent("open"),))]
+    second.feed(tool(trace="read"), at=21)
+    assert [trace.spans for trace in second.expire(30)] == [(agent("read"), tool(trace="read"))]
+    assert (second.ledger.spans_assembled.total(), second.ledger.traces_completed.items()) == (1, [(("root_ended",), 1)])
+
+
+def test_what_was_forgotten_stays_forgotten_after_a_restart() -> None:
+    journal = Journal()
+    journal.append([agent()], 0)
+    life = Life(BOUNDS, journal)
+    life.assembler.restore(Standing(("", trace_id("trace")), (1,), 0, 0, closed_at=10), now=400)
+    assert (life.assembler.deadline(), life.assembler.released()) == (None, [1])
+    life.feed(tool(), at=401)
+    assert life.ledger.spans_dropped.items() == [(("late",), 1)]
+
+
+ARRIVALS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from(["agent", "one", "two", "three"]), st.floats(0, 40, width=16)), max_size=25
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(ARRIVALS, st.integers(0, 25))
+def test_neither_spilling_nor_a_restart_changes_what_is_read(arrivals: list[tuple[str, str, float]], restart_after: int) -> None:
+    """The truth is an assembler with all memory that it likes."""
+
+    def run(bounds: Bounds, *, restarts: bool) -> tuple[dict[str, tuple[Span, ...]], set[int], int, Life]:
+        journal, now, counted = Journal(), 0.0, 0
+        newest: dict[str, tuple[Span, ...]] = {}
+        released: set[int] = set()
+        life = Life(bounds, journal)
+        for number, (trace, name, pause) in enumerate(arrivals):
+            now += pause
+            newest.update((read.trace_id, read.spans) for read in life.expire(now))
+            one = agent(trace) if name == "agent" else tool(name, trace)
+            newest.update((read.trace_id, read.spans) for read in life.feed(one, at=now))
+            if restarts and number == restart_after:
+                released, counted = life.released, life.ledger.spans_assembled.total()
+                before, life = life, Life(bounds, journal)
+                for standing in before.assembler.standings():
+                    life.assembler.restore(standing, now)
+        newest.update((read.trace_id, read.spans) for read in life.expire(now + 100_000))
+        return newest, released | life.released, counted + life.ledger.spans_assembled.total(), life
+
+    truth, rows, spans, _ = run(BOUNDS, restarts=False)
+    assert run(TIGHT, restarts=False)[:3] == (truth, rows, spans)
+    again, all_rows, all_spans, life = run(TIGHT, restarts=True)
+    if all(pause < 20 for _, _, pause in arrivals):  # else what was forgotten before the restart may come back as a new trace
+        assert (again, all_rows, all_spans) == (truth, rows, spans)
+    assert life.assembler.open_traces == 0

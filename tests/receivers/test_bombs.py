@@ -1,0 +1,70 @@
+"""Small requests that would grow large: a running collector answers each as OTLP says, keeps its memory, and serves others meanwhile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from bombs import BOMBS, Bomb
+from healthy import SPANS, Healthy
+from running import Collector, until
+
+MOST_GROWTH = 256 << 20
+"""Bytes that the process may grow by, whatever comes."""
+PARALLEL = 16
+LONGEST_WAIT_S = 5.0
+"""For an answer to a small request beside the bombs. Exporters give up after 10 s."""
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    with Collector(tmp_path_factory.mktemp("collector")) as started:
+        yield started
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name)
+def test_the_sender_is_told_what_is_wrong_and_not_to_try_again(bomb: Bomb, collector: Collector) -> None:
+    answer = bomb.send(collector.ports)
+    assert answer._replace(message=answer.message[: len(bomb.answer.message)]) == bomb.answer
+
+
+def test_bombs_in_parallel_cost_little_memory_and_others_nothing(tmp_path: Path) -> None:
+    with Collector(tmp_path) as collector:
+        with Healthy(collector.ports) as healthy:
+            until(lambda: min(healthy.sent["grpc"], healthy.sent["http"]) >= 3)
+            before = peak_memory(collector)
+            with ThreadPoolExecutor(PARALLEL) as senders:
+                answers = list(senders.map(lambda bomb: bomb.send(collector.ports), BOMBS))
+            growth = peak_memory(collector) - before
+        assert [answer.status for answer in answers] == [bomb.answer.status for bomb in BOMBS]
+        assert growth < MOST_GROWTH
+        assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), healthy.longest_s
+        sent = healthy.sent.total()
+        assert until(lambda: collector.value("pathgauge_invocations_scored_total") == sent)
+        assert collector.series("pathgauge_receiver_requests_total", "transport", "signal", "code") == requests(healthy)
+        assert collector.series("pathgauge_receiver_refused_spans_total", "transport", "reason") == refused_spans()
+        accepted = sum(bomb.told.accepted for bomb in BOMBS)
+        assert collector.value("pathgauge_receiver_accepted_spans_total") == accepted + SPANS * sent
+
+
+def requests(healthy: Healthy) -> dict[tuple[str, ...], float]:
+    counts = Counter[tuple[str, ...]]((bomb.way.transport, "traces", bomb.told.code) for bomb in BOMBS)
+    counts.update({(transport, "traces", "ok"): sent for transport, sent in healthy.sent.items()})
+    return dict(counts)
+
+
+def refused_spans() -> dict[tuple[str, ...], float]:
+    counts = Counter[tuple[str, ...]]()
+    for bomb in BOMBS:
+        counts.update({(bomb.way.transport, bomb.told.reason): bomb.told.rejected} if bomb.told.rejected else {})
+    return dict(counts)
+
+
+def peak_memory(collector: Collector) -> int:
+    """The most memory that the process ever had, in bytes."""
+    status = Path(f"/proc/{collector.process.pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) * 1024

@@ -1,0 +1,116 @@
+"""What other threads may ask of the worker: how far it is behind, and questions that it answers between batches."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
+
+from collector.assembler import Bounds
+from collector.assembler.explain import Waiting
+from collector.evaluator import Evaluator
+from collector.intake import Batch, Origin
+from collector.pipeline import Pipeline
+from collector.publishing import Publisher
+from collector.references import ReferenceSet
+from collector.store import Transaction
+from collector.store.sqlite import SqliteStore
+from collector.telemetry import Ledger
+from collector.testing import span, trace_id
+from collector.worker import Worker
+from running import PATIENCE_S, until
+
+NEVER = Bounds(settle=3600.0, idle=3600.0, max_age=3600.0)
+
+
+class Running:
+    """A worker over a store on disk; `now` is the time of both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = 100.0
+        self.commits: list[Transaction] = []
+        self.pipeline = Pipeline(Evaluator(()), ReferenceSet(), Ledger(), NEVER)
+        self.store = SqliteStore(folder, timed=lambda kind, seconds: self.commits.append(kind))
+        self.worker = Worker(self.pipeline, self.store, Ledger(), Publisher(self.pipeline, self.store), 1 << 20)
+        restored = self.store.open()
+        self.store.start(self.worker.deliver, lambda: self.now)
+        self.worker.start(restored)
+
+    async def send(self, trace: str) -> bool:
+        one = span("a", "work", trace=trace)
+        request = ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[one.proto])])])
+        return await self.worker.accept(Batch(Origin("", "grpc", "traces", "protobuf"), request.SerializeToString(), (one,)))
+
+    async def ask(self) -> list[Waiting]:
+        return await asyncio.wrap_future(self.worker.ask(lambda: self.pipeline.waiting(self.now, 10)))
+
+    def busy(self) -> threading.Event:
+        """Keep the worker from its work until the event is set."""
+        going_on = threading.Event()
+        self.worker.call(partial(going_on.wait, PATIENCE_S))
+        return going_on
+
+    def stop(self) -> None:
+        self.worker.stop(PATIENCE_S)
+        self.store.close()
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    one = Running(tmp_path)
+    yield one
+    one.stop()
+
+
+async def test_the_backlog_is_as_old_as_its_oldest_request(running: Running) -> None:
+    worker = running.worker
+    assert (worker.backlog, worker.backlog_age) == (0, 0.0)
+    running.now = 200.0
+    going_on = running.busy()
+    assert await running.send("first")
+    running.now = 203.0
+    assert await running.send("second")
+    running.now = 210.0
+    assert (worker.backlog, worker.backlog_age) == (2, 10.0)
+    going_on.set()
+    await running.ask()
+    assert (worker.backlog, worker.backlog_age) == (0, 0.0)
+
+
+async def test_what_waits_is_told_after_the_batches_that_came_before(running: Running) -> None:
+    going_on = running.busy()
+    assert await running.send("first")
+    running.now = 107.5
+    question = asyncio.create_task(running.ask())
+    await asyncio.sleep(0)
+    going_on.set()
+    [told] = await question
+    assert (told.trace_id, told.age, told.spans) == (trace_id("first"), 7.5, 1)
+
+
+async def test_a_question_that_nobody_waits_for_any_more_is_passed_over(running: Running) -> None:
+    asked: list[str] = []
+    going_on = running.busy()
+    forgotten = running.worker.ask(lambda: asked.append("forgotten"))
+    assert forgotten.cancel()
+    going_on.set()
+    await asyncio.wrap_future(running.worker.ask(lambda: asked.append("waited for")))
+    assert asked == ["waited for"]
+
+
+async def test_whoever_asks_is_told_what_went_wrong_and_the_worker_goes_on(running: Running) -> None:
+    with pytest.raises(ZeroDivisionError):
+        await asyncio.wrap_future(running.worker.ask(lambda: 1 // 0))
+    assert await running.ask() == []
+
+
+async def test_commits_are_timed_by_what_they_are_for(running: Running) -> None:
+    assert await running.send("first")
+    assert await asyncio.to_thread(until, lambda: "results" in running.commits)
+    assert running.commits[0] == "requests"

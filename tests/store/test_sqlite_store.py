@@ -1,0 +1,229 @@
+"""The store on disk: what was acknowledged and what was committed is there again, also out of a file that was damaged."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from random import randbytes
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
+from structlog.testing import capture_logs
+
+from collector.assembler import Recalled, Standing
+from collector.evaluator import Evaluation
+from collector.intake import Batch, Origin
+from collector.pipeline import Changes, Remembered
+from collector.references import Match
+from collector.spans import Span
+from collector.store import Delivery, Progress, Restored, StoreError, files
+from collector.store.schema import MIGRATIONS
+from collector.store.sqlite import Retention, SqliteStore
+from collector.telemetry import Row
+from collector.testing import span, trace_id
+from scorers.types import Invocation
+
+PAGE_BYTES = 8192
+ORIGIN = Origin("", "grpc", "traces", "protobuf")
+
+
+def batch(*spans: Span, tenant: str = "") -> Batch:
+    scope = ScopeSpans(spans=[span.proto for span in spans])
+    request = ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[scope])])
+    return Batch(ORIGIN._replace(tenant=tenant), request.SerializeToString(), spans=spans)
+
+
+class Life:
+    """A store from its start to its end; time goes on by a second with every look at the clock."""
+
+    def __init__(self, folder: Path, retention: Retention | None = None) -> None:
+        self.store = SqliteStore(folder, retention)
+        self.restored: Restored = self.store.open()
+        self.delivered: list[Delivery] = []
+        clock = count(int(self.restored.at) + 1)
+        self.store.start(self._deliver, lambda: float(next(clock)))
+
+    def _deliver(self, delivery: Delivery) -> bool:
+        self.delivered.append(delivery)
+        return True
+
+    async def append(self, *batches: Batch) -> list[bool]:
+        return await asyncio.gather(*(self.store.append(one) for one in batches))
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Callable[..., Life]]:
+    """Starts a store where the last one, if any, is ended first."""
+    lives: list[Life] = []
+
+    def live(retention: Retention | None = None) -> Life:
+        end()
+        lives.append(Life(tmp_path / "data", retention))
+        return lives[-1]
+
+    def end() -> None:
+        for one in lives:
+            one.store.close()
+
+    yield live
+    end()
+
+
+Live = Callable[..., Life]
+
+
+async def test_what_was_acknowledged_is_delivered_in_order_and_read_again_by_the_next_process(live: Live) -> None:
+    life = live()
+    sent = [batch(span("a", "one", {"n": n}, trace=str(n), tenant=f"t{n % 2}"), tenant=f"t{n % 2}") for n in range(100)]
+    assert await life.append(*sent) == [True] * 100
+    assert [(delivery.row, delivery.batch) for delivery in life.delivered] == list(enumerate(sent, 1))
+    life = live()
+    assert (life.restored.row, life.restored.last_row, life.restored.requests) == (0, 100, 100)
+    again = life.store.read(0)
+    assert [(delivery.row, delivery.batch) for delivery in again] == list(enumerate(sent, 1))
+    assert (life.store.read(98)[0].row, life.store.read(100)) == (99, [])
+
+
+async def test_a_body_that_is_not_as_it_was_sent_is_read_whole_and_counted_as_it_was_sent(live: Live) -> None:
+    large = replace(batch(span("a", "one", {"text": "x" * 5_000_000})), sent_as="json")
+    assert await live().append(large) == [True]
+    [again] = live().store.read(0)
+    assert again.batch == large
+
+
+async def test_a_trace_is_recalled_from_its_rows_for_its_tenant_alone(live: Live) -> None:
+    life = live()
+    own, other, foreign = span("a", "own"), span("b", "other", trace="other"), span("c", "foreign", tenant="x")
+    await life.append(batch(own, other), batch(foreign, tenant="x"))
+    arrived = life.delivered[0].at
+    key = ("", trace_id("trace"))
+    assert list(life.store.recall(key, (1, 2))) == [Recalled(arrived, [own], [])]
+
+
+async def test_progress_is_restored_as_it_was_committed(live: Live) -> None:
+    life = live()
+    await life.append(batch(span("a", "one", trace="kept")), batch(span("b", "two", trace="gone")), batch(span("c", "new", trace="new")))
+    arrived = life.delivered[0].at
+    key = ("", trace_id("kept"))
+    kept = Remembered(Standing(key, (1,), arrived, arrived, closed_at=50.0, completed=True), {"a": ("digest", 2)})
+    progress = Progress(2, 60.0, 1e9, (), Changes((kept,), (2,)), (Row(("counter", "x"), (3,)), Row(("gone",), (1.5,))))
+    assert life.store.commit(progress)
+    assert life.store.commit(Progress(2, 61.0, 1e9, counts=(Row(("gone",), None),)))
+    restored = live().restored
+    assert restored == Restored(2, 3, 2, 61.0, (kept,), counts=(Row(["counter", "x"], [3]),))
+
+
+def test_a_second_collector_on_one_store_is_refused(live: Live, tmp_path: Path) -> None:
+    live()
+    with pytest.raises(StoreError, match="data in use, expected a folder of its own for every collector"):
+        SqliteStore(tmp_path / "data").open()
+
+
+def test_a_store_of_a_later_version_is_refused_and_left_alone(live: Live, tmp_path: Path) -> None:
+    live().store.close()
+    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    with pytest.raises(StoreError, match=f"found schema version {len(MIGRATIONS) + 1}, expected at most {len(MIGRATIONS)}"):
+        SqliteStore(tmp_path / "data").open()
+    assert [path.name for path in (tmp_path / "data").iterdir() if "damaged" in path.name] == []
+
+
+def test_only_this_user_can_read_the_files(live: Live, tmp_path: Path) -> None:
+    live()
+    folder = tmp_path / "data"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.name: oct(path.stat().st_mode & 0o777) for path in folder.iterdir()} == {
+        name: "0o600" for name in ("lock", "reserve", files.DATABASE, f"{files.DATABASE}-wal", f"{files.DATABASE}-shm")
+    }
+
+
+@pytest.mark.parametrize("column", ["body = x'00'", "tenant = 'other'", "traces = x''", "at = 0", "form = 'grpc logs protobuf'"])
+async def test_a_row_that_was_changed_is_set_aside_and_its_neighbours_are_read(live: Live, tmp_path: Path, column: str) -> None:
+    life = live()
+    await life.append(*(batch(span("a", "one", trace=str(number))) for number in range(3)))
+    life.store.commit(Progress(1, 10.0, 0.0))
+    life.store.close()
+    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+        connection.execute(f"UPDATE journal SET {column} WHERE id = 2")
+    with capture_logs() as logs:
+        life = live()
+        assert [delivery.row for delivery in life.store.read(0)] == [1, 3]
+    assert [(entry["event"], entry["row"]) for entry in logs if "row" in entry] == [("a damaged row of the store was set aside", 2)]
+    assert life.store.usage().quarantined == 1
+
+
+@pytest.mark.parametrize("value", ["0", "1000000", "'text'"])
+async def test_a_place_in_the_journal_that_was_changed_counts_nothing_twice(live: Live, tmp_path: Path, value: str) -> None:
+    life = live()
+    await life.append(*(batch(span("a", "one", trace=str(number))) for number in range(3)))
+    life.store.commit(Progress(2, 10.0, 0.0))
+    life.store.close()
+    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+        connection.execute(f"UPDATE meta SET value = {value} WHERE name = 'row'")
+    with capture_logs() as logs:
+        assert live().restored.row == 3
+    assert [entry["log_level"] for entry in logs] == ["error"]
+
+
+async def test_what_can_be_read_of_a_damaged_file_is_saved_and_work_goes_on(live: Live, tmp_path: Path) -> None:
+    life = live()
+    sent = [batch(span("a", "one", {"n": bytes(20_000)}, trace=str(number))) for number in range(200)]
+    await life.append(*sent)
+    life.store.close()
+    database = tmp_path / "data" / files.DATABASE
+    raw = bytearray(database.read_bytes())
+    raw[: len(raw) // 20] = bytes(len(raw) // 20)
+    database.write_bytes(raw)
+    with capture_logs() as logs:
+        life = live()
+    assert [entry["event"] for entry in logs] == ["the store was damaged; what could be read of it was saved"]
+    assert await life.append(batch(span("b", "two"))) == [True]
+    assert len(list((tmp_path / "data").glob("*.damaged-*"))) >= 1
+
+
+async def test_a_page_that_cannot_be_read_costs_its_own_request_and_not_those_behind_it(
+    live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "CHECKED_BYTES", 0)  # as if it were too large to be looked at when it is opened
+    life = live()
+    await life.append(*(batch(span("a", "one", {"n": randbytes(60_000)}, trace=str(number))) for number in range(20)))
+    life.store.close()
+    database = tmp_path / "data" / files.DATABASE
+    raw = bytearray(database.read_bytes())
+    pages = len(raw) // PAGE_BYTES
+    # The pages behind the first one of a large row begin with the number of the next.
+    chained = [at for at in range(0, len(raw), PAGE_BYTES) if raw[at] == 0 and 0 < int.from_bytes(raw[at : at + 4]) < pages]
+    raw[chained[len(chained) // 2]] = 0x7F
+    database.write_bytes(raw)
+    life = live()
+    with capture_logs():
+        assert len({delivery.row for delivery in await asyncio.to_thread(life.store.read, 0)}) == 19
+
+
+async def test_an_evaluation_that_cannot_be_stored_keeps_no_other_from_it(live: Live) -> None:
+    life = live()
+    bad, good = (
+        Evaluation(Invocation(name, "a", "genai", agent_version=version), Match(), (), "idle")
+        for name, version in (("bad", "\ud800"), ("good", "1"))
+    )
+    with capture_logs() as logs:
+        assert life.store.commit(Progress(0, 1.0, time.time(), (bad, good)))
+    assert [(entry["event"], entry["trace_id"]) for entry in logs] == [("an evaluation cannot be stored", "bad")]
+    assert [recent.key for recent in live().restored.recent] == [("", "good", "a")]
+
+
+async def test_a_store_that_is_full_refuses_from_the_start(live: Live) -> None:
+    life = live(Retention(max_bytes=1))
+    assert await life.append(batch(span("a", "one"))) == [False]
+
+
+async def test_what_comes_after_the_end_is_refused(live: Live) -> None:
+    life = live()
+    life.store.close()
+    assert await life.append(batch(span("a", "one"))) == [False]

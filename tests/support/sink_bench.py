@@ -1,0 +1,139 @@
+"""A Prometheus sink with everything around it: evaluations whose scores a test chooses go in, what Prometheus would read comes out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from prometheus_client import generate_latest
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+from prometheus_client.samples import Exemplar
+
+from collector.evaluator import Criterion, Evaluation, Evaluator
+from collector.references import ReferenceSet
+from collector.sinks.prometheus import PrometheusSink
+from collector.telemetry import Ledger
+from scorers.types import Invocation, Reason, Reference, ReferenceTurn, Score
+
+NOW = 1_800_000_000.0
+LABELS = (
+    "tenant",
+    "agent",
+    "scenario",
+    "metric",
+    "agent_version",
+    "count",
+    "outcome",
+    "reason",
+    "min",
+    "max",
+    "direction",
+    "match",
+    "status",
+    "type",
+    "le",
+)
+"""The order in which these tests write label values; the exposition has them by the alphabet."""
+
+generate_openmetrics, _ = choose_encoder("application/openmetrics-text; version=1.0.0")
+parse_openmetrics: Callable[[str], Iterable[Metric]] = openmetrics.text_string_to_metric_families
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Reads its score off the final response: a number, a reason, or something that makes it fail."""
+
+    name: ClassVar[str] = "answer"
+    version: ClassVar[str] = "1"
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = 1.0
+    higher_is_better: ClassVar[bool] = True
+    needs_reference: ClassVar[bool] = False
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        said: Any = actual.final_response
+        try:
+            return Score(float(said))
+        except ValueError:
+            return Score.not_evaluated(said)
+
+
+@dataclass(frozen=True, slots=True)
+class Rating(Answer):
+    name: ClassVar[str] = "rating"
+    low: ClassVar[float] = 1.0
+    high: ClassVar[float] = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Waste(Answer):
+    name: ClassVar[str] = "waste"
+    higher_is_better: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds(Answer):
+    name: ClassVar[str] = "seconds"
+    high: ClassVar[float] = math.inf
+    higher_is_better: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory(Answer):
+    name: ClassVar[str] = "trajectory"
+    needs_reference: ClassVar[bool] = True
+
+
+ANSWER = Criterion("answer", Answer(), 0.5)
+REFERENCES = ReferenceSet([Reference("refund", (ReferenceTurn(),)), Reference("order", (ReferenceTurn(), ReferenceTurn()))])
+
+
+class Bench:
+    """A sink with everything around it, and a clock that stands at `now`."""
+
+    def __init__(self, *criteria: Criterion, ledger: Ledger | None = None, references: ReferenceSet = REFERENCES, **options: Any) -> None:
+        self.now = NOW
+        self.ledger = ledger or Ledger()
+        self.evaluator = Evaluator(criteria or (ANSWER,))
+        self.references = references
+        self.sink = PrometheusSink(self.evaluator, references, self.ledger, **{"min_samples": 1, "clock": lambda: self.now, **options})
+        self.published = 0
+
+    def invocation(self, said: float | Reason | str = 1.0, **fields: Any) -> Invocation:
+        self.published += 1
+        number = self.published
+        known = {"agent": "planner", "scenario_id": "refund", "final_response": str(said), **fields}
+        return Invocation(f"{number:032x}", f"{number:016x}", "test", **known)
+
+    def publish(self, said: float | Reason | str = 1.0, **fields: Any) -> Evaluation:
+        invocation = self.invocation(said, **fields)
+        return self.tell(self.evaluator.evaluate(invocation, self.references.match(invocation)))
+
+    def revise(self, told: Evaluation, said: float) -> Evaluation:
+        """Late telemetry changes the answer."""
+        same = replace(told.invocation, final_response=str(said))
+        return self.tell(self.evaluator.evaluate(same, told.match, revision=told.revision + 1))
+
+    def tell(self, evaluation: Evaluation) -> Evaluation:
+        self.sink.publish(evaluation, self.now)
+        return evaluation
+
+    def series(self, name: str) -> dict[tuple[str, ...], float]:
+        """The samples called `name`: label values, in the order of `LABELS`, and number."""
+        text = generate_latest(self.sink.registry).decode()
+        samples = [sample for family in parse_text(text) for sample in family.samples if sample.name == name]
+        return {tuple(value for _, value in sorted(s.labels.items(), key=label_order)): s.value for s in samples}
+
+    def exemplars(self, name: str) -> list[tuple[Mapping[str, str], Exemplar]]:
+        text = generate_openmetrics(self.sink.registry).decode()
+        samples = [sample for family in parse_openmetrics(text) for sample in family.samples if sample.name == name]
+        return [(sample.labels, sample.exemplar) for sample in samples if sample.exemplar is not None]
+
+
+def label_order(label: tuple[str, str]) -> int:
+    return LABELS.index(label[0]) if label[0] in LABELS else len(LABELS)
