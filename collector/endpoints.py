@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable
 from functools import partial
 
@@ -14,9 +15,13 @@ from collector.config import Config
 from collector.control import ControlServer
 from collector.engine import Engine
 from collector.http_server import HttpServer
+from collector.intake import Accept
+from collector.plugins import installed_dialects
 from collector.receivers.export import ExportService, ReceiverLimits
 from collector.receivers.grpc import GrpcReceiver
 from collector.receivers.http import HttpReceiver
+from collector.receivers.redacting import RedactingIntake
+from collector.redaction import Redactor
 from collector.telemetry import Ledger
 from collector.web.app import create_app
 from collector.web.traces import traces_page
@@ -39,7 +44,7 @@ class Endpoints:
         self._config = config
         self._access = access
         self._ledger = ledger
-        self._accept = engine.worker.accept
+        self._accept = _intake(config, engine.worker.accept, ledger)
         self._authenticate = canary.authenticate(access.authenticate) if canary is not None else access.authenticate
         self._receivers = self._build_receivers()
         page = traces_page(engine.inspection.numbers, engine.inspection.waiting)
@@ -112,3 +117,12 @@ class Endpoints:
     def _terms(self, server: Server, caps: Caps) -> Terms:
         tls = self._access.tls.get(server)
         return Terms(caps, tls.context if tls else None, partial(self._ledger.connections_refused.add, server))
+
+
+def _intake(config: Config, accept: Accept, ledger: Ledger) -> Accept:
+    redaction = config.redaction
+    if redaction is None:
+        return accept
+    salt = redaction.salt.encode() if redaction.salt is not None else secrets.token_bytes(32)
+    redactor = Redactor(redaction.rules(), redaction.rules_of_tenants(), salt, installed_dialects(), config.scenario.keys)
+    return RedactingIntake(accept, redactor, ledger).accept

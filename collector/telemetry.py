@@ -92,6 +92,9 @@ class Ledger:
         self.refused_logs = Counter(
             "receiver_refused_log_records", "Log records rejected for good, by reason.", "transport", "reason", local=True
         )
+        self.redacted_values = Counter(
+            "redacted_values", "Values redacted before anything is kept, by what found them.", "rule", "action", local=True
+        )
         self.spans_assembled = Counter("spans_assembled", "Spans that became part of a trace.")
         self.spans_dropped = Counter("spans_dropped", "Acknowledged spans that became part of no trace, by reason.", "reason")
         self.logs_assembled = Counter("log_records_assembled", "Log records that became part of a trace.")

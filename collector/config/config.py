@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr
 
 from collector import criteria
 from collector.config.receiving import Auth, Receivers
+from collector.config.redacting import Redaction
 from collector.config.running import Canary, Exporters, Logging, Store, in_memory
 from collector.config.scoring import Assembly, Conversations, Scenario, Windows
 from collector.config.section import Section, empty, off
@@ -31,6 +32,7 @@ class Config(Section):
     receivers: Receivers = Receivers()
     auth: Annotated[Auth | None, BeforeValidator(off)] = None
     insecure_bind: bool = False
+    redaction: Annotated[Redaction | None, BeforeValidator(off)] = None
     references: tuple[str, ...] = ()
     """Paths and patterns, relative to `folder`."""
     criteria: Annotated[dict[str, Any], BeforeValidator(empty)] = Field(default_factory=lambda: dict(criteria.DEFAULTS))

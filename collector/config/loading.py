@@ -11,7 +11,7 @@ from collector.config.config import Config
 from collector.config.receiving import Grpc, Http
 from collector.config.running import Prometheus
 from collector.criteria import Place
-from collector.documents import ConfigError, Document, KeyPath, Problem, Problems, show_path, show_value
+from collector.documents import ConfigError, Document, KeyPath, Problem, Problems, did_you_mean, show_path, show_value
 from collector.documents.quantities import Endpoint
 from collector.documents.validation import validate
 from collector.references.files import read_documents
@@ -31,7 +31,7 @@ def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) 
     problems = Problems()
     with problems:
         loaded = validate(Config, document, document.data)
-        problems.found += _shared_endpoints(loaded, document)
+        problems.found += (*_shared_endpoints(loaded, document), *_unknown_tenants(loaded, document))
     with problems:
         laid = _criteria(written, document, path.parent)
     problems.report()
@@ -82,3 +82,12 @@ def _shared_endpoints(config: Config, document: Document) -> Iterator[Problem]:
             other = show_path((*taken[server.endpoint], "endpoint"))
             yield document.problem((*path, "endpoint"), f"found {server.endpoint}, expected another one than that of {other}")
         taken[server.endpoint] = path
+
+
+def _unknown_tenants(config: Config, document: Document) -> Iterator[Problem]:
+    """Rules for a tenant that nobody can be: its content would be kept for want of a letter."""
+    known = config.auth.tenants if config.auth is not None else {}
+    for name in config.redaction.tenants if config.redaction is not None else ():
+        if name not in known:
+            expected = f"one of {', '.join(known)}{did_you_mean(name, known)}" if known else "none: without auth there are no tenants"
+            yield document.problem(("redaction", "tenants", name), f"found an unknown tenant, expected {expected}", of_key=True)

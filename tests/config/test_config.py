@@ -56,6 +56,7 @@ def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> 
         },
         "auth": None,
         "insecure_bind": False,
+        "redaction": None,
         "references": (),
         "criteria": {"failure": None, "latency": None},
         "criteria_file": None,
@@ -161,7 +162,7 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
     [
         (
             "receivrs: {}",
-            "1:1: receivrs: found an unknown key, expected one of receivers, auth, insecure_bind, references, criteria,"
+            "1:1: receivrs: found an unknown key, expected one of receivers, auth, insecure_bind, redaction, references, criteria,"
             " criteria_file, scenario, assembly, windows, conversations, exporters, store, canary, logging; did you mean 'receivers'?",
         ),
         (
