@@ -1,0 +1,55 @@
+"""File systems of a test's own: a folder comes in, a disk that can lose its power or fill up is mounted there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+NEEDS_ROOT = "needs root, to mount file systems"
+
+
+def require_mounts() -> None:
+    """Skip where nothing may be mounted."""
+    if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
+        pytest.skip(NEEDS_ROOT)
+
+
+@contextmanager
+def ext4(folder: Path, image: Path) -> Iterator[Path]:
+    """The ext4 file system in `image`, which is made if it is not there; mounting replays its journal, as after a power cut."""
+    if not image.exists():
+        with image.open("wb") as file:
+            file.truncate(96 << 20)
+        _run("mkfs.ext4", "-q", "-F", image)
+    with _mounted(folder, "-o", "loop", image):
+        yield folder
+
+
+@contextmanager
+def tmpfs(folder: Path, size: int) -> Iterator[Path]:
+    """A file system of `size` bytes."""
+    with _mounted(folder, "-t", "tmpfs", "-o", f"size={size}", "tmpfs"):
+        yield folder
+
+
+@contextmanager
+def _mounted(folder: Path, *arguments: str | Path) -> Iterator[None]:
+    folder.mkdir(exist_ok=True)
+    try:
+        _run("mount", *arguments, folder)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"{NEEDS_ROOT}: {error.stderr.strip()}")
+    try:
+        yield
+    finally:
+        _run("umount", "--lazy", folder)
+
+
+def _run(*command: str | Path) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)

@@ -1,0 +1,180 @@
+"""`pathgauge` with something changed before it runs: `patched.py NAME,NAME serve --config ...`; without names it is the real thing.
+
+Most of these are mistakes that somebody could make in the collector. Each must be noticed by the fault that it is paired with, else that
+test proves nothing. The others only make something rare happen often.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from collector.assembler import Assembler
+from collector.assembler.rows import Rows
+from collector.clock import RunningTime
+from collector.intake import Batch
+from collector.pipeline import Remembered
+from collector.store import Restored, files, results
+from collector.store.sqlite import SqliteStore
+from collector.telemetry import Row
+
+Change = Callable[[Any, str, object], None]
+"""Sets an attribute of a module or class."""
+
+
+def acknowledge_before_the_commit(change: Change) -> None:
+    """A request is acknowledged while it still waits for the thread that writes."""
+    real = SqliteStore.append
+
+    async def late(self: SqliteStore, batch: Batch) -> bool:
+        await asyncio.sleep(0.1)  # as a busy disk would make it
+        return await real(self, batch)
+
+    async def append(self: SqliteStore, batch: Batch) -> bool:
+        task = asyncio.get_running_loop().create_task(late(self, batch))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return True
+
+    change(SqliteStore, "append", append)
+
+
+def do_not_sync(change: Change) -> None:
+    """A commit returns when the kernel has it, not the disk."""
+    change(files, "SYNCHRONOUS", "OFF")
+
+
+def forget_what_was_said(change: Change) -> None:
+    """After a restart nobody knows which traces were read."""
+    real = SqliteStore.open
+
+    def open(self: SqliteStore) -> Restored:
+        restored = real(self)
+        traces = [Remembered(replace(one.standing, closed_at=None, forgotten=None, completed=False), {}) for one in restored.traces]
+        return replace(restored, traces=[one for one in traces if one.standing.rows])
+
+    change(SqliteStore, "open", open)
+
+
+def do_not_store_counts(change: Change) -> None:
+    """Counts are shown and not stored."""
+    change(results, "_write_counts", _nothing)
+
+
+def store_counts_late(change: Change) -> None:
+    """Counts become durable in the transaction after the one that they belong to."""
+    real, before = results._write_counts, list[Row]()
+
+    def write(connection: Any, counts: Iterable[Row]) -> None:
+        real(connection, before)
+        before[:] = counts
+
+    change(results, "_write_counts", write)
+
+
+def release_rows_early(change: Change) -> None:
+    """A journal row is given back although a trace that waits needs it."""
+    change(Rows, "take", lambda self, row: self._users.__setitem__(row, 1))
+
+
+def read_everything_again(change: Change) -> None:
+    """A restart does not know how far the pipeline had come."""
+    real = SqliteStore.open
+    change(SqliteStore, "open", lambda self: replace(real(self), row=0))
+
+
+def trust_what_is_left_of_a_damaged_store(change: Change) -> None:
+    """Traces of which requests may be lost are scored as if they were whole."""
+    change(Assembler, "suspect", _nothing)
+
+
+def acknowledge_on_a_full_disk(change: Change) -> None:
+    """A request is acknowledged whatever became of it."""
+    real = SqliteStore.append
+
+    async def append(self: SqliteStore, batch: Batch) -> bool:
+        await real(self, batch)
+        return True
+
+    change(SqliteStore, "append", append)
+
+
+def stop_at_once(change: Change) -> None:
+    """SIGTERM ends the process without finishing anything."""
+    real = asyncio.SelectorEventLoop.add_signal_handler
+
+    def add_signal_handler(self: Any, number: int, callback: Callable[..., object], *arguments: Any) -> None:
+        real(self, number, (lambda *_: os._exit(0)) if number == signal.SIGTERM else callback, *arguments)
+
+    change(asyncio.SelectorEventLoop, "add_signal_handler", add_signal_handler)
+
+
+def measure_ages_by_the_wall_clock(change: Change) -> None:
+    """The collector's own time follows that of the machine."""
+    real = RunningTime.__init__
+    change(RunningTime, "__init__", lambda self, start=0.0, monotonic=None: real(self, start, time.time))
+
+
+def take_the_clock_from_a_file(change: Change) -> None:
+    """Not a mistake: the wall clock is moved by the seconds in the file `clock` beside the configuration."""
+    real, file = time.time, Path(sys.argv[-1]).with_name("clock")
+
+    def moved() -> float:
+        return real() + float(file.read_text() or 0)
+
+    change(time, "time", moved)
+
+
+def checkpoint_often(change: Change) -> None:
+    """Not a mistake: a checkpoint after every few pages."""
+    change(files, "_WRITE_AHEAD_PAGES", 8)
+
+
+PATCHES: dict[str, Callable[[Change], None]] = {
+    one.__name__: one
+    for one in (
+        acknowledge_before_the_commit,
+        do_not_sync,
+        forget_what_was_said,
+        do_not_store_counts,
+        store_counts_late,
+        release_rows_early,
+        read_everything_again,
+        trust_what_is_left_of_a_damaged_store,
+        acknowledge_on_a_full_disk,
+        stop_at_once,
+        measure_ages_by_the_wall_clock,
+        take_the_clock_from_a_file,
+        checkpoint_often,
+    )
+}
+
+
+def _set(owner: Any, name: str, value: object) -> None:
+    """Fails when there is nothing of that name: a patch that patches nothing would prove nothing."""
+    getattr(owner, name)
+    setattr(owner, name, value)
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+def main() -> None:
+    """Apply the patches, and be `pathgauge`."""
+    names = [name for name in sys.argv.pop(1).split(",") if name]
+    for name in names:
+        PATCHES[name](_set)
+    from collector.cli import app  # noqa: PLC0415 (after the patches)
+
+    app()
+
+
+if __name__ == "__main__":
+    main()

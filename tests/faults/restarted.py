@@ -1,0 +1,140 @@
+"""A collector that is started again and again in one folder and on the same ports, after whatever became of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from random import SystemRandom
+from typing import Any, TypeAlias
+
+from collector.sinks.instruments import Instruments
+from collector.sinks.labels import TenantLabel
+from collector.sinks.tallies import Tallies
+from collector.telemetry import Ledger
+from running import Collector, until
+
+from .traffic import CRITERIA
+from .truth import setup
+
+Series: TypeAlias = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
+"""Durable counts, by name and labels."""
+
+PATCHED = Path(__file__).with_name("patched.py")
+ASSEMBLY = {"settle": "200ms", "idle": "10m", "max_age": "20m", "late_ttl": "20m"}
+"""Only a trace whose parts have all arrived is read: then there is one right answer, however long a restart takes between two parts."""
+
+
+def _durable() -> frozenset[str]:
+    tallies = Tallies()
+    Instruments(tallies, TenantLabel(False))
+    ledger = (f"pathgauge_{counter.name}" for counter in Ledger() if not counter.local)
+    return frozenset([*ledger, *(family.name for family in tallies.collect())])
+
+
+DURABLE = _durable()
+"""The families that are not counted anew by every process."""
+
+
+class RestartedCollector(Collector):
+    """Runs between `start` and `kill` or `stop`, any number of times. `configuration` is laid over `FREE_PORTS` and `ASSEMBLY`."""
+
+    def __init__(self, folder: Path, store: Path | None = None, **configuration: Any) -> None:
+        """`store` is the folder of the store, if it is to lie elsewhere."""
+        self.folder = folder
+        self.store = store or folder / "store"
+        self.config = folder / "pathgauge.yaml"
+        self.setup = setup(folder)
+        self._log = folder / "log.jsonl"
+        self.ports = {name: _free_port() for name in ("grpc", "http", "metrics")}
+        grpc, http, metrics = ({"endpoint": f"127.0.0.1:{port}"} for port in self.ports.values())
+        self.configure(
+            **{
+                "receivers": {"otlp": {"protocols": {"grpc": grpc, "http": http}}},
+                "exporters": {"prometheus": metrics},
+                "references": ["references.yaml"],
+                "criteria": CRITERIA,
+                "assembly": ASSEMBLY,
+                "store": {"path": str(self.store)},
+                **configuration,
+            }
+        )
+        self.process: subprocess.Popen[bytes]
+
+    def launch(self, *patches: str) -> None:
+        """Start the process and do not wait until it is ready; `patches` are names of patched.py.
+
+        It logs through a pipe, so that nothing that befalls its files befalls its log.
+        """
+        command = [sys.executable, str(PATCHED), ",".join(patches), "serve", "--config", str(self.config)]
+        with self._log.open("wb") as log:
+            self._logger = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=log)
+        assert self._logger.stdin is not None
+        self.process = subprocess.Popen(command, stderr=self._logger.stdin, stdout=self._logger.stdin)
+        self._logger.stdin.close()
+
+    def start(self, *patches: str, patience: float = 30.0) -> None:
+        """Start the process, and return when it is ready."""
+        self.launch(*patches)
+        self.wait(patience)
+
+    def wait(self, patience: float = 30.0) -> None:
+        """Return when the process is ready."""
+        ready = until(lambda: self.events("ready") or self.process.poll() is not None, patience)
+        assert ready, f"not ready in {patience} s: {self._log.read_text()}"
+        assert self.process.poll() is None, f"ended with {self.process.returncode}: {self._log.read_text()}"
+
+    def kill(self) -> None:
+        """As the kernel does when memory is short: no handler, no buffer, no farewell."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self._logger.wait()
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Stop, and return the exit status. Safe to call twice."""
+        status = super().stop(number)
+        self._logger.wait()
+        return status
+
+    def log(self) -> list[dict[str, Any]]:
+        """All complete lines so far; a traceback has lines that are not JSON."""
+        lines = self._log.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
+
+    def has_opened_the_store(self) -> bool:
+        """Whether the process that was launched has the database open by now."""
+        try:
+            return any(
+                os.readlink(fd).startswith(str(self.store / "pathgauge.db")) for fd in Path(f"/proc/{self.process.pid}/fd").iterdir()
+            )
+        except OSError:  # a file that was just closed
+            return False
+
+    def counts(self) -> Series:
+        """Every count that must survive a restart, as scraped."""
+        return {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in self.families()
+            if family.name in DURABLE
+            for sample in family.samples
+        }
+
+    def has_read(self, spans: int, traces: int) -> bool:
+        """Whether it has taken in at least so many spans, and read so many traces and all that is open."""
+        waiting = self.value("pathgauge_traces_open") + self.value("pathgauge_queue_size", queue="ingest")
+        completed = self.value("pathgauge_traces_completed_total")
+        return waiting == 0 and completed >= traces and self.value("pathgauge_receiver_accepted_spans_total") >= spans
+
+
+def _free_port() -> int:
+    """Below those that the kernel gives to others, who could take it while the collector is down."""
+    while True:
+        port = SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as trial:
+            if trial.connect_ex(("127.0.0.1", port)) != 0:
+                return port

@@ -1,0 +1,262 @@
+"""A sender that insists: requests come in, each is sent until it is acknowledged; what was acknowledged, and how, is known.
+
+Half of the threads speak gRPC, half HTTP. As OTLP exporters do, they try again after refusals that say so, and after lost connections;
+whether a request whose connection was lost has arrived, nobody knows.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import grpc
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from .traffic import Request, Traffic
+
+RETRY_S = 0.05
+DEADLINE_S = 10.0
+_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+_QUICK_RECONNECT = (
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.min_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 100),
+)
+
+
+_NOT_SENT = ("failed to connect", "Failed to connect", "RST_STREAM with error code 7")
+"""How gRPC words that there was no connection, or that HTTP/2 refused a stream unread: REFUSED_STREAM."""
+
+
+class UnansweredError(Exception):
+    """The connection was lost: nobody knows whether the request arrived."""
+
+
+class UnreachableError(Exception):
+    """There was no connection: the request has certainly not arrived."""
+
+
+class RefusedError(Exception):
+    """The collector said that it has no room now."""
+
+    def __init__(self, retry_after: float | None) -> None:
+        super().__init__(f"retry after {retry_after}")
+        self.retry_after = retry_after
+        """In seconds; `None` where the collector does not say."""
+
+
+class WrongAnswerError(Exception):
+    """Neither taken nor to be retried: nothing that pathgauge may say to a valid request."""
+
+
+class Client(Protocol):
+    """Sends over one transport."""
+
+    def send(self, body: bytes) -> None:
+        """Return when it is acknowledged; else raises one of the errors above."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        ...
+
+
+class GrpcClient:
+    """OTLP over gRPC."""
+
+    def __init__(self, port: int) -> None:
+        self._channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=_QUICK_RECONNECT)
+        self._export: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(
+            _EXPORT, request_serializer=None, response_deserializer=None
+        )
+
+    def send(self, body: bytes) -> None:
+        try:
+            answer = self._export(body, timeout=DEADLINE_S)
+        except grpc.RpcError as error:
+            raise of_grpc(error) from error
+        _check(answer)
+
+    def close(self) -> None:
+        self._channel.close()
+
+
+class HttpClient:
+    """OTLP over HTTP, with a connection that is kept."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)
+
+    def send(self, body: bytes) -> None:
+        try:
+            self._connect()
+            self._connection.request("POST", "/v1/traces", body, {"Content-Type": "application/x-protobuf"})
+            answer = self._connection.getresponse()
+            said = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self._connection.close()
+            raise UnansweredError(repr(error)) from error
+        if answer.status in {429, 502, 503, 504}:
+            after = answer.getheader("Retry-After")
+            raise RefusedError(float(after) if after else None)
+        if answer.status != 200:
+            raise WrongAnswerError(f"{answer.status} {said!r}")
+        _check(said)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _connect(self) -> None:
+        if self._connection.sock is None:
+            try:
+                self._connection.connect()
+            except OSError as error:
+                raise UnreachableError(repr(error)) from error
+
+
+def of_grpc(error: grpc.RpcError) -> Exception:
+    """What a failed call means: one of the errors above."""
+    call: Any = error  # every error of a call is the call itself, which the stubs do not know
+    trailers = dict(call.trailing_metadata() or ())
+    details = trailers.get("grpc-status-details-bin")
+    if details is None:
+        if any(words in str(call.details()) for words in _NOT_SENT):
+            return UnreachableError(str(call.details()))
+        lost = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN}
+        text = f"{call.code()} {call.details()}"
+        return UnansweredError(text) if call.code() in lost else WrongAnswerError(text)
+    for detail in Status.FromString(details).details:
+        info = RetryInfo()
+        if detail.Unpack(info):
+            return RefusedError(info.retry_delay.ToTimedelta().total_seconds())
+    return WrongAnswerError(f"{call.code()} {call.details()}")
+
+
+def _check(answer: bytes) -> None:
+    rejected = ExportTraceServiceResponse.FromString(answer).partial_success.rejected_spans
+    if rejected:
+        raise WrongAnswerError(f"{rejected} spans rejected")
+
+
+@dataclass(slots=True)
+class Record:
+    """What is known of the requests that were sent; filled by several threads, under the lock of the sender."""
+
+    acked: dict[int, Request] = field(default_factory=dict)
+    acked_spans: int = 0
+    """Those of every acknowledged request, repeated ones too."""
+    unanswered_spans: int = 0
+    """Those of every attempt of which nobody knows."""
+    unanswered: dict[int, Request] = field(default_factory=dict)
+    refusals: list[float | None] = field(default_factory=list)
+    """The delay that each asked for."""
+    wrong: list[str] = field(default_factory=list)
+
+
+class Sender:
+    """Sends the traffic of a seed from several threads, from `start` until `finish`."""
+
+    def __init__(self, traffic: Traffic, grpc_port: int, http_port: int, threads: int = 4, pause: float = 0.02) -> None:
+        """`pause` is what a thread waits between two requests, in seconds."""
+        self.record = Record()
+        self._traffic = traffic
+        self._pause = pause
+        self._lock = threading.Lock()
+        self._stopping, self._giving_up = threading.Event(), threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=(GrpcClient(grpc_port) if number % 2 else HttpClient(http_port),), daemon=True)
+            for number in range(threads)
+        ]
+
+    def start(self) -> None:
+        """Begin to send."""
+        for thread in self._threads:
+            thread.start()
+
+    def finish(self) -> Record:
+        """Begin no more traces, and return when everything that was begun is acknowledged."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+        return self.record
+
+    def break_off(self) -> Record:
+        """Give up what is not acknowledged yet."""
+        self._giving_up.set()
+        return self.finish()
+
+    def acknowledged(self) -> int:
+        """How many requests were."""
+        return len(self.record.acked)
+
+    def acked(self) -> list[Request]:
+        """Those that were acknowledged by now."""
+        with self._lock:
+            return list(self.record.acked.values())
+
+    def _run(self, client: Client) -> None:
+        try:
+            while requests := self._next():
+                for request in requests:
+                    self._send(client, request)
+        finally:
+            client.close()
+
+    def _next(self) -> Sequence[Request]:
+        if self._giving_up.is_set() or not self._stopping.wait(self._pause):
+            with self._lock:
+                return [] if self._giving_up.is_set() else self._traffic.next()
+        with self._lock:
+            return self._traffic.last()
+
+    def _send(self, client: Client, request: Request) -> None:
+        while True:
+            try:
+                client.send(request.body)
+            except UnreachableError:
+                pass
+            except RefusedError as refused:
+                self._note_refused(refused)
+            except UnansweredError:
+                self._note_unanswered(request)
+            except WrongAnswerError as wrong:
+                self._note_wrong(wrong)
+                return
+            else:
+                self._note_acked(request)
+                return
+            if self._giving_up.wait(RETRY_S):
+                return
+
+    def _note_acked(self, request: Request) -> None:
+        with self._lock:
+            self.record.acked[request.number] = request
+            self.record.acked_spans += request.size
+
+    def _note_unanswered(self, request: Request) -> None:
+        with self._lock:
+            self.record.unanswered[request.number] = request
+            self.record.unanswered_spans += request.size
+
+    def _note_refused(self, refused: RefusedError) -> None:
+        with self._lock:
+            self.record.refusals.append(refused.retry_after)
+
+    def _note_wrong(self, wrong: WrongAnswerError) -> None:
+        with self._lock:
+            self.record.wrong.append(str(wrong))
+
+
+def send_all(requests: Iterable[Request], grpc_port: int) -> None:
+    """Have every request acknowledged, one after the other."""
+    client = GrpcClient(grpc_port)
+    try:
+        for request in requests:
+            client.send(request.body)
+    finally:
+        client.close()

@@ -1,0 +1,59 @@
+"""The wall clock jumps by hours and by years: nothing is read early, nothing stays unread, and windows go on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from random import Random
+
+from running import until
+
+from .restarted import RestartedCollector
+from .sender import Sender
+from .sizes import times
+from .traffic import Traffic
+from .verdict import judge
+
+HOUR, DAY = 3600.0, 86_400.0
+JUMPS = (HOUR, -HOUR, 400 * DAY, -400 * DAY)
+CLOCK = "clock"
+"""Beside the configuration: what is added to the wall clock, in seconds."""
+
+
+def jumped(folder: Path, seed: int, jumps: list[float], *mistakes: str, patience: float = 20.0) -> list[str]:
+    """Every breach of the promise when the wall clock jumps so often, with a restart after every other jump."""
+    random = Random(seed)
+    (folder / CLOCK).write_text("0")
+    collector = RestartedCollector(folder)
+    collector.start("take_the_clock_from_a_file", *mistakes)
+    sender = Sender(Traffic(seed), collector.ports["grpc"], collector.ports["http"])
+    sender.start()
+    breaches = []
+    try:
+        for number, jump in enumerate(jumps):
+            time.sleep(random.uniform(0.2, 0.5))
+            (folder / CLOCK).write_text(f"{jump}")
+            if number % 2:
+                collector.kill()
+                collector.start("take_the_clock_from_a_file", *mistakes)
+        sender.finish()
+        scored = until(lambda: collector.value("pathgauge_score_window_samples", metric="failure"), patience)
+        if not scored:
+            breaches.append("the windows are empty")
+        reasons = collector.series("pathgauge_traces_completed_total", "reason")
+        early = {reason: count for reason, count in reasons.items() if count and reason != ("root_ended",)}
+        if early:
+            breaches.append(f"traces were read because time seemed to have passed: {early}")
+        breaches += judge(collector, sender.record, patience, retired=True)
+    finally:
+        sender.break_off()
+        collector.stop()
+    return breaches
+
+
+def test_the_wall_clock_decides_nothing(tmp_path: Path, seed: int) -> None:
+    assert jumped(tmp_path, seed, list(JUMPS) * times(1, 3)) == []
+
+
+def test_a_jump_brings_to_light_that_ages_are_measured_by_the_wall_clock(tmp_path: Path, seed: int) -> None:
+    assert jumped(tmp_path, seed, [HOUR, 2 * HOUR], "measure_ages_by_the_wall_clock", patience=3.0) != []

@@ -1,0 +1,156 @@
+"""A bit flips, or the end of a file is gone: the store opens, no score is wrong, and what was lost is reported."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+from structlog.testing import capture_logs
+
+from collector.setup import Setup
+from collector.store import files
+from running import until
+
+from . import patched
+from .core import Core
+from .sizes import times
+from .traffic import Request, Traffic
+from .truth import Key, Said, seen, setup, truth
+
+SLOW_S = 1.0
+QUICK_S = 0.02
+INCOMPLETE = {"dropped_spans", "missing_root"}
+"""Flags that say that something is missing."""
+UNNOTICED = "pathgauge.db-wal cut"
+"""What nobody can notice: a log that ends early looks like one to which less was written."""
+START_S = 5.0
+"""A start must not take longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """A folder as a crash leaves it, with results, traces that were read, and traces that wait."""
+
+    folder: Path
+    setup: Setup
+    requests: list[Request]
+    before: dict[Key, Said]
+    """What was said before the crash."""
+
+    def truth(self, requests: int) -> dict[Key, Said]:
+        """What is right where only so many requests are known, the first ones."""
+        return truth((span for request in self.requests[:requests] for span in request.spans()), self.setup).said
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory: pytest.TempPathFactory) -> Crashed:
+    folder = tmp_path_factory.mktemp("crashed")
+    scoring, traffic = setup(folder), Traffic(7)
+    core = Core(folder / "live", scoring, SLOW_S)
+    requests: list[Request] = []
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(files, "_WRITE_AHEAD_PAGES", 100)
+        core.start()
+        for _ in range(80):
+            requests += take(core, traffic.next())
+        assert until(core.reads_nothing)
+        while last := traffic.last():
+            requests += take(core, last)
+    shutil.copytree(folder / "live", folder / "crashed")
+    core.stop()
+    return Crashed(folder / "crashed", scoring, requests, seen(folder / "crashed").said)
+
+
+def take(core: Core, requests: list[Request]) -> list[Request]:
+    core.take(requests)
+    return requests
+
+
+def flip(path: Path, random: Random) -> str:
+    """Turn one bit over."""
+    place, bit = random.randrange(path.stat().st_size), random.randrange(8)
+    with path.open("r+b") as file:
+        file.seek(place)
+        [byte] = file.read(1)
+        file.seek(place)
+        file.write(bytes([byte ^ 1 << bit]))
+    return f"bit {bit} of byte {place} of {path.name} flipped"
+
+
+def truncate(path: Path, random: Random) -> str:
+    """Lose the end."""
+    size = random.randrange(path.stat().st_size)
+    with path.open("r+b") as file:
+        file.truncate(size)
+    return f"{path.name} cut to {size} bytes"
+
+
+Damage = Callable[[Path, Random], str]
+
+
+def truncate_the_database(path: Path, random: Random) -> str:
+    """Lose the end of the database itself, whatever `path` is."""
+    return truncate(path.with_name("pathgauge.db"), random)
+
+
+def damaged(crashed: Crashed, folder: Path, random: Random, damage: Damage) -> tuple[str, Path]:
+    """A copy of the folder with one thing wrong."""
+    copy = folder / "damaged"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(crashed.folder, copy)
+    return damage(copy / random.choice(("pathgauge.db", "pathgauge.db-wal")), random), copy
+
+
+def breaches_of(crashed: Crashed, what: str, folder: Path) -> Iterator[str]:
+    """What a collector that is started on a damaged folder does wrong."""
+    core = Core(folder, crashed.setup, QUICK_S)
+    began = time.monotonic()
+    with capture_logs() as logs:
+        core.start()
+        took = time.monotonic() - began
+        until(core.reads_nothing, patience=3.0)
+        core.stop()
+    if took > START_S:
+        yield f"{what}: the start took {took:.1f} s"
+    found = seen(folder)
+    known = crashed.truth(found.requests)
+    for key, said in found.said.items():
+        if said not in (known.get(key), crashed.before.get(key)) and not INCOMPLETE & set(said.flags):
+            yield f"{what}: {key} has {said}, expected {known.get(key)}"
+    lost = {key for key, said in crashed.truth(len(crashed.requests)).items() if found.said.get(key) != said}
+    if lost and not any(line["log_level"] == "error" for line in logs) and not what.startswith(UNNOTICED):
+        yield f"{what}: {len(lost)} results were lost, and nothing says so"
+    failures = [line for line in logs if line["event"] == "pipeline step failed"]
+    if failures:
+        yield f"{what}: {failures[0]}"
+
+
+def all_breaches(crashed: Crashed, folder: Path, random: Random, number: int, damage: Damage) -> list[str]:
+    """Of so many damaged copies."""
+    breaches: list[str] = []
+    for _ in range(number):
+        what, copy = damaged(crashed, folder, random, damage)
+        try:
+            breaches += breaches_of(crashed, what, copy)
+        except Exception as error:  # a start that fails is the worst breach
+            breaches.append(f"{what}: {error!r}")
+    return breaches
+
+
+@pytest.mark.parametrize(("damage", "number"), [(flip, times(12, 900)), (truncate, times(5, 100))], ids=["flip", "truncate"])
+def test_a_damaged_store_opens_says_nothing_wrong_and_reports_what_it_lost(
+    crashed: Crashed, tmp_path: Path, seed: int, damage: Damage, number: int
+) -> None:
+    assert all_breaches(crashed, tmp_path, Random(seed), number, damage) == []
+
+
+def test_a_lost_end_brings_to_light_that_nobody_is_told_what_may_be_incomplete(
+    crashed: Crashed, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patched.PATCHES["trust_what_is_left_of_a_damaged_store"](monkeypatch.setattr)
+    assert all_breaches(crashed, tmp_path, Random(seed), 4, truncate_the_database) != []

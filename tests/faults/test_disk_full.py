@@ -1,0 +1,118 @@
+"""The disk is full, or cannot be written: nothing is acknowledged that is not stored, and all goes on when there is room again."""
+
+from __future__ import annotations
+
+import resource
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from random import Random
+
+from running import until
+
+from .disks import require_mounts, tmpfs
+from .restarted import RestartedCollector
+from .sender import Sender
+from .sizes import times
+from .traffic import Traffic
+from .verdict import decreases, judge
+
+DISK_BYTES = 32 << 20
+RECOVERS_S = 5.0
+
+
+@contextmanager
+def full(collector: RestartedCollector, random: Random) -> Iterator[None]:
+    """Somebody else takes all there is of the disk but a few bytes, and whatever is freed."""
+    filler, stopping = collector.store.parent / "filler", threading.Event()
+    step = random.choice((1 << 20, 65_536, 4096))
+
+    def fill() -> None:
+        with filler.open("wb", buffering=0) as file:
+            while not stopping.wait(0.02):
+                with suppress(OSError):
+                    while file.write(bytes(step)) == step:
+                        pass
+
+    thread = threading.Thread(target=fill, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
+        filler.unlink()
+
+
+@contextmanager
+def unwritable(collector: RestartedCollector, _: Random) -> Iterator[None]:
+    """Every write to a file fails, and not for want of room."""
+    hard = resource.prlimit(collector.process.pid, resource.RLIMIT_FSIZE)[1]
+    resource.prlimit(collector.process.pid, resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(collector.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+
+
+Trouble = Callable[[RestartedCollector, Random], AbstractContextManager[None]]
+
+
+def troubled(folder: Path, seed: int, trouble: Trouble, number: int, *mistakes: str, patience: float = 20.0) -> list[str]:
+    """Every breach of the promise while the disk is in trouble so many times."""
+    require_mounts()
+    random = Random(seed)
+    breaches: list[str] = []
+    with tmpfs(folder / "disk", DISK_BYTES) as disk:
+        collector = RestartedCollector(folder, store=disk / "store")
+        collector.start(*mistakes)
+        sender = Sender(Traffic(seed), collector.ports["grpc"], collector.ports["http"])
+        sender.start()
+        try:
+            for one in range(number):
+                time.sleep(random.uniform(0.2, 0.6))
+                before = collector.counts()
+                breaches += [
+                    f"{trouble.__name__} {one}: {breach}" for breach in _one(collector, sender, trouble(collector, random), patience)
+                ]
+                breaches += decreases(before, collector.counts())
+            sender.finish()
+            breaches += judge(collector, sender.record, patience)
+        finally:
+            sender.break_off()
+            collector.stop()
+    if None in sender.record.refusals:
+        breaches.append(f"{sender.record.refusals.count(None)} refusals do not say when to retry")
+    return breaches
+
+
+def _one(collector: RestartedCollector, sender: Sender, trouble: AbstractContextManager[None], patience: float) -> Iterator[str]:
+    with trouble:
+        if not until(lambda: collector.get("/readyz")[0] == 503, patience):
+            yield f"/readyz says {collector.get('/readyz')}"
+        acked = sender.acknowledged()
+        refused = len(sender.record.refusals)
+        if not until(lambda: len(sender.record.refusals) > refused + 8, patience):
+            yield f"nothing is refused, {sender.acknowledged() - acked} requests were acknowledged"
+        if collector.get("/metrics")[0] != 200 or collector.process.poll() is not None:
+            yield "the process does not answer"
+    acked, began = sender.acknowledged(), time.monotonic()
+    until(lambda: sender.acknowledged() > acked, patience)
+    if time.monotonic() > began + RECOVERS_S:
+        yield f"nothing was acknowledged for {time.monotonic() - began:.1f} s after there was room again"
+    if not until(lambda: collector.get("/readyz")[0] == 200, patience):
+        yield f"/readyz says {collector.get('/readyz')}"
+
+
+def test_a_full_disk_refuses_and_recovers(tmp_path: Path, seed: int) -> None:
+    assert troubled(tmp_path, seed, full, times(2, 50)) == []
+
+
+def test_a_disk_that_cannot_be_written_refuses_and_recovers(tmp_path: Path, seed: int) -> None:
+    assert troubled(tmp_path, seed, unwritable, times(1, 5)) == []
+
+
+def test_a_full_disk_brings_to_light_that_what_failed_is_acknowledged(tmp_path: Path, seed: int) -> None:
+    assert troubled(tmp_path, seed, full, 1, "acknowledge_on_a_full_disk", patience=2.0) != []

@@ -1,0 +1,121 @@
+"""Twice as much as the collector can take: it says so, keeps its memory, and loses nothing of what it acknowledged."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from load import EXPORT, SPANS, Load, invocation, request, with_new_ids
+from running import until
+
+from .restarted import RestartedCollector
+from .sender import UnreachableError, of_grpc
+from .sizes import LONG, times
+
+MEASURE_S = times(2, 10)
+OVERLOAD_S = times(3, 60)
+DRAIN_S = 60.0
+RSS_BYTES = 512 << 20
+ANSWER_S = 30.0
+INVOCATIONS = SPANS // len(invocation("0", "mixed"))
+"""Of a request."""
+
+
+@dataclass(slots=True)
+class Offered:
+    """What became of requests that were sent at a constant rate."""
+
+    acked: int = 0
+    refused: int = 0
+    without_delay: list[str] = field(default_factory=list)
+    """Refusals that do not say when to retry, and failures of any other kind."""
+    latencies: list[float] = field(default_factory=list)
+
+
+def offer(endpoint: str, rate: float, seconds: float) -> Offered:
+    """Send so many requests a second, whatever is answered, and wait for the last answer."""
+    channel = grpc.insecure_channel(endpoint, compression=grpc.Compression.Gzip)
+    export: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(EXPORT, request_serializer=None, response_deserializer=None)
+    template = request(INVOCATIONS, "mixed").SerializeToString()
+    offered, lock, under_way = Offered(), threading.Lock(), threading.Semaphore(0)
+    began, sent = time.perf_counter(), 0
+
+    def send() -> None:
+        at = time.perf_counter()
+        call = export.future(with_new_ids(template, INVOCATIONS), timeout=ANSWER_S)
+
+        def answered(done: grpc.Future[Any]) -> None:
+            error = done.exception()
+            with lock:
+                if error is None:
+                    offered.acked += 1
+                    offered.latencies.append(time.perf_counter() - at)
+                else:
+                    assert isinstance(error, grpc.RpcError)
+                    refusal = of_grpc(error)
+                    offered.refused += 1
+                    if not isinstance(refusal, UnreachableError) and not getattr(refusal, "retry_after", None):
+                        offered.without_delay.append(repr(refusal))
+            under_way.release()
+
+        call.add_done_callback(answered)
+
+    while (elapsed := time.perf_counter() - began) < seconds:
+        if sent < elapsed * rate:
+            send()
+            sent += 1
+        else:
+            time.sleep(0.001)
+    for _ in range(sent):
+        under_way.acquire()
+    channel.close()
+    return offered
+
+
+def peak_rss(pid: int) -> int:
+    """The most memory that a process ever held, in bytes."""
+    [line] = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) * 1024
+
+
+def measured(endpoint: str) -> dict[str, float]:
+    """What is taken from a sender that waits for answers."""
+    channel = grpc.insecure_channel(endpoint, compression=grpc.Compression.Gzip)
+    try:
+        grpc.channel_ready_future(channel).result(timeout=ANSWER_S)
+        return Load(channel, "mixed").run(MEASURE_S, float("inf"))
+    finally:
+        channel.close()
+
+
+def test_twice_the_capacity_is_refused_in_part_and_what_is_taken_is_scored(tmp_path: Path) -> None:
+    collector = RestartedCollector(tmp_path, assembly={"settle": "2s"})
+    collector.start()
+    try:
+        endpoint = f"127.0.0.1:{collector.ports['grpc']}"
+        alone = measured(endpoint)
+        most = alone["spans"] / SPANS / alone["seconds"]
+        until(lambda: collector.value("pathgauge_traces_open") == 0, DRAIN_S)
+        offered = offer(endpoint, 2 * most, OVERLOAD_S)
+        began, expected = time.monotonic(), alone["invocations"] + offered.acked * INVOCATIONS
+        until(lambda: collector.value("pathgauge_invocations_read_total") >= expected, DRAIN_S)
+        drained = time.monotonic() - began
+        read, rss = collector.value("pathgauge_invocations_read_total"), peak_rss(collector.process.pid)
+        acked = sorted(offered.latencies)
+        print(
+            f"capacity {most * SPANS:.0f} spans/s, offered {2 * most * SPANS:.0f}, acknowledged {offered.acked * SPANS / OVERLOAD_S:.0f}, "
+            f"refused {offered.refused} of {offered.refused + offered.acked} requests, "
+            f"ack p50 {acked[len(acked) // 2] * 1000:.0f} ms, p99 {acked[len(acked) * 99 // 100] * 1000:.0f} ms, "
+            f"RSS {rss >> 20} MiB, drained in {drained:.1f} s"
+        )
+        assert offered.without_delay[:3] == []
+        assert read == expected
+        assert drained < DRAIN_S
+        assert rss <= RSS_BYTES or not LONG
+    finally:
+        collector.stop()

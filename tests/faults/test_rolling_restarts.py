@@ -1,0 +1,107 @@
+"""Restarts under load, seen from applications that use the OpenTelemetry SDK: no span is lost between the agent and its score."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpanExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+
+from running import until
+
+from .restarted import RestartedCollector
+from .sizes import times
+from .truth import seen
+
+STOP_S = 10.0
+EXPORT_S = times(60, 10)
+"""How long an exporter tries; the short form runs beside others, and a start may take longer than the usual ten seconds."""
+TURN_S = 0.05
+TOOLS = 3
+
+
+class Application:
+    """An agent that works in a thread, and exports as an application does: in batches, with the retries of the exporter."""
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        self.turns = 0
+        self._provider = TracerProvider(resource=Resource({"service.name": "application"}), shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=200))
+        self._tracer = self._provider.get_tracer("faults")
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the turn, and export what is left."""
+        self._stopping.set()
+        self._thread.join()
+        self._provider.shutdown()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(TURN_S):
+            attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "support"}
+            with self._tracer.start_as_current_span("invoke_agent support", attributes=attributes):
+                for _ in range(TOOLS):
+                    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "refund"}
+                    with self._tracer.start_as_current_span("execute_tool refund", attributes=tool):
+                        pass
+            self.turns += 1
+
+
+Exporter = Callable[[RestartedCollector], SpanExporter]
+
+
+def over_grpc(collector: RestartedCollector) -> SpanExporter:
+    return GrpcSpanExporter(endpoint=f"http://127.0.0.1:{collector.ports['grpc']}", insecure=True, timeout=EXPORT_S)
+
+
+def over_http(collector: RestartedCollector) -> SpanExporter:
+    return HttpSpanExporter(endpoint=f"http://127.0.0.1:{collector.ports['http']}/v1/traces", timeout=EXPORT_S)
+
+
+def rolled(folder: Path, seed: int, restarts: int, exporters: tuple[Exporter, ...], *mistakes: str, patience: float = 20.0) -> list[str]:
+    """Every breach of the promise in so many orderly restarts."""
+    random = Random(seed)
+    collector = RestartedCollector(folder)
+    collector.start(*mistakes)
+    applications = [Application(exporter(collector)) for exporter in exporters]
+    breaches = []
+    try:
+        for number in range(restarts):
+            time.sleep(random.uniform(0.5, 1.5))
+            began = time.monotonic()
+            status = collector.stop()
+            took = time.monotonic() - began
+            if status or took > STOP_S:
+                breaches.append(f"restart {number}: the stop took {took:.1f} s, status {status}")
+            collector.start(*mistakes)
+    finally:
+        for application in applications:
+            application.stop()
+    turns = sum(application.turns for application in applications)
+    until(lambda: collector.value("pathgauge_invocations_read_total") >= turns, patience)
+    spans = collector.value("pathgauge_spans_assembled_total")
+    collector.stop()
+    found = seen(collector.store)
+    if (found.invocations, spans) != (turns, turns * (1 + TOOLS)):
+        breaches.append(f"{turns} turns of {1 + TOOLS} spans: {found.invocations} invocations and {spans:g} spans arrived")
+    wrong = [said for said in found.said.values() if dict((name, value) for name, value, *_ in said.scores)["tool_calls"] != TOOLS]
+    return breaches + ([f"{len(wrong)} results are wrong: {wrong[0]}"] if wrong else [])
+
+
+def test_rolling_restarts_lose_no_span_of_the_sdk(tmp_path: Path, seed: int) -> None:
+    assert rolled(tmp_path, seed, times(2, 20), (over_grpc, over_http)) == []
+
+
+@pytest.mark.long
+def test_a_rolling_restart_brings_to_light_that_requests_under_way_are_dropped(tmp_path: Path, seed: int) -> None:
+    assert rolled(tmp_path, seed, 3, (over_grpc, over_http), "acknowledge_before_the_commit", "stop_at_once", patience=3.0) != []

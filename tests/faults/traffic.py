@@ -1,0 +1,145 @@
+"""What many agents send: a seed comes in, OTLP requests go out whose traces overlap, split, repeat and arrive in any order.
+
+Every span of a trace that was begun is in some request once `last` has no more, so that every trace becomes complete.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Literal
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.otlp import decode_traces
+from collector.spans import Span
+from collector.testing import span
+
+TOOLS = ("find_order", "check_policy", "refund", "notify")
+AGENTS = ("support", "billing", "shipping")
+REFERENCES: list[dict[str, Any]] = [
+    {"scenario": "refund", "expected_tools": ["find_order", "refund"]},
+    {"scenario": "parcel", "expected_tools": ["find_order", "notify", "notify"]},
+]
+CRITERIA: dict[str, Any] = {"tool_trajectory_f1": 0.5, "tool_trajectory_avg_score": 1.0, "tool_calls": None, "failure": 0.5}
+_SCENARIOS = ("refund", "refund", "parcel", "unheard-of", None)
+_REPEATED = 0.08
+_PARTS_OF_A_REQUEST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An export request; two with the same number are the same request, sent twice."""
+
+    number: int
+    body: bytes
+    """Protobuf."""
+    size: int
+    """How many spans it has."""
+
+    def spans(self) -> Sequence[Span]:
+        """Its spans as the collector reads them."""
+        return decode_traces(self.body).records
+
+
+class Traffic:
+    """An endless stream of requests, the same for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+        self._prefix = f"{seed}"
+        self._traces = self._requests = 0
+        self._sizes: dict[str, int] = {}
+        """How many spans each trace has."""
+        self._waiting: list[list[Span]] = []
+        """Parts of traces that are not sent, in no order."""
+
+    def next(self) -> list[Request]:
+        """One request, or twice the same."""
+        while len(self._waiting) < 4 * _PARTS_OF_A_REQUEST:
+            self._begin_trace()
+        return self._take(self._random.randint(1, _PARTS_OF_A_REQUEST))
+
+    def last(self) -> list[Request]:
+        """As `next`, of traces that were begun alone; empty when everything of them is sent."""
+        return self._take(_PARTS_OF_A_REQUEST) if self._waiting else []
+
+    def missing(self, requests: Iterable[Request]) -> dict[str, int]:
+        """How many spans of each trace, by its id, are not in these requests."""
+        there = {(span.trace_id, span.span_id) for request in requests for span in request.spans()}
+        found = Counter(trace_id for trace_id, _ in there)
+        return {trace_id: size - found[trace_id] for trace_id, size in list(self._sizes.items())}
+
+    def _take(self, parts: int) -> list[Request]:
+        taken = [self._waiting.pop(self._random.randrange(len(self._waiting))) for _ in range(min(parts, len(self._waiting)))]
+        self._requests += 1
+        request = request_of(self._requests, [one for part in taken for one in part])
+        return [request] * (2 if self._random.random() < _REPEATED else 1)
+
+    def _begin_trace(self) -> None:
+        self._traces += 1
+        spans = trace(f"{self._prefix}-{self._traces}", self._random)
+        self._sizes[spans[0].trace_id] = len(spans)
+        self._waiting.extend(split(spans, self._random))
+
+
+def trace(name: str, random: Random) -> list[Span]:
+    """The spans of one agent at work, the root first; some run under a web server, some have sub-agents."""
+    spans = [span("server", "POST /chat", {"http.request.method": "POST"}, trace=name, end=9.0)] if random.random() < 0.3 else []
+    parent = "server" if spans else None
+    scenario = random.choice(_SCENARIOS)
+    spans += run("agent", AGENTS[0], random, trace=name, parent=parent, scenario=scenario)
+    for number in range(random.choice((0, 0, 1, 2))):
+        spans += run(f"sub{number}", AGENTS[1 + number], random, trace=name, parent="agent", start=5.0 + number)
+    return spans
+
+
+def run(
+    id: str, agent: str, random: Random, *, trace: str, parent: str | None, start: float = 0.0, scenario: str | None = None
+) -> list[Span]:
+    """One agent, the models and the tools that it calls."""
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent}
+    if scenario is not None:
+        attributes["pathgauge.scenario.id"] = scenario
+    error = "no such order" if random.random() < 0.1 else None
+    spans = [span(id, f"invoke_agent {agent}", attributes, trace=trace, parent=parent, start=start, end=start + 1, error=error)]
+    for step in range(random.randint(0, 4)):
+        tool, at = random.choice(TOOLS), start + 0.2 * step
+        called = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": tool,
+            "gen_ai.tool.call.id": f"{id}-call{step}",
+            "gen_ai.tool.call.arguments": json.dumps({"order": random.randrange(1000), "step": step}),
+            "gen_ai.tool.call.result": json.dumps({"ok": random.random() < 0.9}),
+        }
+        model = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": "gpt-4o-mini",
+            "gen_ai.usage.input_tokens": 100,
+            "gen_ai.usage.output_tokens": random.randint(1, 50),
+        }
+        spans.append(span(f"{id}-model{step}", "chat gpt-4o-mini", model, trace=trace, parent=id, start=at, end=at + 0.1))
+        spans.append(span(f"{id}-tool{step}", f"execute_tool {tool}", called, trace=trace, parent=id, start=at + 0.1, end=at + 0.2))
+    return spans
+
+
+def split(spans: list[Span], random: Random) -> list[list[Span]]:
+    """The spans in one to four parts: the root first, last, or anywhere."""
+    order: Literal["first", "last", "any"] = random.choice(("first", "last", "any"))
+    spans = spans[::-1] if order == "last" else list(spans)
+    if order == "any":
+        random.shuffle(spans)
+    cuts = sorted(random.sample(range(1, len(spans)), min(random.randint(0, 3), len(spans) - 1)))
+    return [spans[start:end] for start, end in zip([0, *cuts], [*cuts, len(spans)], strict=True)]
+
+
+def request_of(number: int, spans: Sequence[Span]) -> Request:
+    """One export request as an SDK would send it."""
+    made = ExportTraceServiceRequest()
+    scope = made.resource_spans.add().scope_spans.add()
+    scope.scope.name = "faults"
+    scope.spans.extend(one.proto for one in spans)
+    return Request(number, made.SerializeToString(), len(spans))

@@ -1,0 +1,138 @@
+"""What the results must be: acknowledged spans come in, the verdict on each invocation goes out, from the core at once and in memory."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from collector.assembler import Bounds
+from collector.config import Config
+from collector.evaluator import Evaluation
+from collector.pipeline import Pipeline, Withdrawn
+from collector.setup import Setup, resolve
+from collector.spans import Span
+from collector.store.schema import checksum
+from collector.telemetry import Ledger
+
+from .traffic import CRITERIA, REFERENCES
+
+Key: TypeAlias = tuple[str, str]
+"""Trace id and anchor span id."""
+
+_UNBOUNDED = Bounds(max_trace_spans=sys.maxsize, max_trace_bytes=sys.maxsize, max_open_bytes=sys.maxsize, max_retained_bytes=sys.maxsize)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What is said of one invocation."""
+
+    agent: str
+    scenario: str
+    scores: tuple[tuple[str, float | None, str | None, str], ...]
+    """Criterion, value, reason and verdict of each."""
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Of all spans that were acknowledged."""
+
+    said: dict[Key, Said]
+    spans: int
+    """Different ones."""
+    traces: int
+
+
+def setup(folder: Path) -> Setup:
+    """The criteria and references of `traffic`; writes what a collector in `folder` needs of them."""
+    (folder / "references.yaml").write_text(json.dumps(REFERENCES))
+    return resolve(Config(references=(str(folder / "references.yaml"),), criteria=CRITERIA))
+
+
+def truth(spans: Iterable[Span], setup: Setup) -> Truth:
+    """What a collector says that gets all of `spans` at once."""
+    different = {(span.trace_id, span.span_id): span for span in spans}
+    pipeline = Pipeline(setup.evaluator, setup.references, Ledger(), _UNBOUNDED)
+    said: dict[Key, Said] = {}
+    for outcome in [*pipeline.feed(different.values(), (), 0.0), *pipeline.drain(0.0)]:
+        if isinstance(outcome, Evaluation):
+            said[outcome.key[1:]] = _of_evaluation(outcome)
+        elif isinstance(outcome, Withdrawn):
+            del said[outcome.key[1:]]
+    return Truth(said, len(different), len({trace_id for trace_id, _ in different}))
+
+
+def _of_evaluation(evaluation: Evaluation) -> Said:
+    invocation, reference = evaluation.invocation, evaluation.match.reference
+    scores = tuple((one.criterion.name, one.score.value, one.score.reason, one.verdict) for one in evaluation.results)
+    scenario = invocation.scenario_id if reference is None else reference.scenario_id
+    return Said(invocation.agent or "", scenario or "", scores, tuple(sorted(invocation.flags)))
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a stopped collector has on disk."""
+
+    said: dict[Key, Said] = field(default_factory=dict)
+    """By the newest revision of each invocation that was not withdrawn."""
+    firsts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    """How often each verdict was given first: agent, scenario, criterion, outcome."""
+    invocations: int = 0
+    """Those that were ever evaluated."""
+    revisions: int = 0
+    withdrawn: int = 0
+    quarantined: int = 0
+    requests: int = 0
+    """All that the journal ever took."""
+    damaged: int = 0
+    """Results that are not what was written, and say so."""
+
+
+_KNOWN = {reference["scenario"] for reference in REFERENCES}
+_OUTCOMES = {"passed": "pass", "failed": "fail"}
+
+
+def seen(folder: Path) -> Seen:
+    """Read the results of the store in `folder`, which no process has open."""
+    found = Seen()
+    connection = sqlite3.connect(f"file:{folder / 'pathgauge.db'}?mode=ro", uri=True)
+    try:
+        select = "SELECT tenant, trace_id, span_id, revision, at, agent, scenario, body, crc, withdrawn FROM results ORDER BY revision"
+        for *values, crc, withdrawn in connection.execute(select):
+            _, trace_id, span_id, revision, _, agent, scenario, body = values
+            if crc != checksum(*values):
+                found.damaged += 1
+                continue
+            said = _of_row(agent, scenario, json.loads(body))
+            if revision == 0:
+                found.invocations += 1
+                found.withdrawn += withdrawn
+                for name, _, _, verdict in said.scores:
+                    found.firsts[agent, known(scenario), name, _OUTCOMES.get(verdict, verdict)] += 1
+            else:
+                found.revisions += 1
+            if not withdrawn:
+                found.said[trace_id, span_id] = said
+        [found.quarantined] = connection.execute("SELECT count(*) FROM quarantine").fetchone()
+        meta = dict(connection.execute("SELECT name, value FROM meta"))
+        [last] = connection.execute("SELECT max(id) FROM journal").fetchone()
+        found.requests = max(int(meta.get("row", 0)), last or 0)
+    finally:
+        connection.close()
+    return found
+
+
+def known(scenario: str) -> str:
+    """The scenario if there is a reference for it: all others share labels."""
+    return scenario if scenario in _KNOWN else ""
+
+
+def _of_row(agent: str, scenario: str, body: dict[str, Any]) -> Said:
+    scores = tuple((one["name"], one["value"], one["reason"], one["verdict"]) for one in body["criteria"])
+    return Said(agent, scenario, scores, tuple(body["flags"]))

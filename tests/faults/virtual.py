@@ -1,0 +1,105 @@
+"""The collector in virtual time and without threads of its own: requests and times come in; what is on disk and counted can be asked.
+
+It takes the steps of `collector.worker` one by one, so that a schedule can stop it between any two of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collector.assembler import Bounds
+from collector.conversations import Case
+from collector.evaluator import Evaluation
+from collector.intake import Batch, Origin
+from collector.pipeline import Outcome, Pipeline, Unreadable, Withdrawn
+from collector.setup import Setup
+from collector.store import Delivery, Progress
+from collector.store.sqlite import SqliteStore
+from collector.telemetry import Ledger
+
+from .traffic import Request
+
+_ORIGIN = Origin("", "grpc", "traces", "protobuf")
+
+
+@dataclass(slots=True)
+class VirtualCollector:
+    """Runs from `start` to `crash`, any number of times, on one folder."""
+
+    folder: Path
+    setup: Setup
+    bounds: Bounds
+    now: float = 0.0
+    ledger: Ledger = field(default_factory=Ledger)
+    _gathered: list[Evaluation | Withdrawn | Case] = field(default_factory=list)
+    _delivered: list[Delivery] = field(default_factory=list)
+    _row: int = 0
+    _store: SqliteStore = field(init=False)
+    _pipeline: Pipeline = field(init=False)
+
+    def start(self) -> None:
+        """Go on where the folder stopped; what the journal holds and nobody took in comes first."""
+        self.ledger = Ledger(durable=True)
+        self._store = SqliteStore(self.folder)
+        self._pipeline = Pipeline(self.setup.evaluator, self.setup.references, self.ledger, self.bounds, recall=self._store.recall)
+        restored = self._store.open()
+        self.now = max(self.now, restored.at)
+        self._row, self._gathered, self._delivered = restored.row, [], []
+        self._pipeline.restore(restored.traces, restored.at)
+        self.ledger.restore(restored.counts)
+        self._store.start(self._deliver, lambda: self.now)
+        while deliveries := self._store.read(self._row):
+            self._take_in(deliveries)
+
+    def send(self, requests: Sequence[Request]) -> None:
+        """Have requests acknowledged, and take them in."""
+
+        async def send() -> None:
+            await asyncio.gather(*(self._store.append(Batch(_ORIGIN, one.body, spans=tuple(one.spans()))) for one in requests))
+
+        asyncio.run(send())
+
+    def take_in(self) -> None:
+        """Let the pipeline have what was acknowledged."""
+        delivered, self._delivered = self._delivered, []
+        self._take_in(delivered)
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self.take_in()
+        self.now += seconds
+        self._expire(self.now)
+
+    def commit(self) -> None:
+        """Make durable what was said."""
+        gathered, self._gathered = self._gathered, []
+        progress = Progress(self._row, self.now, 0.0, gathered, self._pipeline.changes(), list(self.ledger.staged()))
+        assert self._store.commit(progress)
+        self.ledger.settle()
+
+    def crash(self) -> None:
+        """End without a farewell: what was not committed is gone."""
+        self._store.close()
+
+    def _deliver(self, delivery: Delivery) -> bool:
+        self._delivered.append(delivery)
+        return True
+
+    def _take_in(self, deliveries: Sequence[Delivery]) -> None:
+        for delivery in deliveries:
+            self._expire(delivery.at)
+            delivery.batch.count(self.ledger)
+            self._gather(self._pipeline.feed(delivery.batch.spans, (), delivery.at, delivery.row))
+            self._row = delivery.row
+
+    def _expire(self, now: float) -> None:
+        while (deadline := self._pipeline.deadline()) is not None and deadline <= now:
+            self._gather(self._pipeline.expire(now))
+
+    def _gather(self, outcomes: Sequence[Outcome]) -> None:
+        for outcome in outcomes:
+            assert not isinstance(outcome, Unreadable), outcome
+            self._gathered.append(outcome)
