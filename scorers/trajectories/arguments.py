@@ -79,7 +79,7 @@ class ArgumentAccuracy(DetailedScorer):
         if self.ordered:
             return comparison.align(RULES["name_only"], IN_ORDER), True
         alignment = comparison.align(RULES["name_and_required_args"], ANY_ORDER)
-        return _with_namesakes(comparison, alignment), alignment.hoped == alignment.counts
+        return _with_namesakes(comparison, alignment), alignment.hoped == alignment.counts and not _may_stand_elsewhere(comparison)
 
     def _judged(self, comparison: Comparison, alignment: Alignment) -> Iterator[_Judged]:
         """The pairs whose expected call asks for arguments. Raises what `scorers.matching.matchers.matches` raises."""
@@ -112,6 +112,13 @@ def _line(judged: Sequence[_Judged], wrong: Sequence[Difference]) -> str:
         return line
     key, (asked, found) = next(iter(wrong[0].arguments.items()))
     return " ".join(f"{line}; {wrong[0].tool} {key}: expected {asked or 'nothing'}, found {found or 'nothing'}".split())
+
+
+def _may_stand_elsewhere(comparison: Comparison) -> bool:
+    """Whether a call without recorded arguments could, with some, stand for an expected call that asks for them."""
+    expected, actual = comparison.expected, comparison.actual
+    asking = {name for name, call in zip(expected.names, expected.calls, strict=True) if demanded("superset", call.arguments)}
+    return any(name in asking and opened(call.arguments) is None for name, call in zip(actual.names, actual.calls, strict=True))
 
 
 def _with_namesakes(comparison: Comparison, alignment: Alignment) -> Alignment:

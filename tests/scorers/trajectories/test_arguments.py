@@ -182,6 +182,13 @@ def test_without_recorded_arguments_there_is_no_value_where_they_are_asked_for()
         assert score([A("a", x=9), ToolCall("a")], asked, scorer).value == value
 
 
+def test_a_call_that_could_stand_for_another_optional_one_leaves_the_value_open() -> None:
+    asked = [E("a", x=1), ExpectedCall("b", None, optional=True), ExpectedCall("b", {"x": 1}, optional=True)]
+    made = [A("a"), ToolCall("b")]
+    assert [score([A("a"), A("b", **given)], asked, ANY_ORDER).value for given in ({}, {"x": 1})] == [0.0, 0.5]
+    assert score(made, asked, ANY_ORDER).reason == "args_not_recorded"
+
+
 def test_the_evidence_shows_some_of_many_differences() -> None:
     result = score([A("a", x=1)] * 30, [E("a", x=2)] * 30)
     assert (len(result.details["different"]), len(result.details["arguments"])) == (MAX_DIFFERENCES, 30)
