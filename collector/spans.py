@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
 
@@ -197,6 +197,32 @@ def decode_value(value: AnyValue) -> Any:
     if kind == "kvlist_value":
         return decode_attributes(value.kvlist_value.values)
     return getattr(value, kind)
+
+
+def encode_attributes(attributes: Mapping[str, Any]) -> list[KeyValue]:
+    """A dict as OTLP key-values: `decode_attributes` turned round."""
+    return [KeyValue(key=key, value=encode_value(value)) for key, value in attributes.items()]
+
+
+def encode_value(value: Any) -> AnyValue:
+    """A Python value as an OTLP one."""
+    match value:
+        case None:
+            return AnyValue()
+        case bool():
+            return AnyValue(bool_value=value)
+        case int():
+            return AnyValue(int_value=value)
+        case float():
+            return AnyValue(double_value=value)
+        case str():
+            return AnyValue(string_value=value)
+        case bytes():
+            return AnyValue(bytes_value=value)
+        case Mapping():
+            return AnyValue(kvlist_value=KeyValueList(values=encode_attributes(value)))
+        case _:
+            return AnyValue(array_value=ArrayValue(values=[encode_value(item) for item in value]))
 
 
 ClosedBy = Literal["root_ended", "idle", "too_old", "too_big", "shutdown"]

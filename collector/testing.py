@@ -10,11 +10,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto, Status
 
-from collector.spans import LogRecord, Resource, Scope, Span
+from collector.spans import LogRecord, Resource, Scope, Span, encode_attributes, encode_value
 
 EPOCH_S = 1_700_000_000
 """Second 0 of all builders, in Unix time."""
@@ -57,8 +56,11 @@ def span(
         name=name,
         start_time_unix_nano=_nanoseconds(start),
         end_time_unix_nano=_nanoseconds(end),
-        attributes=_pairs(attributes or {}),
-        events=[SpanProto.Event(name=event, time_unix_nano=_nanoseconds(start), attributes=_pairs(values)) for event, values in events],
+        attributes=encode_attributes(attributes or {}),
+        events=[
+            SpanProto.Event(name=event, time_unix_nano=_nanoseconds(start), attributes=encode_attributes(values))
+            for event, values in events
+        ],
         trace_state=trace_state,
         flags=_REMOTE_PARENT if remote_parent else _LOCAL_PARENT,
     )
@@ -84,10 +86,10 @@ def log(
         span_id=_digest(span, 8) if span is not None else b"",
         event_name=event_name,
         time_unix_nano=_nanoseconds(time),
-        attributes=_pairs(attributes or {}),
+        attributes=encode_attributes(attributes or {}),
     )
     if body is not None:
-        proto.body.CopyFrom(_value(body))
+        proto.body.CopyFrom(encode_value(body))
     return LogRecord(proto.SerializeToString(), Resource(), Scope(scope), tenant)
 
 
@@ -97,27 +99,3 @@ def _digest(name: str, size: int) -> bytes:
 
 def _nanoseconds(seconds: float) -> int:
     return EPOCH_S * 10**9 + round(seconds * 1e9)
-
-
-def _pairs(values: Mapping[str, Any]) -> list[KeyValue]:
-    return [KeyValue(key=key, value=_value(value)) for key, value in values.items()]
-
-
-def _value(value: Any) -> AnyValue:
-    match value:
-        case None:
-            return AnyValue()
-        case bool():
-            return AnyValue(bool_value=value)
-        case int():
-            return AnyValue(int_value=value)
-        case float():
-            return AnyValue(double_value=value)
-        case str():
-            return AnyValue(string_value=value)
-        case bytes():
-            return AnyValue(bytes_value=value)
-        case Mapping():
-            return AnyValue(kvlist_value=KeyValueList(values=_pairs(value)))
-        case _:
-            return AnyValue(array_value=ArrayValue(values=[_value(item) for item in value]))

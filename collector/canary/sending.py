@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import grpc
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
@@ -22,6 +21,7 @@ from collector.config import Protocols
 from collector.documents.quantities import Endpoint
 from collector.intake import Origin
 from collector.receivers.export import ExportService
+from collector.spans import encode_attributes
 
 AGENT = "pathgauge-canary"
 TIMEOUT_S = 10.0
@@ -38,7 +38,7 @@ def export_request(trace_id: bytes) -> bytes:
     """An agent that called one tool just now, without any content."""
     agent = _span("invoke_agent", {"gen_ai.agent.name": AGENT}, trace_id)
     tool = _span("execute_tool", {"gen_ai.tool.name": "canary"}, trace_id, agent.span_id)
-    resource = Resource(attributes=_pairs({"service.name": AGENT}))
+    resource = Resource(attributes=encode_attributes({"service.name": AGENT}))
     return ExportTraceServiceRequest(
         resource_spans=[ResourceSpans(resource=resource, scope_spans=[ScopeSpans(spans=[agent, tool])])]
     ).SerializeToString()
@@ -112,9 +112,5 @@ def _span(operation: str, attributes: dict[str, str], trace_id: bytes, parent_id
         name=operation,
         start_time_unix_nano=now,
         end_time_unix_nano=now,
-        attributes=_pairs({"gen_ai.operation.name": operation, **attributes}),
+        attributes=encode_attributes({"gen_ai.operation.name": operation, **attributes}),
     )
-
-
-def _pairs(values: dict[str, str]) -> list[KeyValue]:
-    return [KeyValue(key=key, value=AnyValue(string_value=value)) for key, value in values.items()]

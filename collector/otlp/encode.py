@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
 
-from google.protobuf.internal.containers import RepeatedCompositeFieldContainer as Repeated
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceProto
 
-from collector.spans import LogRecord, Span
+from collector.spans import LogRecord, Span, encode_attributes
 
 # Tags of the length-delimited fields 1 and 2: requests, resource groups and scope groups of both signals number theirs alike.
 _GROUP = _CONTEXT = b"\x0a"
@@ -25,17 +23,12 @@ def encode_request(records: Iterable[Span | LogRecord], without_trace: int = 0) 
     groups = []
     for _, group in groupby(records, key=lambda record: id(record.resource)):
         members = list(group)
-        resource = ResourceProto(attributes=pairs_of(members[0].resource.attributes)).SerializeToString()
+        resource = ResourceProto(attributes=encode_attributes(members[0].resource.attributes)).SerializeToString()
         scopes = [_scope_group(list(of_scope)) for _, of_scope in groupby(members, key=lambda record: id(record.scope))]
         groups.append(_field(_GROUP, _field(_CONTEXT, resource) + b"".join(_field(_MEMBER, scope) for scope in scopes)))
     if without_trace:
         groups.append(_field(_GROUP, _field(_MEMBER, _field(_MEMBER, b"") * without_trace)))
     return b"".join(groups)
-
-
-def pairs_of(attributes: Mapping[str, Any]) -> Repeated[KeyValue]:
-    """Decoded attributes as OTLP key-values."""
-    return KeyValueList(values=[KeyValue(key=key, value=value_of(value)) for key, value in attributes.items()]).values
 
 
 def _scope_group(records: list[Span | LogRecord]) -> bytes:
@@ -53,24 +46,3 @@ def _varint(number: int) -> bytes:
         digits.append(number & 0x7F | 0x80)
         number >>= 7
     return bytes((*digits, number))
-
-
-def value_of(value: Any) -> AnyValue:
-    """A Python value as an OTLP one."""
-    match value:
-        case None:
-            return AnyValue()
-        case bool():
-            return AnyValue(bool_value=value)
-        case int():
-            return AnyValue(int_value=value)
-        case float():
-            return AnyValue(double_value=value)
-        case str():
-            return AnyValue(string_value=value)
-        case bytes():
-            return AnyValue(bytes_value=value)
-        case Mapping():
-            return AnyValue(kvlist_value=KeyValueList(values=pairs_of(value)))
-        case _:
-            return AnyValue(array_value=ArrayValue(values=[value_of(item) for item in value]))

@@ -21,11 +21,10 @@ from collector.dialects.places import Flattened, Member, value_at
 from collector.messages.message import Message
 from collector.messages.shapes import parse_messages
 from collector.messages.values import decoded
-from collector.otlp.encode import value_of
 from collector.redaction.parsing import encoded
 from collector.redaction.replacement import MASKED, Tally
 from collector.redaction.structure import Path, Structure
-from collector.spans import LogRecord, Span, decode_attributes, decode_value
+from collector.spans import LogRecord, Span, decode_attributes, decode_value, encode_value
 
 _CHOICE = "gen_ai.choice"
 _DETAILS = "gen_ai.client.inference.operation.details"
@@ -70,7 +69,7 @@ class ContentFilter:
             proto.ClearField("body")
             if shown:
                 told = {key: value if key == "finish_reason" else orjson.loads(value) for key, value in shown.items()}
-                proto.body.CopyFrom(value_of(told))
+                proto.body.CopyFrom(encode_value(told))
             tally["content", "drop"] += 1
 
     def _keep(self, pairs: Repeated[KeyValue], instead: Mapping[str, Any], tally: Tally) -> None:
@@ -80,7 +79,7 @@ class ContentFilter:
             if pairs[index].key not in needed:
                 del pairs[index]
                 tally["content", "drop"] += 1
-        pairs.extend(KeyValue(key=key, value=value_of(value)) for key, value in instead.items())
+        pairs.extend(KeyValue(key=key, value=encode_value(value)) for key, value in instead.items())
 
     def _parts(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """The needed parts of JSON attributes."""

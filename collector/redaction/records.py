@@ -8,16 +8,15 @@ from __future__ import annotations
 from typing import TypeVar
 
 from google.protobuf.internal.containers import RepeatedCompositeFieldContainer as Repeated
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue, KeyValueList
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto, Status
 
 from collector.messages.values import REDACTED_KEY
-from collector.otlp.encode import pairs_of
 from collector.redaction.content import ContentFilter
 from collector.redaction.replacement import MASKED
 from collector.redaction.values import DroppedError, Values
-from collector.spans import LogRecord, Resource, Scope, Span, decode_attributes
+from collector.spans import LogRecord, Resource, Scope, Span, decode_attributes, encode_attributes
 
 _OWN_MEMBER = "pathgauge="
 """Of the `tracestate`: names the scenario, and nothing of it is content."""
@@ -36,7 +35,7 @@ class Records:
     def resource(self, resource: Resource) -> Resource:
         """A resource; what all of its records have in common marks none of them."""
         try:
-            pairs = pairs_of(resource.attributes)
+            pairs = KeyValueList(values=encode_attributes(resource.attributes)).values
             if self._without_content is not None:
                 self._without_content.attributes(pairs, self._values.tally)
             self._values.pairs(pairs)
