@@ -29,7 +29,8 @@ from collector.sinks.tallies import Tallies
 from collector.store import Store
 from collector.store.memory import MemoryStore
 from collector.store.restoring import WindowBounds
-from collector.store.sqlite import IN_FLIGHT_BYTES, Retention, SqliteStore
+from collector.store.retention import Retention
+from collector.store.sqlite import IN_FLIGHT_BYTES, SqliteStore
 from collector.telemetry import Ledger
 from collector.windows import Windows
 from collector.worker import Worker

@@ -91,9 +91,9 @@ def places(connection: sqlite3.Connection, up_to: int) -> Iterator[Place | int]:
 
 def unpack(values: tuple[Any, ...]) -> Delivery:
     """The request of a row. Raises `DamagedError`."""
-    row, at, _, tenant, form, traces, head_crc, body_crc, body = values
+    row, at, _, tenant, form, _, _, _, body = values
     try:
-        if head_crc != checksum(row, at, tenant, form, traces.hex()) or body_crc != zlib.crc32(body):
+        if not is_sound(values):
             raise DamagedError("checksum")
         transport, signal, encoding, *sent_as = form.split(" ")
         raw = zstandard.ZstdDecompressor().decompress(body)
@@ -101,6 +101,12 @@ def unpack(values: tuple[Any, ...]) -> Delivery:
         return Delivery(row, at, replace(batch, sent_as=sent_as[0]) if sent_as else batch)
     except (AttributeError, TypeError, ValueError, zstandard.ZstdError, UndecodableError) as error:
         raise DamagedError(type(error).__name__) from error
+
+
+def is_sound(values: tuple[Any, ...]) -> bool:
+    """Whether a row has the checksums of what it holds."""
+    row, at, _, tenant, form, traces, head_crc, body_crc, body = values
+    return bool(head_crc == checksum(row, at, tenant, form, traces.hex()) and body_crc == zlib.crc32(body))
 
 
 def _decode(origin: Origin, body: bytes, limits: otlp.Limits) -> Batch:

@@ -25,7 +25,8 @@ from collector.spans import Span
 from collector.store import Progress, files, journal, results
 from collector.store.journal import Packer
 from collector.store.restoring import WindowBounds
-from collector.store.sqlite import Retention, SqliteStore
+from collector.store.retention import Retention
+from collector.store.sqlite import SqliteStore
 from collector.telemetry import Ledger
 from collector.testing import span, trace_id
 from collector.worker import Worker
@@ -147,6 +148,15 @@ def test_a_wall_clock_that_was_ahead_keeps_nothing_back(live: Live, tmp_path: Pa
     assert kept(tmp_path) == ids("from the future", "new")
 
 
+def test_a_wall_clock_that_jumps_ahead_while_it_runs_removes_nothing(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("collector.store.retention.CLEAN_S", 0.0)
+    now, life = time.time(), live()
+    for wall, name in ((now, "before"), (now + 400 * DAY, "ahead"), (now, "back")):
+        commit(life, wall, name)
+    commit(live(), now, "next")
+    assert kept(tmp_path) == ids("before", "ahead", "back", "next")
+
+
 @pytest.mark.parametrize(
     ("retention_s", "window_s", "expected"),
     [
@@ -159,7 +169,7 @@ def test_a_wall_clock_that_was_ahead_keeps_nothing_back(live: Live, tmp_path: Pa
 async def test_a_nearly_full_store_keeps_the_results_that_windows_need(
     retention_s: float, window_s: float, expected: list[str], live: Live, tmp_path: Path
 ) -> None:
-    life, now = live(), time.time()
+    life, now = live(Retention(64 * MIB)), time.time()
     commit(life, now - 2 * HOUR, "old")
     commit(life, now - HOUR / 2, "recent")
     for number in range(15):
@@ -177,13 +187,14 @@ async def test_a_full_store_gives_up_traces_that_were_read_and_takes_requests_ag
         sent += 1
         await asyncio.sleep(0.05)
     assert 10 <= sent <= 20
-    assert not await life.worker.accept(request(turn("refused")))
+    assert not await life.worker.accept(request(turn("refused", MIB)))
     life.read(6, sent)
-    assert await life.accepts(request(turn("next")))
+    for number in range(8):
+        assert await life.accepts(request(turn(f"next {number}", MIB)))
     await life.worker.accept(request(turn("late", trace="turn 0", parent="turn 0")))
-    life.read(6, sent + 1)
+    life.read(6, sent + 8)
     assert life.ledger.spans_dropped.get("late") == 1
-    assert life.store.usage().used < 8 * MIB
+    assert life.store.usage().used < 16 * MIB
     life = live()
     assert await life.accepts(request(turn("late", trace="turn 1", parent="turn 1"), turn("last")))
     life.read(6, 1)

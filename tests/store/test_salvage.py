@@ -24,7 +24,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 from structlog.testing import capture_logs
 
 from collector.intake import Batch, Origin
-from collector.store import Progress, Selection, StoreError, files, reader, salvage, sqlite
+from collector.store import Progress, Selection, StoreError, database, files, reader, salvage, sqlite
 from collector.store.files import DATABASE
 from collector.store.schema import insert
 from collector.store.sqlite import SqliteStore
@@ -171,7 +171,7 @@ def test_a_salvage_without_room_stops_the_start_and_leaves_the_damaged_files_whe
 async def test_a_running_store_refuses_until_there_is_room_for_what_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "CHECKED_BYTES", 0)  # as if it were too large to be looked at when it is opened
     folder = tmp_path / "data"
-    for owner, name in ((sqlite, "MEND_S"), (sqlite, "RETRY_S"), (reader, "_RETRY_S")):
+    for owner, name in ((sqlite, "MEND_S"), (database, "MEND_S"), (database, "RETRY_S"), (reader, "_RETRY_S")):
         monkeypatch.setattr(owner, name, 0.0)
     async with running(folder) as store:
         assert all([await store.append(batch(60_000)) for _ in range(30)])
@@ -192,7 +192,7 @@ async def test_a_running_store_refuses_until_there_is_room_for_what_can_be_read(
 async def test_a_salvage_that_failed_is_not_tried_again_with_every_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "CHECKED_BYTES", 0)  # as if it were too large to be looked at when it is opened
     folder = tmp_path / "data"
-    for owner, name in ((sqlite, "RETRY_S"), (reader, "_RETRY_S")):
+    for owner, name in ((database, "RETRY_S"), (reader, "_RETRY_S")):
         monkeypatch.setattr(owner, name, 0.0)
     async with running(folder) as store:
         assert all([await store.append(batch(60_000)) for _ in range(30)])

@@ -23,8 +23,9 @@ from collector.pipeline import Changes, Remembered
 from collector.references import Match
 from collector.spans import Span
 from collector.store import Delivery, Progress, Restored, StoreError, files
+from collector.store.retention import Retention
 from collector.store.schema import MIGRATIONS
-from collector.store.sqlite import Retention, SqliteStore
+from collector.store.sqlite import SqliteStore
 from collector.telemetry import Row
 from collector.testing import span, trace_id
 from scorers.types import Invocation
