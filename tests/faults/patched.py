@@ -16,12 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from collector import engine
 from collector.assembler import Assembler
 from collector.assembler.rows import Rows
 from collector.clock import RunningTime
 from collector.intake import Batch
 from collector.pipeline import Remembered
-from collector.store import Restored, files, results
+from collector.receivers import grpc
+from collector.store import Restored, files, journal, results
 from collector.store.sqlite import SqliteStore
 from collector.telemetry import Row
 
@@ -105,6 +107,31 @@ def acknowledge_on_a_full_disk(change: Change) -> None:
     change(SqliteStore, "append", append)
 
 
+def take_damaged_requests_for_sound(change: Change) -> None:
+    """Requests of the journal are read whatever their checksums say."""
+    change(journal, "is_sound", lambda values: True)
+
+
+def keep_every_row(change: Change) -> None:
+    """No journal row is ever given back."""
+    change(Rows, "released", lambda self: [])
+
+
+def forget_the_bound(change: Change) -> None:
+    """Requests are taken however full the store is."""
+    change(SqliteStore, "_takes", lambda self, size: True)
+
+
+def keep_everything_in_memory(change: Change) -> None:
+    """However many requests wait, none of them is left to the journal."""
+    change(engine, "QUEUE_BYTES", 1 << 40)
+
+
+def refuse_without_a_delay(change: Change) -> None:
+    """Senders are not told when to retry."""
+    change(grpc, "_retry_metadata", lambda message, retry_after: ())
+
+
 def stop_at_once(change: Change) -> None:
     """SIGTERM ends the process without finishing anything."""
     real = asyncio.SelectorEventLoop.add_signal_handler
@@ -148,6 +175,11 @@ PATCHES: dict[str, Callable[[Change], None]] = {
         read_everything_again,
         trust_what_is_left_of_a_damaged_store,
         acknowledge_on_a_full_disk,
+        take_damaged_requests_for_sound,
+        keep_every_row,
+        forget_the_bound,
+        keep_everything_in_memory,
+        refuse_without_a_delay,
         stop_at_once,
         measure_ages_by_the_wall_clock,
         take_the_clock_from_a_file,

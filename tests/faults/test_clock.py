@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from running import until
 
 from .restarted import RestartedCollector
@@ -55,5 +57,6 @@ def test_the_wall_clock_decides_nothing(tmp_path: Path, seed: int) -> None:
     assert jumped(tmp_path, seed, list(JUMPS) * times(1, 3)) == []
 
 
+@pytest.mark.long
 def test_a_jump_brings_to_light_that_ages_are_measured_by_the_wall_clock(tmp_path: Path, seed: int) -> None:
     assert jumped(tmp_path, seed, [HOUR, 2 * HOUR], "measure_ages_by_the_wall_clock", patience=3.0) != []

@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from running import until
 
 from .disks import require_mounts, tmpfs
@@ -114,5 +116,7 @@ def test_a_disk_that_cannot_be_written_refuses_and_recovers(tmp_path: Path, seed
     assert troubled(tmp_path, seed, unwritable, times(1, 5)) == []
 
 
-def test_a_full_disk_brings_to_light_that_what_failed_is_acknowledged(tmp_path: Path, seed: int) -> None:
-    assert troubled(tmp_path, seed, full, 1, "acknowledge_on_a_full_disk", patience=2.0) != []
+@pytest.mark.long
+@pytest.mark.parametrize("trouble", [full, unwritable])
+def test_a_disk_in_trouble_brings_to_light_that_what_failed_is_acknowledged(tmp_path: Path, seed: int, trouble: Trouble) -> None:
+    assert troubled(tmp_path, seed, trouble, 1, "acknowledge_on_a_full_disk", patience=2.0) != []

@@ -59,7 +59,7 @@ def at_a_checkpoint(collector: RestartedCollector, random: Random) -> None:
 
 
 Kill = Callable[[RestartedCollector, Random], None]
-KILLS: list[tuple[Kill, int, int]] = [(under_load, 1, 14), (in_recovery, 2, 2), (in_drain, 1, 2), (at_a_checkpoint, 1, 2)]
+KILLS: list[tuple[Kill, int, int]] = [(under_load, 1, 14), (in_recovery, 1, 2), (in_drain, 1, 2), (at_a_checkpoint, 1, 2)]
 """With how often in the short form, and in each session of the long form."""
 
 

@@ -9,19 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import pytest
 
 from load import EXPORT, SPANS, Load, invocation, request, with_new_ids
 from running import until
 
 from .restarted import RestartedCollector
 from .sender import UnreachableError, of_grpc
-from .sizes import LONG, times
+from .sizes import times
 
 MEASURE_S = times(2, 10)
 OVERLOAD_S = times(3, 60)
 DRAIN_S = 60.0
 RSS_BYTES = 512 << 20
+SETTLE_S = 2.0
 ANSWER_S = 30.0
+READ = "pathgauge_invocations_read_total"
 INVOCATIONS = SPANS // len(invocation("0", "mixed"))
 """Of a request."""
 
@@ -83,39 +86,57 @@ def peak_rss(pid: int) -> int:
     return int(line.split()[1]) * 1024
 
 
-def measured(endpoint: str) -> dict[str, float]:
-    """What is taken from a sender that waits for answers."""
-    channel = grpc.insecure_channel(endpoint, compression=grpc.Compression.Gzip)
+def capacity(collector: RestartedCollector) -> tuple[float, float]:
+    """Requests a second that can be received and scored, and how many invocations were sent to find out."""
+    channel = grpc.insecure_channel(_endpoint(collector), compression=grpc.Compression.Gzip)
     try:
         grpc.channel_ready_future(channel).result(timeout=ANSWER_S)
-        return Load(channel, "mixed").run(MEASURE_S, float("inf"))
+        began = time.monotonic()
+        sent = Load(channel, "mixed").run(MEASURE_S, float("inf"))
     finally:
         channel.close()
+    assert until(lambda: collector.value(READ) >= sent["invocations"], DRAIN_S)
+    return sent["spans"] / SPANS / (time.monotonic() - began - SETTLE_S), sent["invocations"]
+
+
+def overloaded(folder: Path, seconds: float, *mistakes: str) -> list[str]:
+    """Every breach of the promise in so many seconds of twice the capacity."""
+    collector = RestartedCollector(folder, assembly={"settle": f"{SETTLE_S}s"})
+    collector.start(*mistakes)
+    try:
+        most, alone = capacity(collector)
+        offered = offer(_endpoint(collector), 2 * most, seconds)
+        began, expected = time.monotonic(), alone + offered.acked * INVOCATIONS
+        drained = until(lambda: collector.value(READ) >= expected, DRAIN_S)
+        took, read, rss = time.monotonic() - began, collector.value(READ), peak_rss(collector.process.pid)
+    finally:
+        collector.stop()
+    acked = sorted(offered.latencies)
+    print(
+        f"capacity {most * SPANS:.0f} spans/s, offered {2 * most * SPANS:.0f}, acknowledged {offered.acked * SPANS / seconds:.0f}, "
+        f"refused {offered.refused} of {offered.refused + offered.acked} requests, "
+        f"ack p50 {acked[len(acked) // 2] * 1000:.0f} ms, p99 {acked[len(acked) * 99 // 100] * 1000:.0f} ms, "
+        f"RSS {rss >> 20} MiB, drained in {took:.1f} s"
+    )
+    breaches = (
+        [f"{len(offered.without_delay)} answers do not say when to retry: {offered.without_delay[0]}"] if offered.without_delay else []
+    )
+    if not drained or read != expected:
+        breaches.append(f"{read:g} invocations were read {took:.0f} s after the load, {expected:g} were acknowledged")
+    if rss > RSS_BYTES:
+        breaches.append(f"RSS {rss >> 20} MiB")
+    return breaches
+
+
+def _endpoint(collector: RestartedCollector) -> str:
+    return f"127.0.0.1:{collector.ports['grpc']}"
 
 
 def test_twice_the_capacity_is_refused_in_part_and_what_is_taken_is_scored(tmp_path: Path) -> None:
-    collector = RestartedCollector(tmp_path, assembly={"settle": "2s"})
-    collector.start()
-    try:
-        endpoint = f"127.0.0.1:{collector.ports['grpc']}"
-        alone = measured(endpoint)
-        most = alone["spans"] / SPANS / alone["seconds"]
-        until(lambda: collector.value("pathgauge_traces_open") == 0, DRAIN_S)
-        offered = offer(endpoint, 2 * most, OVERLOAD_S)
-        began, expected = time.monotonic(), alone["invocations"] + offered.acked * INVOCATIONS
-        until(lambda: collector.value("pathgauge_invocations_read_total") >= expected, DRAIN_S)
-        drained = time.monotonic() - began
-        read, rss = collector.value("pathgauge_invocations_read_total"), peak_rss(collector.process.pid)
-        acked = sorted(offered.latencies)
-        print(
-            f"capacity {most * SPANS:.0f} spans/s, offered {2 * most * SPANS:.0f}, acknowledged {offered.acked * SPANS / OVERLOAD_S:.0f}, "
-            f"refused {offered.refused} of {offered.refused + offered.acked} requests, "
-            f"ack p50 {acked[len(acked) // 2] * 1000:.0f} ms, p99 {acked[len(acked) * 99 // 100] * 1000:.0f} ms, "
-            f"RSS {rss >> 20} MiB, drained in {drained:.1f} s"
-        )
-        assert offered.without_delay[:3] == []
-        assert read == expected
-        assert drained < DRAIN_S
-        assert rss <= RSS_BYTES or not LONG
-    finally:
-        collector.stop()
+    assert overloaded(tmp_path, OVERLOAD_S) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mistake", ["keep_everything_in_memory", "refuse_without_a_delay"])
+def test_an_overload_brings_to_light(tmp_path: Path, mistake: str) -> None:
+    assert overloaded(tmp_path, OVERLOAD_S, mistake) != []

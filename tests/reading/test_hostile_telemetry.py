@@ -155,7 +155,7 @@ logs = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(spans(), max_size=8), st.lists(logs, max_size=3))
 def test_any_trace_is_read_without_an_error(sent: list[Span], records: list[LogRecord]) -> None:
     held = {one.span_id: one for one in sent}

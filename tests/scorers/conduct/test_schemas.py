@@ -86,7 +86,7 @@ def schemas(inner: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
 SCHEMAS: st.SearchStrategy[Json] = st.recursive(st.booleans() | st.builds(dict), schemas, max_leaves=6)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(
     schemas(SCHEMAS), st.fixed_dictionaries({"a": SCHEMAS, "b": st.booleans()}), st.dictionaries(st.sampled_from("abx"), JSON, max_size=3)
 )

@@ -40,7 +40,7 @@ def check_pairs(pairs: Sequence[tuple[int, int]], masks: Sequence[int], left: Se
     assert not [1 for i, j in pairs for k, m in pairs if left[i] < left[k] and right[j] > right[m]]
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=300)
 @given(MASKS, WANTED, PLACES)
 def test_no_pairs_with_blocks_of_expected_calls_are_better(masks: list[int], wanted: int, places: list[int]) -> None:
     pairs = block_pairs(masks, [mask & wanted for mask in masks], blocks(places))
@@ -48,7 +48,7 @@ def test_no_pairs_with_blocks_of_expected_calls_are_better(masks: list[int], wan
     assert (sum(wanted >> j & 1 for _, j in pairs), len(pairs)) == best(masks, wanted, range(SIDE), places)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=300)
 @given(MASKS, WANTED, PLACES)
 def test_no_pairs_with_blocks_of_actual_calls_are_better(masks: list[int], wanted: int, places: list[int]) -> None:
     columns = transposed(masks, SIDE)
@@ -150,7 +150,7 @@ def test_messages_mean_nothing_where_the_reference_has_groups_of_its_own() -> No
     assert freely(messages("(b a) (d c)"), grouped("a b (c d)")) == align(messages("b a d c"), grouped("a b (c d)"))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.lists(st.builds(ToolCall, st.sampled_from("ab"), st.just({}), group=st.none() | st.integers(1, 2)), max_size=5), st.data())
 def test_freedom_within_messages_lies_between_order_and_none(actual: list[ToolCall], data: st.DataObject) -> None:
     expected = tuple(data.draw(st.lists(st.builds(ExpectedCall, st.sampled_from("ab")), max_size=5)))
