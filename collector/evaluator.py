@@ -26,6 +26,8 @@ class Criterion:
     name: str
     scorer: Scorer
     threshold: float | None = None
+    objective: float | None = None
+    """The wanted share of passes, between 0 and 1; `None` without one. What is alerted on, not what an invocation is judged by."""
 
     def verdict(self, value: float | None) -> Verdict:
         """Compare a value with the threshold in the scorer's direction."""

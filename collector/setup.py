@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collector import criteria
 from collector.config import Config, criteria_of_file, load
-from collector.criteria import Place
+from collector.criteria import Place, objectives
 from collector.documents import Document, Problems
 from collector.evaluator import Criterion, Evaluator
 from collector.references import ReferenceSet, files
 from collector.references.files import Fingerprint
 from collector.references.formats import Entry
-from scorers.types import Json
+from scorers.types import Json, Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,9 @@ def resolve(config: Config) -> Setup:
                 overrides[entry.reference.scenario_id] = _criteria_of(entry, config.criteria, common)
     problems.report()
     evaluator = Evaluator(common, overrides)
-    references = ReferenceSet((entry.reference for entry in loaded.entries), match_user_input=config.scenario.match_user_input)
-    warnings = (*loaded.warnings, *_useless(common, loaded.entries))
+    expected = (_expected(entry.reference, config.scenario.expected_interval) for entry in loaded.entries)
+    references = ReferenceSet(expected, match_user_input=config.scenario.match_user_input)
+    warnings = (*loaded.warnings, *_useless(common, loaded.entries), *_doubtful_objectives(config, evaluator, loaded.entries))
     return Setup(evaluator, references, warnings, loaded.fingerprint)
 
 
@@ -80,6 +81,22 @@ def _criteria_of(entry: Entry, written: Mapping[str, Json], common: Iterable[Cri
     built = criteria.build(laid, Place(entry.document, (*entry.path, "criteria")), changed=own)
     kept = {criterion.name: criterion for criterion in common if own.get(criterion.name) is not False}
     return tuple((kept | {criterion.name: criterion for criterion in built}).values())
+
+
+def _expected(reference: Reference, interval: float | None) -> Reference:
+    """The reference with the interval of all scenarios where it has none of its own."""
+    return reference if reference.expected_interval is not None else replace(reference, expected_interval=interval)
+
+
+def _doubtful_objectives(config: Config, evaluator: Evaluator, entries: Iterable[Entry]) -> Iterator[str]:
+    for criterion in evaluator.criteria:
+        for doubt in objectives.doubts(criterion):
+            yield str(config.problem(("criteria", criterion.name, "objective"), doubt))
+    for entry in entries:
+        for criterion in evaluator.overrides.get(entry.reference.scenario_id, ()):
+            if criterion.name in entry.reference.criteria:
+                for doubt in objectives.doubts(criterion):
+                    yield str(entry.document.problem((*entry.path, "criteria", criterion.name, "objective"), doubt))
 
 
 def _useless(common: Iterable[Criterion], entries: tuple[Entry, ...]) -> Iterator[str]:

@@ -208,6 +208,8 @@ class Reference:
     """Where it came from, as `file` or `file:line`, for messages."""
     criteria: Mapping[str, Json] = field(default_factory=dict)
     """Criteria of this scenario, by name, laid over the global ones; not yet validated against the scorers."""
+    expected_interval: float | None = None
+    """How often the scenario should be evaluated at least, in seconds; `None` says nothing about it."""
 
 
 @dataclass(frozen=True, slots=True)

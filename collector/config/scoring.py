@@ -14,10 +14,12 @@ _MiB = 2**20
 
 
 class Scenario(Section):
-    """How an invocation names its scenario."""
+    """How an invocation names its scenario, and how often that is expected."""
 
     keys: Annotated[tuple[str, ...], Field(min_length=1)] = DEFAULT_KEYS
     match_user_input: bool = False
+    expected_interval: Annotated[Duration, Field(gt=0)] | None = None
+    """How often each scenario should be evaluated at least, in seconds, where its reference says nothing else."""
 
 
 class Assembly(Section):

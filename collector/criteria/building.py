@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import ValidationError
 
+from collector.criteria import objectives
 from collector.criteria.written import OWN, Place, affected, is_number, parts, snake_case
 from collector.documents import ConfigError, KeyPath, Problem, Problems, did_you_mean, show_value
 from collector.documents.validation import problem
@@ -79,12 +80,16 @@ class _Builder:
                 options["of"] = self._members(name, options.pop("of", None))
         with problems:
             scorer = _scorer(name, written, kind, options, place)
-        problems.found += [*_threshold_problems(name, given, scorer or kind, place), *_agent_problems(name, given, place)]
+        problems.found += [
+            *_threshold_problems(name, given, scorer or kind, place),
+            *objectives.problems(name, given, place),
+            *_agent_problems(name, given, place),
+        ]
         if scorer is None or problems.found:
             raise ConfigError(problems.found)
         if given.get("agent") is not None:
             scorer = OfAgent(scorer, given["agent"], given.get("view") or "own")
-        return Criterion(name, scorer, given.get("threshold"))
+        return Criterion(name, scorer, given.get("threshold"), given.get("objective"))
 
     def _members(self, name: str, of: Json) -> tuple[Member, ...]:
         """The criteria that `name` is made of, without those that are switched off."""

@@ -18,7 +18,7 @@ from scorers.types import Json
 DEFAULTS: Mapping[str, Json] = {"failure": None, "latency": None}
 """The criteria of a configuration that names none: they need no reference and have no threshold."""
 
-OWN = ("threshold", "scorer", "takes", "agent", "view")
+OWN = ("threshold", "objective", "scorer", "takes", "agent", "view")
 """The keys of every criterion; all others are options of its scorer."""
 
 

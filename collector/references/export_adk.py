@@ -39,6 +39,8 @@ def to_json(data: Json) -> str:
 def _case(reference: Reference, left_out: list[str]) -> dict[str, Json]:
     place = f"{reference.source}: scenario {reference.scenario_id}"
     left_out.extend(f"{place}: ADK cannot express the criterion {name} here, but in test_config.json" for name in reference.criteria)
+    if reference.expected_interval is not None:
+        left_out.append(f"{place}: ADK cannot express the expected interval")
     conversation = []
     for index, turn in enumerate(reference.turns):
         where = f"{place}: turn {index}" if len(reference.turns) > 1 else place

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import InitErrorDetails
 
 from collector.documents import Document, KeyPath, Problems
+from collector.documents.quantities import Duration
 from collector.documents.validation import validate
 from collector.references.contents import Contents
 from collector.references.groups import joined
@@ -119,6 +120,7 @@ class _Scenario(_Turn):
     scenario: Annotated[str, Field(min_length=1)]
     criteria: dict[str, Any] = {}
     thresholds: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
+    expected_interval: Annotated[Annotated[Duration, Field(gt=0)] | None, BeforeValidator(_not_null)] = None
     turns: Annotated[list[_Turn] | None, Field(min_length=1), BeforeValidator(_not_null)] = None
 
     @model_validator(mode="after")
@@ -126,7 +128,7 @@ class _Scenario(_Turn):
         both = [key for key in _Turn.model_fields if key in self.model_fields_set]
         if self.turns is not None and both:
             raise ValueError(f"found turns and {', '.join(both)}, expected either (the latter inside a turn)")
-        if self.turns is None and not both and not self.criteria and not self.thresholds:
+        if self.turns is None and not both and not self.criteria and not self.thresholds and self.expected_interval is None:
             raise ValueError("found the scenario alone, expected turns, or the keys of a turn, such as expected_tools")
         return self
 
@@ -165,7 +167,10 @@ def _with_criteria(document: Document) -> Document:
 
 def _reference(scenario: _Scenario) -> Reference:
     turns = scenario.turns if scenario.turns is not None else [scenario]
-    return Reference(scenario.scenario, tuple(_turn(turn) for turn in turns), criteria={**scenario.criteria, **scenario.thresholds})
+    criteria = {**scenario.criteria, **scenario.thresholds}
+    return Reference(
+        scenario.scenario, tuple(_turn(turn) for turn in turns), criteria=criteria, expected_interval=scenario.expected_interval
+    )
 
 
 def _turn(turn: _Turn) -> ReferenceTurn:

@@ -19,8 +19,8 @@ _ALWAYS = frozenset({"scenario_id", "turns", "criteria", "version", "source", "u
 
 
 def version(reference: Reference) -> str:
-    """Twelve hex digits that change with everything but the source of the reference."""
-    content = _content(dataclasses.replace(reference, source="", version=""))
+    """Twelve hex digits that change with everything that scores depend on: not with the source, nor with the expected interval."""
+    content = _content(dataclasses.replace(reference, source="", version="", expected_interval=None))
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 

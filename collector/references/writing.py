@@ -36,7 +36,8 @@ def scenario(reference: Reference) -> dict[str, Json]:
     turns = [_turn(turn) for turn in reference.turns]
     said: dict[str, Json] = {"scenario": reference.scenario_id}
     said |= turns[0] if len(turns) == 1 and turns[0] else {"turns": turns}
-    return said | ({"criteria": dict(reference.criteria)} if reference.criteria else {})
+    said |= {"criteria": dict(reference.criteria)} if reference.criteria else {}
+    return said | ({"expected_interval": reference.expected_interval} if reference.expected_interval is not None else {})
 
 
 def _turn(turn: ReferenceTurn) -> dict[str, Json]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from collector.evaluator import Criterion
-from collector.sinks.labels import TenantLabel
+from collector.sinks.labels import AgentVersion, TenantLabel, label_value
 from collector.telemetry import Counter
 from collector.windows import Series, Window
+from scorers.types import Reference
 
 SCORE_LABELS = ("agent", "scenario", "metric")
 
@@ -45,14 +46,17 @@ def window_gauges(windows: Iterable[Window], tenant: TenantLabel) -> list[Metric
 
 
 def threshold_gauges(thresholds: Thresholds, windows: Iterable[Window], min_samples: int, tenant: TenantLabel) -> list[Metric]:
-    """The thresholds in force, and which window means are on their wrong side."""
+    """The thresholds and objectives in force, and which window means are on the wrong side of their threshold."""
     names = tenant.names(*SCORE_LABELS)
     threshold = GaugeMetricFamily("pathgauge_threshold", "Threshold of a metric, in its own scale.", labels=names)
+    objective = GaugeMetricFamily("pathgauge_objective", "Wanted share of passes, between 0 and 1.", labels=names)
     for series, criteria in thresholds.items():
         for criterion in criteria.values():
             if criterion.threshold is not None:
                 labels = tenant.values(series.tenant, series.agent, series.scenario, criterion.name)
                 threshold.add_metric(labels, criterion.threshold)
+                if criterion.objective is not None:
+                    objective.add_metric(labels, criterion.objective)
     breached = GaugeMetricFamily(
         "pathgauge_threshold_breached",
         f"1 when the window mean misses the threshold, in the direction of the metric and with at least {min_samples} samples, else 0.",
@@ -63,7 +67,7 @@ def threshold_gauges(thresholds: Thresholds, windows: Iterable[Window], min_samp
         if judged is not None:
             missed = window.samples >= min_samples and judged.verdict(window.mean) == "failed"
             breached.add_metric(tenant.values(window.tenant, window.agent, window.scenario, window.metric), float(missed))
-    return [threshold, breached]
+    return [threshold, objective, breached]
 
 
 def metric_info(criteria: Iterable[Criterion]) -> Metric:
@@ -88,6 +92,36 @@ def last_evaluations(times: Mapping[Series, float | None], tenant: TenantLabel) 
         if time is not None:
             last.add_metric(tenant.values(series.tenant, series.agent, series.scenario), time)
     return last
+
+
+def expected_intervals(references: Iterable[Reference], seen: Iterable[Series], tenant: TenantLabel) -> Metric:
+    """How often each scenario should be evaluated: of every tenant that had it, and of no tenant while none had."""
+    family = GaugeMetricFamily(
+        "pathgauge_expected_interval_seconds",
+        "How often a scenario should be evaluated at least.",
+        labels=tenant.names("scenario"),
+    )
+    tenants: dict[str, set[str]] = {}
+    for series in seen:
+        tenants.setdefault(series.scenario, set()).add(series.tenant)
+    for reference in references:
+        if reference.expected_interval is not None:
+            scenario = label_value(reference.scenario_id)
+            for name in sorted(tenants.get(scenario, {""})):
+                family.add_metric(tenant.values(name, scenario), reference.expected_interval)
+    return family
+
+
+def first_seen_versions(versions: Mapping[AgentVersion, float], tenant: TenantLabel) -> Metric:
+    """When each version of an agent was first evaluated."""
+    family = GaugeMetricFamily(
+        "pathgauge_agent_version_first_seen_timestamp_seconds",
+        "Unix time of the first evaluation of a version of an agent.",
+        labels=tenant.names("agent", "agent_version"),
+    )
+    for version, since in versions.items():
+        family.add_metric(tenant.values(version.tenant, version.agent, version.version), since)
+    return family
 
 
 def ledger_counters(counters: Iterable[Counter]) -> list[Metric]:

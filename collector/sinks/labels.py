@@ -46,6 +46,14 @@ class Labels(NamedTuple):
         return Series(self.agent, self.scenario, self.tenant)
 
 
+class AgentVersion(NamedTuple):
+    """A version of an agent."""
+
+    agent: str
+    version: str
+    tenant: str = ""
+
+
 class Use(NamedTuple):
     """Labels, when they were last seen in Unix seconds, and how many label sets of one metric they take."""
 

@@ -1,10 +1,12 @@
-"""When labels were last seen and series last had a score: stored beside the counts, so that a restart forgets neither names nor silence."""
+"""When labels were last seen, versions first seen, and when series last had a score: stored beside the counts, so that a restart forgets
+neither names nor silence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from collector.sinks.labels import Labels, TenantLabel, Use
+from collector.sinks.labels import OTHER, AgentVersion, Labels, TenantLabel, Use
 from collector.sinks.tallies import Tallies
 from collector.windows import Series
 
@@ -15,6 +17,7 @@ class Presence:
     def __init__(self, tallies: Tallies, tenant: TenantLabel) -> None:
         self._tenant = tenant
         self._in_use = tallies.notes("labels_in_use", tenant.names("agent", "scenario", "agent_version"))
+        self._versions = tallies.notes("version_first_seen", tenant.names("agent", "agent_version"))
         self._scored = tallies.notes("last_evaluation", tenant.names("agent", "scenario"))
 
     def __iter__(self) -> Iterator[Use]:
@@ -25,8 +28,12 @@ class Presence:
             yield Use(Labels(agent, version, scenario, *tenant), seen, int(weight))
 
     def see(self, labels: Labels, now: float, weight: int) -> None:
-        """Remember that the labels were in use."""
+        """Remember that the labels were in use, and since when their version."""
         self._in_use.of(*self._tenant.values(labels.tenant, labels.agent, labels.scenario, labels.agent_version)).put(now, weight)
+        if labels.agent_version not in ("", OTHER):
+            first = self._versions.of(*self._tenant.values(labels.tenant, labels.agent, labels.agent_version))
+            if not first.numbers:
+                first.put(now)
 
     def score(self, series: Series, now: float) -> None:
         """Remember that the series had a score."""
@@ -40,8 +47,17 @@ class Presence:
             times[Series(agent, scenario, *tenant)] = note.numbers[0]
         return times
 
-    def keep(self, live: Iterable[Labels]) -> None:
-        """Forget all other labels, and the series that are not among them."""
-        kept = {self._tenant.values(labels.tenant, labels.agent, labels.scenario, labels.agent_version) for labels in live}
-        self._in_use.keep(kept)
-        self._scored.keep({values[:-1] for values in kept})
+    def first_seen(self) -> dict[AgentVersion, float]:
+        """When each version was first in use."""
+        times = {}
+        for note in self._versions:
+            *tenant, agent, version = note.labels
+            times[AgentVersion(agent, version, *tenant)] = note.numbers[0]
+        return times
+
+    def keep(self, live: Collection[Labels], series: Iterable[Series]) -> None:
+        """Forget all other labels with their versions, and the last scores of all other series."""
+        of = self._tenant.values
+        self._in_use.keep({of(labels.tenant, labels.agent, labels.scenario, labels.agent_version) for labels in live})
+        self._versions.keep({of(labels.tenant, labels.agent, labels.agent_version) for labels in live})
+        self._scored.keep({of(one.tenant, one.agent, one.scenario) for one in series})

@@ -22,6 +22,8 @@ from collector.evaluator import Criterion, Evaluation, Evaluator
 from collector.references import Match, ReferenceSet
 from collector.sinks.gauges import (
     Queue,
+    expected_intervals,
+    first_seen_versions,
     last_evaluations,
     ledger_counters,
     metric_info,
@@ -152,6 +154,7 @@ class PrometheusSink:
             last = dict(self._last_evaluations)
             criteria = [*self._evaluator.criteria, *chain.from_iterable(self._evaluator.overrides.values())]
             thresholds = {series: self._thresholds(series.scenario) for series in last}
+            references, versions = self._references.values(), self._presence.first_seen()
             if self._settles:
                 self._tallies.staged()
                 self._tallies.settle()
@@ -160,6 +163,8 @@ class PrometheusSink:
         yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
         yield metric_info(criteria)
         yield last_evaluations(last, self._tenant)
+        yield expected_intervals(references, last, self._tenant)
+        yield first_seen_versions(versions, self._tenant)
         yield from ledger_counters(self._ledger)
         yield from queue_gauges(self._queues)
 
@@ -173,10 +178,20 @@ class PrometheusSink:
 
     def _keep_live(self) -> None:
         live = set(self._labels)
+        kept = {labels.series for labels in live} | self._awaited()
         self._instruments.keep(live)
-        self._presence.keep(live)
-        kept = {labels.series for labels in live}
+        self._presence.keep(live, kept)
         self._last_evaluations = {series: time for series, time in self._last_evaluations.items() if series in kept}
+
+    def _awaited(self) -> set[Series]:
+        """Where each scenario with an expected interval was evaluated last: its silence may be longer than that of a name that is gone."""
+        newest: dict[tuple[str, str], tuple[float, Series]] = {}
+        for series, last in self._last_evaluations.items():
+            reference = self._references.get(series.scenario)
+            if last is not None and reference is not None and reference.expected_interval is not None:
+                key = series.tenant, series.scenario
+                newest[key] = max(newest.get(key, (last, series)), (last, series))
+        return {series for _, series in newest.values()}
 
     def _expect(self) -> None:
         for labels in self._labels:

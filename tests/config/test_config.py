@@ -63,6 +63,7 @@ def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> 
         "scenario": {
             "keys": ("pathgauge.scenario.id", "test.case.id", "eval.scenario.id", "scenario.id", "agentevals.eval.case.id"),
             "match_user_input": False,
+            "expected_interval": None,
         },
         "assembly": {
             "settle": 6.0,

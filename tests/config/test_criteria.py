@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from collector import catalogue, criteria, plugins
-from collector.criteria import Place
+from collector.criteria import Place, objectives
 from collector.criteria.written import OWN
 from collector.documents import ConfigError, Document, yaml_source
 from collector.evaluator import Criterion
@@ -110,6 +110,9 @@ def message(text: str) -> str:
             Criterion("latency", OfAgent(Latency(), "billing", "subtree"), 5),
         ),
         ("latency: {agent: , view: }", Criterion("latency", Latency())),
+        ("latency: {threshold: 5, objective: 0.95}", Criterion("latency", Latency(), 5, 0.95)),
+        ("latency: {threshold: 5, objective: 0.01}", Criterion("latency", Latency(), 5, 0.01)),
+        ("latency: {threshold: 5, objective: }", Criterion("latency", Latency(), 5)),
         (
             f"short: {{scorer: '{BRIEF}', threshold: 1, maxWords: 20, units: [a, {{b: c}}], scenario: {{topic: tea}}}}",
             Criterion("short", from_function(brief, max_words=20, units=["a", {"b": "c"}], scenario={"topic": "tea"}), 1),
@@ -128,6 +131,54 @@ def message(text: str) -> str:
 )
 def test_a_criterion_is_a_scorer_with_options_and_a_threshold(text: str, expected: Criterion) -> None:
     assert build(text) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        *(
+            (written, f"found {shown}, expected a share of passes between 0 and 1, such as 0.95")
+            for written, shown in [
+                ("0", "0"),
+                ("1", "1"),
+                ("-0.5", "-0.5"),
+                ("95", "95"),
+                (".nan", "nan"),
+                ("true", "true"),
+                ("'0.9'", "'0.9'"),
+            ]
+        ),
+        ("1e-17", "found 1e-17, for which no burn-rate alert can ever fire, expected a larger one"),
+    ],
+)
+def test_an_objective_that_nothing_could_ever_fail_is_refused(written: str, expected: str) -> None:
+    assert message(f"latency: {{threshold: 5, objective: {written}}}") == f"c.yaml:1:36: latency.objective: {expected}"
+
+
+def test_an_objective_needs_a_threshold() -> None:
+    expected = "found an objective without a threshold, expected both: without one nothing passes or fails"
+    assert message("latency: {objective: 0.9}") == f"c.yaml:1:22: latency.objective: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("objective", "silent"),
+    [
+        (None, None),
+        (0.99, None),
+        (0.8334, None),
+        (0.8333, "the burn rate is 6 at most, so that its alerts at 6 can never fire; they need an objective above 0.8333"),
+        (0.67, "the burn rate is 3.03 at most, so that its alerts at 6 can never fire; they need an objective above 0.8333"),
+        (0.5, "the burn rate is 2 at most, so that its alerts at 6 and 3 can never fire; they need an objective above 0.8333"),
+    ],
+)
+def test_an_objective_that_some_alerts_can_never_miss_is_doubtful(objective: float | None, silent: str | None) -> None:
+    doubts = list(objectives.doubts(Criterion("latency", Latency(), 5, objective)))
+    assert doubts == ([] if silent is None else [f"with the objective {objective:g} {silent}"])
+
+
+def test_the_burn_rate_cannot_exceed_that_of_failures_alone() -> None:
+    for objective in (0.01, 0.5, 0.9, 0.999):
+        assert objectives.highest_burn_rate(objective) == pytest.approx(1.0 / (1 - objective))
 
 
 def test_criteria_keep_their_order_and_false_switches_one_off() -> None:

@@ -101,3 +101,41 @@ def test_the_fingerprint_tells_when_to_resolve_again() -> None:
     assert setup.fingerprint(config.load(Path("pathgauge.yaml"))) == before.fingerprint
     write(refs2="{scenario: b, input: x}")
     assert setup.fingerprint(config.load(Path("pathgauge.yaml"))) != before.fingerprint
+
+
+def test_objectives_that_are_too_low_for_an_alert_are_warnings_at_their_place() -> None:
+    write(
+        pathgauge="""
+references: [refs.yaml]
+criteria:
+  latency: {threshold: 5, objective: 0.7}
+  failure: {threshold: 0, objective: 0.95}
+""",
+        refs="""
+- {scenario: plain, input: x}
+- scenario: special
+  input: x
+  criteria:
+    failure: {objective: 0.5}
+""",
+    )
+    most = "with the objective {} the burn rate is {} at most, so that its alerts at {} can never fire; they need an objective above 0.8333"
+    resolved = resolve()
+    assert resolved.warnings == (
+        f"pathgauge.yaml:4:38: criteria.latency.objective: {most.format(0.7, 3.33, 6)}",
+        f"refs.yaml:6:26: [1].criteria.failure.objective: {most.format(0.5, 2, '6 and 3')}",
+    )
+    assert [criterion.objective for criterion in criteria(resolved, "special")] == [0.7, 0.5]
+
+
+def test_a_scenario_is_expected_as_often_as_its_reference_says_or_else_as_all_are() -> None:
+    references = "- {scenario: plain, input: x}\n- {scenario: nightly, expected_interval: 1d}"
+    for configured, expected in [("", [None, 86_400.0]), ("scenario: {expected_interval: 1h30m}", [5400.0, 86_400.0])]:
+        write(pathgauge=f"references: [refs.yaml]\n{configured}", refs=references)
+        assert [reference.expected_interval for reference in resolve().references] == expected
+
+
+def test_an_interval_is_longer_than_nothing() -> None:
+    write(pathgauge="scenario: {expected_interval: 0}")
+    with pytest.raises(ConfigError, match=r"^pathgauge\.yaml:1:31: scenario\.expected_interval: found 0, expected greater than 0$"):
+        config.load(Path("pathgauge.yaml"))

@@ -104,8 +104,9 @@ def test_what_adk_cannot_express_is_left_out_and_named(turn: ReferenceTurn, thin
 
 def test_the_place_of_a_turn_is_named_where_there_are_several() -> None:
     turns = (ReferenceTurn(), ReferenceTurn(escalate=True))
-    assert evalset([Reference("s", turns, source="r.yaml:1", criteria={"latency": 5})], "e").left_out == (
+    assert evalset([Reference("s", turns, source="r.yaml:1", criteria={"latency": 5}, expected_interval=60.0)], "e").left_out == (
         "r.yaml:1: scenario s: ADK cannot express the criterion latency here, but in test_config.json",
+        "r.yaml:1: scenario s: ADK cannot express the expected interval",
         "r.yaml:1: scenario s: turn 1: ADK cannot express that the turn must be escalated",
     )
 

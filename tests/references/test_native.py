@@ -12,7 +12,7 @@ from scorers.matching.matchers import Anything, Near, Pattern
 from scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
 TURN_KEYS = "input, expected_tools, expected_response, alternatives, forbidden_tools, response_contains, expected_agent, escalate, agents"
-SCENARIO_KEYS = f"{TURN_KEYS}, scenario, criteria, thresholds, turns"
+SCENARIO_KEYS = f"{TURN_KEYS}, scenario, criteria, thresholds, expected_interval, turns"
 
 
 def references(text: str) -> list[Reference]:
@@ -171,6 +171,15 @@ def test_arguments_mean_what_they_say() -> None:
         (
             "scenario: s\nagents:\n  billing:\n    expected_tools: [{name: 1}]",
             "refs.yaml:4:29: agents.billing.expected_tools[0].name: found 1, expected text",
+        ),
+        ("scenario: s\nexpected_interval: 0", "refs.yaml:2:20: expected_interval: found 0, expected greater than 0"),
+        (
+            "scenario: s\nexpected_interval: often",
+            "refs.yaml:2:20: expected_interval: found 'often', expected a duration such as 6s, 10m or 1h30m",
+        ),
+        (
+            "scenario: s\nexpected_interval:",
+            "refs.yaml:2:19: expected_interval: found null, expected a value; leave the key out to say nothing",
         ),
         (
             "scenario: s\nturns: [{thresholds: {a: 1}}]",

@@ -208,6 +208,12 @@ def test_saying_nothing_more_keeps_the_version(folder: Path) -> None:
     assert files.read(write("b.yaml", plain + nothing)).entries[0].reference.version == before
 
 
+def test_how_often_a_scenario_is_expected_is_no_other_version(folder: Path) -> None:
+    one = files.read(write("a.yaml", "scenario: a\ninput: x")).entries[0].reference
+    two = files.read(write("b.yaml", "scenario: a\ninput: x\nexpected_interval: 1h")).entries[0].reference
+    assert (one.version, one.expected_interval, two.expected_interval) == (two.version, None, 3600.0)
+
+
 def test_thresholds_and_criteria_of_the_same_content_are_the_same_version(folder: Path) -> None:
     one = files.read(write("a.yaml", "scenario: a\ncriteria: {latency: 1.5}")).entries[0].reference
     two = files.read(write("b.yaml", "scenario: a\nthresholds: {latency: 1.5}")).entries[0].reference

@@ -69,6 +69,7 @@ REFERENCES = st.builds(
     NAMES,
     st.lists(turns(), min_size=1, max_size=2).map(tuple),
     criteria=st.dictionaries(TEXTS, VALUES, max_size=2),
+    expected_interval=st.none() | st.floats(0.001, 1e9),
 )
 
 

@@ -44,9 +44,10 @@ def documented() -> dict[str, Series]:
 
 def exported() -> dict[str, Series]:
     """The families of a service whose sink has seen everything, by the name under which a query finds them."""
-    evaluator, ledger = Evaluator((Criterion("failure", Failure(), 0.5), Criterion("f1", ToolTrajectoryF1()))), Ledger()
-    sink = PrometheusSink(evaluator, ReferenceSet(), ledger, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0)
-    invocation = Invocation("1", "2", "test", input_tokens=1, output_tokens=1, start_ns=1, end_ns=2)
+    evaluator, ledger = Evaluator((Criterion("failure", Failure(), 0.5, 0.9), Criterion("f1", ToolTrajectoryF1()))), Ledger()
+    expected = ReferenceSet([Reference("s1", (ReferenceTurn(),), expected_interval=60.0)])
+    sink = PrometheusSink(evaluator, expected, ledger, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0)
+    invocation = Invocation("1", "2", "test", agent_version="v1", input_tokens=1, output_tokens=1, start_ns=1, end_ns=2)
     turn = ReferenceTurn(tool_calls=())
     scored, compared = evaluator.evaluate(invocation, Match(Reference("s1", (turn,)), turn, 0)).results
     not_evaluated = Result(scored.criterion, Score.not_evaluated("undefined"), "not_evaluated")

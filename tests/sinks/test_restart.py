@@ -2,75 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from prometheus_client import generate_latest
-from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from collector.conversations import Case, CaseScore
 from collector.evaluator import Criterion, Evaluation
 from collector.references import ReferenceSet
 from collector.sinks.labels import SWEEP_S, Limits
-from collector.sinks.tallies import Tallies
-from collector.telemetry import Ledger, Row
-from collector.windows import EvaluationKey, Recent, Windows, series_of
+from durable_sink import DAY_S, Durable
 from scorers.trajectories.trajectory import ToolTrajectoryF1
 from scorers.types import Flag, Reference, ReferenceTurn
-from sink_bench import ANSWER, NOW, REFERENCES, Bench, Rating, Seconds, Waste
-
-DAY_S = 86_400.0
-LIVE = ("process_", "python_", "pathgauge_config_", "pathgauge_traces_open", "pathgauge_receiver_requests", "pathgauge_receiver_refused")
-"""Series of the process alone."""
-
-
-class Durable(Bench):
-    """A sink whose counts and evaluations are stored when `commit` is called."""
-
-    def __init__(self, *criteria: Criterion, **options: Any) -> None:
-        self.tallies = Tallies()
-        self.options = options
-        self.rows: dict[tuple[str, ...], list[float]] = {}
-        self.recent: dict[EvaluationKey, Recent] = {}
-        super().__init__(*criteria, tallies=self.tallies, **{"ledger": Ledger(durable=True), "windows": Windows(size=5), **options})
-
-    def tell(self, evaluation: Evaluation) -> Evaluation:
-        super().tell(evaluation)
-        agent, scenario, _ = series_of(evaluation)
-        reference = evaluation.match.reference
-        scores = {result.criterion.name: result.score.value for result in evaluation.results if result.score.value is not None}
-        first = self.recent.get(evaluation.key)
-        version = reference.version if reference else None
-        self.recent[evaluation.key] = Recent(evaluation.key, agent, scenario, version, first.at if first else self.now, scores)
-        return evaluation
-
-    def commit(self) -> None:
-        for key, state in json.loads(json.dumps([*self.tallies.staged(), *self.ledger.staged()])):
-            if state is None:
-                self.rows.pop(tuple(key), None)
-            else:
-                self.rows[tuple(key)] = state
-        self.tallies.settle()
-        self.ledger.settle()
-
-    def restarted(self, *criteria: Criterion, references: ReferenceSet = REFERENCES, **options: Any) -> Durable:
-        """The next process, `now` being the same."""
-        fresh = {"ledger": Ledger(durable=True), "windows": Windows(size=5), "references": references}
-        after = Durable(*(criteria or self.evaluator.criteria), **{**self.options, **fresh, **options})
-        after.now, after.published = self.now, self.published
-        after.rows, after.recent = dict(self.rows), dict(self.recent)
-        rows = [Row(key, state) for key, state in self.rows.items()]
-        random.Random(len(rows)).shuffle(rows)
-        after.ledger.restore(rows)
-        after.sink.restore(rows, self.recent.values(), self.now)
-        return after
-
-    def exposition(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-        samples = [sample for family in parse_text(generate_latest(self.sink.registry).decode()) for sample in family.samples]
-        return {(s.name, frozenset(s.labels.items())): s.value for s in samples if not s.name.startswith(LIVE)}
+from sink_bench import ANSWER, NOW, Rating, Seconds, Waste
 
 
 def busy(seed: int, **options: Any) -> Durable:

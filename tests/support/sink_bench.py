@@ -135,5 +135,10 @@ class Bench:
         return [(sample.labels, sample.exemplar) for sample in samples if sample.exemplar is not None]
 
 
+def with_turns(*references: Reference) -> ReferenceSet:
+    """References with one empty turn each, unless they have their own."""
+    return ReferenceSet(replace(reference, turns=reference.turns or (ReferenceTurn(),)) for reference in references)
+
+
 def label_order(label: tuple[str, str]) -> int:
     return LABELS.index(label[0]) if label[0] in LABELS else len(LABELS)
