@@ -12,6 +12,7 @@ from signal import SIGINT
 
 import pytest
 
+from collector.demo.session import CONFIG
 from running import PATHGAUGE, PATIENCE_S, until
 
 PORTS = (4317, 4318, 9464)
@@ -42,6 +43,7 @@ def metrics(offset: int) -> str:
 def test_the_demo_regresses_shows_it_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     offset = free_offset()
     output = tmp_path / "output"
+    beside = sorted(CONFIG.parent.iterdir())
     unreachable = {"http_proxy": "http://127.0.0.1:9", "grpc_proxy": "http://127.0.0.1:9"}
     with output.open("wb") as out:
         arguments = ["--port-offset", str(offset), "--regress-after", "1", "--repair-after", "600"]
@@ -54,6 +56,7 @@ def test_the_demo_regresses_shows_it_and_ends_with_ctrl_c(tmp_path: Path) -> Non
         assert demo.wait(PATIENCE_S) == 0
     finally:
         demo.kill()
+    assert sorted(CONFIG.parent.iterdir()) == beside
     shown = output.read_text()
     assert f"http://127.0.0.1:{9464 + offset}/metrics" in shown
     assert re.search(r"^ *support refund-order\b", shown, re.MULTILINE)
