@@ -7,9 +7,9 @@ seconds and within little memory.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 import structlog
@@ -19,6 +19,7 @@ from collector.assembler import Key, Standing
 from collector.pipeline import Remembered
 from collector.store import Restored, Turn, journal, results
 from collector.store.schema import checksum
+from collector.telemetry import Row
 from collector.windows import Recent
 
 _log = structlog.get_logger(__name__)
@@ -52,19 +53,41 @@ class _Known(NamedTuple):
     digests: Mapping[str, tuple[str, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """What is read, and where rows go that do not hold what was written."""
+
+    connection: sqlite3.Connection
+    quarantine: Quarantine
+
+    def rows(self, table: str, columns: str, rest: str = "", values: Sequence[str] = ()) -> Iterator[tuple[int, list[Any]]]:
+        """The keys of sound rows, and their columns."""
+        damaged = []
+        try:
+            for row, *written, crc in self.connection.execute(f"SELECT id, {columns}, crc FROM {table} {rest}", values):
+                if crc == checksum(*written):
+                    yield row, written
+                else:
+                    damaged.append(row)
+        finally:
+            for row in damaged:
+                self.quarantine(table, row, "checksum")
+
+
 def restore(connection: sqlite3.Connection, bounds: WindowBounds, wall: float, quarantine: Quarantine) -> Restored:
     """Everything but the bodies of the journal. `wall` is in Unix seconds."""
     requests, last_row, last_at = connection.execute("SELECT count(*), max(id), max(at) FROM journal").fetchone()
+    tables = _Tables(connection, quarantine)
     row, at = _place(connection, last_row or 0, last_at or 0.0)
     return Restored(
         row=row,
         last_row=max(row, last_row or 0),
         requests=requests,
         at=max(at, last_at or 0.0),
-        traces=tuple(_traces(connection, row, quarantine)),
-        turns=tuple(_turns(connection, quarantine)),
-        counts=tuple(results.counts(connection)),
-        recent=tuple(_recent(connection, bounds, wall - bounds.max_age_s)),
+        traces=tuple(_traces(tables, row)),
+        turns=tuple(_turns(tables)),
+        counts=tuple(_counts(tables)),
+        recent=tuple(_recent(tables, bounds, wall - bounds.max_age_s)),
     )
 
 
@@ -79,10 +102,10 @@ def _place(connection: sqlite3.Connection, last_row: int, last_at: float) -> tup
     return last_row, last_at
 
 
-def _traces(connection: sqlite3.Connection, up_to: int, quarantine: Quarantine) -> Iterator[Remembered]:
+def _traces(tables: _Tables, up_to: int) -> Iterator[Remembered]:
     found: dict[Key, _Found] = {}
     damaged = []
-    for place in journal.places(connection, up_to):
+    for place in journal.places(tables.connection, up_to):
         if isinstance(place, int):
             damaged.append(place)
             continue
@@ -90,9 +113,9 @@ def _traces(connection: sqlite3.Connection, up_to: int, quarantine: Quarantine) 
             trace = found.setdefault((place.tenant, trace_id), _Found(place.at))
             trace.last = place.at
             trace.rows.append(place.row)
-    known = dict(_known(connection, quarantine))
+    known = dict(_known(tables))
     for row in damaged:
-        quarantine("journal", row, "checksum")
+        tables.quarantine("journal", row, "checksum")
     for key, known_trace in known.items():
         yield _remembered(key, found.pop(key, None), known_trace)
     for key, trace in found.items():
@@ -111,55 +134,50 @@ def _remembered(key: Key, found: _Found | None, known: _Known) -> Remembered:
     return Remembered(standing, known.digests)
 
 
-def _known(connection: sqlite3.Connection, quarantine: Quarantine) -> Iterator[tuple[Key, _Known]]:
-    damaged = []
-    for row, *values, crc in connection.execute("SELECT id, tenant, trace_id, closed, forgotten, known, crc FROM traces ORDER BY id"):
-        if crc != checksum(*values):
-            damaged.append(row)
-            continue
-        tenant, trace_id, closed, forgotten, text = values
+def _known(tables: _Tables) -> Iterator[tuple[Key, _Known]]:
+    for _, (tenant, trace_id, closed, forgotten, text) in tables.rows(
+        "traces", "tenant, trace_id, closed, forgotten, known", "ORDER BY id"
+    ):
         known = orjson.loads(text)
         digests = {span_id: (digest, revision) for span_id, (digest, revision) in known["digests"].items()}
         yield (tenant, trace_id), _Known(closed, forgotten, tuple(known["rows"]), known["completed"], digests)
-    for row in damaged:
-        quarantine("traces", row, "checksum")
 
 
-def _turns(connection: sqlite3.Connection, quarantine: Quarantine) -> Iterator[Turn]:
-    columns = "id, tenant, conversation, scenario, trace_id, span_id, at, body, crc"
-    damaged = []
-    for row, *values, crc in connection.execute(f"SELECT {columns} FROM turns ORDER BY at, id"):
+def _turns(tables: _Tables) -> Iterator[Turn]:
+    columns = "tenant, conversation, scenario, trace_id, span_id, at, body"
+    unreadable = []
+    for row, (*_, at, body) in tables.rows("turns", columns, "ORDER BY at, id"):
         try:
-            if crc != checksum(*values):
-                raise ValueError("checksum")
-            yield Turn(results.INVOCATION.validate_json(values[-1]), values[-2])
-        except (ValueError, ValidationError):
-            damaged.append(row)
-    for row in damaged:
-        quarantine("turns", row, "checksum")
+            yield Turn(results.INVOCATION.validate_json(body), at)
+        except ValidationError:  # of another version
+            unreadable.append(row)
+    for row in unreadable:
+        tables.quarantine("turns", row, "unreadable")
 
 
-def _recent(connection: sqlite3.Connection, bounds: WindowBounds, since: float) -> Iterator[Recent]:
+def _counts(tables: _Tables) -> Iterator[Row]:
+    for _, (name, state) in tables.rows("counts", "name, state"):
+        yield Row(orjson.loads(name), orjson.loads(state))
+
+
+def _recent(tables: _Tables, bounds: WindowBounds, since: float) -> Iterator[Recent]:
     """The evaluations that windows reach back to, oldest first."""
     recent = [
         one
-        for series in connection.execute("SELECT DISTINCT tenant, agent, scenario FROM results").fetchall()
-        for one in _recent_of(connection, series, bounds.size, since)
+        for series in tables.connection.execute("SELECT DISTINCT tenant, agent, scenario FROM results").fetchall()
+        for one in _recent_of(tables, series, bounds.size, since)
     ]
     recent.sort(key=lambda one: one.at)
     return iter(recent)
 
 
-def _recent_of(connection: sqlite3.Connection, series: tuple[str, str, str], size: int, since: float) -> Iterator[Recent]:
+def _recent_of(tables: _Tables, series: tuple[str, str, str], size: int, since: float) -> Iterator[Recent]:
     """The newest of one series, until every metric that it has fills its window."""
-    columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body, crc"
-    select = f"SELECT {columns} FROM results WHERE tenant = ? AND agent = ? AND scenario = ? AND withdrawn = 0 ORDER BY id DESC"
+    columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
+    newest_first = "WHERE tenant = ? AND agent = ? AND scenario = ? AND withdrawn = 0 ORDER BY id DESC"
     filled: dict[str, int] = {}
     revised: dict[tuple[str, str, str], Recent] = {}
-    for *values, crc in connection.execute(select, series):
-        if crc != checksum(*values):
-            continue
-        tenant, trace_id, span_id, _, at, agent, scenario, body = values
+    for _, (tenant, trace_id, span_id, _, at, agent, scenario, body) in tables.rows("results", columns, newest_first, series):
         if at < since or (len(revised) >= size and min(filled.values(), default=size) >= size):
             break
         key = tenant, trace_id, span_id

@@ -132,13 +132,6 @@ def _write_counts(connection: sqlite3.Connection, counts: Iterable[Row]) -> None
     connection.executemany("DELETE FROM counts WHERE name = ?", gone)
 
 
-def counts(connection: sqlite3.Connection) -> Iterator[Row]:
-    """Every count that was written and is undamaged."""
-    for name, state, crc in connection.execute("SELECT name, state, crc FROM counts"):
-        if crc == checksum(name, state):
-            yield Row(orjson.loads(name), orjson.loads(state))
-
-
 def drop_old(connection: sqlite3.Connection, results_before: float, traces_kept: int, at_once: int) -> int:
     """Remove results older than the Unix time `results_before`, and traces that no journal row can still bring back; returns how many."""
     removed = connection.execute(

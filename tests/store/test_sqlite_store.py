@@ -159,6 +159,33 @@ async def test_a_row_that_was_changed_is_set_aside_and_its_neighbours_are_read(l
     assert life.store.usage().quarantined == 1
 
 
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("counts", "state = '[4]'"),
+        ("results", "agent = 'other'"),
+        ("traces", "known = replace(known, 'true', 'false')"),
+    ],
+)
+def test_what_was_changed_of_progress_is_set_aside_and_told(live: Live, tmp_path: Path, table: str, change: str) -> None:
+    life, now = live(), time.time()
+    known = [Remembered(Standing(("", trace_id(name)), (), 1.0, 1.0, closed_at=2.0, completed=True), {}) for name in "ab"]
+    evaluations = [Evaluation(Invocation(trace_id(name), name, "genai"), Match(), (), "idle") for name in "ab"]
+    counts = [Row(("counter", name), (3,)) for name in "ab"]
+    assert life.store.commit(Progress(0, 10.0, now, evaluations, Changes(known, ()), counts))
+    life.store.close()
+    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+        connection.execute(f"UPDATE {table} SET {change} WHERE id = 1")
+    with capture_logs() as logs:
+        life = live()
+    restored = life.restored
+    left = {"counts": len(restored.counts), "results": len(restored.recent), "traces": len(restored.traces)}
+    assert left == {"counts": 2, "results": 2, "traces": 2} | {table: 1}
+    assert [(entry["table"], entry["row"]) for entry in logs if "row" in entry] == [(table, 1)]
+    assert life.store.usage().quarantined == 1
+    assert live().store.usage().quarantined == 0
+
+
 @pytest.mark.parametrize("value", ["0", "1000000", "'text'"])
 async def test_a_place_in_the_journal_that_was_changed_counts_nothing_twice(live: Live, tmp_path: Path, value: str) -> None:
     life = live()
