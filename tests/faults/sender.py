@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import http.client
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -167,7 +168,8 @@ class Sender:
         self._traffic = traffic
         self._pause = pause
         self._lock = threading.Lock()
-        self._stopping, self._giving_up = threading.Event(), threading.Event()
+        self._stopping, self._giving_up, self._sending = threading.Event(), threading.Event(), threading.Event()
+        self._sending.set()
         self._threads = [
             threading.Thread(target=self._run, args=(GrpcClient(grpc_port) if number % 2 else HttpClient(http_port),), daemon=True)
             for number in range(threads)
@@ -177,6 +179,15 @@ class Sender:
         """Begin to send."""
         for thread in self._threads:
             thread.start()
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Meanwhile no request is begun."""
+        self._sending.clear()
+        try:
+            yield
+        finally:
+            self._sending.set()
 
     def finish(self) -> Record:
         """Begin no more traces, and return when everything that was begun is acknowledged."""
@@ -208,6 +219,7 @@ class Sender:
             client.close()
 
     def _next(self) -> Sequence[Request]:
+        self._sending.wait()
         if self._giving_up.is_set() or not self._stopping.wait(self._pause):
             with self._lock:
                 return [] if self._giving_up.is_set() else self._traffic.next()

@@ -71,7 +71,8 @@ def cuts(folder: Path, seed: int, number: int, *mistakes: str) -> list[str]:
             for one in range(number):
                 time.sleep(random.uniform(0, 0.5))
                 acked = cut(collector, sender, image, copy)
-                breaches += [f"cut {one}: {breach}" for breach in breaches_of(collector, traffic, acked, copy, folder / "recovered")]
+                with sender.at_rest():
+                    breaches += [f"cut {one}: {breach}" for breach in breaches_of(collector, traffic, acked, copy, folder / "recovered")]
         finally:
             sender.break_off()
             collector.stop()
