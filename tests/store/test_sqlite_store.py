@@ -169,7 +169,7 @@ async def test_a_row_that_was_changed_is_set_aside_and_its_neighbours_are_read(l
 )
 def test_what_was_changed_of_progress_is_set_aside_and_told(live: Live, tmp_path: Path, table: str, change: str) -> None:
     life, now = live(), time.time()
-    known = [Remembered(Standing(("", trace_id(name)), (), 1.0, 1.0, closed_at=2.0, completed=True), {}) for name in "ab"]
+    known = tuple(Remembered(Standing(("", trace_id(name)), (), 1.0, 1.0, closed_at=2.0, completed=True), {}) for name in "ab")
     evaluations = [Evaluation(Invocation(trace_id(name), name, "genai"), Match(), (), "idle") for name in "ab"]
     counts = [Row(("counter", name), (3,)) for name in "ab"]
     assert life.store.commit(Progress(0, 10.0, now, evaluations, Changes(known, ()), counts))
