@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from collector.assembler.completion import Bounds, closed_by, settled_invocations
+from collector.assembler.memory import Memory
 from collector.assembler.open_trace import Key, OpenTrace, Recall, Standing
 from collector.assembler.rows import Rows
 from collector.lineage import is_complete
@@ -32,8 +33,6 @@ from collector.telemetry import Ledger
 
 AT_ONCE = 100
 """How many traces `expire` returns before what has arrived meanwhile gets its turn."""
-
-_SPILL_DOWN_TO = 0.9
 
 
 class Assembler:
@@ -44,19 +43,14 @@ class Assembler:
         self._bounds = bounds
         self._ledger = ledger
         self._may_be_anchor = may_be_anchor
-        self._recall = recall
+        self._has_journal = recall is not None
+        self._memory = Memory(bounds, ledger, may_be_anchor, recall)
         self._rows = Rows()
         self._traces: dict[Key, OpenTrace] = {}
-        self._resident: OrderedDict[Key, None] = OrderedDict()
-        """Open traces that can be spilled, the longest silent first."""
         self._retained: OrderedDict[Key, None] = OrderedDict()
         self._forgotten: OrderedDict[Key, str] = OrderedDict()
         self._due: list[tuple[float, Key]] = []
-        self._looked_up: list[Key] = []
-        """Retained traces that were loaded because something came; it may have been nothing new."""
         self._given_up: list[Key] = []
-        self._size = 0
-        self._retained_size = 0
         self._suspect = 0
 
     @property
@@ -72,17 +66,17 @@ class Assembler:
     @property
     def spilled_traces(self) -> int:
         """Traces that wait to be read and whose records only the journal holds."""
-        return 0 if self._recall is None else max(0, self.open_traces - len(self._resident))
+        return max(0, self.open_traces - self._memory.spillable) if self._has_journal else 0
 
     @property
     def open_bytes(self) -> int:
         """What the open traces hold; retained ones give way and do not count."""
-        return self._size - self._retained_size
+        return self._memory.open_bytes
 
     @property
     def full(self) -> bool:
         """Whether open traces have used up their memory, so that senders should retry later."""
-        return self.open_bytes >= self._bounds.max_open_bytes
+        return self._memory.full
 
     def feed(self, spans: Iterable[Span], logs: Iterable[LogRecord], now: float, row: int = 0) -> list[Trace]:
         """Take in what arrived at `now` in one journal row (0: there is no journal); returns traces that outgrew their bounds."""
@@ -99,7 +93,7 @@ class Assembler:
                 grown.append(self._cut(trace))
         if row:
             self._rows.give_back((row,))
-        self._tidy()
+        self._memory.tidy()
         return grown
 
     def expire(self, now: float) -> list[Trace]:
@@ -162,7 +156,7 @@ class Assembler:
             return
         trace = OpenTrace(standing.key, standing.first, standing.last, rows=list(standing.rows), completed=standing.completed)
         self._traces[standing.key] = trace
-        self._spill(trace)
+        self._memory.spill(trace)
         if closed_at is None:
             self._schedule(trace, standing.last + self._bounds.settle)
         else:
@@ -205,7 +199,7 @@ class Assembler:
             self._schedule(trace, now + self._bounds.settle)
             self._ledger.traces_opened.add()
         elif trace.spilled:
-            self._load(trace)
+            self._memory.load(trace)
         return trace
 
     def _add_span(self, trace: OpenTrace, span: Span, now: float, row: int) -> bool:
@@ -232,21 +226,17 @@ class Assembler:
 
     def _took(self, trace: OpenTrace, size_before: int, now: float, row: int) -> None:
         """Something new came: open the trace again if it was read, and look at it after `settle` at the latest."""
-        self._size += trace.size - size_before
+        self._memory.grew(trace, size_before)
         if trace.closed_at is not None:
             trace.closed_at = None
             trace.first = now
             del self._retained[trace.key]
-            self._retained_size -= size_before
         if trace.due > now + self._bounds.settle:
             self._schedule(trace, now + self._bounds.settle)
-        if self._recall is not None:
-            if not trace.rows or trace.rows[-1] != row:
-                trace.rows.append(row)
-                self._rows.take(row)
-                trace.damaged = trace.damaged or row <= self._suspect
-            self._resident[trace.key] = None
-            self._resident.move_to_end(trace.key)
+        if self._has_journal and (not trace.rows or trace.rows[-1] != row):
+            trace.rows.append(row)
+            self._rows.take(row)
+            trace.damaged = trace.damaged or row <= self._suspect
 
     def _drop(self, item: Span | LogRecord, reason: str) -> None:
         (self._ledger.spans_dropped if isinstance(item, Span) else self._ledger.logs_dropped).add(reason)
@@ -254,40 +244,6 @@ class Assembler:
     def _schedule(self, trace: OpenTrace, due: float) -> None:
         trace.due = due
         heapq.heappush(self._due, (due, trace.key))
-
-    def _load(self, trace: OpenTrace) -> None:
-        assert self._recall is not None
-        before = trace.size
-        trace.fill(self._recall(trace.key, trace.rows), self._may_be_anchor)
-        self._resized(trace, before)
-        if trace.closed_at is None:
-            self._resident[trace.key] = None
-        else:
-            self._looked_up.append(trace.key)
-
-    def _spill(self, trace: OpenTrace) -> None:
-        before = trace.size
-        trace.spill()
-        self._resident.pop(trace.key, None)
-        self._resized(trace, before)
-
-    def _resized(self, trace: OpenTrace, before: int) -> None:
-        self._size += trace.size - before
-        if trace.closed_at is not None:
-            self._retained_size += trace.size - before
-
-    def _tidy(self) -> None:
-        while self._looked_up:
-            trace = self._traces.get(self._looked_up.pop())
-            if trace is not None and trace.closed_at is not None and not trace.spilled:
-                self._spill(trace)
-        if self.full:
-            self._spill_open()
-
-    def _spill_open(self) -> None:
-        while self._resident and self.open_bytes > self._bounds.max_open_bytes * _SPILL_DOWN_TO:
-            self._spill(self._traces[next(iter(self._resident))])
-            self._ledger.traces_spilled.add()
 
     def _too_big(self, trace: OpenTrace) -> bool:
         return len(trace.spans) > self._bounds.max_trace_spans or trace.size > self._bounds.max_trace_bytes
@@ -304,7 +260,7 @@ class Assembler:
             self._forget(trace, "late")
             return []
         if trace.spilled:
-            self._load(trace)
+            self._memory.load(trace)
         reason = closed_by(trace, bounds, now)
         if reason is not None:
             return [self._close(trace, reason, now)]
@@ -316,16 +272,14 @@ class Assembler:
     def _close(self, trace: OpenTrace, reason: ClosedBy, now: float) -> Trace:
         self._count_completed(trace, reason)
         readable = trace.readable(trace.spans.values(), reason)
-        if self._recall is not None:
-            self._spill(trace)
         self._retain(trace, now)
         self._make_room()
         return readable
 
     def _retain(self, trace: OpenTrace, closed_at: float) -> None:
+        self._memory.retain(trace)
         trace.closed_at = closed_at
         self._retained[trace.key] = None
-        self._retained_size += trace.size
         self._schedule(trace, closed_at + self._bounds.late_ttl)
 
     def _count_completed(self, trace: OpenTrace, reason: ClosedBy) -> None:
@@ -334,22 +288,19 @@ class Assembler:
         trace.completed = True
 
     def _make_room(self) -> None:
-        while self._retained_size > self._bounds.max_retained_bytes:
+        while self._memory.retained_bytes > self._bounds.max_retained_bytes:
             self._give_up(next(iter(self._retained)))
 
     def _give_up(self, key: Key) -> None:
         self._forget(self._traces[key], "late")
-        if self._recall is not None:
+        if self._has_journal:
             self._given_up.append(key)
 
     def _forget(self, trace: OpenTrace, reason: str) -> None:
         del self._traces[trace.key]
-        self._size -= trace.size
+        self._memory.forget(trace, retained=trace.key in self._retained)
         self._rows.give_back(trace.rows)
-        self._resident.pop(trace.key, None)
-        if trace.key in self._retained:
-            del self._retained[trace.key]
-            self._retained_size -= trace.size
+        self._retained.pop(trace.key, None)
         self._remember(trace.key, reason)
 
     def _remember(self, key: Key, reason: str) -> None:
