@@ -44,7 +44,7 @@ DURABLE = _durable()
 class RestartedCollector(Collector):
     """Runs between `start` and `kill` or `stop`, any number of times. `configuration` is laid over `FREE_PORTS` and `ASSEMBLY`."""
 
-    def __init__(self, folder: Path, store: Path | None = None, **configuration: Any) -> None:
+    def __init__(self, folder: Path, store: Path | None = None, retention: str = "7d", **configuration: Any) -> None:
         """`store` is the folder of the store, if it is to lie elsewhere."""
         self.folder = folder
         self.store = store or folder / "store"
@@ -60,7 +60,7 @@ class RestartedCollector(Collector):
                 "references": ["references.yaml"],
                 "criteria": CRITERIA,
                 "assembly": ASSEMBLY,
-                "store": {"path": str(self.store)},
+                "store": {"path": str(self.store), "retention": retention},
                 **configuration,
             }
         )

@@ -18,6 +18,8 @@ from .verdict import judge
 
 HOUR, DAY = 3600.0, 86_400.0
 JUMPS = (HOUR, -HOUR, 400 * DAY, -400 * DAY)
+RETENTION = "1000d"
+"""Results have the time of day at which they were made, and are kept for so long by that."""
 CLOCK = "clock"
 """Beside the configuration: what is added to the wall clock, in seconds."""
 
@@ -26,7 +28,7 @@ def jumped(folder: Path, seed: int, jumps: list[float], *mistakes: str, patience
     """Every breach of the promise when the wall clock jumps so often, with a restart after every other jump."""
     random = Random(seed)
     (folder / CLOCK).write_text("0")
-    collector = RestartedCollector(folder)
+    collector = RestartedCollector(folder, retention=RETENTION)
     collector.start("take_the_clock_from_a_file", *mistakes)
     sender = Sender(Traffic(seed), collector.ports["grpc"], collector.ports["http"])
     sender.start()
