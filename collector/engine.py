@@ -68,6 +68,7 @@ class Engine:
             limits=Limits(max_series=config.exporters.prometheus.max_series),
             min_samples=windows.min_samples,
             tallies=tallies,
+            baseline_versions=setup.baseline_versions,
             tenants=len(self._tenants) > 1,
             traces_open=lambda: self._pipeline.open_traces,
             queues=self._queues(config),
@@ -109,7 +110,7 @@ class Engine:
     def configure(self, setup: Setup) -> None:
         """Put other criteria and references in force."""
         self.worker.call(lambda: self._pipeline.configure(setup.evaluator, setup.references))
-        self._sink.configure(setup.evaluator, setup.references)
+        self._sink.configure(setup.evaluator, setup.references, setup.baseline_versions)
 
     def configure_failed(self) -> None:
         """Note that others were refused."""

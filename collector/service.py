@@ -1,7 +1,7 @@
 """The running collector: a `Config` comes in; the lives of engine and endpoints, reloads and signals are owned here and nowhere else.
 
-What a reload changes is the criteria and the references; everything else of the configuration takes a restart. A reload that fails
-leaves the last good set in force, says so in the log, and sets `pathgauge_config_last_reload_successful` to 0.
+What a reload changes is the criteria, the references and what regressions are measured from; everything else of the configuration takes a
+restart. A reload that fails leaves the last good set in force, says so in the log, and sets `pathgauge_config_last_reload_successful` to 0.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ POLL_S = 2.0
 DRAIN_S = 10.0
 """How long a stop may take: for requests under way, and again for what is still open."""
 
-_RELOADED = frozenset({"criteria", "criteria_file", "references"})
+_RELOADED = frozenset({"criteria", "criteria_file", "references", "regression"})
 """The sections of the configuration that a reload puts in force."""
 
 _RELOAD_FAILED = "reload failed, what was in force stays"

@@ -29,6 +29,8 @@ class Setup:
     references: ReferenceSet
     warnings: tuple[str, ...]
     """What is allowed, but probably not meant."""
+    baseline_versions: Mapping[str, str]
+    """What to compare the present version of an agent with, by agent."""
     fingerprint: Fingerprint
     """Of the reference files before they were read."""
 
@@ -48,7 +50,7 @@ def resolve(config: Config) -> Setup:
     expected = (_expected(entry.reference, config.scenario.expected_interval) for entry in loaded.entries)
     references = ReferenceSet(expected, match_user_input=config.scenario.match_user_input)
     warnings = (*loaded.warnings, *_useless(common, loaded.entries), *_doubtful_objectives(config, evaluator, loaded.entries))
-    return Setup(evaluator, references, warnings, loaded.fingerprint)
+    return Setup(evaluator, references, warnings, config.regression.baseline_versions, loaded.fingerprint)
 
 
 GATE_CRITERIA: Mapping[str, Json] = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}

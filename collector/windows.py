@@ -9,18 +9,22 @@ Rules:
 4. A withdrawn evaluation is as if it had never been recorded; what its scores pushed out stays out.
 5. A window without a score younger than `stale_after_s` is not reported: its mean says nothing of the present.
 6. Time does not run backwards: an earlier `now` counts as the latest one seen.
+7. The scores of a version of the agent are in a window of their own besides, for which the same rules hold: one that gets little of the
+   traffic is not lost among those of the others.
 
-Memory is bounded by `size` times the number of (agent, scenario, metric) in use, which whoever names the series keeps bounded.
+Memory is bounded by `size` times the number of (agent, scenario, metric) and of (agent, version, scenario, metric) in use, which whoever
+names them keeps bounded.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from collector.evaluator import Evaluation
+from collector.moments import mean_of
 
 EvaluationKey = tuple[str, str, str]
 """Tenant, trace id, anchor span id."""
@@ -47,6 +51,10 @@ class Window:
     last: float
     """When the newest of the evaluations was recorded, in the unit of `now`."""
     tenant: str = ""
+    version: str | None = None
+    """Whose scores alone these are; `None`: those of all versions."""
+    values: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    """The scores, the oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +71,15 @@ class Recent:
     """When the first revision was published, in Unix seconds."""
     scores: Mapping[str, float]
     """Those that have a value, by metric."""
+    agent_version: str | None = None
 
 
 class _Place(NamedTuple):
     series: Series
     metric: str | None
     """`None` is the roster of all evaluations of the series: it lets a revision bring the first score of an evaluation."""
+    version: str | None = None
+    """`None` is all versions."""
 
 
 @dataclass(slots=True)
@@ -101,20 +112,24 @@ class Windows:
         """How many evaluations are held in some window."""
         return len(self._recorded)
 
-    def record(self, evaluation: Evaluation, now: float, series: Series | None = None) -> None:
-        """Take the scores of `evaluation` in, under `series` or else under the names that the invocation and its reference have."""
+    def record(self, evaluation: Evaluation, now: float, series: Series | None = None, version: str | None = None) -> None:
+        """Take the scores of `evaluation` in, under `series` or else under the names that the invocation and its reference have.
+
+        With a `version` they are filed under that, too.
+        """
         self._advance(now)
         if evaluation.key in self._recorded or evaluation.revision == 0:
-            self._file(evaluation.key, _scores(evaluation, series or series_of(evaluation)))
+            scores = {result.criterion.name: result.score.value for result in evaluation.results if result.score.value is not None}
+            self._file(evaluation.key, dict(_places(series or series_of(evaluation), scores, version)))
 
-    def restore(self, key: EvaluationKey, series: Series, scores: Mapping[str, float], since: float) -> None:
+    def restore(self, key: EvaluationKey, series: Series, scores: Mapping[str, float], since: float, version: str | None = None) -> None:
         """Take in an evaluation that an earlier process recorded at `since`, with the scores of its newest revision by metric.
 
         To be called in the order of age, the oldest first. The windows are then as if each evaluation had come in its newest revision at
         once, and those that were withdrawn never.
         """
         self._advance(since)
-        self._file(key, {_Place(series, None): 0.0} | {_Place(series, metric): value for metric, value in scores.items()})
+        self._file(key, dict(_places(series, scores, version)))
 
     def withdraw(self, key: EvaluationKey) -> None:
         """Take all scores of the evaluation `key` out again; one that is in no window is no error."""
@@ -132,15 +147,16 @@ class Windows:
                 self._forget_unless_held(key)
 
     def snapshot(self, now: float) -> list[Window]:
-        """All windows that are not stale at `now`, in no particular order."""
+        """All windows that are not stale at `now`, those of single versions among them, in no particular order."""
         self._advance(now)
         windows = []
         for place, scores in self._scores.items():
             last = self._newest(scores).since
             if place.metric is not None and self._now - last <= self._stale_after_s:
-                values = scores.values()
+                values = tuple(scores.values())
                 agent, scenario, tenant = place.series
-                windows.append(Window(agent, scenario, place.metric, _mean(values), min(values), len(values), last, tenant))
+                mean, least, samples = mean_of(values), min(values), len(values)
+                windows.append(Window(agent, scenario, place.metric, mean, least, samples, last, tenant, place.version, values))
         return windows
 
     def _file(self, key: EvaluationKey, scores: Mapping[_Place, float]) -> None:
@@ -199,16 +215,9 @@ def series_of(evaluation: Evaluation) -> Series:
     return Series(evaluation.invocation.agent or "", scenario or "")
 
 
-def _scores(evaluation: Evaluation, series: Series) -> dict[_Place, float]:
-    scores = {_Place(series, None): 0.0}
-    for result in evaluation.results:
-        if result.score.value is not None:
-            scores[_Place(series, result.criterion.name)] = result.score.value
-    return scores
-
-
-def _mean(values: Collection[float]) -> float:
-    try:
-        return math.fsum(values) / len(values)
-    except OverflowError:  # the sum of finite values may be none
-        return math.fsum(value / len(values) for value in values)
+def _places(series: Series, scores: Mapping[str, float], version: str | None) -> Iterator[tuple[_Place, float]]:
+    yield _Place(series, None), 0.0
+    for metric, value in scores.items():
+        yield _Place(series, metric), value
+        if version is not None:
+            yield _Place(series, metric, version), value

@@ -13,7 +13,7 @@ from collector import criteria
 from collector.config.receiving import Auth, Receivers
 from collector.config.redacting import Redaction
 from collector.config.running import Canary, Exporters, Logging, Store, in_memory
-from collector.config.scoring import Assembly, Conversations, Scenario, Windows
+from collector.config.scoring import Assembly, Conversations, Regression, Scenario, Windows
 from collector.config.section import Section, empty, off
 from collector.documents import Document, KeyPath, Problem
 from scorers.types import Json
@@ -41,6 +41,7 @@ class Config(Section):
     scenario: Scenario = Scenario()
     assembly: Assembly = Assembly()
     windows: Windows = Windows()
+    regression: Regression = Regression()
     conversations: Conversations = Conversations()
     exporters: Exporters = Exporters()
     store: Annotated[Store | None, BeforeValidator(in_memory)] = Store()

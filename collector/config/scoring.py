@@ -60,6 +60,13 @@ class Windows(Section):
         return self
 
 
+class Regression(Section):
+    """What recent scores are compared with."""
+
+    baseline_versions: dict[str, str] = Field(default_factory=dict)
+    """The version to compare with, by agent; of the other agents it is the version before the present one."""
+
+
 class Conversations(Section):
     """When a conversation has ended. Times in seconds."""
 

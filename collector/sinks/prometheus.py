@@ -20,6 +20,7 @@ from prometheus_client.core import Metric
 from collector.conversations import Case
 from collector.evaluator import Criterion, Evaluation, Evaluator
 from collector.references import Match, ReferenceSet
+from collector.sinks.baselines import Baselines
 from collector.sinks.gauges import (
     Queue,
     expected_intervals,
@@ -34,6 +35,7 @@ from collector.sinks.gauges import (
 from collector.sinks.instruments import Instruments
 from collector.sinks.labels import NAME_BYTES, OTHER, LabelRegistry, Labels, Limits, TenantLabel, label_value
 from collector.sinks.presence import Presence
+from collector.sinks.regressions import Regressions, known_version, regression_gauges
 from collector.sinks.tallies import Tallies
 from collector.telemetry import Ledger, Row
 from collector.windows import EvaluationKey, Recent, Series, Windows, series_of
@@ -57,10 +59,12 @@ class PrometheusSink:
         clock: Callable[[], float] = time.time,
         tallies: Tallies | None = None,
         tenants: bool = False,
+        baseline_versions: Mapping[str, str] | None = None,
     ) -> None:
         """`min_samples` is what a window needs before it can breach a threshold; `clock` gives the Unix time of scrapes and reloads.
 
         Counts go into `tallies`, which whoever gave them settles. With `tenants`, all that is said of agents has a label `tenant`.
+        `baseline_versions` are compared with, by agent, instead of the version before the present one.
         """
         self.registry = CollectorRegistry()
         self._ledger = ledger
@@ -72,19 +76,22 @@ class PrometheusSink:
         # not while it writes text.
         self._lock = threading.Lock()
         self._windows = Windows() if windows is None else windows
-        self._labels = LabelRegistry(limits or Limits(), ledger.series_overflow)
+        limits = limits or Limits()
+        self._labels = LabelRegistry(limits, ledger.series_overflow)
         self._last_evaluations: dict[Series, float | None] = {}
         self._references: dict[str, Reference] = {}
         self._settles = tallies is None
         self._tallies = Tallies() if tallies is None else tallies
         self._instruments = Instruments(self._tallies, self._tenant)
         self._presence = Presence(self._tallies, self._tenant)
+        baselines = Baselines(self._tallies, self._tenant, limits.max_series, ledger.series_overflow)
+        self._regressions = Regressions(baselines, min_samples)
         self._reloaded, self._reload_time = _process_metrics(self.registry, traces_open)
         self.registry.register(self)
-        self.configure(evaluator, references)
+        self.configure(evaluator, references, baseline_versions)
 
-    def configure(self, evaluator: Evaluator, references: ReferenceSet) -> None:
-        """Put other criteria and references in force. Thresholds follow at once, counts stay.
+    def configure(self, evaluator: Evaluator, references: ReferenceSet, baseline_versions: Mapping[str, str] | None = None) -> None:
+        """Put other criteria, references and baselines in force. Thresholds follow at once, counts stay.
 
         The windows of scenarios whose reference changed, and of criteria that are gone, begin anew.
         """
@@ -93,6 +100,7 @@ class PrometheusSink:
             before, self._references = self._references, {label_value(reference.scenario_id): reference for reference in references}
             self._windows.forget(lambda series, metric: self._is_outdated(series, metric, before))
             self._labels.configure(self._references)
+            self._regressions.configure(self._criteria_for, self._references, baseline_versions or {})
             self._expect()
         self._reloaded.set(1)
         self._reload_time.set(self._clock())
@@ -113,6 +121,7 @@ class PrometheusSink:
             self._last_evaluations = {labels.series: None for labels in self._labels} | self._presence.last_scores()
             self._keep_live()
             self._expect()
+            self._regressions.restore(now)
             for past in recent:
                 self._restore(past, now)
 
@@ -126,9 +135,11 @@ class PrometheusSink:
             known = labels.series._replace(scenario=self._labels.scenario(series.scenario))
             shown = known if known in self._last_evaluations else labels.series
             self._last_evaluations.setdefault(shown, None)
-            self._windows.record(evaluation, now, shown)
+            version = known_version(labels.agent_version)
+            self._windows.record(evaluation, now, shown, version)
             if evaluation.revision == 0:
                 self._instruments.count(evaluation, labels, now)
+                self._regressions.record(evaluation, shown, version, now)
                 if evaluation.scored:
                     self._last_evaluations[shown] = now
                     self._presence.score(shown, now)
@@ -150,7 +161,9 @@ class PrometheusSink:
     def collect(self) -> Iterator[Metric]:
         """What prometheus_client asks its collectors at a scrape: everything that is rendered from the present state."""
         with self._lock:
-            windows = self._windows.snapshot(self._clock())
+            now = self._clock()
+            snapshot = self._windows.snapshot(now)
+            comparisons = self._regressions.comparisons(snapshot, now)
             last = dict(self._last_evaluations)
             criteria = [*self._evaluator.criteria, *chain.from_iterable(self._evaluator.overrides.values())]
             thresholds = {series: self._thresholds(series.scenario) for series in last}
@@ -158,9 +171,11 @@ class PrometheusSink:
             if self._settles:
                 self._tallies.staged()
                 self._tallies.settle()
+        windows = [window for window in snapshot if window.version is None]
         yield from self._tallies.collect()
         yield from window_gauges(windows, self._tenant)
         yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
+        yield from regression_gauges(comparisons, self._min_samples, self._tenant)
         yield metric_info(criteria)
         yield last_evaluations(last, self._tenant)
         yield expected_intervals(references, last, self._tenant)
@@ -207,7 +222,8 @@ class PrometheusSink:
             if series in self._last_evaluations:
                 criteria = {criterion.name for criterion in self._criteria_for(series.scenario)}
                 scores = {metric: value for metric, value in past.scores.items() if metric in criteria}
-                self._windows.restore(past.key, series, scores, min(past.at, now))
+                version = known_version(label_value(past.agent_version or "", NAME_BYTES))
+                self._windows.restore(past.key, series, scores, min(past.at, now), version)
                 return
 
     def _is_outdated(self, series: Series, metric: str | None, before: Mapping[str, Reference]) -> bool:

@@ -58,10 +58,18 @@ class Family(Generic[T]):
     def keep(self, wanted: Collection[tuple[str, ...]]) -> None:
         """Drop the series whose label values do not begin with any of `wanted`, all of one length. They are shown until that is settled."""
         length = len(next(iter(wanted), ()))
+        self.drop([labels for labels in self._series if labels[:length] not in wanted])
+
+    def drop(self, unwanted: Iterable[tuple[str, ...]]) -> None:
+        """Drop the series with these label values. They are shown until that is settled."""
         with self._lock:
-            for labels in [labels for labels in self._series if labels[:length] not in wanted]:
+            for labels in unwanted:
                 self._changed.pop(self._series.pop(labels), None)
                 self._gone[labels] = None
+
+    def get(self, *labels: str) -> T | None:
+        """The series with these label values, if there is one."""
+        return self._series.get(labels)
 
     def restore(self, labels: tuple[str, ...], numbers: Sequence[float]) -> None:
         """Let a series go on from what was stored of it, unless that is of another form."""

@@ -186,7 +186,7 @@ def _recent_of(tables: _Tables, series: tuple[str, str, str], size: int, since: 
             continue
         said = orjson.loads(body)
         scores = {one["name"]: one["value"] for one in said["criteria"] if one["value"] is not None}
-        revised[key] = Recent(key, agent, scenario, said["reference"], at, scores)
+        revised[key] = Recent(key, agent, scenario, said["reference"], at, scores, said["agent_version"])
         for name in scores:
             filled[name] = filled.get(name, 0) + 1
     yield from revised.values()

@@ -76,6 +76,7 @@ def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> 
             "max_retained_bytes": 32 * 2**20,
         },
         "windows": {"size": 100, "max_age": 3600.0, "stale_after": 3600.0, "min_samples": 20},
+        "regression": {"baseline_versions": {}},
         "conversations": {"idle": 1800.0},
         "exporters": {"prometheus": {"endpoint": ("127.0.0.1", 9464), "max_series": 1500, "token_file": None, "tls": None}},
         "store": {"path": "pathgauge-data", "max_bytes": 10 * 2**30, "retention": 7 * 86_400.0},
@@ -164,7 +165,8 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         (
             "receivrs: {}",
             "1:1: receivrs: found an unknown key, expected one of receivers, auth, insecure_bind, redaction, references, criteria,"
-            " criteria_file, scenario, assembly, windows, conversations, exporters, store, canary, logging; did you mean 'receivers'?",
+            " criteria_file, scenario, assembly, windows, regression, conversations, exporters, store, canary, logging;"
+            " did you mean 'receivers'?",
         ),
         (
             "receivers: {otlp: {protocols: {grcp: }}}",

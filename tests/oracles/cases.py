@@ -85,6 +85,16 @@ def texts(random: Random) -> Case:
     return _texts(random, random.choice((WORDS, (*WORDS, *SCRIPTS), SCRIPTS, SCRIPTS, (*SIGNS, "👍", "…"))))
 
 
+def samples(random: Random) -> Case:
+    """Two samples of scores, of different sizes, whose means differ little or much."""
+    low, spread = random.random(), random.choice((0.05, 0.3, 2.0))
+    fallen = low - spread * random.choice((0.0, 0.2, 1.0)) * random.random()
+    sizes = random.choice((5, 9, 20, 60)), random.choice((5, 14, 40))
+    means = (fallen, spread), (low, spread * random.choice((0.5, 1.0, 2.0)))
+    current, baseline = ([round(random.gauss(*mean), 4) for _ in range(size)] for size, mean in zip(sizes, means, strict=True))
+    return {"current": current, "baseline": baseline}
+
+
 def _trajectories(random: Random, sparse: float) -> Case:
     values = PORTABLE if random.random() < 0.4 else HARD
     pool = _nested(random, values) if random.random() < 0.25 else [_call(random, values, sparse) for _ in range(random.choice((2, 4, 12)))]

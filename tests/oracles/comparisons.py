@@ -1,4 +1,4 @@
-"""Which scorer is compared with which result of which oracle, and where the two are meant to differ."""
+"""Which scorer or test is compared with which result of which oracle, and where the two are meant to differ."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from itertools import product
 from random import Random
 from typing import get_args
 
+from collector.moments import moments_of
+from collector.regression import p_value
 from scorers import (
     ExpectedCall,
     MatchMode,
@@ -29,7 +31,7 @@ from scorers.testing import invocation, reference_turn
 from scorers.trajectories.langchain import Mode, TrajectoryMatch
 from scorers.trajectories.steps import FirstDivergence, TrajectorySimilarity
 
-from .cases import Case, ascii_texts, messages, partial_orders, sparse_trajectories, texts, trajectories
+from .cases import Case, ascii_texts, messages, partial_orders, samples, sparse_trajectories, texts, trajectories
 from .differences import (
     BLANK_REFERENCE,
     BLANKS,
@@ -95,6 +97,11 @@ def of_calls(scorer: Scorer) -> Scoring:
 def of_texts(scorer: Scorer) -> Scoring:
     """The scoring of responses."""
     return lambda case: scorer.score(invocation(final_response=case["response"]), ReferenceTurn(response=case["reference"])).value
+
+
+def fall(case: Case) -> float | None:
+    """How likely the fall from one sample to the other is by chance."""
+    return p_value(moments_of(case["current"]), moments_of(case["baseline"]), higher_is_better=True)
 
 
 PYTHON_EQUALITY = (BLANKS, BOOLEANS, NANS)
@@ -217,4 +224,5 @@ ORACLES = (
     Oracle("partial_order", partial_orders, tuple(_partial_order())),
     Oracle("pydantic_trajectory", trajectories, tuple(_pydantic_trajectory())),
     Oracle("rouge", ascii_texts, tuple(_rouge())),
+    Oracle("t_tests", samples, (Comparison("larger p-value", fall),)),
 )

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,6 +53,9 @@ def exported() -> dict[str, Series]:
     scored, compared = evaluator.evaluate(invocation, Match(Reference("s1", (turn,)), turn, 0)).results
     not_evaluated = Result(scored.criterion, Score.not_evaluated("undefined"), "not_evaluated")
     sink.publish(Evaluation(invocation, Match(unmatched="no_scenario_id"), (scored, compared, not_evaluated), "idle"), 0.0)
+    for number in range(40):
+        again = replace(invocation, trace_id=f"{number}", agent_version="v1" if number < 20 else "v2")
+        sink.publish(Evaluation(again, Match(unmatched="no_scenario_id"), (scored,), "idle"), float(number))
     reference = Reference("s1", (ReferenceTurn(), ReferenceTurn()))
     sink.publish_case(Case("", "c", reference, None, None, (CaseScore(evaluator.criteria[0], 1.0),), 2, 0, 0), 0.0)
     for counter in ledger:

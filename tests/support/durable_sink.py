@@ -38,7 +38,8 @@ class Durable(Bench):
         scores = {result.criterion.name: result.score.value for result in evaluation.results if result.score.value is not None}
         first = self.recent.get(evaluation.key)
         version = reference.version if reference else None
-        self.recent[evaluation.key] = Recent(evaluation.key, agent, scenario, version, first.at if first else self.now, scores)
+        at, agent_version = first.at if first else self.now, evaluation.invocation.agent_version
+        self.recent[evaluation.key] = Recent(evaluation.key, agent, scenario, version, at, scores, agent_version)
         return evaluation
 
     def commit(self) -> None:

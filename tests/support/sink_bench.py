@@ -26,6 +26,7 @@ LABELS = (
     "agent",
     "scenario",
     "metric",
+    "baseline",
     "agent_version",
     "count",
     "outcome",

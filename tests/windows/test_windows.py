@@ -348,3 +348,31 @@ def test_restored_windows_are_those_of_before(steps: list[tuple[int, dict[str, f
     for number, (since, told) in stored.items():
         after.restore(evaluation(number, 0).key, Series("planner", ""), told, since)
     assert sorted(after.snapshot(now), key=str) == sorted(before.snapshot(now), key=str)
+
+
+def of_versions(windows: Windows, now: float = 0) -> dict[tuple[str, str | None], tuple[float, ...]]:
+    return {(window.metric, window.version): window.values for window in windows.snapshot(now)}
+
+
+def test_a_version_has_a_window_of_its_own_besides() -> None:
+    windows = Windows(size=2)
+    for number, (value, version) in enumerate([(0.1, "v2"), (0.2, "v1"), (0.3, "v1"), (0.4, None)]):
+        windows.record(evaluation(number, value), 0, version=version)
+    assert of_versions(windows) == {("quality", None): (0.3, 0.4), ("quality", "v1"): (0.2, 0.3), ("quality", "v2"): (0.1,)}
+
+
+def test_revisions_and_withdrawals_hold_for_the_window_of_the_version_too() -> None:
+    windows = Windows()
+    first, second = evaluation(1, 0.1), evaluation(2, 0.2)
+    for one in (first, second):
+        windows.record(one, 0, version="v1")
+    windows.record(evaluation(1, 0.9, revision=1), 0, version="v2")
+    windows.withdraw(second.key)
+    assert of_versions(windows) == {("quality", None): (0.9,), ("quality", "v2"): (0.9,)}
+
+
+def test_windows_of_versions_are_restored_and_forgotten_with_the_others() -> None:
+    windows = Windows()
+    windows.restore(("", "t", "s"), Series("planner", "s1"), {"quality": 0.5, "speed": 1.0}, 0, "v1")
+    windows.forget(lambda series, metric: metric == "speed")
+    assert of_versions(windows) == {("quality", None): (0.5,), ("quality", "v1"): (0.5,)}
