@@ -19,6 +19,7 @@ from collector import config as configuration
 from collector.documents import ConfigError
 from collector.plugins import PluginError
 from collector.receivers.files import UnreadableFileError
+from collector.rules.choices import ChoiceError
 
 app = typer.Typer(
     help="Score live LLM agents from their OpenTelemetry traces, and export the scores to Prometheus.",
@@ -50,7 +51,7 @@ def _operator_errors(when_in_use: str = "") -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise  # the reader of the output, such as `head`, has had enough; typer ends quietly
-    except (ConfigError, PluginError, UnreadableFileError, OSError) as error:
+    except (ChoiceError, ConfigError, PluginError, UnreadableFileError, OSError) as error:
         _note(_words(error).splitlines())
         if when_in_use and isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             _note([when_in_use])
@@ -338,3 +339,36 @@ def scorers(as_json: AsJson = False) -> None:
         typer.echo(json_line([asdict(entry) for entry in entries]))
     else:
         print_catalogue(entries, Console())
+
+
+@app.command()
+def rules(
+    output: Output = None,
+    job: Annotated[str, typer.Option(help="The job under which Prometheus scrapes the collectors.")] = "pathgauge",
+    severity: Annotated[
+        list[str] | None,
+        typer.Option(help="Another severity, of an alert or in place of one: PathgaugeScoreRegression=info, critical=page."),
+    ] = None,
+    for_: Annotated[
+        list[str] | None,
+        typer.Option("--for", help="How long something must be true: of all alerts (5m), or of one (PathgaugeStoreNotOk=1m)."),
+    ] = None,
+    keep_firing_for: Annotated[str, typer.Option(help="How long alerts about scores go on when what they say ceases to be true.")] = "10m",
+    interval: Annotated[str, typer.Option(help="How often the rules are evaluated.")] = "30s",
+    min_samples: Annotated[int, typer.Option(min=1, help="Fewer scores or invocations than these say nothing.")] = 20,
+    sigmas: Annotated[float, typer.Option(min=0, help="By how many standard errors a mean must be off before that is no chance.")] = 3.0,
+    min_drop: Annotated[float, typer.Option(min=0, max=1, help="A smaller fall, on a scale from 0 to 1, is no regression.")] = 0.05,
+    runbook_url: Annotated[str, typer.Option(help="Where the pages of docs/runbooks are published.")] = "docs/runbooks",
+    dashboard_url: Annotated[str | None, typer.Option(help="A dashboard that every alert links to.")] = None,
+) -> None:
+    """Write the recording and alerting rules for Prometheus. One file serves every configuration.
+
+    Example: `pathgauge rules --severity critical=page --runbook-url https://wiki.example/pathgauge --output rules.yml`
+    """
+    from collector.rules import Choices, choose, to_yaml
+
+    with _operator_errors():
+        chosen = choose(
+            Choices(job, runbook_url, dashboard_url, interval, keep_firing_for, min_samples, sigmas, min_drop), severity or (), for_ or ()
+        )
+        _write(to_yaml(chosen), output)

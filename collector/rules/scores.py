@@ -1,0 +1,110 @@
+"""Rules about scores: below their threshold, and lower than before.
+
+A mean over few scores is off by chance. All three alerts wait until it is off by more than `sigmas` standard errors, which are bounded from
+above, so that a mean that has not changed is hardly ever so far off, whatever the scores look like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collector.rules.choices import Choices
+from collector.rules.expressions import SERIES, SIGN, VERSION_SERIES, WHO, added, lines, standard_error, summed
+from collector.rules.rule import Alert, Group, Record
+
+_WINDOW = "agent_scenario_metric:pathgauge_score_window"
+_THRESHOLD = "agent_scenario_metric:pathgauge_threshold:max"
+_SUM, _COUNT = "agent_scenario_metric:pathgauge_score_sum", "agent_scenario_metric:pathgauge_score_count"
+_DROP, _DROP_ERROR = "agent_scenario_metric:pathgauge_score:drop", "agent_scenario_metric:pathgauge_score:drop_error"
+_POOLED = "agent_scenario_metric:pathgauge_score:pooled"
+
+
+def groups(choices: Choices) -> Iterator[Group]:
+    """The rules, what is slow apart."""
+    yield Group("pathgauge.scores.rules", (*_windows(choices), *_hours(), *_recent(choices)))
+    yield Group("pathgauge.scores.history.rules", (*_days(), *_drops(choices)), slower=4)
+    yield Group("pathgauge.scores.alerts", (_below(choices), _regression(choices)))
+
+
+def _windows(choices: Choices) -> Iterator[Record]:
+    """The recent scores of all collectors, in the scale of the metric, and how far they are on the wrong side of the threshold.
+
+    Only of metrics from 0 to 1 is the spread bounded. A threshold at an end of the range is taken for one a little inside, as it leaves no
+    room for chance: one odd answer in a hundred would be an alert.
+    """
+    weighed = "pathgauge_score_window_mean * pathgauge_score_window_samples"
+    higher, lower = (f'max by (job, metric) (pathgauge_metric_info{{direction="{word}_is_better"}})' for word in ("higher", "lower"))
+    yield Record(SIGN, lines(higher, f"or -{lower}"))
+    yield Record(_THRESHOLD, f"max by ({SERIES}) (pathgauge_threshold)")
+    yield Record(f"{_WINDOW}:samples", f"sum by ({SERIES}) (pathgauge_score_window_samples)")
+    yield Record(f"{_WINDOW}:mean", lines(f"sum by ({SERIES}) ({weighed})", f"/ {_WINDOW}:samples"))
+    yield Record(f"{_WINDOW}:shortfall", lines(f"({_THRESHOLD} - {_WINDOW}:mean)", f"* on (job, metric) group_left () {SIGN}"))
+    error = standard_error(f"clamp({_THRESHOLD}, 0.02, 0.98)", f"{_WINDOW}:samples")
+    bounded = 'pathgauge_metric_info{min="0", max="1"}'
+    yield Record(f"{_WINDOW}:error", lines(error, f"and on (job, metric) {bounded}", f"or 0 * {_WINDOW}:samples"))
+
+
+def _hours() -> Iterator[Record]:
+    for part in ("sum", "count"):
+        by_version = f"agent_version_scenario_metric:pathgauge_score_{part}:increase1h"
+        yield Record(by_version, added(VERSION_SERIES, f"pathgauge_score_{part}", "1h"))
+        yield Record(f"agent_scenario_metric:pathgauge_score_{part}:increase1h", f"sum by ({SERIES}) ({by_version})")
+
+
+def _recent(choices: Choices) -> Iterator[Record]:
+    """The last hour where it has scores enough, else the last day."""
+    for level in ("agent_version_scenario_metric", "agent_scenario_metric"):
+        hour, day = (f"{level}:pathgauge_score_count:increase{window} >= {choices.min_samples}" for window in ("1h", "1d"))
+        for part in ("sum", "count"):
+            name = f"{level}:pathgauge_score_{part}"
+            yield Record(f"{name}:recent", lines(f"({name}:increase1h and {hour})", f"or ({name}:increase1d and {day})"))
+
+
+def _days() -> Iterator[Record]:
+    for level in ("agent_version_scenario_metric", "agent_scenario_metric"):
+        for part in ("sum", "count"):
+            name = f"{level}:pathgauge_score_{part}"
+            yield Record(f"{name}:increase1d", summed(f"{name}:increase1h", "1d"))
+
+
+def _drops(choices: Choices) -> Iterator[Record]:
+    """How much lower than the day before, and than the day a week ago; with the standard error where both have scores enough."""
+    for baseline, window, offset in (("day", "recent", "1d"), ("week", "increase1d", "7d")):
+        total, count = f"{_SUM}:{window}", f"{_COUNT}:{window}"
+        total_before, count_before = f"{_SUM}:increase1d offset {offset}", f"{_COUNT}:increase1d offset {offset}"
+        labels = {"baseline": baseline}
+        fall = lines(f"({total_before} / {count_before}", f"- {total} / {count})")
+        yield Record(_DROP, lines(fall, f"* on (job, metric) group_left () {SIGN}"), labels)
+        pooled = lines(f"({total} + {total_before})", f"/ ({count} + {count_before})")
+        yield Record(_POOLED, f"clamp({pooled}, 0, 1)", labels)
+        mean = f'{_POOLED}{{baseline="{baseline}"}}'
+        inverse = f"ignoring (baseline) (1 / {count} + 1 / {count_before})"
+        enough = [f"and {number} >= {choices.min_samples}" for number in (count, count_before)]
+        yield Record(_DROP_ERROR, lines(f"sqrt({mean} * (1 - {mean}) * {inverse})", *enough), labels)
+
+
+def _below(choices: Choices) -> Alert:
+    return Alert(
+        "PathgaugeScoreBelowThreshold",
+        lines(
+            f"{_WINDOW}:shortfall > {choices.sigmas:g} * {_WINDOW}:error",
+            f"and {_WINDOW}:samples >= {choices.min_samples}",
+        ),
+        "warning",
+        "10m",
+        "A score is on the wrong side of its threshold.",
+        f'The recent mean of {WHO} misses its threshold by {{{{ printf "%.3f" $value }}}}, which is more than chance.',
+        keeps=True,
+    )
+
+
+def _regression(choices: Choices) -> Alert:
+    return Alert(
+        "PathgaugeScoreRegression",
+        lines(f"{_DROP} > {choices.min_drop:g}", f"and {_DROP} > {choices.sigmas:g} * {_DROP_ERROR}"),
+        "warning",
+        "15m",
+        "A scenario scores worse than it did before.",
+        f'{WHO} is {{{{ printf "%.3f" $value }}}} worse than a {{{{ $labels.baseline }}}} ago, from 0 to 1, which is more than chance.',
+        keeps=True,
+    )

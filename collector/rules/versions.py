@@ -1,0 +1,68 @@
+"""Rules about versions of an agent: the newest one scores worse than the one before it, in the same scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collector.rules.choices import Choices
+from collector.rules.expressions import AGENT, SERIES, SIGN, VERSION, WHO, lines, summed
+from collector.rules.rule import Alert, Group, Record
+
+_FIRST_SEEN = "pathgauge_agent_version_first_seen_timestamp_seconds"
+_SEEN = "agent_version:pathgauge_agent_version_first_seen_timestamp_seconds:min"
+_NEWEST, _PREVIOUS = "agent_version:pathgauge_agent_version:newest", "agent_version:pathgauge_agent_version:previous"
+_SCORE = "agent_version_scenario_metric:pathgauge_score"
+_DROP, _DROP_ERROR, _POOLED = (f"{_SCORE}:{name}" for name in ("version_drop", "version_drop_error", "version_pooled"))
+_BEFORE = "agent_scenario_metric:pathgauge_score"
+
+
+def groups(choices: Choices) -> Iterator[Group]:
+    """The rules, what is slow apart."""
+    yield Group("pathgauge.versions.rules", (*_versions(), *_baselines(choices), *_drops()), slower=4)
+    yield Group("pathgauge.versions.alerts", (_regression(choices),))
+
+
+def _versions() -> Iterator[Record]:
+    """Which version is which. What has left the collector, as nobody saw it for a day, is remembered for a week."""
+    by_version = f"min by ({VERSION}) "
+    yield Record(_SEEN, lines(f"{by_version}({_FIRST_SEEN})", f"or {by_version}(last_over_time({_FIRST_SEEN}[7d:1h]))"))
+    yield Record(_NEWEST, f"topk by ({AGENT}) (1, {_SEEN})")
+    yield Record(_PREVIOUS, f"topk by ({AGENT}) (1, {_SEEN} unless {_NEWEST})")
+
+
+def _baselines(choices: Choices) -> Iterator[Record]:
+    """The recent scores of the newest version, and all of the previous one in a week, whose name becomes a label of its own.
+
+    A newest version without scores in the last hour does not count: after a rollback it has none.
+    """
+    for part in ("sum", "count"):
+        in_use = f"and {_SCORE}_count:increase1h > 0"
+        yield Record(f"{_SCORE}_{part}:newest_version", lines(f"{_SCORE}_{part}:recent", f"and on ({VERSION}) {_NEWEST}", in_use))
+        week = lines(summed(f"{_SCORE}_{part}:increase1h", "7d"), f"and on ({VERSION}) {_PREVIOUS}")
+        named = f'label_replace({week}, "previous_version", "$1", "agent_version", "(.*)")'
+        enough = f" >= {choices.min_samples}" if part == "count" else ""
+        yield Record(f"{_BEFORE}_{part}:previous_version", f"sum by ({SERIES}, previous_version) ({named}){enough}")
+
+
+def _drops() -> Iterator[Record]:
+    total, count = f"{_SCORE}_sum:newest_version", f"{_SCORE}_count:newest_version"
+    total_before, count_before = f"{_BEFORE}_sum:previous_version", f"{_BEFORE}_count:previous_version"
+    on = f"on ({SERIES}) group_left (previous_version)"
+    fall = lines(f"-({total} / {count}", f"- {on} ({total_before} / {count_before}))")
+    yield Record(_DROP, lines(fall, f"* on (job, metric) group_left () {SIGN}"))
+    pooled = lines(f"({total} + {on} {total_before})", f"/ ({count} + {on} {count_before})")
+    yield Record(_POOLED, f"clamp({pooled}, 0, 1)")
+    yield Record(_DROP_ERROR, lines(f"sqrt({_POOLED} * (1 - {_POOLED})", f"* (1 / {count} + {on} 1 / {count_before}))"))
+
+
+def _regression(choices: Choices) -> Alert:
+    return Alert(
+        "PathgaugeVersionRegression",
+        lines(f"{_DROP} > {choices.min_drop:g}", f"and {_DROP} > {choices.sigmas:g} * {_DROP_ERROR}"),
+        "warning",
+        "10m",
+        "A new version of an agent scores worse than the version before it.",
+        f'{WHO}: version {{{{ $labels.agent_version }}}} is {{{{ printf "%.3f" $value }}}} worse than version '
+        "{{ $labels.previous_version }}, from 0 to 1, which is more than chance.",
+        keeps=True,
+    )

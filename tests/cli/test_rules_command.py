@@ -1,0 +1,87 @@
+"""`pathgauge rules`: writes the rule file with what a site chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import Result
+
+Run = Callable[..., Result]
+
+
+def alerts(text: str) -> dict[str, dict[str, Any]]:
+    """Of several alerts of one name the last."""
+    return {rule["alert"]: rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"] if "alert" in rule}
+
+
+def test_it_writes_to_a_file_what_it_prints(run: Run, folder: Path) -> None:
+    printed, written = run("rules"), run("rules", "--output", "rules.yml")
+    assert (printed.exit_code, written.exit_code, written.stdout) == (0, 0, "")
+    assert (folder / "rules.yml").read_text() == printed.stdout
+    assert len(alerts(printed.stdout)) == 23
+
+
+def test_severities_are_renamed_by_alert_and_by_severity(run: Run) -> None:
+    found = alerts(run("rules", "--severity", "critical=page", "--severity", "PathgaugeStoreNotOk=ticket").stdout)
+    assert {name: found[name]["labels"]["severity"] for name in ("PathgaugeStoreNotOk", "PathgaugeCanaryFailing", "PathgaugeWatchdog")} == {
+        "PathgaugeStoreNotOk": "ticket",
+        "PathgaugeCanaryFailing": "page",
+        "PathgaugeWatchdog": "none",
+    }
+
+
+def test_waits_are_chosen_for_all_alerts_that_wait_and_for_one(run: Run) -> None:
+    found = alerts(run("rules", "--for", "3m", "--for", "PathgaugeStoreNotOk=0s", "--keep-firing-for", "1m").stdout)
+    times = {name: (found[name].get("for"), found[name].get("keep_firing_for")) for name in found}
+    assert times["PathgaugeScoreRegression"] == ("3m", "1m")
+    assert times["PathgaugeBacklogOld"] == ("3m", None)
+    assert times["PathgaugeStoreNotOk"] == times["PathgaugeWatchdog"] == times["PathgaugeStoreDamaged"] == (None, None)
+
+
+def test_the_links_go_where_the_pages_are(run: Run) -> None:
+    found = alerts(run("rules", "--runbook-url", "https://wiki.example/runbooks/", "--dashboard-url", "https://grafana.example/d/a").stdout)
+    links = {(of["annotations"]["runbook_url"], of["annotations"]["dashboard_url"]) for of in found.values()}
+    assert links == {(f"https://wiki.example/runbooks/{name}.md", "https://grafana.example/d/a") for name in found}
+
+
+def test_groups_that_read_days_are_evaluated_less_often(run: Run) -> None:
+    groups = yaml.safe_load(run("rules", "--interval", "1m30s").stdout)["groups"]
+    assert {group["interval"] for group in groups if "history" in group["name"] or group["name"] == "pathgauge.versions.rules"} == {"6m"}
+    assert {group["interval"] for group in groups if group["name"].endswith("alerts")} == {"1m30s"}
+
+
+def test_job_samples_sigmas_and_drop_are_in_the_expressions(run: Run) -> None:
+    text = run("rules", "--job", "scores", "--min-samples", "7", "--sigmas", "2.5", "--min-drop", "0.2").stdout
+    found = {name: rule["expr"] for name, rule in alerts(text).items()}
+    assert found["PathgaugeInstanceDown"] == 'up{job="scores"} == 0'
+    assert found["PathgaugeCollectorDown"] == 'absent(up{job="scores"} == 1)'
+    assert found["PathgaugeScoreBelowThreshold"].endswith("window:samples >= 7")
+    assert found["PathgaugeScoreRegression"] == (
+        "agent_scenario_metric:pathgauge_score:drop > 0.2\n"
+        "and agent_scenario_metric:pathgauge_score:drop > 2.5 * agent_scenario_metric:pathgauge_score:drop_error"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--severity", "Pathgauge=page"), "--severity: found 'Pathgauge', expected NAME=VALUE with one of PathgaugeBacklogOld, "),
+        (("--severity", "critical="), "--severity: found '', expected a word such as page"),
+        (("--for", "PathgaugeNothing=5m"), "--for: found 'PathgaugeNothing', expected NAME=VALUE with one of PathgaugeBacklogOld, "),
+        (("--for", "soon"), "--for: found 'soon', expected a duration such as 30s or 1h30m"),
+        (("--interval", "1m1h"), "--interval: found '1m1h', expected a duration such as 30s or 1h30m"),
+        (("--interval", "0s"), "--interval: found '0s', expected more than nothing"),
+        (("--job", 'a"b'), "--job: found 'a\"b', expected letters, digits and any of _.:/-"),
+    ],
+)
+def test_what_no_rule_file_can_have_is_refused_and_nothing_written(
+    run: Run, folder: Path, arguments: tuple[str, ...], problem: str
+) -> None:
+    result = run("rules", *arguments, "--output", "rules.yml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"pathgauge: {problem}")
+    assert not (folder / "rules.yml").exists()
