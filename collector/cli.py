@@ -356,7 +356,7 @@ def rules(
     keep_firing_for: Annotated[str, typer.Option(help="How long alerts about scores go on when what they say ceases to be true.")] = "10m",
     interval: Annotated[str, typer.Option(help="How often the rules are evaluated.")] = "30s",
     min_samples: Annotated[int, typer.Option(min=1, help="Fewer scores or invocations than these say nothing.")] = 20,
-    sigmas: Annotated[float, typer.Option(min=0, help="By how many standard errors a mean must be off before that is no chance.")] = 3.0,
+    sigmas: Annotated[float, typer.Option(min=0, help="By how many standard errors a mean must be off before that is no chance.")] = 4.0,
     min_drop: Annotated[float, typer.Option(min=0, max=1, help="A smaller fall, on a scale from 0 to 1, is no regression.")] = 0.05,
     runbook_url: Annotated[str, typer.Option(help="Where the pages of docs/runbooks are published.")] = "docs/runbooks",
     dashboard_url: Annotated[str | None, typer.Option(help="A dashboard that every alert links to.")] = None,

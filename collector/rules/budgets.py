@@ -38,7 +38,7 @@ _BURNS = (
 def groups(choices: Choices) -> Iterator[Group]:
     """The rules, what is slow apart."""
     yield Group("pathgauge.budgets.rules", tuple(_counts()))
-    yield Group("pathgauge.budgets.history.rules", tuple(_long_counts()), slower=4)
+    yield Group("pathgauge.budgets.history.rules", tuple(_long_counts()), slow=True)
     yield Group("pathgauge.budgets.alerts", tuple(_alert(burn, choices) for burn in _BURNS))
 
 
@@ -65,6 +65,7 @@ def _alert(burn: _Burn, choices: Choices) -> Alert:
     """It waits for verdicts enough to tell the share of failures from the one allowed."""
     most = f"{burn.factor:g} * {_BUDGET}"
     chance = f"{choices.sigmas:g} * sqrt({_BUDGET} * (1 - {_BUDGET}) / {_VERDICTS}:increase{burn.long})"
+    times = f"{burn.factor:g} times what " if burn.factor > 1 else ""
     return Alert(
         "PathgaugeFailureBudgetBurn",
         lines(
@@ -76,8 +77,7 @@ def _alert(burn: _Burn, choices: Choices) -> Alert:
         burn.severity,
         "2m",
         "Failures use up what an objective allows.",
-        f"{{{{ $value | humanizePercentage }}}} of the verdicts on {WHO} failed in {burn.long}, more than {burn.factor:g} times what the "
-        "objective allows.",
+        f"{{{{ $value | humanizePercentage }}}} of the verdicts on {WHO} failed in {burn.long}, more than {times}the objective allows.",
         {"window": burn.long},
         keeps=True,
     )

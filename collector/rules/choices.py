@@ -6,7 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-_DURATION = re.compile(r"(?=\d)(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?", re.ASCII)
+_DURATION = re.compile(r"(?=\d)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
+_LOOKBACK_S = 300
+"""Prometheus forgets what is older: rules could not read what others recorded."""
 _NAME = re.compile(r"[A-Za-z0-9_.:/-]+", re.ASCII)
 SEVERITIES = ("critical", "warning", "info", "none")
 
@@ -29,8 +31,8 @@ class Choices:
     keep_firing_for: str = "10m"
     min_samples: int = 20
     """Fewer scores than these say nothing."""
-    sigmas: float = 3.0
-    """By how many standard errors a mean must be off before that is no chance."""
+    sigmas: float = 4.0
+    """By how many standard errors a mean must be off before that is no chance. Means of few scores have long tails, and there are many."""
     min_drop: float = 0.05
     """A smaller fall is no regression, however certain; of scores from 0 to 1."""
     severities: Mapping[str, str] = field(default_factory=dict)
@@ -53,9 +55,15 @@ def checked(base: Choices, alerts: Collection[str], severities: Iterable[str], w
     ]
     for option, duration in durations:
         _check(_DURATION, duration, f"{option}: found {duration!r}, expected a duration such as 30s or 1h30m")
-    if not base.interval.strip("0dhms"):
-        raise ChoiceError(f"--interval: found {base.interval!r}, expected more than nothing")
+    if not 0 < seconds(base.interval) < _LOOKBACK_S:
+        raise ChoiceError(f"--interval: found {base.interval!r}, expected more than nothing and less than {_LOOKBACK_S // 60}m")
     return replace(base, runbook_url=base.runbook_url.rstrip("/"), severities=chosen, waits=lasting)
+
+
+def seconds(duration: str) -> int:
+    """Of a duration as Prometheus writes it; 0 of anything else."""
+    found = _DURATION.fullmatch(duration)
+    return sum(int(amount or 0) * unit for amount, unit in zip(found.groups(), (86400, 3600, 60, 1), strict=True)) if found else 0
 
 
 def _pair(text: str, option: str, names: Collection[str]) -> tuple[str, str]:

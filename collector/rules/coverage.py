@@ -20,7 +20,7 @@ _LACKS = "content_missing|truncated|orphan_spans|missing_root|dropped_attributes
 def groups(choices: Choices) -> Iterator[Group]:
     """The rules, what is slow apart."""
     yield Group("pathgauge.coverage.rules", tuple(_counts()))
-    yield Group("pathgauge.coverage.history.rules", tuple(_drops(choices)), slower=4)
+    yield Group("pathgauge.coverage.history.rules", tuple(_drops(choices)), slow=True)
     alerts = (_silence(choices), _unmatched(choices), _drop(choices), _content(choices), _telemetry(choices), _errors(), _judges())
     yield Group("pathgauge.coverage.alerts", alerts)
 

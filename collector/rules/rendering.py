@@ -7,14 +7,14 @@ from typing import Any
 
 import yaml
 
-from collector.rules.choices import Choices
+from collector.rules.choices import Choices, seconds
 from collector.rules.rule import Alert, Group, Record
 
 _HEAD = """\
 # Written by `pathgauge rules`; change it there, not here. It serves every configuration: thresholds, objectives and intervals are series.
 # docs/alerting.md explains it.
 """
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SLOW = "2m"
 
 
 class _Dumper(yaml.SafeDumper):
@@ -36,7 +36,7 @@ def to_yaml(groups: Iterable[Group], choices: Choices) -> str:
 
 def _group(group: Group, choices: Choices) -> dict[str, Any]:
     rules = [_record(rule) if isinstance(rule, Record) else _alert(rule, choices) for rule in group.rules]
-    return {"name": group.name, "interval": _times(choices.interval, group.slower), "rules": rules}
+    return {"name": group.name, "interval": max(choices.interval, _SLOW, key=seconds) if group.slow else choices.interval, "rules": rules}
 
 
 def _record(rule: Record) -> dict[str, Any]:
@@ -62,21 +62,3 @@ def _annotations(rule: Alert, choices: Choices) -> Iterator[tuple[str, str]]:
     yield "runbook_url", f"{choices.runbook_url}/{rule.name}.md"
     if choices.dashboard_url:
         yield "dashboard_url", choices.dashboard_url
-
-
-def _times(duration: str, factor: int) -> str:
-    """A duration, so many times as long."""
-    if factor == 1:
-        return duration
-    seconds = sum(int(amount) * _SECONDS[unit] for amount, unit in _parts(duration)) * factor
-    return f"{seconds}s" if seconds % 60 else f"{seconds // 60}m"
-
-
-def _parts(duration: str) -> Iterator[tuple[str, str]]:
-    amount = ""
-    for character in duration:
-        if character.isdigit():
-            amount += character
-        else:
-            yield amount, character
-            amount = ""

@@ -46,5 +46,5 @@ class Group:
 
     name: str
     rules: tuple[Record | Alert, ...]
-    slower: int = 1
-    """It is evaluated once where others are so many times."""
+    slow: bool = False
+    """Whether it reads hours and days, so that it need not be evaluated as often as others."""

@@ -15,33 +15,40 @@ from collector.rules.rule import Alert, Group, Record
 _WINDOW = "agent_scenario_metric:pathgauge_score_window"
 _THRESHOLD = "agent_scenario_metric:pathgauge_threshold:max"
 _SUM, _COUNT = "agent_scenario_metric:pathgauge_score_sum", "agent_scenario_metric:pathgauge_score_count"
-_DROP, _DROP_ERROR = "agent_scenario_metric:pathgauge_score:drop", "agent_scenario_metric:pathgauge_score:drop_error"
-_POOLED = "agent_scenario_metric:pathgauge_score:pooled"
+_SHORTFALL, _SHORTFALL_ERROR, _DROP, _DROP_ERROR, _POOLED = (
+    f"agent_scenario_metric:pathgauge_score:{name}" for name in ("shortfall", "shortfall_error", "drop", "drop_error", "pooled")
+)
+_FROM_0_TO_1 = 'and on (job, metric) pathgauge_metric_info{min="0", max="1"}'
+_WITH_SIGN = f"* on (job, metric) group_left () {SIGN}"
 
 
 def groups(choices: Choices) -> Iterator[Group]:
     """The rules, what is slow apart."""
-    yield Group("pathgauge.scores.rules", (*_windows(choices), *_hours(), *_recent(choices)))
-    yield Group("pathgauge.scores.history.rules", (*_days(), *_drops(choices)), slower=4)
+    yield Group("pathgauge.scores.rules", (*_windows(choices), *_hours()))
+    yield Group("pathgauge.scores.history.rules", (*_days(), *_recent(choices), *_day(choices), *_drops(choices)), slow=True)
     yield Group("pathgauge.scores.alerts", (_below(choices), _regression(choices)))
 
 
 def _windows(choices: Choices) -> Iterator[Record]:
     """The recent scores of all collectors, in the scale of the metric, and how far they are on the wrong side of the threshold.
 
-    Only of metrics from 0 to 1 is the spread bounded. A threshold at an end of the range is taken for one a little inside, as it leaves no
-    room for chance: one odd answer in a hundred would be an alert.
+    Only of metrics from 0 to 1 is the spread bounded; of others the number of samples alone counts.
     """
     weighed = "pathgauge_score_window_mean * pathgauge_score_window_samples"
     higher, lower = (f'max by (job, metric) (pathgauge_metric_info{{direction="{word}_is_better"}})' for word in ("higher", "lower"))
+    samples, labels = f"{_WINDOW}:samples", {"window": "recent"}
     yield Record(SIGN, lines(higher, f"or -{lower}"))
     yield Record(_THRESHOLD, f"max by ({SERIES}) (pathgauge_threshold)")
-    yield Record(f"{_WINDOW}:samples", f"sum by ({SERIES}) (pathgauge_score_window_samples)")
-    yield Record(f"{_WINDOW}:mean", lines(f"sum by ({SERIES}) ({weighed})", f"/ {_WINDOW}:samples"))
-    yield Record(f"{_WINDOW}:shortfall", lines(f"({_THRESHOLD} - {_WINDOW}:mean)", f"* on (job, metric) group_left () {SIGN}"))
-    error = standard_error(f"clamp({_THRESHOLD}, 0.02, 0.98)", f"{_WINDOW}:samples")
-    bounded = 'pathgauge_metric_info{min="0", max="1"}'
-    yield Record(f"{_WINDOW}:error", lines(error, f"and on (job, metric) {bounded}", f"or 0 * {_WINDOW}:samples"))
+    yield Record(samples, f"sum by ({SERIES}) (pathgauge_score_window_samples)")
+    yield Record(f"{_WINDOW}:mean", lines(f"sum by ({SERIES}) ({weighed})", f"/ {samples}"))
+    yield Record(_SHORTFALL, lines(f"({_THRESHOLD} - {_WINDOW}:mean)", _WITH_SIGN), labels)
+    error = lines(_threshold_error(samples), _FROM_0_TO_1, f"or 0 * {samples}")
+    yield Record(_SHORTFALL_ERROR, lines(f"({error})", f"and {samples} >= {choices.min_samples}"), labels)
+
+
+def _threshold_error(samples: str) -> str:
+    """Of a mean that is at the threshold. One at an end of the range is taken for one a little inside, as it leaves no room for chance."""
+    return standard_error(f"clamp({_THRESHOLD}, 0.02, 0.98)", samples)
 
 
 def _hours() -> Iterator[Record]:
@@ -51,20 +58,25 @@ def _hours() -> Iterator[Record]:
         yield Record(f"agent_scenario_metric:pathgauge_score_{part}:increase1h", f"sum by ({SERIES}) ({by_version})")
 
 
+def _days() -> Iterator[Record]:
+    for name in (_SUM, _COUNT):
+        yield Record(f"{name}:increase1d", summed(f"{name}:increase1h", "1d"))
+
+
 def _recent(choices: Choices) -> Iterator[Record]:
     """The last hour where it has scores enough, else the last day."""
-    for level in ("agent_version_scenario_metric", "agent_scenario_metric"):
-        hour, day = (f"{level}:pathgauge_score_count:increase{window} >= {choices.min_samples}" for window in ("1h", "1d"))
-        for part in ("sum", "count"):
-            name = f"{level}:pathgauge_score_{part}"
-            yield Record(f"{name}:recent", lines(f"({name}:increase1h and {hour})", f"or ({name}:increase1d and {day})"))
+    hour, day = (f"{_COUNT}:increase{window} >= {choices.min_samples}" for window in ("1h", "1d"))
+    for name in (_SUM, _COUNT):
+        yield Record(f"{name}:recent", lines(f"({name}:increase1h and {hour})", f"or ({name}:increase1d and {day})"))
 
 
-def _days() -> Iterator[Record]:
-    for level in ("agent_version_scenario_metric", "agent_scenario_metric"):
-        for part in ("sum", "count"):
-            name = f"{level}:pathgauge_score_{part}"
-            yield Record(f"{name}:increase1d", summed(f"{name}:increase1h", "1d"))
+def _day(choices: Choices) -> Iterator[Record]:
+    """How far the last day was on the wrong side, where the recent scores still are: many scores show a small shortfall."""
+    count, labels = f"{_COUNT}:increase1d", {"window": "day"}
+    shortfall = lines(f"({_THRESHOLD} - {_SUM}:increase1d / {count})", _WITH_SIGN, _FROM_0_TO_1)
+    still = f'and ignoring (window) {_SHORTFALL}{{window="recent"}} > 0'
+    yield Record(_SHORTFALL, lines(shortfall, still), labels)
+    yield Record(_SHORTFALL_ERROR, lines(_threshold_error(count), f"and {count} >= {choices.min_samples}"), labels)
 
 
 def _drops(choices: Choices) -> Iterator[Record]:
@@ -73,8 +85,7 @@ def _drops(choices: Choices) -> Iterator[Record]:
         total, count = f"{_SUM}:{window}", f"{_COUNT}:{window}"
         total_before, count_before = f"{_SUM}:increase1d offset {offset}", f"{_COUNT}:increase1d offset {offset}"
         labels = {"baseline": baseline}
-        fall = lines(f"({total_before} / {count_before}", f"- {total} / {count})")
-        yield Record(_DROP, lines(fall, f"* on (job, metric) group_left () {SIGN}"), labels)
+        yield Record(_DROP, lines(f"({total_before} / {count_before}", f"- {total} / {count})", _WITH_SIGN), labels)
         pooled = lines(f"({total} + {total_before})", f"/ ({count} + {count_before})")
         yield Record(_POOLED, f"clamp({pooled}, 0, 1)", labels)
         mean = f'{_POOLED}{{baseline="{baseline}"}}'
@@ -86,14 +97,11 @@ def _drops(choices: Choices) -> Iterator[Record]:
 def _below(choices: Choices) -> Alert:
     return Alert(
         "PathgaugeScoreBelowThreshold",
-        lines(
-            f"{_WINDOW}:shortfall > {choices.sigmas:g} * {_WINDOW}:error",
-            f"and {_WINDOW}:samples >= {choices.min_samples}",
-        ),
+        f"{_SHORTFALL} > {choices.sigmas:g} * {_SHORTFALL_ERROR}",
         "warning",
         "10m",
         "A score is on the wrong side of its threshold.",
-        f'The recent mean of {WHO} misses its threshold by {{{{ printf "%.3f" $value }}}}, which is more than chance.',
+        f'The mean of {WHO} ({{{{ $labels.window }}}}) misses its threshold by {{{{ printf "%.3f" $value }}}}, which is more than chance.',
         keeps=True,
     )
 

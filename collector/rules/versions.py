@@ -18,7 +18,7 @@ _BEFORE = "agent_scenario_metric:pathgauge_score"
 
 def groups(choices: Choices) -> Iterator[Group]:
     """The rules, what is slow apart."""
-    yield Group("pathgauge.versions.rules", (*_versions(), *_baselines(choices), *_drops()), slower=4)
+    yield Group("pathgauge.versions.rules", (*_versions(), *_baselines(choices), *_drops()), slow=True)
     yield Group("pathgauge.versions.alerts", (_regression(choices),))
 
 
@@ -31,17 +31,22 @@ def _versions() -> Iterator[Record]:
 
 
 def _baselines(choices: Choices) -> Iterator[Record]:
-    """The recent scores of the newest version, and all of the previous one in a week, whose name becomes a label of its own.
+    """All scores of the newest version in a day, and of the previous one in a week, whose name becomes a label of its own.
 
     A newest version without scores in the last hour does not count: after a rollback it has none.
     """
+    hour, day = f"{_SCORE}_count:increase1h", f"{_SCORE}_count:increase1d"
+    yield Record(day, summed(hour, "1d"))
+    yield Record(f"{_SCORE}_sum:increase1d", summed(f"{_SCORE}_sum:increase1h", "1d"))
     for part in ("sum", "count"):
-        in_use = f"and {_SCORE}_count:increase1h > 0"
-        yield Record(f"{_SCORE}_{part}:newest_version", lines(f"{_SCORE}_{part}:recent", f"and on ({VERSION}) {_NEWEST}", in_use))
+        longest = lines(f"({_SCORE}_{part}:increase1d and {day} > {hour}", f"or {_SCORE}_{part}:increase1h)")
+        enough = f"and ({day} >= {choices.min_samples} or {hour} >= {choices.min_samples})"
+        newest = f"and on ({VERSION}) {_NEWEST}"
+        yield Record(f"{_SCORE}_{part}:newest_version", lines(longest, enough, f"and {hour} > 0", newest))
         week = lines(summed(f"{_SCORE}_{part}:increase1h", "7d"), f"and on ({VERSION}) {_PREVIOUS}")
         named = f'label_replace({week}, "previous_version", "$1", "agent_version", "(.*)")'
-        enough = f" >= {choices.min_samples}" if part == "count" else ""
-        yield Record(f"{_BEFORE}_{part}:previous_version", f"sum by ({SERIES}, previous_version) ({named}){enough}")
+        many = f" >= {choices.min_samples}" if part == "count" else ""
+        yield Record(f"{_BEFORE}_{part}:previous_version", f"sum by ({SERIES}, previous_version) ({named}){many}")
 
 
 def _drops() -> Iterator[Record]:

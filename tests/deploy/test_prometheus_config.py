@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from collector.config import Config
+from collector.rules import Choices
 
 PROMETHEUS = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.yml"
 
@@ -17,6 +18,12 @@ PROMETHEUS = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.y
 def test_the_scrape_target_is_the_default_endpoint() -> None:
     [job] = yaml.safe_load(PROMETHEUS.read_text())["scrape_configs"]
     assert job["static_configs"] == [{"targets": [str(Config().exporters.prometheus.endpoint)]}]
+
+
+def test_it_names_the_rules_beside_it_and_the_job_that_they_ask_for() -> None:
+    config = yaml.safe_load(PROMETHEUS.read_text())
+    assert [(PROMETHEUS.parent / name).is_file() for name in config["rule_files"]] == [True]
+    assert [job["job_name"] for job in config["scrape_configs"]] == [Choices().job]
 
 
 def test_promtool_accepts_it() -> None:

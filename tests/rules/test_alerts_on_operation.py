@@ -35,8 +35,8 @@ def requests(code: str, course: Course, calm: float, bad: float) -> dict[str, Va
 
 
 def cases() -> list[Case]:
-    short = Course(calm=30, bad=30, good=40)
-    long = Course()
+    short = Course(calm=20, bad=30, good=30)
+    long = Course(blip=2, gap=4, step=2)
     return [
         Case(
             "PathgaugeCollectorDown",
@@ -125,12 +125,12 @@ def cases() -> list[Case]:
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.alert)
 def test_it_fires_and_ends_and_no_disturbance_or_restart_fires_it(case: Case, tmp_path: Path) -> None:
     told = story(case.course, case.series, case.alert, (case.labels, case.description))
-    assert run(tmp_path, needed(case.alert), told) == "SUCCESS"
+    assert run(tmp_path, needed(case.alert), told, step=case.course.step) == "SUCCESS"
 
 
 def events(course: Course, at: int, value: float) -> Values:
     """A counter that begins at 0 and is `value` after so many minutes."""
-    return [None if phase == "gap" else value if step >= at else 0 for step, phase in enumerate(course.phases())]
+    return [None if phase == "gap" else value if step * course.step >= at else 0 for step, phase in enumerate(course.phases())]
 
 
 @pytest.mark.parametrize(
@@ -153,14 +153,13 @@ def events(course: Course, at: int, value: float) -> Values:
 def test_a_single_event_fires_for_an_hour(
     alert: str, name: str, label: dict[str, str], expected: tuple[dict[str, str], str], tmp_path: Path
 ) -> None:
-    course = Course()
+    course = Course(blip=2, gap=4, step=2)
     series = {named(name, **label): events(course, course.before + 20, 3)}
-    assert run(tmp_path, needed(alert), story(course, series, alert, expected)) == "SUCCESS"
+    assert run(tmp_path, needed(alert), story(course, series, alert, expected), step=course.step) == "SUCCESS"
 
 
 def test_the_watchdog_fires_without_any_series_from_the_first_evaluation(tmp_path: Path) -> None:
-    course = Course()
-    test = story(course, {}, "PathgaugeWatchdog", ({"severity": "none"}, WATCHES))
+    test = story(Course(), {}, "PathgaugeWatchdog", ({"severity": "none"}, WATCHES))
     del test["promql_expr_test"]
     test["alert_rule_test"] = [{**test["alert_rule_test"][0], "eval_time": "0m"}]
     assert run(tmp_path, needed("PathgaugeWatchdog"), test) == "SUCCESS"

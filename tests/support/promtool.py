@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import yaml
 from courses import Course, Values, written
 
 RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "rules.yml"
+RECORDED = re.compile(r"\w+:\w+:\w+")
 MISSING = "promtool is not on PATH: sudo apt-get install prometheus"
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason=MISSING)
 
@@ -30,18 +32,16 @@ def alert_rules(path: Path = RULES) -> list[dict[str, Any]]:
     return [rule for group in rule_groups(path) for rule in group["rules"] if "alert" in rule]
 
 
-def needed(*alerts: str) -> list[dict[str, Any]]:
-    """The rules that alerts need: themselves and the records of their parts of the file. The part of versions reads that of scores."""
+def needed(alert: str, **labels: str) -> list[dict[str, Any]]:
+    """The alert, of several of its name the one with these labels, and the records that it reads: promtool takes its time for each rule."""
     groups = rule_groups()
-    parts = {_part(group) for group in groups if any(rule.get("alert") in alerts for rule in group["rules"])}
-    parts |= {"scores"} if "versions" in parts else set()
-    kept = [(group, [rule for rule in group["rules"] if rule.get("alert", alerts[0]) in alerts]) for group in groups]
-    return [{**group, "rules": rules} for group, rules in kept if rules and _part(group) in parts]
-
-
-def _part(group: dict[str, Any]) -> str:
-    part: str = group["name"].split(".")[1]
-    return part
+    rules = [rule for group in groups for rule in group["rules"]]
+    wanted = [rule for rule in rules if rule.get("alert") == alert and labels.items() <= rule["labels"].items()]
+    for rule in wanted:  # which grows meanwhile
+        read = set(RECORDED.findall(rule["expr"]))
+        wanted += [other for other in rules if other.get("record") in read and other not in wanted]
+    kept = [{**group, "rules": [rule for rule in group["rules"] if rule in wanted]} for group in groups]
+    return [group for group in kept if group["rules"]]
 
 
 def run(folder: Path, groups: list[dict[str, Any]], *tests: dict[str, Any], step: int = 1) -> str:

@@ -1,0 +1,55 @@
+"""An agent that serves users all the time and exports through the OpenTelemetry SDK: what it does may change while it runs."""
+
+from __future__ import annotations
+
+import threading
+from typing import Self
+
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+from collector.client import ScenarioSpanProcessor, scenario
+from collector.demo.agents import Agent
+from collector.demo.scripts import Script
+
+PAUSE_S = 0.1
+
+
+class Traffic(SpanProcessor):
+    """Turns of one agent, one after the other."""
+
+    def __init__(self, port: int, script: Script, agent: str, version: str) -> None:
+        self.script = script
+        self.traces: dict[str, set[str]] = {}
+        """The trace ids that were sent, by the answer of the script."""
+        self._stop = threading.Event()
+        self._provider = TracerProvider(resource=Resource({"service.name": agent}), shutdown_on_exit=False)
+        exporter = OTLPSpanExporter(endpoint=f"127.0.0.1:{port}", insecure=True, timeout=5)
+        for processor in (ScenarioSpanProcessor(), self, BatchSpanProcessor(exporter, schedule_delay_millis=100)):
+            self._provider.add_span_processor(processor)
+        self._agent = Agent(self._provider.get_tracer("tests"), agent, version, "scripted", lambda _: None)
+        self._thread = threading.Thread(target=self._go_on)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._provider.shutdown()
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Note the trace."""
+        context = span.get_span_context()
+        assert context is not None
+        self.traces.setdefault(self.script.answer, set()).add(f"{context.trace_id:032x}")
+
+    def _go_on(self) -> None:
+        number = 0
+        while not self._stop.wait(PAUSE_S):
+            number += 1
+            with scenario(self.script.scenario_id):
+                self._agent.handle(self.script, f"conversation {number}")
