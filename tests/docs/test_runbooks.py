@@ -1,0 +1,68 @@
+"""Every alert has a page that says what to do, every page an alert, and what the pages ask Prometheus for exists."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from promtool import alert_rules, needs_promtool, rule_groups
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted((DOCS / "runbooks").glob("Pathgauge*.md"))
+INDEX = (DOCS / "runbooks" / "README.md").read_text()
+ALERTS = {rule["alert"]: rule for rule in alert_rules()}
+SECTIONS = ["Who is hit", "Look first", "Causes, and how to fix them", "Silence it"]
+QUERY = re.compile(r"^```promql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"\b(?:\w+:)?pathgauge_\w+(?::\w+)?")
+
+
+def queries(page: Path) -> list[str]:
+    """One a line; a line that begins with an operator continues the one before it."""
+    return [query for block in QUERY.findall(page.read_text()) for query in re.split(r"\n(?![/*+-] )", block.strip())]
+
+
+def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
+    assert {page.stem for page in PAGES} == set(ALERTS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_has_all_its_sections(page: Path) -> None:
+    title, *rest = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    assert (title, rest) == (page.stem, SECTIONS)
+    assert re.search(r"^\| cause \| fix \|\n\|---\|---\|\n\| \S", page.read_text(), re.MULTILINE)
+
+
+def test_the_index_names_every_alert_with_its_severities() -> None:
+    severities: dict[str, list[str]] = {}
+    for rule in alert_rules():
+        known = severities.setdefault(rule["alert"], [])
+        known += [] if rule["labels"]["severity"] in known else [rule["labels"]["severity"]]
+    rows = re.findall(r"^\| \[(\w+)\]\((\w+)\.md\) \| (.*) \|$", INDEX, re.MULTILINE)
+    assert rows == [(name, name, ", ".join(known)) for name, known in severities.items()]
+
+
+def test_the_pages_name_no_series_that_does_not_exist() -> None:
+    documented = set(re.findall(r"^\| `(pathgauge_\w+)` \|", (DOCS / "metrics.md").read_text(), re.MULTILINE))
+    recorded = {rule["record"] for group in rule_groups() for rule in group["rules"] if "record" in rule}
+    named = {name for page in [*PAGES, DOCS / "alerting.md"] for name in NAME.findall(page.read_text())}
+    assert {name for name in named if re.sub(r"_(sum|count|bucket)$", "", name) not in documented} <= recorded
+
+
+def test_the_page_about_alerting_has_every_alert_in_its_table() -> None:
+    section = (DOCS / "alerting.md").read_text().partition("## What fires when")[2].partition("\n## ")[0]
+    assert set(re.findall(r"`(Pathgauge\w+)`", section)) == set(ALERTS)
+
+
+@needs_promtool
+def test_prometheus_can_parse_the_queries(tmp_path: Path) -> None:
+    every = [query for page in PAGES for query in queries(page)]
+    rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(every)]
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))
+    checked = subprocess.run(["promtool", "check", "rules", file], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert len(every) > 20
