@@ -26,7 +26,7 @@ def groups(choices: Choices) -> Iterator[Group]:
     """The rules, what is slow apart."""
     yield Group("pathgauge.scores.rules", (*_windows(choices), *_hours()))
     yield Group("pathgauge.scores.history.rules", (*_days(), *_recent(choices), *_day(choices), *_drops(choices)), slow=True)
-    yield Group("pathgauge.scores.alerts", (_below(choices), _regression(choices)))
+    yield Group("pathgauge.scores.alerts", (_below(choices), _regression(choices), _unbounded_regression()))
 
 
 def _windows(choices: Choices) -> Iterator[Record]:
@@ -114,5 +114,27 @@ def _regression(choices: Choices) -> Alert:
         "15m",
         "A scenario scores worse than it did before.",
         f'{WHO} is {{{{ printf "%.3f" $value }}}} worse than a {{{{ $labels.baseline }}}} ago, from 0 to 1, which is more than chance.',
+        keeps=True,
+    )
+
+
+def _unbounded_regression() -> Alert:
+    """Of metrics without an end, such as seconds, the collector alone knows how they vary: it exports a p-value."""
+    worst, baseline, p_value = (
+        f"max by ({SERIES}, baseline) (pathgauge_{name})" for name in ("regression_score", "baseline_score", "regression_p_value")
+    )
+    return Alert(
+        "PathgaugeScoreRegression",
+        lines(
+            f"(1 - {worst} / {baseline})",
+            f"{_WITH_SIGN} > 0.1",
+            f"and {p_value} < 0.0001",
+            f"unless on ({SERIES}) {_COUNT}:increase1h",
+        ),
+        "warning",
+        "15m",
+        "A scenario scores worse than it did before.",
+        f"{WHO} is worse by {{{{ $value | humanizePercentage }}}} than its baseline, that of the {{{{ $labels.baseline }}}} before.",
+        {"compared_by": "collector"},
         keeps=True,
     )

@@ -145,6 +145,28 @@ def test_scores_that_come_seldom_are_compared_by_the_day(tmp_path: Path) -> None
     assert run(tmp_path, needed("PathgaugeScoreRegression"), told, step=20) == "SUCCESS"
 
 
+def compared(baseline: float, bad: float, p_value: float, **labels: str) -> dict[str, Values]:
+    """What the collector says of recent scores beside those of the version before."""
+    of = {**SERIES, "baseline": "version", **labels}
+    return {
+        named("pathgauge_baseline_score", **of): SHORT.gauge(baseline, baseline),
+        named("pathgauge_regression_score", **of): SHORT.gauge(baseline, bad),
+        named("pathgauge_regression_p_value", **of): SHORT.gauge(0.5, p_value),
+    }
+
+
+def test_metrics_without_an_end_are_judged_by_the_p_value_of_the_collector(tmp_path: Path) -> None:
+    slower = compared(2.0, 3.0, 1e-6, metric="latency")
+    chance = compared(2.0, 3.0, 0.001, metric="latency", scenario="chance")
+    hardly = compared(2.0, 2.1, 1e-6, metric="latency", scenario="hardly")
+    faster = compared(2.0, 1.0, 1e-6, metric="latency", scenario="faster")
+    bounded = {**compared(0.9, 0.5, 1e-6), **scores(SHORT, 0.9, 0.9)}
+    text = 'latency of agent "support" in scenario "refund" is worse by 50% than its baseline, that of the version before.'
+    labels = {"job": "pathgauge", "severity": "warning", **SERIES, "metric": "latency", "baseline": "version", "compared_by": "collector"}
+    told = story(SHORT, {**info(SHORT), **slower, **chance, **hardly, **faster, **bounded}, "PathgaugeScoreRegression", (labels, text))
+    assert run(tmp_path, needed("PathgaugeScoreRegression"), told) == "SUCCESS"
+
+
 ONE = [{"labels": "{}", "value": 1}]
 
 

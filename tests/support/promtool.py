@@ -66,7 +66,7 @@ def fired(alert: str, minutes: int, at: int) -> dict[str, str]:
 
 def story(course: Course, series: Mapping[str, Values], alert: str, *expected: tuple[dict[str, str], str]) -> dict[str, Any]:
     """A test: silence until it gets bad, then the expected alerts, each by labels and description, and silence at the end."""
-    of = {rule["alert"]: rule["annotations"] for rule in alert_rules()}[alert]
+    of = next(rule["annotations"] for rule in alert_rules() if rule["alert"] == alert)
     alerts = [{"exp_labels": labels, "exp_annotations": {**of, "description": description}} for labels, description in expected]
     return {
         "interval": f"{course.step}m",
