@@ -18,7 +18,7 @@ LOCKED := $(INSTALL) --no-build-isolation --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check oracles fuzz faults check-corpus bench e2e examples docs lock clean
+.PHONY: help run test check oracles fuzz faults check-corpus bench e2e examples docs dashboards lock clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ bench: .venv/.dev  ## throughput, latency and the cost of each dialect, as ratio
 docs: .venv/.run  ## write the pages that follow from the code: commands, scorers, known names
 	$(BIN)/python -m typer collector.cli utils docs --name pathgauge --output docs/cli.md
 	$(BIN)/python docs/generate.py
+
+dashboards: .venv/.dev  ## write the Grafana dashboards from deploy/grafana/generator
+	PYTHONPATH=deploy/grafana $(BIN)/python -m generator
 
 lock:  ## resolve pyproject.toml into the lock files (needs uv); LOCK_FLAGS=--upgrade takes newer versions
 	@uv --version

@@ -1,0 +1,33 @@
+"""Writes every dashboard as JSON; the ids of panels are their places, so that links to a panel keep while nothing is put before it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+
+from generator import operations, overview, scenario
+
+FOLDER = Path(__file__).parents[1] / "dashboards"
+BOARDS = {"overview": overview.build, "scenario": scenario.build, "operations": operations.build}
+
+
+def text(board: Dashboard) -> str:
+    """The dashboard as it is checked in."""
+    built: dict[str, Any] = json.loads(json.dumps(board.build(), cls=JSONEncoder))
+    for number, panel in enumerate(built["panels"], 1):
+        panel["id"] = number
+    return json.dumps(built, indent=2, sort_keys=True) + "\n"
+
+
+def texts() -> dict[str, str]:
+    """Every file of the folder, by name."""
+    return {f"{name}.json": text(build()) for name, build in BOARDS.items()}
+
+
+if __name__ == "__main__":
+    for name, content in texts().items():
+        (FOLDER / name).write_text(content)
