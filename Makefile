@@ -18,7 +18,7 @@ LOCKED := $(INSTALL) --no-build-isolation --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check oracles fuzz faults check-corpus bench e2e examples docs dashboards lock clean
+.PHONY: help run test check oracles fuzz faults check-corpus bench e2e examples docs manifests lock clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,8 +63,9 @@ docs: .venv/.run  ## write the pages that follow from the code: commands, scorer
 	$(BIN)/python -m typer collector.cli utils docs --name pathgauge --output docs/cli.md
 	$(BIN)/python docs/generate.py
 
-dashboards: .venv/.dev  ## write the Grafana dashboards from deploy/grafana/generator
+manifests: .venv/.dev  ## write the Grafana dashboards and the PrometheusRule of deploy/
 	PYTHONPATH=deploy/grafana $(BIN)/python -m generator
+	$(BIN)/python deploy/kubernetes/wrap_rules.py
 
 lock:  ## resolve pyproject.toml into the lock files (needs uv); LOCK_FLAGS=--upgrade takes newer versions
 	@uv --version

@@ -49,7 +49,7 @@ def labels_of(name: str) -> set[str]:
 
 
 def test_the_files_are_what_the_generator_writes() -> None:
-    assert {file.name: file.read_text() for file in FILES} == texts(), "out of date: run `make dashboards`"
+    assert {file.name: file.read_text() for file in FILES} == texts(), "out of date: run `make manifests`"
 
 
 def test_every_dashboard_has_a_name_that_stays_and_its_tags() -> None:

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.e2e
 CONFIGS = Path(__file__).parents[2] / "deploy" / "otel-collector"
 OTELCOL = shutil.which("otelcol-contrib") or shutil.which("otelcol")
 needs_otelcol = pytest.mark.skipif(OTELCOL is None, reason="neither `otelcol-contrib` nor `otelcol` is on PATH")
+ROTEL = find_spec("rotel")
 TURNS = 20
 
 
@@ -56,9 +58,8 @@ def started(command: Sequence[str | Path], log: Path, ports: Sequence[int], **en
 
 
 def rotel(folder: Path, protocol: str, target: int, ports: Sequence[int]) -> Any:
-    found = find_spec("rotel")
-    assert found
-    assert found.origin
+    assert ROTEL
+    assert ROTEL.origin
     options = {
         "--otlp-grpc-endpoint": f"127.0.0.1:{ports[0]}",
         "--otlp-http-endpoint": f"127.0.0.1:{ports[1]}",
@@ -67,8 +68,8 @@ def rotel(folder: Path, protocol: str, target: int, ports: Sequence[int]) -> Any
         "--otlp-exporter-protocol": protocol,
         "--batch-timeout": "200ms",
     }
-    command = [Path(found.origin).with_name("rotel-agent"), "start", *(word for option in options.items() for word in option)]
-    return started(command, folder / "rotel.log", ports)
+    agent = Path(ROTEL.origin).with_name("rotel-agent")
+    return started([agent, "start", *chain.from_iterable(options.items())], folder / "rotel.log", ports)
 
 
 def otelcol(folder: Path, config: Mapping[str, Any], ports: Sequence[int], **environment: str) -> Any:
@@ -116,6 +117,7 @@ def completed(*services: Collector) -> dict[tuple[str, ...], float]:
     return found
 
 
+@pytest.mark.skipif(ROTEL is None, reason="there is no rotel for this system")
 @pytest.mark.parametrize(("received", "sent"), [("grpc", "grpc"), ("http", "http"), ("grpc", "http"), ("http", "grpc")])
 def test_rotel_brings_every_span_over_both_protocols(received: str, sent: str, tmp_path: Path) -> None:
     ports, turns = free_ports(2), agents()

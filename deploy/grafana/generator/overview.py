@@ -24,7 +24,9 @@ from generator.panels import (
 )
 from generator.queries import (
     AGENT,
+    ALERTS,
     EVALUATED,
+    FIRING,
     METRIC,
     OF_AGENT,
     OF_SCENARIO,
@@ -41,9 +43,6 @@ from generator.queries import (
 
 INVOCATIONS = "pathgauge_invocations_total"
 ALERT_STATES: States = {"firing": ("firing", BAD), "pending": ("pending", FAIR)}
-FIRING = 'ALERTS{alertname=~"Pathgauge.*", alertname!="PathgaugeWatchdog", alertstate="firing"}'
-"""Without the one that always fires."""
-ALERTING = 'ALERTS{alertname=~"Pathgauge.*", alertname!="PathgaugeWatchdog"}'
 PASSED, JUDGED = 'outcome="pass"', 'outcome=~"pass|fail"'
 BREACHES = f"max by ({SERIES}) (pathgauge_threshold_breached{{{OF_SCORE}}})"
 THRESHOLD = f"max by ({SERIES}) (pathgauge_threshold{{{OF_SCORE}}})"
@@ -174,7 +173,7 @@ def _alerts() -> Panels:
     table = listing(
         "Pathgauge alerts, as Prometheus has them",
         "Pending and firing alerts of deploy/prometheus/rules.yml, in the data source chosen above.",
-        {"value": (ALERTING, "none")},
+        {"value": (ALERTS, "none")},
         hidden=("Value", "job", "instance"),
         width=16,
     )

@@ -22,6 +22,9 @@ OF_VERSION = f'{OF_SCORE}, agent_version=~"$version"'
 OF_RELEASE = f'{OF_AGENT}, agent_version=~"$version"'
 OF_JOB = 'job=~"$job", instance=~"$instance"'
 
+ALERTS = 'ALERTS{alertname=~"Pathgauge.*", alertname!="PathgaugeWatchdog"}'
+"""Without the one that always fires."""
+FIRING = f'{ALERTS[:-1]}, alertstate="firing"}}'
 EVALUATED = "pathgauge_evaluations_total"
 Format = Literal["time_series", "table", "heatmap"]
 

@@ -8,6 +8,7 @@ from generator.panels import Panels, board, distribution, graph, limit, lines
 from generator.queries import (
     AGENT,
     EVALUATED,
+    FIRING,
     METRIC,
     OF_RELEASE,
     OF_SCORE,
@@ -62,7 +63,7 @@ def _versions() -> AnnotationQuery:
 
 def _alerts() -> AnnotationQuery:
     """The times in which an alert fired for the agent."""
-    expr = 'ALERTS{alertname=~"Pathgauge.*", alertstate="firing", agent=~"$agent|", scenario=~"$scenario|"}'
+    expr = f'{FIRING[:-1]}, agent=~"$agent|", scenario=~"$scenario|"}}'
     mark = AnnotationQuery().name("Alerts").datasource(SOURCE).enable(True).placement("").icon_color("red").expr(expr).step("60s")
     return mark.title_format("{{alertname}}").text_format(NAMES).tag_keys("alertname,severity")
 

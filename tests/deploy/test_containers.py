@@ -1,0 +1,114 @@
+"""The image and the containers around it, without docker: what they name exists, and the health check tells ready from not."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shipped import DEPLOY, ROOT, default_ports, document
+
+COMPOSE = document("compose.yaml")
+SERVICES: dict[str, Any] = COMPOSE["services"]
+DOCKERFILE = re.sub(r"\\\n\s*", "", (DEPLOY / "Dockerfile").read_text())
+IGNORED = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+PORTS = {
+    "otel-collector": {4317, 4318, 8888},
+    "pathgauge": set(default_ports().values()),
+    "prometheus": {9090},
+    "alertmanager": {9093},
+    "tempo": {3200, 4317},
+    "grafana": {3000},
+}
+"""Where each container listens."""
+
+
+def instructions(name: str) -> list[str]:
+    return re.findall(rf"^ *{name} (.*)$", DOCKERFILE, re.MULTILINE)
+
+
+def test_the_image_takes_only_what_exists_and_is_sent_to_docker() -> None:
+    taken = [name for copy in instructions("COPY") if "--from" not in copy for name in copy.split()[:-1]]
+    assert taken
+    assert [name for name in taken if not (ROOT / name).exists() or f"!{name}" not in IGNORED] == []
+    assert IGNORED[0] == "*"
+
+
+def test_everything_in_the_image_comes_from_the_lock_files_with_hashes() -> None:
+    installs = [command.strip() for run in instructions("RUN") for command in run.split("&&") if re.search(r"/pip\b", command)]
+    assert len(installs) == 4
+    for command in installs:
+        assert "--require-hashes" in command or "--no-deps" in command
+        assert "--no-build-isolation" in command or "--no-index" in command or "requirements-build.lock" in command
+
+
+def test_both_stages_have_the_same_pinned_base_and_the_second_is_not_root() -> None:
+    assert instructions("FROM") == ["python:${PYTHON} AS build", "python:${PYTHON}"]
+    [version] = instructions("ARG")
+    assert re.fullmatch(r"PYTHON=3\.\d+\.\d+-slim-\w+", version)
+    assert instructions("USER") == ["10001:10001"]
+    assert [set(map(int, ports.split())) for ports in instructions("EXPOSE")] == [PORTS["pathgauge"]]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_an_image_has_a_version(name: str) -> None:
+    assert re.fullmatch(r"[\w/-]+:v?\d+\.\d+\.\d+", SERVICES[name]["image"])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_container_mounts_what_exists_and_publishes_on_loopback_where_it_listens(name: str) -> None:
+    service = SERVICES[name]
+    for source, target, *mode in (volume.split(":") for volume in service["volumes"]):
+        assert target.startswith("/")
+        if source.startswith("./"):
+            assert (DEPLOY / source).exists(), source
+            assert mode == ["ro"]
+        else:
+            assert source in COMPOSE["volumes"]
+    published = [port.split(":") for port in service.get("ports", [])]
+    assert all(host == "127.0.0.1" and outside == inside for host, outside, inside in published)
+    assert {int(inside) for _, _, inside in published} <= PORTS[name]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_container_has_no_more_rights_than_it_needs(name: str) -> None:
+    service = SERVICES[name]
+    assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
+    assert service.get("read_only") or name == "grafana"
+    assert set(service.get("depends_on", {})) < set(SERVICES)
+    assert set(service["networks"]) <= set(COMPOSE["networks"])
+
+
+def test_every_address_is_that_of_a_container_that_listens_there() -> None:
+    files = ["compose.yaml", "compose/prometheus.yml", "grafana/provisioning/datasources/pathgauge.yaml"]
+    active = "\n".join(line for file in files for line in (DEPLOY / file).read_text().splitlines() if not line.lstrip().startswith("#"))
+    active = re.sub(r"^ *image: .*$|127\.0\.0\.1:\d+:\d+", "", active, flags=re.MULTILINE)
+    addresses = set(re.findall(r"([a-z][a-z-]+):(\d{4})\b", active))
+    assert {host for host, _ in addresses} == {"pathgauge", "tempo", "prometheus", "alertmanager", "otel-collector"}
+    assert [(host, port) for host, port in addresses if int(port) not in PORTS[host]] == []
+
+
+def test_prometheus_keeps_exemplars_and_reads_the_shipped_rules() -> None:
+    assert "--enable-feature=exemplar-storage" in SERVICES["prometheus"]["command"]
+    assert document("compose", "prometheus.yml")["rule_files"] == ["/etc/prometheus/rules.yml"]
+    assert "./prometheus/rules.yml:/etc/prometheus/rules.yml:ro" in SERVICES["prometheus"]["volumes"]
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not on PATH")
+def test_promtool_accepts_the_scrape_configuration() -> None:
+    command: list[str | Path] = ["promtool", "check", "config", "--syntax-only", DEPLOY / "compose" / "prometheus.yml"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_grafana_finds_the_dashboards_where_they_are_mounted() -> None:
+    [provider] = document("grafana", "provisioning", "dashboards", "pathgauge.yaml")["providers"]
+    folder = provider["options"]["path"]
+    assert f"./grafana/dashboards:{folder}:ro" in SERVICES["grafana"]["volumes"]
+    home = SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert (DEPLOY / "grafana" / "dashboards" / Path(home).name).exists()
+    assert str(Path(home).parent) == folder
