@@ -125,11 +125,12 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     ):
         environment.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20{TOKEN}")
         ends = f"127.0.0.1:{service.ports['grpc']}", f"http://127.0.0.1:{service.ports['http']}"
-        agents = threading.Thread(target=run_agents, args=(*ends, stop), kwargs={"regress_after_s": 3, "repair_after_s": 600})
+        agents = threading.Thread(target=run_agents, args=(*ends, stop), kwargs={"regress_after_s": 8, "repair_after_s": 600})
         agents.start()
         try:
             send_odd_things(service, server)
             assert until(lambda: server.get("query", query="ALERTS"), 60)
+            assert until(lambda: server.get("query", query="pathgauge_regression_p_value"), 60)
             assert until(lambda: server.get("query", query='pathgauge_spans_dropped_total{reason="late"}'))
             yield server
         finally:

@@ -25,20 +25,24 @@ from generator.panels import (
 from generator.queries import (
     AGENT,
     ALERTS,
+    BASELINE,
+    COMPARED,
     EVALUATED,
     FIRING,
     METRIC,
     OF_AGENT,
     OF_SCENARIO,
     OF_SCORE,
+    P_VALUE,
+    RECENT,
     SCENARIO,
     SERIES,
     TENANT,
+    WINDOW_MEAN,
     Query,
     datasource,
     rate,
     share,
-    window_mean,
 )
 
 INVOCATIONS = "pathgauge_invocations_total"
@@ -61,9 +65,15 @@ def build() -> Dashboard:
     )
     for variable in (datasource(), AGENT, SCENARIO, METRIC, TENANT):
         page = page.with_variable(variable)
-    return lines(
-        page, {"At a glance": _figures(), "Health": _health(), "Promises": _promises(), "Over time": _graphs(), "Alerts": _alerts()}
-    )
+    rows = {
+        "At a glance": _figures(),
+        "Health": _health(),
+        "Regressions": _regressions(),
+        "Promises": _promises(),
+        "Over time": _graphs(),
+        "Alerts": _alerts(),
+    }
+    return lines(page, rows)
 
 
 def _figures() -> Panels:
@@ -105,7 +115,7 @@ def _health() -> Panels:
         "The mean of the recent scores in the scale of the metric, beside its threshold. Metrics of which less is better breach upwards.",
         {
             "state": (BREACHES, "none"),
-            "mean": (window_mean(), "none"),
+            "mean": (WINDOW_MEAN, "none"),
             "threshold": (THRESHOLD, "none"),
             "lowest": (f"min by ({SERIES}) (pathgauge_score_window_min{{{OF_SCORE}}})", "none"),
             "samples": (f"sum by ({SERIES}) (pathgauge_score_window_samples{{{OF_SCORE}}})", "short"),
@@ -121,6 +131,21 @@ def _health() -> Panels:
         BREACHED,
     )
     return [table, breaches]
+
+
+def _regressions() -> Panels:
+    table = listing(
+        "Recent scores beside those of the version before and of a week ago",
+        "p: the probability of a change for the worse at least as large when nothing has changed; empty where samples are too few.",
+        {
+            "p": (P_VALUE, "none"),
+            "recent": (RECENT, "none"),
+            "baseline score": (BASELINE, "none"),
+            "recent samples": (f"sum by ({COMPARED}) (pathgauge_regression_samples{{{OF_SCORE}}})", "short"),
+            "baseline samples": (f"sum by ({COMPARED}) (pathgauge_baseline_samples{{{OF_SCORE}}})", "short"),
+        },
+    )
+    return [linked(table, "scenario", "Show this scenario", to_scenario("agent", "scenario", "metric"))]
 
 
 def _promises() -> Panels:

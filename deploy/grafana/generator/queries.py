@@ -75,10 +75,18 @@ def quantile(q: float, histogram: str, matchers: str, by: str = "") -> str:
     return f"histogram_quantile({q:g}, {rate(f'{histogram}_bucket', matchers, ', '.join(filter(None, (by, 'le'))))})"
 
 
-def window_mean(matchers: str = OF_SCORE) -> str:
-    """The mean of the recent scores over all collectors, each weighed by its samples."""
-    samples = f"pathgauge_score_window_samples{{{matchers}}}"
-    return f"sum by ({SERIES}) (pathgauge_score_window_mean{{{matchers}}} * {samples}) / sum by ({SERIES}) ({samples})"
+def weighed(mean: str, samples: str, by: str = SERIES) -> str:
+    """The mean of gauges that are means over all collectors, each weighed by its samples."""
+    counted = f"{samples}{{{OF_SCORE}}}"
+    return f"sum by ({by}) ({mean}{{{OF_SCORE}}} * {counted}) / sum by ({by}) ({counted})"
+
+
+WINDOW_MEAN = weighed("pathgauge_score_window_mean", "pathgauge_score_window_samples")
+COMPARED = f"{SERIES}, baseline"
+RECENT = weighed("pathgauge_regression_score", "pathgauge_regression_samples", COMPARED)
+BASELINE = weighed("pathgauge_baseline_score", "pathgauge_baseline_samples", COMPARED)
+P_VALUE = f"min by ({COMPARED}) (pathgauge_regression_p_value{{{OF_SCORE}}})"
+"""Of several collectors that of the surest one; they compare their own scores only."""
 
 
 def datasource() -> DatasourceVariable:

@@ -7,17 +7,21 @@ from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard
 from generator.panels import Panels, board, distribution, graph, limit, lines
 from generator.queries import (
     AGENT,
+    BASELINE,
     EVALUATED,
     FIRING,
     METRIC,
     OF_RELEASE,
     OF_SCORE,
     OF_VERSION,
+    P_VALUE,
+    RECENT,
     SCENARIO,
     SERIES,
     SOURCE,
     TENANT,
     VERSION,
+    WINDOW_MEAN,
     Query,
     datasource,
     increase,
@@ -25,10 +29,10 @@ from generator.queries import (
     quantile,
     rate,
     share,
-    window_mean,
 )
 
 NAMES = "{{agent}} / {{scenario}} / {{metric}}"
+COMPARISON = f"{{{{baseline}}}}: {NAMES}"
 VERSIONED = f"{NAMES} {{{{agent_version}}}}"
 RELEASES = "tenant, agent, agent_version"
 RELEASE = "{{agent}} {{agent_version}}"
@@ -46,6 +50,7 @@ def build() -> Dashboard:
         page = page.annotation(annotation)
     rows = {
         "Scores": _scores(),
+        "Against earlier scores": _regressions(),
         "Verdicts": _verdicts(),
         "Traces behind the scores": _traces(),
         "Cost of an invocation": _cost(),
@@ -74,7 +79,7 @@ def _scores() -> Panels:
         "Mean over the window of recent scores in the scale of the metric. Dashed: the threshold in force. Which side of it is good, "
         "pathgauge_metric_info says; pathgauge_threshold_breached knows it.",
         "none",
-        Query(window_mean(), NAMES),
+        Query(WINDOW_MEAN, NAMES),
         Query(f"max by ({SERIES}) (pathgauge_threshold{{{OF_SCORE}}})", f"threshold {NAMES}"),
     )
     versions = graph(
@@ -85,6 +90,24 @@ def _scores() -> Panels:
         most=1,
     )
     return [limit(recent, "B"), versions]
+
+
+def _regressions() -> Panels:
+    beside = graph(
+        "Recent scores beside earlier ones",
+        "In the scale of the metric. Dashed: the version before the newest one, or the pinned one, and the same day a week ago.",
+        "none",
+        Query(RECENT, f"recent, for {COMPARISON}"),
+        Query(BASELINE, COMPARISON),
+    )
+    chance = graph(
+        "Probability that it is chance",
+        "Of a change for the worse at least as large when nothing has changed. Low values over a long time are a regression.",
+        "percentunit",
+        Query(P_VALUE, COMPARISON),
+        most=1,
+    )
+    return [limit(beside, "B"), chance]
 
 
 def _verdicts() -> Panels:
