@@ -275,11 +275,14 @@ def validate(config: ConfigFile = None, insecure_bind: InsecureBind = False) -> 
     """
     from collector.auth.access import load_access
     from collector.setup import resolve
+    from collector.sinks.otlp_exporter import build_exporter
 
     with _operator_errors():
         settings = configuration.load(config)
         setup = resolve(settings)
         access = load_access(settings, insecure_bind=insecure_bind)
+        if settings.exporters.otlp is not None:
+            build_exporter(settings, settings.exporters.otlp)
     _note((*setup.warnings, *access.warnings))
     names = ", ".join(criterion.name for criterion in setup.evaluator.criteria)
     typer.echo(f"{config or 'defaults'}: ok, {len(setup.references)} references, criteria: {names or 'none'}")

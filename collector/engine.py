@@ -6,6 +6,7 @@ Requests enter by `accept`, scores leave by `registry`.
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import structlog
 from prometheus_client import CollectorRegistry, Histogram
@@ -20,6 +21,7 @@ from collector.pipeline import Pipeline
 from collector.plugins import installed_dialects
 from collector.publishing import Publisher
 from collector.setup import Setup
+from collector.sinks import Sink
 from collector.sinks.gauges import Queue
 from collector.sinks.labels import Limits
 from collector.sinks.live import Live
@@ -35,6 +37,9 @@ from collector.telemetry import Ledger
 from collector.windows import Windows
 from collector.worker import Worker
 
+if TYPE_CHECKING:
+    from collector.sinks.otlp_events import OtlpEvents
+
 _log = structlog.get_logger(__name__)
 
 QUEUE_BYTES = 64 << 20
@@ -45,8 +50,10 @@ class Engine:
     """The scoring parts, from `resume` to `stop`."""
 
     def __init__(self, config: Config, setup: Setup, ledger: Ledger, canary: Canary | None) -> None:
+        """Raises `ConfigError` when files of a backend cannot be read."""
         self._tenants = frozenset(config.auth.tenants if config.auth is not None else {""})
         self._ledger = ledger
+        self._events = _events(config, ledger)
         tallies, commits = Tallies(), commit_durations()
         self._store = _store(config, commits)
         self._pipeline = Pipeline(
@@ -74,7 +81,9 @@ class Engine:
             queues=self._queues(config),
         )
         canaries = [canary] if canary is not None else []
-        publisher = Publisher(self._pipeline, self._store, ahead=[WithoutCanary(self._sink)], sinks=canaries, staging=[ledger, tallies])
+        events = [WithoutCanary(self._events)] if self._events is not None else []
+        sinks: list[Sink] = [*canaries, *events]
+        publisher = Publisher(self._pipeline, self._store, ahead=[WithoutCanary(self._sink)], sinks=sinks, staging=[ledger, tallies])
         self.worker = Worker(self._pipeline, self._store, ledger, publisher, QUEUE_BYTES)
         self.inspection = Inspection(self.worker, self._pipeline, self._store, config.assembly.max_open_bytes)
         for collector in (Live([commits]), self.inspection.gauges(), *canaries):
@@ -127,13 +136,27 @@ class Engine:
         return reasons
 
     def _queues(self, config: Config) -> dict[str, Queue]:
+        events, otlp = self._events, config.exporters.otlp
+        to_backend = {"events": Queue(lambda: events.waiting, otlp.queue_size)} if events is not None and otlp is not None else {}
         return {
+            **to_backend,
             "ingest": Queue(lambda: self.worker.waiting, QUEUE_BYTES),
             "open_traces": Queue(lambda: self._pipeline.open_bytes, config.assembly.max_open_bytes),
             "conversations": Queue(lambda: self._pipeline.conversation_bytes, CONVERSATION_BYTES),
             "store_in_flight": Queue(lambda: self._store.usage().in_flight, IN_FLIGHT_BYTES),
             "store": Queue(lambda: self._store.usage().used, self._store.usage().capacity),
         }
+
+
+def _events(config: Config, ledger: Ledger) -> OtlpEvents | None:
+    section = config.exporters.otlp
+    if section is None:
+        return None
+    # Their libraries take half a second to import, which nobody else needs.
+    from collector.sinks.otlp_events import OtlpEvents  # noqa: PLC0415
+    from collector.sinks.otlp_exporter import build_exporter  # noqa: PLC0415
+
+    return OtlpEvents(build_exporter(config, section), ledger, queue_size=section.queue_size, content=section.content)
 
 
 def _store(config: Config, commits: Histogram) -> Store:

@@ -33,6 +33,8 @@ class Batch:
     logs: tuple[LogRecord, ...] = ()
     without_trace: int = 0
     """Log records that name no trace: valid, and of no use here."""
+    own_events: int = 0
+    """Evaluations that pathgauge itself exported, and that came back."""
     sent_as: Encoding | None = None
     """The encoding that the sender chose, where the body is not the one it sent."""
 
@@ -42,8 +44,10 @@ class Batch:
         if self.origin.signal == "traces":
             ledger.accepted.add(transport, encoding, n=len(self.spans))
         else:
-            ledger.accepted_logs.add(transport, encoding, n=len(self.logs) + self.without_trace)
+            ledger.accepted_logs.add(transport, encoding, n=len(self.logs) + self.without_trace + self.own_events)
             ledger.logs_dropped.add("no_trace_id", n=self.without_trace)
+            if self.own_events:
+                ledger.logs_dropped.add("own_event", n=self.own_events)
 
 
 Accept: TypeAlias = Callable[[Batch], Awaitable[bool]]

@@ -111,6 +111,8 @@ class Ledger:
         self.revisions = Counter("evaluation_revisions", "Evaluations replaced because late telemetry changed them.")
         self.withdrawn = Counter("evaluations_withdrawn", "Evaluations taken back because a larger invocation appeared around them.")
         self.case_turns = Counter("case_turns", "Turns of finished conversations, by state.", "state")
+        self.events_exported = Counter("events_exported", "Evaluation events that the backend took.", local=True)
+        self.events_dropped = Counter("events_dropped", "Evaluation events that no backend took, by reason.", "reason", local=True)
         self.series_overflow = Counter("series_overflow", "How often a label became __other__, by the limit that was reached.", "limit")
         self._durable = {counter.name: counter for counter in self if durable and not counter.local}
         for counter in self._durable.values():

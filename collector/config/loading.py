@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +18,9 @@ from collector.documents.validation import validate
 from collector.references.files import read_documents
 from scorers.types import Json
 
+_ANYWHERE = ("0.0.0.0", "::")
+"""Where a server listens that listens everywhere."""
+
 
 def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) -> Config:
     """Read a configuration file; `None` gives the defaults. Raises `ConfigError` with every problem of the file.
@@ -31,7 +35,7 @@ def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) 
     problems = Problems()
     with problems:
         loaded = validate(Config, document, document.data)
-        problems.found += (*_shared_endpoints(loaded, document), *_unknown_tenants(loaded, document))
+        problems.found += (*_shared_endpoints(loaded, document), *_own_receivers(loaded, document), *_unknown_tenants(loaded, document))
     with problems:
         laid = _criteria(written, document, path.parent)
     problems.report()
@@ -82,6 +86,29 @@ def _shared_endpoints(config: Config, document: Document) -> Iterator[Problem]:
             other = show_path((*taken[server.endpoint], "endpoint"))
             yield document.problem((*path, "endpoint"), f"found {server.endpoint}, expected another one than that of {other}")
         taken[server.endpoint] = path
+
+
+def _own_receivers(config: Config, document: Document) -> Iterator[Problem]:
+    """Events that are sent to ourselves would never leave."""
+    otlp, protocols = config.exporters.otlp, config.receivers.otlp.protocols
+    for receiver in (protocols.grpc, protocols.http):
+        if otlp is not None and receiver is not None and _may_be_same(otlp.endpoint.endpoint, receiver.endpoint):
+            text = f"found {otlp.endpoint.endpoint}, where this collector itself receives, expected that of a backend"
+            yield document.problem(("exporters", "otlp", "endpoint"), text)
+
+
+def _may_be_same(target: Endpoint, listening: Endpoint) -> bool:
+    """Whether who connects to `target` reaches what listens there, as far as the names tell."""
+    if target.port != listening.port:
+        return False
+    return target.host == listening.host or (_is_local(target.host) and (_is_local(listening.host) or listening.host in _ANYWHERE))
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback or host in _ANYWHERE
+    except ValueError:
+        return host == "localhost"
 
 
 def _unknown_tenants(config: Config, document: Document) -> Iterator[Problem]:

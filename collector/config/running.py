@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from collector.config.events import OtlpEvents
 from collector.config.receiving import Tls
 from collector.config.section import Section, empty, off
 from collector.documents.quantities import Count, Duration, Endpoint, Size, parse_endpoint
@@ -27,6 +28,7 @@ class Exporters(Section):
     """Where scores go out."""
 
     prometheus: Prometheus = Prometheus()
+    otlp: Annotated[OtlpEvents | None, BeforeValidator(off)] = None
 
 
 class Canary(Section):

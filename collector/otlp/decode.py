@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope as ScopeProto
@@ -12,6 +12,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceProto
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
 
+from collector.otlp.evaluations import is_own_event
 from collector.otlp.json import JsonReader
 from collector.otlp.protobuf import ProtobufReader
 from collector.otlp.request import Limits, Reader, Reason, RejectedError, ResourceGroup, Signal, SourceT
@@ -35,6 +36,8 @@ class Decoded(Generic[RecordT]):
     """How many records are lost for good, by reason; the sender is told, and must not send them again."""
     without_trace: int = 0
     """Log records that name no trace: valid, and of no use here."""
+    own_events: int = 0
+    """Evaluations that pathgauge itself exported: valid, and nothing that may become part of a trace."""
     message: str = ""
     """What the sender is told about the rejected records; empty when there are none."""
 
@@ -75,7 +78,10 @@ def _logs(reader: Reader[SourceT], body: bytes, tenant: str, limits: Limits) -> 
         record = LogRecord(raw, resource, scope, tenant, proto)
         return record if _is_trace_id(record.trace_id) else None
 
-    return _decode(reader, "logs", body, read, limits)
+    decoded = _decode(reader, "logs", body, read, limits)
+    others = tuple(record for record in decoded.records if not is_own_event(record))
+    own_events = len(decoded.records) - len(others)
+    return replace(decoded, records=others, own_events=own_events) if own_events else decoded
 
 
 def _decode(
@@ -103,7 +109,7 @@ def _decode(
                 records.append(record)
         if surplus := len(sources) - len(taken):
             rejections.add(RejectedError("too_many_records", f"more than {limits.max_records:,} in one request"), surplus)
-    return Decoded(tuple(records), rejections.counts, without_trace, rejections.message)
+    return Decoded(tuple(records), rejections.counts, without_trace, message=rejections.message)
 
 
 def _contexts(

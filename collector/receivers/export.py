@@ -123,8 +123,8 @@ class ExportService:
 
     async def _logs(self, origin: Origin, body: bytes) -> Outcome:
         decoded = await self._decode(_DECODE_LOGS, origin, body)
-        batch = Batch(origin, body, logs=decoded.records, without_trace=decoded.without_trace)
-        if (decoded.records or decoded.without_trace) and not await self._accept(batch):
+        batch = Batch(origin, body, logs=decoded.records, without_trace=decoded.without_trace, own_events=decoded.own_events)
+        if (decoded.records or decoded.without_trace or decoded.own_events) and not await self._accept(batch):
             return _BUSY
         self._count_rejected(decoded, self._ledger.refused_logs)
         response = ExportLogsServiceResponse()

@@ -115,7 +115,7 @@ def _decode(origin: Origin, body: bytes, limits: otlp.Limits) -> Batch:
         return Batch(origin, body, spans=decode_spans(body, tenant=origin.tenant, limits=limits).records)
     decode_logs = otlp.decode_logs if origin.encoding == "protobuf" else otlp.decode_logs_json
     logs = decode_logs(body, tenant=origin.tenant, limits=limits)
-    return Batch(origin, body, logs=logs.records, without_trace=logs.without_trace)
+    return Batch(origin, body, logs=logs.records, without_trace=logs.without_trace, own_events=logs.own_events)
 
 
 def _packed(trace_ids: set[str]) -> bytes:

@@ -78,7 +78,7 @@ def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> 
         "windows": {"size": 100, "max_age": 3600.0, "stale_after": 3600.0, "min_samples": 20},
         "regression": {"baseline_versions": {}},
         "conversations": {"idle": 1800.0},
-        "exporters": {"prometheus": {"endpoint": ("127.0.0.1", 9464), "max_series": 1500, "token_file": None, "tls": None}},
+        "exporters": {"prometheus": {"endpoint": ("127.0.0.1", 9464), "max_series": 1500, "token_file": None, "tls": None}, "otlp": None},
         "store": {"path": "pathgauge-data", "max_bytes": 10 * 2**30, "retention": 7 * 86_400.0},
         "canary": None,
         "logging": {"level": "info", "format": "console"},

@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 
 import collector.sinks
+from backend import Kept
 from collector.conversations import Case, CaseScore
 from collector.evaluator import VERDICTS, Criterion, Evaluation, Evaluator, Result
 from collector.references import UNMATCHED, Match, ReferenceSet
 from collector.sinks import Sink
+from collector.sinks.otlp_events import OtlpEvents
 from collector.sinks.prometheus import PrometheusSink
 from collector.telemetry import Ledger
 from scorers.runs.efficiency import Failure
@@ -29,6 +31,7 @@ REFERENCE = Reference("s1", (ReferenceTurn(),))
 
 SINKS: dict[type, Callable[[], Sink]] = {
     PrometheusSink: lambda: PrometheusSink(Evaluator((CRITERION,)), ReferenceSet([REFERENCE]), Ledger()),
+    OtlpEvents: lambda: OtlpEvents(Kept(), Ledger(), content=True),
 }
 
 

@@ -1,0 +1,83 @@
+"""The section of the configuration about evaluations that go out as OTLP log records."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from collector.config.section import Section
+from collector.documents.quantities import Count, Duration, Endpoint
+from scorers.types import Json
+
+_TARGET = re.compile(
+    r"(?:(?P<scheme>https?)://)?(?P<host>[^\s:/\[\]@]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})(?P<path>/[^\s?#]*)?", re.ASCII
+)
+
+
+class Target(NamedTuple):
+    """Where a backend listens."""
+
+    scheme: Literal["http", "https"] | None
+    endpoint: Endpoint
+    path: str = ""
+    """In front of `/v1/logs`."""
+
+
+def parse_target(value: Json) -> Target:
+    """The parts of `tempo:4317`, `http://tempo:4318` or `https://example.org:443/otlp`."""
+    if isinstance(value, Target):
+        return value
+    match = _TARGET.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not 0 < int(match["port"]) <= 65535:
+        raise ValueError("host:port or a URL with a port, such as collector:4317 or http://collector:4318")
+    scheme: Literal["http", "https"] | None = "https" if match["scheme"] == "https" else "http" if match["scheme"] else None
+    return Target(scheme, Endpoint(match["host"].strip("[]"), int(match["port"])), (match["path"] or "").rstrip("/"))
+
+
+class ClientTls(Section):
+    """How the backend is known, and we are known to it. Files are relative to `folder`."""
+
+    insecure: bool = False
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> ClientTls:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("found one of cert_file and key_file, expected both or none")
+        if self.insecure and (self.ca_file or self.cert_file):
+            raise ValueError("found insecure and files for TLS, expected one or the other")
+        return self
+
+
+class OtlpEvents(Section):
+    """A backend that takes evaluations as `gen_ai.evaluation.result` events."""
+
+    endpoint: Annotated[Target, BeforeValidator(parse_target)]
+    protocol: Literal["grpc", "http/protobuf"] = "grpc"
+    headers: dict[str, str] = Field(default_factory=dict)
+    tls: ClientTls = ClientTls()
+    timeout: Annotated[Duration, Field(gt=0)] = 10.0
+    """Seconds that a batch may take, with all its repetitions."""
+    queue_size: Count = 10_000
+    """Events that wait at most."""
+    content: bool = False
+    """Whether explanations go out, which may quote what agents and users said."""
+
+    @property
+    def plain_text(self) -> bool:
+        """Whether events go out without TLS."""
+        return self.tls.insecure or self.endpoint.scheme == "http"
+
+    @model_validator(mode="after")
+    def _endpoint_fits(self) -> OtlpEvents:
+        if self.endpoint.scheme == "https" and self.tls.insecure:
+            raise ValueError("found https and tls.insecure, expected one or the other")
+        if self.endpoint.scheme == "http" and (self.tls.ca_file or self.tls.cert_file):
+            raise ValueError("found http and files for TLS, expected https")
+        if self.endpoint.path and self.protocol == "grpc":
+            raise ValueError(f"found the path {self.endpoint.path}, expected none with grpc")
+        return self

@@ -1,0 +1,67 @@
+"""The way to a backend: the section of the configuration comes in, an exporter of log records goes out, or what is wrong with its files."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import grpc
+from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as GrpcExporter
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter as HttpExporter
+from opentelemetry.sdk._logs.export import LogRecordExporter
+
+from collector.config import Config, OtlpEvents
+from collector.documents import ConfigError, KeyPath
+
+PLACE: KeyPath = ("exporters", "otlp")
+
+
+def build_exporter(config: Config, section: OtlpEvents) -> LogRecordExporter:
+    """The exporter that `section` of the configuration asks for; nothing is connected before the first export. Raises `ConfigError`."""
+    files = {key: _readable(config, section, key) for key in ("ca_file", "cert_file", "key_file")}
+    # Every repetition would be a line in the log; the sink says once a minute what it comes to.
+    logging.getLogger("opentelemetry.exporter.otlp.proto").setLevel(logging.CRITICAL)
+    return _grpc(section, files) if section.protocol == "grpc" else _http(section, files)
+
+
+def _grpc(section: OtlpEvents, files: dict[str, Path | None]) -> LogRecordExporter:
+    contents = {key: file.read_bytes() if file else None for key, file in files.items()}
+    credentials = None
+    if not section.plain_text:
+        credentials = grpc.ssl_channel_credentials(contents["ca_file"], contents["key_file"], contents["cert_file"])
+    headers = tuple((key.lower(), value) for key, value in section.headers.items())
+    return GrpcExporter(
+        str(section.endpoint.endpoint),
+        insecure=section.plain_text,
+        credentials=credentials,
+        headers=headers,
+        timeout=section.timeout,
+        compression=grpc.Compression.Gzip,
+    )
+
+
+def _http(section: OtlpEvents, files: dict[str, Path | None]) -> LogRecordExporter:
+    scheme = "http" if section.plain_text else "https"
+    paths = {key: str(file) if file else None for key, file in files.items()}
+    return HttpExporter(
+        f"{scheme}://{section.endpoint.endpoint}{section.endpoint.path}/v1/logs",
+        certificate_file=paths["ca_file"],
+        client_key_file=paths["key_file"],
+        client_certificate_file=paths["cert_file"],
+        headers=section.headers,
+        timeout=section.timeout,
+        compression=Compression.Gzip,
+    )
+
+
+def _readable(config: Config, section: OtlpEvents, key: str) -> Path | None:
+    name: str | None = getattr(section.tls, key)
+    if name is None:
+        return None
+    file = config.folder / name
+    try:
+        file.read_bytes()
+    except OSError as error:
+        raise ConfigError([config.problem((*PLACE, "tls", key), f"found {name!r}: {error.strerror}")]) from None
+    return file

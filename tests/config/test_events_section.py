@@ -1,0 +1,89 @@
+"""The section `exporters.otlp`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collector import config
+from collector.config import OtlpEvents
+from collector.config.events import Target
+from collector.documents import ConfigError
+from collector.documents.quantities import Endpoint
+
+
+def load(text: str, folder: Path) -> OtlpEvents:
+    file = folder / "pathgauge.yaml"
+    file.write_text(f"exporters:\n  otlp: {text}\n", encoding="utf-8")
+    section = config.load(file).exporters.otlp
+    assert section is not None
+    return section
+
+
+def test_it_is_off_unless_there_is_an_endpoint() -> None:
+    assert config.load().exporters.otlp is None
+
+
+def test_all_but_the_endpoint_has_defaults(tmp_path: Path) -> None:
+    assert load("{endpoint: 'tempo:4317'}", tmp_path).model_dump() == {
+        "endpoint": (None, ("tempo", 4317), ""),
+        "protocol": "grpc",
+        "headers": {},
+        "tls": {"insecure": False, "ca_file": None, "cert_file": None, "key_file": None},
+        "timeout": 10.0,
+        "queue_size": 10_000,
+        "content": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "expected", "plain_text"),
+    [
+        ("tempo:4317", Target(None, Endpoint("tempo", 4317)), False),
+        ("http://tempo:4317", Target("http", Endpoint("tempo", 4317)), True),
+        ("https://otlp.example.org:443", Target("https", Endpoint("otlp.example.org", 443)), False),
+        ("http://[::2]:4318/", Target("http", Endpoint("::2", 4318)), True),
+    ],
+)
+def test_endpoints_are_written_as_for_other_exporters(written: str, expected: Target, plain_text: bool, tmp_path: Path) -> None:
+    section = load(f"{{endpoint: '{written}'}}", tmp_path)
+    assert (section.endpoint, section.plain_text) == (expected, plain_text)
+
+
+def test_a_path_goes_in_front_of_that_of_the_signal(tmp_path: Path) -> None:
+    section = load("{endpoint: 'https://example.org:443/otlp/', protocol: http/protobuf}", tmp_path)
+    assert section.endpoint == Target("https", Endpoint("example.org", 443), "/otlp")
+
+
+EXPECTED = "expected host:port or a URL with a port, such as collector:4317 or http://collector:4318"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{endpoint: tempo}", f"2:20: exporters.otlp.endpoint: found 'tempo', {EXPECTED}"),
+        ("{endpoint: 'http://tempo'}", f"2:20: exporters.otlp.endpoint: found 'http://tempo', {EXPECTED}"),
+        ("{endpoint: 'tempo:0'}", f"2:20: exporters.otlp.endpoint: found 'tempo:0', {EXPECTED}"),
+        (
+            "{endpoint: 'http://user:secret@tempo:4318'}",
+            f"2:20: exporters.otlp.endpoint: found 'http://user:secret@tempo:4318', {EXPECTED}",
+        ),
+        ("{endpoint: 'a:1', tls: {cert_file: x}}", "2:32: exporters.otlp.tls: found one of cert_file and key_file, expected both or none"),
+        (
+            "{endpoint: 'a:1', tls: {insecure: true, ca_file: x}}",
+            "2:32: exporters.otlp.tls: found insecure and files for TLS, expected one or the other",
+        ),
+        (
+            "{endpoint: 'https://a:1', tls: {insecure: true}}",
+            "2:9: exporters.otlp: found https and tls.insecure, expected one or the other",
+        ),
+        ("{endpoint: 'http://a:1', tls: {ca_file: x}}", "2:9: exporters.otlp: found http and files for TLS, expected https"),
+        ("{endpoint: 'http://a:1/p'}", "2:9: exporters.otlp: found the path /p, expected none with grpc"),
+        ("{endpoint: 'a:1', timeout: 0}", "2:36: exporters.otlp.timeout: found 0, expected greater than 0"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(text: str, expected: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(text, tmp_path)
+    assert str(caught.value) == f"{tmp_path}/pathgauge.yaml:{expected}"
