@@ -1,0 +1,90 @@
+"""Commands about trace files: what they say, and whether it is good enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from collector import config as configuration
+from collector.cli.shared import (
+    AsJson,
+    ConfigFile,
+    Files,
+    note,
+    operator_errors,
+)
+
+
+def invocations(files: Files, config: ConfigFile = None) -> None:
+    """Print what the collector understands of trace files: one JSON object a line for each agent invocation.
+
+    The files of a directory are read as one stream.
+
+    Example: `pathgauge invocations traces.json`
+    """
+    from collector.evaluator import Evaluator
+    from collector.offline import replay
+    from collector.references import ReferenceSet
+    from collector.rendering import invocation_object, json_line
+
+    with operator_errors():
+        keys = configuration.load(config).scenario.keys
+        for replayed in replay(files, Evaluator(()), ReferenceSet(), keys):
+            note(replayed.notes)
+            for evaluation in replayed.evaluations:
+                typer.echo(json_line(invocation_object(evaluation.invocation, replayed.source)))
+
+
+def score(
+    files: Files,
+    config: ConfigFile = None,
+    references: Annotated[
+        list[str] | None, typer.Option("--references", "-r", help="Reference files or patterns, instead of those of the configuration.")
+    ] = None,
+    criteria: Annotated[
+        Path | None, typer.Option(help="Criteria, as an ADK test_config.json; instead of those of the configuration.")
+    ] = None,
+    as_json: AsJson = False,
+    details: Annotated[bool, typer.Option("--details", help="Show every invocation with both trajectories, side by side.")] = False,
+    junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
+) -> None:
+    """Score trace files against references, and fail when a threshold is missed: a gate for CI.
+
+    Without configuration and criteria those of ADK are in force: `tool_trajectory_avg_score` 1.0 and `response_match_score` 0.8.
+
+    Example: `pathgauge score traces/ --references 'evalsets/*.evalset.json' --junit report.xml`
+    """
+    from collector.gate import judge, not_run
+    from collector.junit import to_junit
+    from collector.offline import replay
+    from collector.rendering import evaluation_object, json_line
+    from collector.report import print_details, print_gate, print_reasons
+    from collector.setup import for_gate, resolve
+
+    with operator_errors():
+        settings = for_gate(config, references or (), criteria)
+        setup = resolve(settings)
+        note(setup.warnings)
+        replayed = list(replay(files, setup.evaluator, setup.references, settings.scenario.keys))
+        gate = judge(replayed)
+        if junit is not None:
+            junit.write_bytes(to_junit(gate))
+    for one in replayed:
+        note(one.notes)
+    absent = not_run(replayed, setup.references)
+    if absent:
+        note([f"scenarios with a reference, but without a run: {', '.join(absent)}"])
+    if as_json:
+        for one in replayed:
+            for evaluation in one.evaluations:
+                typer.echo(json_line(evaluation_object(evaluation, one.source)))
+    else:
+        if details:
+            print_details(replayed, Console())
+        print_gate(gate, Console())
+    print_reasons(gate, replayed, Console(stderr=True))
+    if not gate.passed:
+        raise typer.Exit(1)
