@@ -37,8 +37,8 @@ check: .venv/.dev  ## style, types, layers and documentation
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest --quiet tests/docs
 
-e2e: .venv/.dev  ## the running service, with real exporters and a real Prometheus, which must be installed
-	PATHGAUGE_E2E=1 $(BIN)/python -m pytest tests/e2e tests/redaction/test_no_secret_is_kept.py $(ARGS)
+e2e: .venv/.dev  ## the running service, with real exporters, Prometheus and Alertmanager, which must be installed
+	PATHGAUGE_E2E=1 $(BIN)/python -m pytest tests/e2e tests/redaction/test_no_secret_is_kept.py tests/rules/test_noise.py $(ARGS)
 
 examples: .venv/.dev  ## the agents in examples/, from installing their framework to full marks; PATHGAUGE_EXAMPLES=short runs five
 	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(BIN)/python -m pytest tests/examples $(ARGS)

@@ -14,8 +14,9 @@ Run = Callable[..., Result]
 
 
 def alerts(text: str) -> dict[str, dict[str, Any]]:
-    """Of several alerts of one name the last."""
-    return {rule["alert"]: rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"] if "alert" in rule}
+    """Of several alerts of one name the first."""
+    rules = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"] if "alert" in rule]
+    return {rule["alert"]: rule for rule in reversed(rules)}
 
 
 def test_it_writes_to_a_file_what_it_prints(run: Run, folder: Path) -> None:

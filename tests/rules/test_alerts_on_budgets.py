@@ -45,12 +45,12 @@ class Case(NamedTuple):
 
 
 CASES = [
-    Case("1h", "critical", Course(calm=60, bad=80, good=100), 2, 1.0, 0.28, "100%"),
-    Case("6h", "critical", Course(calm=600, blip=10, gap=5, bad=150, good=300, step=5), 0.2, 1.0, 0.6, "42.25%"),
-    Case("1d", "warning", Course(calm=1440, blip=20, gap=20, bad=1200, good=600, step=20), 1, 0.2, 0.17, "16.57%"),
-    Case("3d", "warning", Course(calm=1440, blip=20, gap=20, bad=3600, good=900, step=20), 1, 0.09, 0.055, "7.63%"),
+    Case("1h", "critical", Course(calm=60, bad=80, good=30), 2, 1.0, 0.28, "100%"),
+    Case("6h", "critical", Course(calm=600, blip=10, gap=10, bad=150, good=120, step=10), 0.2, 1.0, 0.6, "42.25%"),
+    Case("1d", "warning", Course(calm=1440, blip=20, gap=20, bad=1200, good=180, step=20), 1, 0.2, 0.17, "16.57%"),
+    Case("3d", "warning", Course(calm=1440, blip=20, gap=20, bad=3600, good=400, step=20), 1, 0.09, 0.055, "7.63%"),
 ]
-"""Over an hour little traffic says nothing, and over six it does."""
+"""Over an hour little traffic says nothing, and over six it does. The end comes with the short window: the long one still burns."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.window)

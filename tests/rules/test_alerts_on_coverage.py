@@ -15,7 +15,7 @@ pytestmark = needs_promtool
 
 JOB, WARNING = {"job": "pathgauge"}, {"severity": "warning"}
 COURSE = Course(blip=2, gap=4, bad=120, good=150, step=2)
-DAYS = Course(calm=16 * 60, blip=10, gap=10, bad=3 * 60, good=3 * 60, step=10)
+DAYS = Course(calm=14 * 60, blip=20, gap=20, bad=3 * 60, good=3 * 60, step=20)
 
 
 class Case(NamedTuple):
@@ -70,7 +70,7 @@ CASES = [
         "PathgaugeCoverageDrop",
         {**invocations(DAYS), **evaluations(DAYS, {"pass": (0.9, 0.4), "not_evaluated": (0.1, 0.6)})},
         {**JOB, **WARNING, "agent": "support"},
-        'The share of evaluations of agent "support" that give a score is lower by 49.65%.',
+        'The share of evaluations of agent "support" that give a score is lower by 49.21%.',
         DAYS,
     ),
     Case(
@@ -172,6 +172,7 @@ def test_a_scenario_that_is_silent_for_longer_than_expected_is_an_alert_and_one_
 def test_a_scenario_that_was_never_evaluated_is_silent_since_the_start_of_the_collector_that_runs_longest(tmp_path: Path) -> None:
     series = {
         named(START): SILENCE.running_since(),
+        named(START, instance="b:9464"): SILENCE.gauge(SILENCE.turning * 60, SILENCE.turning * 60),
         named(START, job="other"): SILENCE.gauge(0, 0, gap=0),
         **hourly("refund"),
         named(LAST, agent="support", scenario="refund"): last_evaluation(SILENCE, "good"),

@@ -91,7 +91,7 @@ def test_tenants_are_told_apart(tmp_path: Path) -> None:
     assert run(tmp_path, needed("PathgaugeScoreBelowThreshold"), threshold_story(series, expected)) == "SUCCESS"
 
 
-DAYS = Course(calm=16 * 60, blip=10, gap=10, bad=3 * 60, good=3 * 60, step=10)
+DAYS = Course(calm=14 * 60, blip=20, gap=20, bad=3 * 60, good=3 * 60, step=20)
 WORSE = 'f1 of agent "support" in scenario "refund" is {} worse than a {} ago, from 0 to 1, which is more than chance.'
 
 
@@ -112,18 +112,18 @@ def test_a_scenario_that_scores_worse_than_the_day_before_is_an_alert_and_one_be
     series = {
         **info(DAYS),
         **scores(DAYS, 0.9, 0.6),
-        **scores(DAYS, 0.9, 0.86, scenario="hardly"),
+        **scores(DAYS, 0.9, 0.86, per_minute=30, scenario="hardly"),
         **scores(DAYS, 0.6, 0.9, scenario="better"),
     }
-    told = story(DAYS, series, "PathgaugeScoreRegression", regression("day", "0.298"))
-    assert run(tmp_path, needed("PathgaugeScoreRegression"), told, step=10) == "SUCCESS"
+    told = story(DAYS, series, "PathgaugeScoreRegression", regression("day", "0.295"))
+    assert run(tmp_path, needed("PathgaugeScoreRegression"), told, step=DAYS.step) == "SUCCESS"
 
 
 def test_where_less_is_better_more_is_a_regression(tmp_path: Path) -> None:
     series = {**info(DAYS), **scores(DAYS, 0.05, 0.35, metric="failure"), **scores(DAYS, 0.35, 0.05, metric="failure", scenario="better")}
-    labels, text = regression("day", "0.298", metric="failure")
+    labels, text = regression("day", "0.295", metric="failure")
     told = story(DAYS, series, "PathgaugeScoreRegression", (labels, text.replace("f1", "failure")))
-    assert run(tmp_path, needed("PathgaugeScoreRegression"), told, step=10) == "SUCCESS"
+    assert run(tmp_path, needed("PathgaugeScoreRegression"), told, step=DAYS.step) == "SUCCESS"
 
 
 def test_scores_that_come_seldom_are_compared_by_the_day(tmp_path: Path) -> None:
@@ -172,14 +172,13 @@ ONE = [{"labels": "{}", "value": 1}]
 
 def test_a_slow_decline_is_seen_a_week_later(tmp_path: Path) -> None:
     """Half a hundredth an hour: no day is 0.15 worse than the one before it."""
-    step, days = 20, 9
-    steps = days * 72
-    means = [0.95 if number < 24 * 3 else max(0.6, 0.95 - (number - 72) * 0.0008) for number in range(steps)]
-    totals = [sum(means[: number + 1]) * 20 for number in range(steps)]
+    step, steps = 60, 9 * 24
+    means = [0.95 if number < 24 else max(0.6, 0.95 - (number - 24) * 0.0024) for number in range(steps)]
+    totals = [sum(means[: number + 1]) * 60 for number in range(steps)]
     series = {
         **{name: [1.0] * steps for name in info(DAYS)},
         named("pathgauge_score_sum", agent_version="1.0", **SERIES): totals,
-        named("pathgauge_score_count", agent_version="1.0", **SERIES): [20.0 * (number + 1) for number in range(steps)],
+        named("pathgauge_score_count", agent_version="1.0", **SERIES): [60.0 * (number + 1) for number in range(steps)],
     }
     at = f"{steps * step - step}m"
     baselines = {"expr": 'count by (baseline) (ALERTS{alertname="PathgaugeScoreRegression", alertstate="firing"})', "eval_time": at}

@@ -95,7 +95,7 @@ def test_the_version_before_counts_and_not_an_older_one(tmp_path: Path) -> None:
 
 def test_few_samples_a_small_fall_and_a_first_version_are_no_alert(tmp_path: Path) -> None:
     few = scores("1.0", {"calm": 0.9}, scenario="few") | deployed("2.0", {"bad": 0.3}, per_minute=0.1, scenario="few")
-    small = scores("1.0", {"calm": 0.9}, scenario="small") | deployed("2.0", {"bad": 0.87}, scenario="small")
+    small = scores("1.0", {"calm": 0.9}, 30, scenario="small") | deployed("2.0", {"bad": 0.86}, 30, scenario="small")
     chance = scores("1.0", {"calm": 0.6}, scenario="chance") | deployed("2.0", {"bad": 0.4}, scenario="chance")
     first = scores("1.0", {"bad": 0.1}, scenario="first", agent="newcomer")
     check(tmp_path, {**few, **small, **chance, **first})

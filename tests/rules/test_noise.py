@@ -1,7 +1,11 @@
-"""The alerts that judge means, over 1,000 hours of scores in which nothing but chance is at work, and over some in which it is not."""
+"""The alerts that judge means, over hours of scores in which nothing but chance is at work, and over some in which it is not.
+
+There are 1,000 hours of it in `make e2e`, and 200 elsewhere.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +19,8 @@ pytestmark = needs_promtool
 
 STEP = 20
 """Minutes; three evaluations of the rules in an hour, of which two in a row must agree before an alert fires."""
-WARM_UP, HOURS, SCENARIOS = 25, 25, 40
+WARM_UP, HOURS = 25, 25
+SCENARIOS = 40 if os.environ.get("PATHGAUGE_E2E") else 8
 PASSES, THRESHOLD, OBJECTIVE = 0.93, 0.9, 0.9
 AN_HOUR = 30
 """Scores; each is 0 or 1, which varies more than any other between these."""
@@ -105,8 +110,7 @@ def noise(seed: int) -> tuple[dict[str, Values], int]:
     return series, steps
 
 
-def test_a_thousand_hours_of_chance_alone_are_no_alert(tmp_path: Path) -> None:
-    assert HOURS * SCENARIOS == 1000
+def test_hours_of_chance_alone_are_no_alert(tmp_path: Path) -> None:
     assert firing(tmp_path, *noise(SEED), rules()) == "SUCCESS"
 
 
@@ -118,9 +122,9 @@ def test_the_same_chance_is_seen_by_rules_that_wait_for_less(tmp_path: Path) -> 
 
 
 def test_scenarios_that_get_worse_are_found_among_the_others(tmp_path: Path) -> None:
-    """Three of forty fall to 0.6 for the last five hours; no other one is an alert."""
+    """Three fall to 0.6 for the last five hours; no other one is an alert."""
     series, steps = noise(SEED)
-    worse = {f"s{number}" for number in (3, 17, 29)}
+    worse = {f"s{number}" for number in (1, 4, 6)}
     random = Random(SEED)
     for name in worse:
         for key in [key for key in series if f'scenario="{name}"' in key or f'agent="agent of {name}"' in key]:
