@@ -39,6 +39,10 @@ CONFIGURATION: dict[str, Any] = {
     "redaction": {},
     "canary": {"interval": "1s"},
     "store": {"path": "data"},
+    "exporters": {
+        "prometheus": {"endpoint": "127.0.0.1:0"},
+        "otlp": {"endpoint": "http://127.0.0.1:1", "protocol": "http/protobuf", "timeout": "1s"},  # where nothing listens
+    },
 }
 TENANTS = {"team-a": {"token_file": "token"}, "team-b": {"token_file": "other-token"}}
 ALERT = {"alert": "PathgaugeScoreBelowThreshold", "labels": {"severity": "warning"}}

@@ -161,14 +161,14 @@ def _scores() -> Panels:
             "Durable requests that the pipeline has not taken in.",
             "short",
             Query(f"sum(pathgauge_backlog_requests{{{OF_JOB}}})", "requests"),
-            width=8,
+            width=6,
         ),
         graph(
             "Age of the backlog",
             "How long the oldest of them has been waiting.",
             "s",
             Query(f"max(pathgauge_backlog_age_seconds{{{OF_JOB}}})", "age"),
-            width=8,
+            width=6,
         ),
         graph(
             "Revisions and withdrawals",
@@ -176,7 +176,15 @@ def _scores() -> Panels:
             "cps",
             Query(rate("pathgauge_evaluation_revisions_total", OF_JOB), "revised"),
             Query(rate("pathgauge_evaluations_withdrawn_total", OF_JOB), "withdrawn"),
-            width=8,
+            width=6,
+        ),
+        graph(
+            "Evaluation events",
+            "Events a second that the backend of `exporters.otlp` took, and those that were dropped, by reason.",
+            "cps",
+            Query(rate("pathgauge_events_exported_total", OF_JOB), "taken"),
+            Query(rate("pathgauge_events_dropped_total", OF_JOB, "reason"), "dropped: {{reason}}"),
+            width=6,
         ),
     ]
 
