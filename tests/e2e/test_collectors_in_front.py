@@ -23,7 +23,10 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from running import PATIENCE_S, Collector, until
 from turns import script, turn
 
-pytestmark = pytest.mark.e2e
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif("PATHGAUGE_E2E" not in os.environ, reason="takes longer than all of `make test` should; `make e2e` runs it"),
+]
 
 CONFIGS = Path(__file__).parents[2] / "deploy" / "otel-collector"
 OTELCOL = shutil.which("otelcol-contrib") or shutil.which("otelcol")

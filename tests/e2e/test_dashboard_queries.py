@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,10 @@ from monitoring import Prometheus
 from running import Collector, until
 from turns import otlp, script, turn
 
-pytestmark = pytest.mark.e2e
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif("PATHGAUGE_E2E" not in os.environ, reason="takes longer than all of `make test` should; `make e2e` runs it"),
+]
 
 TOKEN = "a-token-of-the-only-tenant"
 CONVERSATION = {"scenario": "two-turns", "turns": [{"expected_tools": ["lookup"]}, {"expected_tools": ["refund"]}]}
