@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import grpc
+import requests
 from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as GrpcExporter
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter as HttpExporter
@@ -15,6 +17,23 @@ from collector.config import Config, OtlpEvents
 from collector.documents import ConfigError, KeyPath
 
 PLACE: KeyPath = ("exporters", "otlp")
+
+
+class Session(requests.Session):
+    """Keeps to the configuration: `REQUESTS_CA_BUNDLE` is not trusted in place of `ca_file`, and no `.netrc` replaces a header."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.auth = _as_it_is
+
+    def merge_environment_settings(self, *settings: Any, **named: Any) -> Any:
+        """What `requests` asks for before each request."""
+        merged = super().merge_environment_settings(*settings, **named)
+        return {**merged, "verify": self.verify} if isinstance(self.verify, str) else merged
+
+
+def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
 
 
 def build_exporter(config: Config, section: OtlpEvents) -> LogRecordExporter:
@@ -52,6 +71,7 @@ def _http(section: OtlpEvents, files: dict[str, Path | None]) -> LogRecordExport
         headers=section.headers,
         timeout=section.timeout,
         compression=Compression.Gzip,
+        session=Session(),
     )
 
 
