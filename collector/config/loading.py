@@ -101,10 +101,11 @@ def _may_be_same(target: Endpoint, listening: Endpoint) -> bool:
     """Whether who connects to `target` reaches what listens there, as far as the names tell."""
     if target.port != listening.port:
         return False
-    return target.host == listening.host or (_is_local(target.host) and (_is_local(listening.host) or listening.host in _ANYWHERE))
+    return target.host == listening.host or (_is_local(target.host) and _is_local(listening.host))
 
 
 def _is_local(host: str) -> bool:
+    """Whether a name stands for this machine, as the target of a connection or as the place of a server."""
     try:
         return ipaddress.ip_address(host).is_loopback or host in _ANYWHERE
     except ValueError:

@@ -50,3 +50,23 @@ def test_a_poisoned_log_record_is_rejected_and_its_neighbours_live() -> None:
     decoded = decode_logs(raw)
     assert [record.raw for record in decoded.records] == [good.SerializeToString()] * 2
     assert (decoded.rejected, decoded.message) == ({"undecodable": 1}, "rejected 1: undecodable 1; first: not a valid LogRecord message")
+
+
+@pytest.mark.parametrize(
+    ("scope", "event", "own"),
+    [
+        ("pathgauge", "gen_ai.evaluation.result", 1),
+        ("another.evaluator", "gen_ai.evaluation.result", 0),
+        ("", "gen_ai.evaluation.result", 0),
+        ("pathgauge", "gen_ai.choice", 0),
+    ],
+)
+def test_evaluations_of_our_own_are_passed_over_and_those_of_others_are_not(scope: str, event: str, own: int) -> None:
+    logs = [{"traceId": TRACE.hex(), "eventName": event}, {"traceId": TRACE.hex(), "attributes": [of_older_sdks(event)]}]
+    request = {"resourceLogs": [{"scopeLogs": [{"scope": {"name": scope}, "logRecords": logs}]}]}
+    decoded = decode_logs_json(orjson.dumps(request))
+    assert (decoded.own_events, len(decoded.records), decoded.without_trace, decoded.rejected) == (2 * own, 2 - 2 * own, 0, {})
+
+
+def of_older_sdks(event: str) -> dict[str, object]:
+    return {"key": "event.name", "value": {"stringValue": event}}
