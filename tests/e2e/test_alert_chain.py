@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
-from monitoring import Alertmanager, Prometheus, Webhook, free_port
+from monitoring import ONLY_MAKE_E2E, Alertmanager, Prometheus, Webhook, free_port
 from running import FREE_PORTS, PATHGAUGE, Collector, until
 from sending import Traffic
 from turns import script
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, ONLY_MAKE_E2E]
 
 ALERT = "PathgaugeScoreBelowThreshold"
 REFERENCE = {"scenario": "refund", "expected_tools": ["lookup", "refund"]}

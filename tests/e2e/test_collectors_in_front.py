@@ -20,13 +20,11 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
+from monitoring import ONLY_MAKE_E2E
 from running import PATIENCE_S, Collector, until
 from turns import script, turn
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif("PATHGAUGE_E2E" not in os.environ, reason="takes longer than all of `make test` should; `make e2e` runs it"),
-]
+pytestmark = [pytest.mark.e2e, ONLY_MAKE_E2E]
 
 CONFIGS = Path(__file__).parents[2] / "deploy" / "otel-collector"
 OTELCOL = shutil.which("otelcol-contrib") or shutil.which("otelcol")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,14 +17,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 import collector.demo
 from collector.demo.traffic import run_agents
 from dashboards import BOARDS, LABEL_VALUES, Target, filled, marks, targets, variables
-from monitoring import Prometheus
+from monitoring import ONLY_MAKE_E2E, Prometheus
 from running import Collector, until
 from turns import otlp, script, turn
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif("PATHGAUGE_E2E" not in os.environ, reason="takes longer than all of `make test` should; `make e2e` runs it"),
-]
+pytestmark = [pytest.mark.e2e, ONLY_MAKE_E2E]
 
 TOKEN = "a-token-of-the-only-tenant"
 CONVERSATION = {"scenario": "two-turns", "turns": [{"expected_tools": ["lookup"]}, {"expected_tools": ["refund"]}]}

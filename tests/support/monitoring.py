@@ -26,6 +26,7 @@ import yaml
 from running import PATIENCE_S, until
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+ONLY_MAKE_E2E = pytest.mark.skipif("PATHGAUGE_E2E" not in os.environ, reason="takes long; `make e2e` runs it")
 DEMANDED = bool(os.environ.get("CI") or os.environ.get("PATHGAUGE_E2E"))
 PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus"}
 """Of Debian; those of Alertmanager are in `prometheus-alertmanager`."""
