@@ -25,6 +25,8 @@ OUTCOMES: dict[Verdict, str] = {
     "error": "error",
     "informational": "informational",
 }
+CASE_OUTCOMES: dict[Verdict, str] = {"passed": "pass", "failed": "fail", "informational": "informational"}
+"""Of a conversation, which has a score or is not counted."""
 REASONS: frozenset[str] = frozenset(get_args(Reason))
 COUNTS = ("matched", "actual", "expected")
 """The tool calls behind a trajectory score, from which Prometheus can compute means over calls instead of over invocations."""
@@ -108,8 +110,11 @@ class Instruments:
         invocation = evaluation.invocation
         source = Source({"trace_id": invocation.trace_id[:32], "span_id": invocation.span_id[:16]}, now)
         by_metric = self._series.setdefault(labels, {})
+        of_conversation = evaluation.match.reference is not None and len(evaluation.match.reference.turns) > 1
         for result in evaluation.results:
             self._count_result(result, self._of(by_metric, labels, result.criterion), source)
+            if of_conversation and result.criterion.scorer.needs_reference:
+                self._case_of(labels, result.criterion)  # begins at 0 with the first turn
         self._count_invocation(invocation, labels, _match(evaluation))
         if invocation.end_ns:
             self._lag.observe(max(0.0, now - invocation.end_ns / 1e9), source)
@@ -117,10 +122,10 @@ class Instruments:
     def count_case(self, case: Case, labels: Labels) -> None:
         """Count every verdict on a finished conversation."""
         for score in case.scores:
-            values = self._values(labels, score.criterion.name)
-            self._cases.of(*values, OUTCOMES[score.criterion.verdict(score.value)]).add()
-            if _is_bounded(score.criterion.scorer):
-                self._case_score.of(*values).observe(_normalised(score.value, score.criterion.scorer))
+            outcomes, means = self._case_of(labels, score.criterion)
+            outcomes[score.criterion.verdict(score.value)].add()
+            if means is not None:
+                means.observe(_normalised(score.value, score.criterion.scorer))
 
     def keep(self, live: Collection[Labels]) -> None:
         """Drop the series of all other labels, and those of agents and versions that are not among them."""
@@ -142,6 +147,11 @@ class Instruments:
             calls = {count: self._calls.of(*values, count) for count in counts}
             series = by_metric[criterion.name] = _CriterionSeries(criterion.scorer, score, outcomes, calls)
         return series
+
+    def _case_of(self, labels: Labels, criterion: Criterion) -> tuple[dict[Verdict, Count], Distribution | None]:
+        values = self._values(labels, criterion.name)
+        outcomes = {verdict: self._cases.of(*values, outcome) for verdict, outcome in CASE_OUTCOMES.items()}
+        return outcomes, self._case_score.of(*values) if _is_bounded(criterion.scorer) else None
 
     def _count_result(self, result: Result, series: _CriterionSeries, source: Source) -> None:
         value = result.score.value

@@ -243,12 +243,23 @@ def test_finished_conversations_have_series_of_their_own() -> None:
     bench.sink.publish_case(Case("", "c", Reference("order", ()), "planner", "v1", scores, matched=1, missing=1, unexpected=0), NOW)
     assert bench.series("pathgauge_case_score_sum") == {("planner", "order", "rating", "v1"): 0.25}
     assert bench.series("pathgauge_cases_total") == {
-        ("planner", "order", "rating", "v1", "fail"): 1,
-        ("planner", "order", "seconds", "v1", "informational"): 1,
+        ("planner", "order", metric, "v1", outcome): float((metric, outcome) in {("rating", "fail"), ("seconds", "informational")})
+        for metric in ("rating", "seconds")
+        for outcome in ("pass", "fail", "informational")
     }
     bench.now += 100_000
     bench.publish()
     assert bench.series("pathgauge_case_score_sum") == bench.series("pathgauge_cases_total") == {}
+
+
+def test_series_of_conversations_begin_at_0_with_the_first_turn() -> None:
+    bench = Bench(Criterion("trajectory", ToolTrajectoryF1(), 0.5), Criterion("rating", Rating(), 3.0))
+    turn = ReferenceTurn()
+    reference = Reference("order", (turn, turn))
+    bench.tell(bench.evaluator.evaluate(bench.invocation(1.0, scenario_id="order", agent_version="v1"), Match(reference, turn, 0)))
+    assert bench.series("pathgauge_cases_total") == {
+        ("planner", "order", "trajectory", "v1", outcome): 0 for outcome in ("pass", "fail", "informational")
+    }
 
 
 def test_a_stale_window_is_gone_while_threshold_and_timestamp_stay() -> None:
