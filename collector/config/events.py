@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from collector.config.section import Section
 from collector.documents.quantities import Count, Duration, Endpoint
@@ -14,6 +14,9 @@ from scorers.types import Json
 _TARGET = re.compile(
     r"(?:(?P<scheme>https?)://)?(?P<host>[^\s:/\[\]@]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})(?P<path>/[^\s?#]*)?", re.ASCII
 )
+
+_HEADER_NAME = re.compile(r"[0-9A-Za-z_.-]+", re.ASCII)
+_HEADER_VALUE = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?", re.ASCII)
 
 
 class Target(NamedTuple):
@@ -34,6 +37,18 @@ def parse_target(value: Json) -> Target:
         raise ValueError("host:port or a URL with a port, such as collector:4317 or http://collector:4318")
     scheme: Literal["http", "https"] | None = "https" if match["scheme"] == "https" else "http" if match["scheme"] else None
     return Target(scheme, Endpoint(match["host"].strip("[]"), int(match["port"])), (match["path"] or "").rstrip("/"))
+
+
+def checked_headers(headers: dict[str, str]) -> dict[str, str]:
+    """As they are, when HTTP and gRPC can send them. The mistake does not quote a value, which may be a secret."""
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"found the name {name!r}, expected letters, digits and any of _.-")
+        if not _HEADER_VALUE.fullmatch(value):
+            raise ValueError(
+                f"found a value of {name} that no header can have, expected visible ASCII without a line break or a space at its ends"
+            )
+    return headers
 
 
 class ClientTls(Section):
@@ -58,7 +73,7 @@ class OtlpEvents(Section):
 
     endpoint: Annotated[Target, BeforeValidator(parse_target)]
     protocol: Literal["grpc", "http/protobuf"] = "grpc"
-    headers: dict[str, str] = Field(default_factory=dict)
+    headers: Annotated[dict[str, str], AfterValidator(checked_headers)] = Field(default_factory=dict)
     tls: ClientTls = ClientTls()
     timeout: Annotated[Duration, Field(gt=0)] = 10.0
     """Seconds that a batch may take, with all its repetitions."""

@@ -87,3 +87,24 @@ def test_a_mistake_is_named_with_its_place(text: str, expected: str, tmp_path: P
     with pytest.raises(ConfigError) as caught:
         load(text, tmp_path)
     assert str(caught.value) == f"{tmp_path}/pathgauge.yaml:{expected}"
+
+
+@pytest.mark.parametrize("value", ["Bearer secret\n", " Bearer secret", "Bearer s\u00e9cret", "Bearer\x07secret"])
+def test_a_value_that_no_header_can_have_is_a_mistake_and_not_quoted(value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", value)
+    with pytest.raises(ConfigError) as caught:
+        load("{endpoint: 'a:1', headers: {authorization: '${env:TOKEN}'}}", tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}/pathgauge.yaml:2:36: exporters.otlp.headers: found a value of authorization that no header can have, "
+        "expected visible ASCII without a line break or a space at its ends"
+    )
+
+
+def test_a_name_that_no_header_can_have_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="found the name 'api key', expected letters"):
+        load("{endpoint: 'a:1', headers: {api key: x}}", tmp_path)
+
+
+def test_headers_may_have_any_case_and_spaces_inside(tmp_path: Path) -> None:
+    section = load("{endpoint: 'a:1', headers: {Authorization: 'Bearer a b', X-Scope-OrgID: '', }}", tmp_path)
+    assert section.headers == {"Authorization": "Bearer a b", "X-Scope-OrgID": ""}
