@@ -37,7 +37,7 @@ DRAIN_S = 10.0
 """How long a stop may take: for requests under way, and again for what is still open."""
 
 _RELOADED = frozenset({"criteria", "criteria_file", "references", "regression"})
-"""The sections of the configuration that a reload puts in force."""
+"""The sections of the configuration that a reload puts in force. Of `scenario` it leaves the keys alone to a restart."""
 
 _RELOAD_FAILED = "reload failed, what was in force stays"
 _DOUBTFUL = "the configuration is allowed, but probably not what was meant"
@@ -147,8 +147,8 @@ class Service:
         self._engine.configure(setup)
         for warning in setup.warnings:
             _log.warning(_DOUBTFUL, warning=warning)
-        before = self._started_with
-        waiting = [name for name in Config.model_fields if name not in _RELOADED and getattr(config, name) != getattr(before, name)]
+        before = _for_a_restart(self._started_with)
+        waiting = [name for name, section in _for_a_restart(config).items() if section != before[name]]
         if waiting:
             _log.warning("changed, but not in force before a restart", sections=waiting)
         _log.info("reloaded", **_in_force(setup))
@@ -161,6 +161,11 @@ class Service:
 
 def _in_force(setup: Setup) -> dict[str, Any]:
     return {"references": len(setup.references), "criteria": [criterion.name for criterion in setup.evaluator.criteria]}
+
+
+def _for_a_restart(config: Config) -> dict[str, object]:
+    """The sections that a reload does not put in force, without what it does."""
+    return {name: getattr(config, name) for name in Config.model_fields if name not in _RELOADED} | {"scenario": config.scenario.keys}
 
 
 def _resolved(read: Callable[[], Config]) -> tuple[Config, Setup]:

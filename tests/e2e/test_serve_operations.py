@@ -116,6 +116,20 @@ def test_what_only_a_restart_changes_is_said_at_the_reload(serve: Serve) -> None
     assert (warning["level"], warning["sections"]) == ("warning", ["assembly", "windows"])
 
 
+def test_sighup_puts_another_expected_interval_in_force_and_says_nothing_else(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "references.yaml").write_text(yaml.safe_dump(REFUND))
+    collector = serve(references=["references.yaml"], criteria={"failure": 0.5})
+    collector.configure(references=["references.yaml"], criteria={"failure": 0.5}, scenario={"expected_interval": "1h"})
+    collector.signal(SIGHUP)
+    assert until(lambda: collector.events("reloaded"))
+    assert collector.series("pathgauge_expected_interval_seconds", "scenario") == {("refund",): 3600.0}
+    assert collector.events("changed, but not in force before a restart") == []
+    collector.configure(references=["references.yaml"], criteria={"failure": 0.5}, scenario={"keys": ["case"]})
+    collector.signal(SIGHUP)
+    [warning] = until(lambda: collector.events("changed, but not in force before a restart"))
+    assert warning["sections"] == ["scenario"]
+
+
 def test_sighup_with_a_bad_configuration_changes_nothing_until_it_is_repaired(serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "references.yaml").write_text(yaml.safe_dump(REFUND))
     collector = serve(references=["references.yaml"], criteria={"failure": 0.5})
