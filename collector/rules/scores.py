@@ -134,7 +134,8 @@ def _unbounded_regression() -> Alert:
         "warning",
         "15m",
         "A scenario scores worse than it did before.",
-        f"{WHO} is worse by {{{{ $value | humanizePercentage }}}} than its baseline, that of the {{{{ $labels.baseline }}}} before.",
+        f"{WHO} is worse {{{{ if lt $value 1e9 }}}}by {{{{ $value | humanizePercentage }}}} than its baseline"
+        "{{ else }}than its baseline of 0{{ end }}, that of the {{ $labels.baseline }} before.",
         {"compared_by": "collector"},
         keeps=True,
     )

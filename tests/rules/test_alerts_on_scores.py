@@ -167,6 +167,29 @@ def test_metrics_without_an_end_are_judged_by_the_p_value_of_the_collector(tmp_p
     assert run(tmp_path, needed("PathgaugeScoreRegression"), told) == "SUCCESS"
 
 
+def test_the_text_does_not_divide_by_a_baseline_of_nothing(tmp_path: Path) -> None:
+    text = 'tool_calls of agent "support" in scenario "refund" is worse than its baseline of 0, that of the version before.'
+    labels = {
+        "job": "pathgauge",
+        "severity": "warning",
+        **SERIES,
+        "metric": "tool_calls",
+        "baseline": "version",
+        "compared_by": "collector",
+    }
+    told = story(
+        SHORT,
+        {
+            named("pathgauge_metric_info", metric="tool_calls", direction="lower_is_better", min="0", max="+Inf"): [1.0]
+            * len(SHORT.gauge(0, 0)),
+            **compared(0.0, 2.0, 1e-6, metric="tool_calls"),
+        },
+        "PathgaugeScoreRegression",
+        (labels, text),
+    )
+    assert run(tmp_path, needed("PathgaugeScoreRegression"), told) == "SUCCESS"
+
+
 ONE = [{"labels": "{}", "value": 1}]
 
 
