@@ -10,7 +10,8 @@ from collector.rules.rule import Alert, Group, Record
 
 _FIRST_SEEN = "pathgauge_agent_version_first_seen_timestamp_seconds"
 _SEEN = "agent_version:pathgauge_agent_version_first_seen_timestamp_seconds:min"
-_NEWEST, _PREVIOUS = "agent_version:pathgauge_agent_version:newest", "agent_version:pathgauge_agent_version:previous"
+_NEWEST = "agent_version:pathgauge_agent_version:newest"
+_PREVIOUS = "agent_version_scenario_metric:pathgauge_agent_version:previous"
 _SCORE = "agent_version_scenario_metric:pathgauge_score"
 _DROP, _DROP_ERROR, _POOLED = (f"{_SCORE}:{name}" for name in ("version_drop", "version_drop_error", "version_pooled"))
 _BEFORE = "agent_scenario_metric:pathgauge_score"
@@ -18,16 +19,20 @@ _BEFORE = "agent_scenario_metric:pathgauge_score"
 
 def groups(choices: Choices) -> Iterator[Group]:
     """The rules, what is slow apart."""
-    yield Group("pathgauge.versions.rules", (*_versions(), *_baselines(choices), *_drops()), slow=True)
+    yield Group("pathgauge.versions.rules", (*_versions(choices), *_baselines(choices), *_drops()), slow=True)
     yield Group("pathgauge.versions.alerts", (_regression(choices),))
 
 
-def _versions() -> Iterator[Record]:
-    """Which version is which. What has left the collector, as nobody saw it for a day, is remembered for a week."""
+def _versions(choices: Choices) -> Iterator[Record]:
+    """Which version is which. What has left the collector, as nobody saw it for a day, is remembered for a week.
+
+    The previous one is the newest of the others that has enough scores: one that was replaced after a few runs is passed over.
+    """
     by_version = f"min by ({VERSION}) "
     yield Record(_SEEN, lines(f"{by_version}({_FIRST_SEEN})", f"or {by_version}(last_over_time({_FIRST_SEEN}[7d:1h]))"))
     yield Record(_NEWEST, f"topk by ({AGENT}) (1, {_SEEN})")
-    yield Record(_PREVIOUS, f"topk by ({AGENT}) (1, {_SEEN} unless {_NEWEST})")
+    many = f"{summed(f'{_SCORE}_count:increase1h', '7d')} >= {choices.min_samples}"
+    yield Record(_PREVIOUS, f"topk by ({SERIES}) (1, 0 * ({many}) + on ({VERSION}) group_left () ({_SEEN} unless {_NEWEST}))")
 
 
 def _baselines(choices: Choices) -> Iterator[Record]:
@@ -43,7 +48,7 @@ def _baselines(choices: Choices) -> Iterator[Record]:
         enough = f"and ({day} >= {choices.min_samples} or {hour} >= {choices.min_samples})"
         newest = f"and on ({VERSION}) {_NEWEST}"
         yield Record(f"{_SCORE}_{part}:newest_version", lines(longest, enough, f"and {hour} > 0", newest))
-        week = lines(summed(f"{_SCORE}_{part}:increase1h", "7d"), f"and on ({VERSION}) {_PREVIOUS}")
+        week = lines(summed(f"{_SCORE}_{part}:increase1h", "7d"), f"and {_PREVIOUS}")
         named = f'label_replace({week}, "previous_version", "$1", "agent_version", "(.*)")'
         many = f" >= {choices.min_samples}" if part == "count" else ""
         yield Record(f"{_BEFORE}_{part}:previous_version", f"sum by ({SERIES}, previous_version) ({named}){many}")

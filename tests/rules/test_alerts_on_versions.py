@@ -93,6 +93,12 @@ def test_the_version_before_counts_and_not_an_older_one(tmp_path: Path) -> None:
     check(tmp_path, {**oldest, **deployed("0.2", {"bad": 0.3, "good": 0.3}), **scores("0.3", {"good": 0.3})}, worse("0.650", "0.2", "0.1"))
 
 
+def test_a_version_that_was_replaced_after_a_few_runs_is_passed_over(tmp_path: Path) -> None:
+    short = scores("1.1", {"calm": 0.9}, per_minute=0.001)
+    later = {name: [None if value is None else value + 60 for value in of] if FIRST_SEEN in name else of for name, of in short.items()}
+    check(tmp_path, {**scores("1.0", {"calm": 0.9}), **later, **deployed("2.0", {"bad": 0.6})}, worse())
+
+
 def test_few_samples_a_small_fall_and_a_first_version_are_no_alert(tmp_path: Path) -> None:
     few = scores("1.0", {"calm": 0.9}, scenario="few") | deployed("2.0", {"bad": 0.3}, per_minute=0.1, scenario="few")
     small = scores("1.0", {"calm": 0.9}, 30, scenario="small") | deployed("2.0", {"bad": 0.86}, 30, scenario="small")
