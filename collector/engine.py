@@ -154,9 +154,10 @@ def _events(config: Config, ledger: Ledger) -> OtlpEvents | None:
         return None
     # Their libraries take half a second to import, which nobody else needs.
     from collector.sinks.otlp_events import OtlpEvents  # noqa: PLC0415
-    from collector.sinks.otlp_exporter import build_exporter  # noqa: PLC0415
+    from collector.sinks.otlp_exporter import COMPLAINTS, build_exporter  # noqa: PLC0415
 
-    return OtlpEvents(build_exporter(config, section), ledger, queue_size=section.queue_size, content=section.content)
+    exporter = build_exporter(config, section)
+    return OtlpEvents(exporter, ledger, queue_size=section.queue_size, content=section.content, reason=lambda: COMPLAINTS.last)
 
 
 def _store(config: Config, commits: Histogram) -> Store:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 
 import structlog
@@ -41,12 +41,21 @@ COMPLAIN_S = 60.0
 class OtlpEvents:
     """A sink. `withdraw` takes nothing back, as no backend could."""
 
-    def __init__(self, exporter: LogRecordExporter, ledger: Ledger, *, queue_size: int = 10_000, content: bool = False) -> None:
-        """`content` lets the explanations of scorers out."""
+    def __init__(
+        self,
+        exporter: LogRecordExporter,
+        ledger: Ledger,
+        *,
+        queue_size: int = 10_000,
+        content: bool = False,
+        reason: Callable[[], str] = str,
+    ) -> None:
+        """`content` lets the explanations of scorers out; `reason` says why the exporter failed last."""
         self._exporter = exporter
         self._ledger = ledger
         self._queue_size = queue_size
         self._content = content
+        self._reason = reason
         self._waiting: deque[Event] = deque()
         self._changed = threading.Condition()
         self._closing = False
@@ -122,7 +131,7 @@ class OtlpEvents:
             return False
         if not taken and time.monotonic() >= self._complained_at + COMPLAIN_S:
             self._complained_at = time.monotonic()
-            _log.warning("the backend does not take evaluation events; they are dropped", events=len(batch))
+            _log.warning("the backend does not take evaluation events; they are dropped", events=len(batch), reason=self._reason())
         return taken
 
     def _record(self, event: Event) -> ReadableLogRecord:

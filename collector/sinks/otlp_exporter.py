@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,30 @@ from collector.config import Config, OtlpEvents
 from collector.documents import ConfigError, KeyPath
 
 PLACE: KeyPath = ("exporters", "otlp")
+
+
+_LOGGER = logging.getLogger("opentelemetry.exporter.otlp.proto")
+_LONGEST_COMPLAINT = 300
+
+
+class Complaints(logging.Handler):
+    """Keeps what the exporter logged last, an attempt that failed and giving up: each would be a line, and the sink writes one a minute."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._last = deque[str](maxlen=2)
+
+    @property
+    def last(self) -> str:
+        """On one line."""
+        return "; ".join(dict.fromkeys(self._last))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take the message in place of an older one."""
+        self._last.append(record.getMessage()[:_LONGEST_COMPLAINT])
+
+
+COMPLAINTS = Complaints()
 
 
 class Session(requests.Session):
@@ -39,8 +64,7 @@ def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
 def build_exporter(config: Config, section: OtlpEvents) -> LogRecordExporter:
     """The exporter that `section` of the configuration asks for; nothing is connected before the first export. Raises `ConfigError`."""
     files = {key: _readable(config, section, key) for key in ("ca_file", "cert_file", "key_file")}
-    # Every repetition would be a line in the log; the sink says once a minute what it comes to.
-    logging.getLogger("opentelemetry.exporter.otlp.proto").setLevel(logging.CRITICAL)
+    _LOGGER.handlers, _LOGGER.propagate = [COMPLAINTS], False
     return _grpc(section, files) if section.protocol == "grpc" else _http(section, files)
 
 
