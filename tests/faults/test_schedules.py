@@ -106,7 +106,7 @@ def all_breaches(folder: Path, seed: int, bounds: Bounds, traces: int, schedules
 
 @pytest.mark.parametrize("bounds", [BOUNDS, SMALL], ids=["in memory", "spilled"])
 def test_every_schedule_has_the_same_end(tmp_path: Path, seed: int, bounds: Bounds) -> None:
-    assert all_breaches(tmp_path, seed, bounds, times(20, 100), times(8, 200)) == []
+    assert all_breaches(tmp_path, seed, bounds, times(20, 100), times(8, 100)) == []
 
 
 MISTAKES = ["forget_what_was_said", "read_everything_again", "release_rows_early"]
