@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import pytest
 import structlog
+from structlog.testing import capture_logs
 
 from collector import logs
 
@@ -40,6 +41,16 @@ def fail() -> None:
         failure = ValueError(f"cannot read {QUOTED}")
         failure.add_note(QUOTED)
         raise failure from error
+
+
+def test_a_logger_that_was_used_follows_the_next_configuration(written: Any) -> None:
+    stream, logger = written("json"), structlog.get_logger("collector.worker")
+    logger.error("first")
+    structlog.reset_defaults()
+    with capture_logs() as captured:
+        logger.error("second")
+    assert captured == [{"event": "second", "log_level": "error"}]
+    assert "second" not in stream.getvalue()
 
 
 @pytest.mark.parametrize("form", ["console", "json"])
