@@ -93,7 +93,7 @@ def _decode_repr(text: str) -> Content:
         return Content(truncated=True) if _REPR.match(text) else Content(text)
     try:
         return Content(_as_json(ast.literal_eval(text)))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return Content(text)
 
 

@@ -20,6 +20,7 @@ from collector.messages.values import Content, as_int, decode
         ("just text", Content("just text")),
         ("42", Content("42")),
         ("{not json}", Content("{not json}")),
+        ("{['a list', 'which no set can hold']}", Content("{['a list', 'which no set can hold']}")),
         ("", Content("")),
         ('{"a": "cut he', Content(truncated=True)),
         ('[{"role":"assistant"', Content(truncated=True)),
