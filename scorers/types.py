@@ -44,6 +44,16 @@ Reason = Literal[
     "undefined",
     "too_long",
     "incomplete",
+    "not_sampled",
+    "budget",
+    "judge_unconfigured",
+    "judge_overloaded",
+    "judge_timeout",
+    "judge_unavailable",
+    "judge_rejected",
+    "judge_refused",
+    "judge_malformed",
+    "judge_undecided",
 ]
 """Why a score has no value; a closed set, so that it can label a counter."""
 
