@@ -28,6 +28,8 @@ class Criterion:
     threshold: float | None = None
     objective: float | None = None
     """The wanted share of passes, between 0 and 1; `None` without one. What is alerted on, not what an invocation is judged by."""
+    judge: str = ""
+    """Of a scorer that asks a model: `model@template`, from configuration alone, so that another judge is not taken for another agent."""
 
     def verdict(self, value: float | None) -> Verdict:
         """Compare a value with the threshold in the scorer's direction."""
