@@ -110,6 +110,12 @@ class Conversations:
         if turn is not None:
             turn.scores = tuple(_scores(evaluation))
 
+    def add(self, judged: Evaluation) -> None:
+        """Keep what judges said later of that evaluation, too."""
+        turn = self._turn(judged.invocation)
+        if turn is not None:
+            turn.scores += tuple(_scores(judged))
+
     def withdraw(self, invocation_key: tuple[str, str, str]) -> None:
         """Forget a turn that proved to be none."""
         tenant, *turn_key = invocation_key

@@ -2,7 +2,8 @@
 
 A criterion is a scorer with its options and a threshold. A scorer that raises, or that returns a value outside its own
 range, yields the verdict `error` for its criterion and touches nothing else. An invocation whose anchor never arrived is not judged:
-nobody knows how much of it is missing.
+nobody knows how much of it is missing. Criteria that ask a model are left for later: whoever asks makes results of them with `result_of`
+and `failed`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,18 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from collector.references import Match
+from scorers.questions import asks_model
 from scorers.thresholds import in_range, meets
 from scorers.types import Invocation, Score, Scorer
 
 Verdict = Literal["passed", "failed", "not_evaluated", "error", "informational"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+EvaluationKey = tuple[str, str, str]
+"""Tenant, trace id, anchor span id."""
+
+Judging = Literal["never", "not_sampled", "later"]
+"""What becomes of criteria that ask a model: nobody is asked, not about this invocation, or beside the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +66,12 @@ class Evaluation:
     results: tuple[Result, ...]
     closed_by: str
     revision: int = 0
+    awaits: bool = False
+    """Whether judges will say more of it."""
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """The identity of the evaluated invocation: tenant, trace id, anchor span id."""
+    def key(self) -> EvaluationKey:
+        """The identity of the evaluated invocation."""
         return self.invocation.tenant, self.invocation.trace_id, self.invocation.span_id
 
     @property
@@ -83,23 +93,42 @@ class Evaluator:
             return tuple(c for c in self.criteria if not c.scorer.needs_reference)
         return self.overrides.get(match.reference.scenario_id, self.criteria)
 
-    def evaluate(self, invocation: Invocation, match: Match, *, closed_by: str = "root_ended", revision: int = 0) -> Evaluation:
-        """Run every criterion that applies."""
-        results = tuple(_run(criterion, invocation, match) for criterion in self.criteria_for(match))
-        return Evaluation(invocation, match, results, closed_by, revision)
+    def judges_for(self, match: Match) -> tuple[Criterion, ...]:
+        """Those criteria among them that ask a model."""
+        return tuple(criterion for criterion in self.criteria_for(match) if asks_model(criterion.scorer))
+
+    def evaluate(
+        self, invocation: Invocation, match: Match, *, closed_by: str = "root_ended", revision: int = 0, judging: Judging = "never"
+    ) -> Evaluation:
+        """Run every criterion that applies. Those that ask a model are run as `judging` says."""
+        results, awaits = [], False
+        for criterion in self.criteria_for(match):
+            if judging == "never" or "missing_root" in invocation.flags or not asks_model(criterion.scorer):
+                results.append(_run(criterion, invocation, match))
+            elif judging == "not_sampled":
+                results.append(Result(criterion, Score.not_evaluated("not_sampled"), "not_evaluated"))
+            else:
+                awaits = True
+        return Evaluation(invocation, match, tuple(results), closed_by, revision, awaits)
+
+
+def result_of(criterion: Criterion, score: Score) -> Result:
+    """What a criterion says by its score; a value outside of the scorer's range is an error."""
+    if score.value is not None and not in_range(criterion.scorer, score.value):
+        low, high = criterion.scorer.low, criterion.scorer.high
+        return Result(criterion, Score(None, None, f"{score.value} is outside [{low}, {high}]", score.details), "error")
+    return Result(criterion, score, criterion.verdict(score.value))
+
+
+def failed(criterion: Criterion, error: Exception) -> Result:
+    """What comes of a scorer that raised."""
+    return Result(criterion, Score(None, None, f"{type(error).__name__}: {error}"), "error")
 
 
 def _run(criterion: Criterion, invocation: Invocation, match: Match) -> Result:
     if "missing_root" in invocation.flags:
         return Result(criterion, Score.not_evaluated("incomplete", "the agent's own span never arrived"), "not_evaluated")
     try:
-        return _result(criterion, criterion.scorer.score(invocation, match.turn))
+        return result_of(criterion, criterion.scorer.score(invocation, match.turn))
     except Exception as error:  # a scorer is foreign code: whatever it raises or returns is its own error
-        return Result(criterion, Score(None, None, f"{type(error).__name__}: {error}"), "error")
-
-
-def _result(criterion: Criterion, score: Score) -> Result:
-    if score.value is not None and not in_range(criterion.scorer, score.value):
-        low, high = criterion.scorer.low, criterion.scorer.high
-        return Result(criterion, Score(None, None, f"{score.value} is outside [{low}, {high}]", score.details), "error")
-    return Result(criterion, score, criterion.verdict(score.value))
+        return failed(criterion, error)

@@ -10,7 +10,8 @@ from pathlib import Path
 from collector.assembler import Bounds
 from collector.conversations import Case
 from collector.evaluator import Evaluation, Evaluator
-from collector.pipeline import Pipeline, Unreadable, Withdrawn
+from collector.outcomes import Unreadable, Withdrawn
+from collector.pipeline import Pipeline
 from collector.plugins import installed_dialects
 from collector.receivers.files import read_path
 from collector.references import ReferenceSet

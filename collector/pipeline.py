@@ -7,60 +7,22 @@ a reason, once, however often late telemetry has it read again.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
-from collector.assembler import Assembler, Bounds, Key, Recall, Standing
+from collector.assembler import Assembler, Bounds, Key, Recall
 from collector.assembler.explain import Waiting, explain
+from collector.awaiting import Awaited, AwaitedEvaluations, Sampling
 from collector.conversations import MAX_BYTES, Case, Conversations
 from collector.dialects import BUILT_IN, Registry
 from collector.digest import digest
-from collector.evaluator import Evaluation, Evaluator
+from collector.evaluator import Evaluation, Evaluator, Judging
+from collector.outcomes import Changes, Judged, Outcome, Remembered, Unreadable, Withdrawn
 from collector.reading import DEFAULT_KEYS, read
 from collector.references import Match, ReferenceSet
 from collector.spans import LogRecord, Span, Trace
 from collector.telemetry import Ledger
 from scorers.types import Invocation
-
-
-@dataclass(frozen=True, slots=True)
-class Withdrawn:
-    """An evaluation is void, as what it judged proved to be a part of a larger invocation. `key` is the evaluation's."""
-
-    key: tuple[str, str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A trace that no dialect could read without an error; its invocations are lost, its neighbours are not."""
-
-    trace_id: str
-    error: Exception
-
-
-Outcome = Evaluation | Withdrawn | Case | Unreadable
-
-Digests = Mapping[str, tuple[str, int]]
-"""What was said of the invocations of a trace, by anchor: a digest of the content, and the revision."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """What has to outlive the process of one trace, so that after a restart nothing is said twice."""
-
-    standing: Standing
-    digests: Digests
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What changed since the last time; it belongs into one transaction with the outcomes."""
-
-    traces: tuple[Remembered, ...] = ()
-    released: tuple[int, ...] = ()
-    """Journal rows that are not needed any more."""
-    dropped_turns: tuple[tuple[str, str, str], ...] = ()
-    """Turns that were stored for conversations which have no reference any more, by tenant, trace id and anchor."""
 
 
 @dataclass(slots=True)
@@ -84,8 +46,12 @@ class Pipeline:
         conversation_idle: float = 1800.0,
         max_conversation_bytes: int = MAX_BYTES,
         recall: Recall | None = None,
+        sampling: Sampling | None = None,
     ) -> None:
-        """Times are in seconds. `recall` reads from the journal what was spilled; without it nothing is."""
+        """Times are in seconds. `recall` reads from the journal what was spilled; without it nothing is.
+
+        `sampling` says which invocations wait for judges; without it nobody judges.
+        """
         self._bounds = bounds or Bounds()
         self._assembler = Assembler(self._bounds, ledger, registry.may_be_anchor, recall)
         self._conversations = Conversations(conversation_idle, max_bytes=max_conversation_bytes)
@@ -94,6 +60,8 @@ class Pipeline:
         self._ledger = ledger
         self._scenario_keys = scenario_keys
         self._registry = registry
+        self._sampling = sampling
+        self._awaited = AwaitedEvaluations()
         self._published: OrderedDict[Key, _Published] = OrderedDict()
         self._changed: dict[Key, None] = {}
         self._dropped_turns: list[tuple[str, str, str]] = []
@@ -158,7 +126,7 @@ class Pipeline:
     @property
     def has_changes(self) -> bool:
         """Whether `changes` has something to tell."""
-        return bool(self._changed or self._dropped_turns) or self._assembler.has_released
+        return bool(self._changed or self._dropped_turns) or self._awaited.has_changes or self._assembler.has_released
 
     def changes(self) -> Changes:
         """What changed since this was asked last."""
@@ -166,7 +134,7 @@ class Pipeline:
         traces = tuple(self._remembered(key) for key in self._changed)
         self._changed.clear()
         dropped, self._dropped_turns = tuple(self._dropped_turns), []
-        return Changes(traces, tuple(self._assembler.released()), dropped)
+        return Changes(traces, tuple(self._assembler.released()), dropped, *self._awaited.changes())
 
     def waiting(self, now: float, most: int) -> list[Waiting]:
         """What is open and why, the oldest traces first."""
@@ -188,6 +156,20 @@ class Pipeline:
         for turn, index in self._conversations.place(invocation, reference, now):
             self._conversations.settle(self._evaluator.evaluate(turn, self._references.match(turn, index)))
 
+    def restore_awaited(self, awaited: Awaited) -> None:
+        """Wait for judges again, as an earlier process did."""
+        self._awaited.restore(awaited)
+
+    def judged(self, awaited: Awaited, evaluation: Evaluation) -> list[Outcome]:
+        """Take in what judges said; nothing comes of it when the evaluation was revised or withdrawn in the meantime."""
+        if not self._awaited.is_current(awaited):
+            return []
+        self._awaited.end(awaited.key)
+        self._conversations.add(evaluation)
+        if awaited.unscored:
+            self._count_scored(evaluation)
+        return [Judged(evaluation, awaited.first)]
+
     def suspect(self, row: int) -> None:
         """Journal rows up to `row` may be lost, nobody knows of which traces."""
         self._assembler.suspect(row)
@@ -200,6 +182,7 @@ class Pipeline:
         """Forget traces at once, read or not, as if they had never come; what was counted stays counted, what still comes is dropped."""
         self._assembler.discard(traces)
         self._conversations.discard(traces)
+        self._awaited.discard(traces)
         for key in traces:
             self._published.pop(key, None)
             self._changed.pop(key, None)
@@ -240,6 +223,9 @@ class Pipeline:
             del published.digests[span_id]
             withdrawn = Withdrawn((trace.tenant, trace.trace_id, span_id))
             self._conversations.withdraw(withdrawn.key)
+            awaited = self._awaited.end(withdrawn.key)
+            if awaited is not None and awaited.unscored:
+                self._ledger.invocations_skipped.add("withdrawn")
             self._ledger.withdrawn.add()
             yield withdrawn
 
@@ -255,10 +241,26 @@ class Pipeline:
             revision = before[1] + 1 if before else 0
             turn_of.digests[bound.span_id] = digest(bound), revision
             self._changed[bound.tenant, bound.trace_id] = None
-            evaluation = self._evaluator.evaluate(bound, match, closed_by=trace.closed_by, revision=revision)
+            judging = self._judging(bound, match)
+            evaluation = self._evaluator.evaluate(bound, match, closed_by=trace.closed_by, revision=revision, judging=judging)
             self._conversations.settle(evaluation)
             self._count(evaluation)
+            self._await(evaluation)
             yield evaluation
+
+    def _judging(self, invocation: Invocation, match: Match) -> Judging:
+        if self._sampling is None:
+            return "never"
+        scenario = invocation.scenario_id if match.reference is None else match.reference.scenario_id
+        return "later" if self._sampling.takes(invocation, scenario) else "not_sampled"
+
+    def _await(self, evaluation: Evaluation) -> None:
+        if evaluation.awaits:
+            self._awaited.begin(evaluation)
+        else:
+            before = self._awaited.end(evaluation.key)  # the criteria were changed in between
+            if before is not None and before.unscored:
+                self._count_scored(evaluation)
 
     def _matches(self, invocation: Invocation, now: float) -> list[tuple[Invocation, Match]]:
         """The invocation with its reference turn, and other turns of its conversation that it moved."""
@@ -280,10 +282,15 @@ class Pipeline:
             ledger.invocation_flags.add(invocation.dialect, flag)
         if evaluation.match.unmatched:
             ledger.invocations_unmatched.add(evaluation.match.unmatched)
+        if evaluation.scored or not evaluation.awaits:
+            self._count_scored(evaluation)
+
+    def _count_scored(self, evaluation: Evaluation) -> None:
         if evaluation.scored:
-            ledger.invocations_scored.add()
+            self._ledger.invocations_scored.add()
         else:
-            ledger.invocations_skipped.add(evaluation.match.unmatched or ("not_evaluated" if evaluation.results else "no_criteria"))
+            skipped = evaluation.match.unmatched or ("not_evaluated" if evaluation.results else "no_criteria")
+            self._ledger.invocations_skipped.add(skipped)
 
     def _count_case(self, case: Case) -> Case:
         for state, turns in (("matched", case.matched), ("missing", case.missing), ("unexpected", case.unexpected)):

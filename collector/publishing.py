@@ -13,13 +13,14 @@ from typing import Protocol
 
 import structlog
 
+from collector.awaiting import Awaited
 from collector.conversations import Case
-from collector.evaluator import Evaluation
-from collector.pipeline import Outcome, Pipeline, Unreadable, Withdrawn
+from collector.evaluator import Evaluation, EvaluationKey
+from collector.outcomes import Changes, Judged, Outcome, Told, Unreadable, Withdrawn
+from collector.pipeline import Pipeline
 from collector.sinks import Sink
 from collector.store import Progress, Store
 from collector.telemetry import Row
-from collector.windows import EvaluationKey
 
 _log = structlog.get_logger(__name__)
 
@@ -46,26 +47,49 @@ class Staging(Protocol):
         ...
 
 
+class Judges(Protocol):
+    """Who judges beside the pipeline. Neither call may block."""
+
+    def take(self, awaited: Awaited) -> None:
+        """Judge an evaluation, instead of an earlier revision of it."""
+        ...
+
+    def give_up(self, key: EvaluationKey) -> None:
+        """Judge that evaluation no more; an unknown key is no error."""
+        ...
+
+
 @dataclass(slots=True)
 class _Gathered:
     """What is not durable yet."""
 
     since: float
-    outcomes: list[Evaluation | Withdrawn | Case] = field(default_factory=list)
+    outcomes: list[Told] = field(default_factory=list)
 
 
 class Publisher:
     """For the thread of the pipeline."""
 
     def __init__(
-        self, pipeline: Pipeline, store: Store, ahead: Sequence[Sink] = (), sinks: Sequence[Sink] = (), staging: Sequence[Staging] = ()
+        self,
+        pipeline: Pipeline,
+        store: Store,
+        *,
+        ahead: Sequence[Sink] = (),
+        sinks: Sequence[Sink] = (),
+        staging: Sequence[Staging] = (),
+        judges: Judges | None = None,
     ) -> None:
-        """`ahead` are sinks whose counts are `staging`: they are told before, and show nothing. `sinks` are told afterwards."""
+        """`ahead` are sinks whose counts are `staging`: they are told before, and show nothing. `sinks` are told afterwards.
+
+        `judges` are told what waits for them, when that is durable.
+        """
         self._pipeline = pipeline
         self._store = store
         self._ahead = ahead
         self._sinks = sinks
         self._staging = staging
+        self._judges = judges
         self._gathered: _Gathered | None = None
         self._committed_at = time.monotonic()
 
@@ -126,12 +150,22 @@ class Publisher:
         for outcome in gathered.outcomes:
             for sink in self._sinks:
                 _tell(sink, outcome, now)
+        self._have_judged(changes)
 
     def withdraw(self, evaluations: Iterable[EvaluationKey]) -> None:
         """Have all sinks take back evaluations that were purged."""
         for key in evaluations:
             for sink in (*self._ahead, *self._sinks):
                 _tell(sink, Withdrawn(key), time.time())
+            if self._judges is not None:
+                self._judges.give_up(key)
+
+    def _have_judged(self, changes: Changes) -> None:
+        if self._judges is not None:
+            for key in changes.settled:
+                self._judges.give_up(key)
+            for awaited in changes.awaited:
+                self._judges.take(awaited)
 
     def close(self) -> None:
         """Close the sinks."""
@@ -139,10 +173,12 @@ class Publisher:
             _close(sink)
 
 
-def _tell(sink: Sink, outcome: Evaluation | Withdrawn | Case, now: float) -> None:
+def _tell(sink: Sink, outcome: Told, now: float) -> None:
     try:
         if isinstance(outcome, Evaluation):
             sink.publish(outcome, now)
+        elif isinstance(outcome, Judged):
+            sink.publish_judged(outcome, now)
         elif isinstance(outcome, Case):
             sink.publish_case(outcome, now)
         else:

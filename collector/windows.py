@@ -23,11 +23,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from collector.evaluator import Evaluation
+from collector.evaluator import Evaluation, EvaluationKey
 from collector.moments import mean_of
-
-EvaluationKey = tuple[str, str, str]
-"""Tenant, trace id, anchor span id."""
 
 
 class Series(NamedTuple):
@@ -107,6 +104,10 @@ class Windows:
         """In the order of recording, hence of age."""
         self._scores: dict[_Place, dict[EvaluationKey, float]] = {}
         """In the same order, and never empty; the values of a roster mean nothing."""
+
+    def another(self) -> Windows:
+        """Empty windows of the same size."""
+        return Windows(self._size, self._max_age_s, self._stale_after_s)
 
     def __len__(self) -> int:
         """How many evaluations are held in some window."""

@@ -17,8 +17,11 @@ from typing import TypeVar
 
 import structlog
 
+from collector.awaiting import Awaited
+from collector.evaluator import Evaluation
 from collector.intake import Batch
-from collector.pipeline import Outcome, Pipeline
+from collector.outcomes import Outcome
+from collector.pipeline import Pipeline
 from collector.publishing import Publisher
 from collector.store import Delivery, Purged, Restored, Selection, Store, StoreError
 from collector.telemetry import Ledger
@@ -110,6 +113,10 @@ class Worker:
     def call(self, command: Callable[[], object]) -> None:
         """Run `command` in the worker thread, between batches."""
         self._commands.put(command)
+
+    def judged(self, awaited: Awaited, evaluation: Evaluation) -> None:
+        """Take in what judges said."""
+        self.call(lambda: self._step(lambda: self._pipeline.judged(awaited, evaluation)))
 
     def ask(self, question: Callable[[], T]) -> Future[T]:
         """Have `question` answered in the worker thread, between batches. When nobody waits any more, it is passed over."""

@@ -23,10 +23,10 @@ from collector.auth.tenants import Authenticate, Credentials
 from collector.auth.tokens import bearer
 from collector.canary.sending import Send, export_request
 from collector.conversations import Case
-from collector.evaluator import Evaluation
+from collector.evaluator import Evaluation, EvaluationKey
+from collector.outcomes import Judged
 from collector.sinks import Sink
 from collector.sinks.live import Live
-from collector.windows import EvaluationKey
 
 TENANT = "(canary)"
 """No tenant of a configuration can have that name."""
@@ -113,6 +113,9 @@ class Canary(Collector):
         if scored is not None:
             scored.set_result(time.monotonic())
 
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        """Nobody judges canaries."""
+
     def publish_case(self, case: Case, now: float) -> None:
         """Canaries have no conversations."""
 
@@ -141,6 +144,10 @@ class WithoutCanary:
         """Hand on all but canaries."""
         if evaluation.key[0] != TENANT:
             self._sink.publish(evaluation, now)
+
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        """Hand on: nobody judges canaries."""
+        self._sink.publish_judged(judged, now)
 
     def publish_case(self, case: Case, now: float) -> None:
         """Hand on all but canaries."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from collector.conversations import Case
-from collector.evaluator import Evaluation
-from collector.windows import EvaluationKey
+from collector.evaluator import Evaluation, EvaluationKey
+from collector.outcomes import Judged
 
 
 @runtime_checkable
@@ -15,6 +15,10 @@ class Sink(Protocol):
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
         """Take an evaluation in; `now` is in Unix seconds. One with a higher revision replaces the one with the same key."""
+        ...
+
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        """Take in what judges said of an evaluation that was published before; its results are theirs alone."""
         ...
 
     def publish_case(self, case: Case, now: float) -> None:

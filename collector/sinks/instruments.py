@@ -108,16 +108,20 @@ class Instruments:
     def count(self, evaluation: Evaluation, labels: Labels, now: float) -> None:
         """Count the invocation and every verdict on it; `now` is in Unix seconds."""
         invocation = evaluation.invocation
-        source = Source({"trace_id": invocation.trace_id[:32], "span_id": invocation.span_id[:16]}, now)
+        self.count_results(evaluation, labels, now)
+        self._count_invocation(invocation, labels, _match(evaluation))
+        if invocation.end_ns:
+            self._lag.observe(max(0.0, now - invocation.end_ns / 1e9), _source(invocation, now))
+
+    def count_results(self, evaluation: Evaluation, labels: Labels, now: float) -> None:
+        """Count every verdict of an evaluation; `now` is in Unix seconds."""
+        source = _source(evaluation.invocation, now)
         by_metric = self._series.setdefault(labels, {})
         of_conversation = evaluation.match.reference is not None and len(evaluation.match.reference.turns) > 1
         for result in evaluation.results:
             self._count_result(result, self._of(by_metric, labels, result.criterion), source)
             if of_conversation and result.criterion.scorer.needs_reference:
                 self._case_of(labels, result.criterion)  # begins at 0 with the first turn
-        self._count_invocation(invocation, labels, _match(evaluation))
-        if invocation.end_ns:
-            self._lag.observe(max(0.0, now - invocation.end_ns / 1e9), source)
 
     def count_case(self, case: Case, labels: Labels) -> None:
         """Count every verdict on a finished conversation."""
@@ -180,6 +184,10 @@ class Instruments:
 
     def _values(self, labels: Labels, metric: str) -> tuple[str, ...]:
         return self._tenant.values(labels.tenant, labels.agent, labels.scenario, labels.agent_version, metric)
+
+
+def _source(invocation: Invocation, now: float) -> Source:
+    return Source({"trace_id": invocation.trace_id[:32], "span_id": invocation.span_id[:16]}, now)
 
 
 def _match(evaluation: Evaluation) -> str:

@@ -20,11 +20,11 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
 from collector.conversations import Case
-from collector.evaluator import Evaluation
+from collector.evaluator import Evaluation, EvaluationKey
 from collector.otlp.evaluations import EVALUATION_RESULT, SCOPE
+from collector.outcomes import Judged
 from collector.sinks.evaluation_events import Event, events_of, events_of_case
 from collector.telemetry import Ledger
-from collector.windows import EvaluationKey
 
 _log = structlog.get_logger(__name__)
 
@@ -72,6 +72,10 @@ class OtlpEvents:
     def publish(self, evaluation: Evaluation, now: float) -> None:
         """Have an evaluation sent soon, a revision as well."""
         self._offer(events_of(evaluation, now, content=self._content))
+
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        """Have what judges said sent soon."""
+        self._offer(events_of(judged.evaluation, now, content=self._content))
 
     def publish_case(self, case: Case, now: float) -> None:
         """Have the scores of a conversation sent soon."""

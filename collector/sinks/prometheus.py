@@ -11,6 +11,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from itertools import chain
 
@@ -18,7 +19,8 @@ from prometheus_client import CollectorRegistry, Gauge, GCCollector, Info, Platf
 from prometheus_client.core import Metric
 
 from collector.conversations import Case
-from collector.evaluator import Criterion, Evaluation, Evaluator
+from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator
+from collector.outcomes import Judged
 from collector.references import Match, ReferenceSet
 from collector.sinks.baselines import Baselines
 from collector.sinks.gauges import (
@@ -38,7 +40,8 @@ from collector.sinks.presence import Presence
 from collector.sinks.regressions import Regressions, known_version, regression_gauges
 from collector.sinks.tallies import Tallies
 from collector.telemetry import Ledger, Row
-from collector.windows import EvaluationKey, Recent, Series, Windows, series_of
+from collector.windows import Recent, Series, Windows, series_of
+from scorers.questions import asks_model
 from scorers.types import Reference
 
 
@@ -76,6 +79,7 @@ class PrometheusSink:
         # not while it writes text.
         self._lock = threading.Lock()
         self._windows = Windows() if windows is None else windows
+        self._judged = self._windows.another()
         limits = limits or Limits()
         self._labels = LabelRegistry(limits, ledger.series_overflow)
         self._last_evaluations: dict[Series, float | None] = {}
@@ -98,7 +102,8 @@ class PrometheusSink:
         with self._lock:
             self._evaluator = evaluator
             before, self._references = self._references, {label_value(reference.scenario_id): reference for reference in references}
-            self._windows.forget(lambda series, metric: self._is_outdated(series, metric, before))
+            for windows in (self._windows, self._judged):
+                windows.forget(lambda series, metric: self._is_outdated(series, metric, before))
             self._labels.configure(self._references)
             self._regressions.configure(self._criteria_for, self._references, baseline_versions or {})
             self._expect()
@@ -128,21 +133,24 @@ class PrometheusSink:
     def publish(self, evaluation: Evaluation, now: float) -> None:
         """Take an evaluation in; `now` is in Unix seconds."""
         with self._lock:
-            invocation, series = evaluation.invocation, series_of(evaluation)
-            names = Labels(series.agent, invocation.agent_version or "", series.scenario, self._tenant.of(invocation.tenant))
-            labels = self._admit(names, len(evaluation.results), now)
-            # A window knows no versions: what found no room for its version still belongs to the window of its scenario.
-            known = labels.series._replace(scenario=self._labels.scenario(series.scenario))
-            shown = known if known in self._last_evaluations else labels.series
-            self._last_evaluations.setdefault(shown, None)
-            version = known_version(labels.agent_version)
+            labels, shown, version = self._file(evaluation, now)
             self._windows.record(evaluation, now, shown, version)
             if evaluation.revision == 0:
                 self._instruments.count(evaluation, labels, now)
                 self._regressions.record(evaluation, shown, version, now)
-                if evaluation.scored:
-                    self._last_evaluations[shown] = now
-                    self._presence.score(shown, now)
+                self._note_score(evaluation, shown, now)
+
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        """Take in what judges said of an evaluation; `now` is in Unix seconds."""
+        with self._lock:
+            evaluation = judged.evaluation
+            labels, shown, version = self._file(evaluation, now)
+            # Judges are late, and see few of many: among all evaluations theirs would be pushed out before they have scores.
+            self._judged.record(replace(evaluation, revision=0) if judged.first else evaluation, now, shown, version)
+            if judged.first:
+                self._instruments.count_results(evaluation, labels, now)
+                self._regressions.record(evaluation, shown, version, now)
+                self._note_score(evaluation, shown, now)
 
     def publish_case(self, case: Case, now: float) -> None:
         """Count a finished conversation; `now` is in Unix seconds."""
@@ -154,6 +162,7 @@ class PrometheusSink:
         """Take the scores of the evaluation `key` out of the windows."""
         with self._lock:
             self._windows.withdraw(key)
+            self._judged.withdraw(key)
 
     def close(self) -> None:
         """Nothing is held back; the registry can still be scraped."""
@@ -162,7 +171,7 @@ class PrometheusSink:
         """What prometheus_client asks its collectors at a scrape: everything that is rendered from the present state."""
         with self._lock:
             now = self._clock()
-            snapshot = self._windows.snapshot(now)
+            snapshot = [*self._windows.snapshot(now), *self._judged.snapshot(now)]
             comparisons = self._regressions.comparisons(snapshot, now)
             last = dict(self._last_evaluations)
             criteria = [*self._evaluator.criteria, *chain.from_iterable(self._evaluator.overrides.values())]
@@ -182,6 +191,22 @@ class PrometheusSink:
         yield first_seen_versions(versions, self._tenant)
         yield from ledger_counters(self._ledger)
         yield from queue_gauges(self._queues)
+
+    def _file(self, evaluation: Evaluation, now: float) -> tuple[Labels, Series, str | None]:
+        """The labels of an evaluation, the series of its windows, and the version."""
+        invocation, series = evaluation.invocation, series_of(evaluation)
+        names = Labels(series.agent, invocation.agent_version or "", series.scenario, self._tenant.of(invocation.tenant))
+        labels = self._admit(names, max(len(evaluation.results), len(self._evaluator.criteria_for(evaluation.match))), now)
+        # A window knows no versions: what found no room for its version still belongs to the window of its scenario.
+        known = labels.series._replace(scenario=self._labels.scenario(series.scenario))
+        shown = known if known in self._last_evaluations else labels.series
+        self._last_evaluations.setdefault(shown, None)
+        return labels, shown, known_version(labels.agent_version)
+
+    def _note_score(self, evaluation: Evaluation, shown: Series, now: float) -> None:
+        if evaluation.scored:
+            self._last_evaluations[shown] = now
+            self._presence.score(shown, now)
 
     def _admit(self, names: Labels, criteria: int, now: float) -> Labels:
         if self._labels.retire(now):
@@ -223,7 +248,11 @@ class PrometheusSink:
                 criteria = {criterion.name for criterion in self._criteria_for(series.scenario)}
                 scores = {metric: value for metric, value in past.scores.items() if metric in criteria}
                 version = known_version(label_value(past.agent_version or "", NAME_BYTES))
-                self._windows.restore(past.key, series, scores, min(past.at, now), version)
+                of_judges = {criterion.name for criterion in self._criteria_for(series.scenario) if asks_model(criterion.scorer)}
+                for windows, judged in ((self._windows, False), (self._judged, True)):
+                    own = {metric: value for metric, value in scores.items() if (metric in of_judges) == judged}
+                    if own or not judged:
+                        windows.restore(past.key, series, own, min(past.at, now), version)
                 return
 
     def _is_outdated(self, series: Series, metric: str | None, before: Mapping[str, Reference]) -> bool:

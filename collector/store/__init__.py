@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from collector.assembler import Key, Recalled
-from collector.conversations import Case
-from collector.evaluator import Evaluation
+from collector.awaiting import Awaited
+from collector.evaluator import EvaluationKey
 from collector.intake import Batch
-from collector.pipeline import Changes, Remembered, Withdrawn
+from collector.outcomes import Changes, Remembered, Told
 from collector.telemetry import Row
-from collector.windows import EvaluationKey, Recent
+from collector.windows import Recent
 from scorers.types import Invocation
 
 State: TypeAlias = Literal["ok", "full", "failed"]
@@ -61,7 +61,7 @@ class Progress:
     """The collector's own time."""
     wall: float
     """Unix time."""
-    outcomes: Sequence[Evaluation | Withdrawn | Case] = ()
+    outcomes: Sequence[Told] = ()
     changes: Changes = field(default_factory=Changes)
     counts: Sequence[Row] = ()
 
@@ -89,6 +89,8 @@ class Restored:
     turns: Sequence[Turn] = ()
     counts: Sequence[Row] = ()
     recent: Sequence[Recent] = ()
+    awaited: Sequence[Awaited] = ()
+    """Evaluations that wait for judges, the oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,18 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
 from collector.assembler import Key
+from collector.evaluator import EvaluationKey
 from collector.intake import Batch
 from collector.otlp.encode import encode_request
 from collector.store import Purged, Selection, journal
 from collector.store.journal import DamagedError, Packer
 from collector.store.results import text_of
 from collector.store.schema import delete, insert
-from collector.windows import EvaluationKey
 
 _CHOSEN = "(trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
 _HAS_RESULT_SINCE = """EXISTS (
-  SELECT 1 FROM results AS r WHERE r.trace_id = turns.trace_id AND r.span_id = turns.span_id AND r.tenant = turns.tenant AND r.at >= :before
+  SELECT 1 FROM results AS r
+  WHERE r.trace_id = {table}.trace_id AND r.span_id = {table}.span_id AND r.tenant = {table}.tenant AND r.at >= :before
 )"""
 
 
@@ -56,12 +57,14 @@ def _remove(connection: sqlite3.Connection, selection: Selection, windows_since:
     chosen = connection.execute("SELECT tenant, trace_id FROM chosen")
     in_journal = {key for key in chosen if key in heads.rows}
     requests = _purge_journal(connection, selection.before, heads, in_journal)
-    turns = _purge_turns(connection, selection.before)
+    turns = {key[:2] for key in _purge_open(connection, "turns", selection.before)}
+    awaited = _purge_open(connection, "awaited", selection.before)
     removed, evaluations = _purge_results(connection, selection.before, windows_since)
     connection.execute(f"DELETE FROM traces WHERE {_CHOSEN}")
     connection.execute("DELETE FROM quarantine")
     connection.execute("DROP TABLE chosen")
-    return Purged(requests, removed, len(heads.damaged), traces=frozenset(in_journal | turns), evaluations=evaluations)
+    traces = in_journal | turns | {key[:2] for key in awaited}
+    return Purged(requests, removed, len(heads.damaged), traces=frozenset(traces), evaluations=evaluations | awaited)
 
 
 def _heads(connection: sqlite3.Connection, before: float | None) -> _Heads:
@@ -83,7 +86,7 @@ def _choose(connection: sqlite3.Connection, selection: Selection, heads: _Heads)
     into = "INSERT OR IGNORE INTO chosen (tenant, trace_id)"
     insert(connection, into, [key for key in heads.rows if key in heads.old or key[1] == selection.trace_id])
     if selection.trace_id is not None:
-        for table in ("results", "turns", "traces"):
+        for table in ("results", "turns", "traces", "awaited"):
             connection.execute(f"{into} SELECT tenant, trace_id FROM {table} WHERE trace_id = ?", (selection.trace_id,))
     if selection.scenario is not None:
         for table in ("results", "turns"):
@@ -120,11 +123,12 @@ def _without(batch: Batch, unwanted: Set[Key]) -> Batch:
     return replace(batch, origin=batch.origin._replace(encoding="protobuf"), sent_as=sent_as, body=body, spans=spans, logs=logs)
 
 
-def _purge_turns(connection: sqlite3.Connection, before: float | None) -> set[Key]:
-    purged = f"WHERE {_CHOSEN}" if before is None else f"WHERE {_CHOSEN} OR NOT {_HAS_RESULT_SINCE}"
-    traces: set[Key] = set(connection.execute(f"SELECT tenant, trace_id FROM turns {purged}", {"before": before}))
-    connection.execute(f"DELETE FROM turns {purged}", {"before": before})
-    return traces
+def _purge_open(connection: sqlite3.Connection, table: str, before: float | None) -> set[EvaluationKey]:
+    """Turns of unfinished conversations, or evaluations that wait for judges; both were stored with their result."""
+    purged = f"WHERE {_CHOSEN}" if before is None else f"WHERE {_CHOSEN} OR NOT {_HAS_RESULT_SINCE.format(table=table)}"
+    keys: set[EvaluationKey] = set(connection.execute(f"SELECT tenant, trace_id, span_id FROM {table} {purged}", {"before": before}))
+    connection.execute(f"DELETE FROM {table} {purged}", {"before": before})
+    return keys
 
 
 def _purge_results(connection: sqlite3.Connection, before: float | None, windows_since: float) -> tuple[int, frozenset[EvaluationKey]]:

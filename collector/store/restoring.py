@@ -16,8 +16,9 @@ import structlog
 from pydantic import ValidationError
 
 from collector.assembler import Key, Standing
-from collector.pipeline import Remembered
-from collector.store import Restored, Turn, journal, results
+from collector.awaiting import Awaited
+from collector.outcomes import Remembered
+from collector.store import Restored, Turn, awaited, journal, results
 from collector.store.schema import checksum
 from collector.telemetry import Row
 from collector.windows import Recent
@@ -88,6 +89,7 @@ def restore(connection: sqlite3.Connection, bounds: WindowBounds, wall: float, q
         turns=tuple(_turns(tables)),
         counts=tuple(_counts(tables)),
         recent=tuple(_recent(tables, bounds, wall - bounds.max_age_s)),
+        awaited=tuple(_awaited(tables)),
     )
 
 
@@ -153,6 +155,20 @@ def _turns(tables: _Tables) -> Iterator[Turn]:
             unreadable.append(row)
     for row in unreadable:
         tables.quarantine("turns", row, "unreadable")
+
+
+def _awaited(tables: _Tables) -> Iterator[Awaited]:
+    unreadable = []
+    for row, columns in tables.rows("awaited", awaited.COLUMNS, "ORDER BY at, id"):
+        try:
+            found = awaited.read(columns)
+            found.invocation()
+        except (TypeError, ValueError):  # of another version
+            unreadable.append(row)
+        else:
+            yield found
+    for row in unreadable:
+        tables.quarantine("awaited", row, "unreadable")
 
 
 def _counts(tables: _Tables) -> Iterator[Row]:

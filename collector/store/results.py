@@ -16,11 +16,11 @@ from pydantic import TypeAdapter
 
 from collector.conversations import Case
 from collector.evaluator import Evaluation
-from collector.pipeline import Remembered, Withdrawn
-from collector.store import Progress
+from collector.outcomes import Judged, Remembered, Withdrawn
+from collector.store import Progress, awaited
 from collector.store.schema import checksum, delete, insert
 from collector.telemetry import Row
-from scorers.types import Invocation
+from scorers.types import Invocation, Json
 
 _log = structlog.get_logger(__name__)
 
@@ -34,6 +34,10 @@ def write(connection: sqlite3.Connection, progress: Progress) -> int:
     evaluations = [outcome for outcome in progress.outcomes if isinstance(outcome, Evaluation)]
     columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body, crc"
     insert(connection, f"INSERT OR REPLACE INTO results ({columns})", list(_storable(evaluations, lambda one: _result(one, progress.wall))))
+    for outcome in progress.outcomes:
+        if isinstance(outcome, Judged):
+            _add_judged(connection, outcome.evaluation)
+    awaited.write(connection, progress.changes.awaited, progress.changes.settled, progress.at)
     _write_turns(connection, progress)
     _write_traces(connection, progress.changes.traces)
     _write_counts(connection, progress.counts)
@@ -55,17 +59,7 @@ def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
     invocation, reference = evaluation.invocation, evaluation.match.reference
     scenario = invocation.scenario_id if reference is None else reference.scenario_id
     body = {
-        "criteria": [
-            {
-                "name": result.criterion.name,
-                "scorer": f"{result.criterion.scorer.name} {result.criterion.scorer.version}",
-                "value": result.score.value,
-                "reason": result.score.reason,
-                "verdict": result.verdict,
-                "threshold": result.criterion.threshold,
-            }
-            for result in evaluation.results
-        ],
+        "criteria": _criteria(evaluation),
         "reference": reference.version if reference else None,
         "unmatched": evaluation.match.unmatched,
         "agent_version": invocation.agent_version,
@@ -78,6 +72,35 @@ def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
     text = orjson.dumps(body).decode()
     row = (*evaluation.key, evaluation.revision, wall, text_of(invocation.agent), text_of(scenario), text)
     return (*row, checksum(*row))
+
+
+def _criteria(evaluation: Evaluation) -> list[dict[str, Json]]:
+    return [
+        {
+            "name": result.criterion.name,
+            "scorer": f"{result.criterion.scorer.name} {result.criterion.scorer.version}",
+            "value": result.score.value,
+            "reason": result.score.reason,
+            "verdict": result.verdict,
+            "threshold": result.criterion.threshold,
+        }
+        for result in evaluation.results
+    ]
+
+
+def _add_judged(connection: sqlite3.Connection, evaluation: Evaluation) -> None:
+    """Add what judges said to the row of their evaluation, unless it is too old to be there, or damaged."""
+    tenant, trace_id, span_id = evaluation.key
+    columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
+    found = connection.execute(
+        f"SELECT id, {columns}, crc FROM results WHERE {_KEY} AND revision = ?", (trace_id, span_id, tenant, evaluation.revision)
+    ).fetchone()
+    if found is None or found[-1] != checksum(*found[1:-1]):
+        return
+    body = orjson.loads(found[-2])
+    body["criteria"] += _criteria(evaluation)
+    row = (*found[1:-2], orjson.dumps(body).decode())
+    connection.execute("UPDATE results SET body = ?, crc = ? WHERE id = ?", (row[-1], checksum(*row), found[0]))
 
 
 def text_of(name: str | None) -> str:

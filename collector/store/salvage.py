@@ -228,6 +228,8 @@ def _read(damaged: sqlite3.Connection, select: str, *parameters: int) -> list[tu
     try:
         return damaged.execute(select, parameters).fetchall()
     except sqlite3.Error as error:
+        if "no such table" in str(error):  # an earlier version wrote the file
+            return []
         if primary(error) in _UNREADABLE or getattr(error, "sqlite_errorcode", 0) in _UNREADABLE_IO:
             return None
         raise

@@ -41,7 +41,14 @@ CREATE TABLE counts (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, state TE
 CREATE TABLE quarantine (id INTEGER PRIMARY KEY, at REAL NOT NULL, source TEXT NOT NULL, reason TEXT NOT NULL);
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST,)
+_AWAITED = """
+CREATE TABLE awaited (
+  id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, trace_id TEXT NOT NULL, span_id TEXT NOT NULL, at REAL NOT NULL,
+  known TEXT NOT NULL, body TEXT NOT NULL, crc INTEGER NOT NULL, UNIQUE (trace_id, span_id, tenant)
+);
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _AWAITED)
 """The statements that lead from each version of the schema to the next; version 0 is an empty file. Never change one that was released."""
 
 _ROWS_AT_ONCE = 200

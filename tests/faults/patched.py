@@ -21,7 +21,7 @@ from collector.assembler import Assembler
 from collector.assembler.rows import Rows
 from collector.clock import RunningTime
 from collector.intake import Batch
-from collector.pipeline import Remembered
+from collector.outcomes import Remembered
 from collector.receivers import grpc
 from collector.store import Restored, files, journal, results
 from collector.store.sqlite import SqliteStore

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 from collector.assembler import Bounds
 from collector.config import Config
 from collector.evaluator import Evaluation
-from collector.pipeline import Pipeline, Withdrawn
+from collector.outcomes import Withdrawn
+from collector.pipeline import Pipeline
 from collector.setup import Setup, resolve
 from collector.spans import Span
 from collector.store.schema import checksum

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collector.assembler import Bounds
-from collector.conversations import Case
-from collector.evaluator import Evaluation
 from collector.intake import Batch, Origin
-from collector.pipeline import Outcome, Pipeline, Unreadable, Withdrawn
+from collector.outcomes import Outcome, Told, Unreadable
+from collector.pipeline import Pipeline
 from collector.setup import Setup
 from collector.store import Delivery, Progress
 from collector.store.sqlite import SqliteStore
@@ -34,7 +33,7 @@ class VirtualCollector:
     bounds: Bounds
     now: float = 0.0
     ledger: Ledger = field(default_factory=Ledger)
-    _gathered: list[Evaluation | Withdrawn | Case] = field(default_factory=list)
+    _gathered: list[Told] = field(default_factory=list)
     _delivered: list[Delivery] = field(default_factory=list)
     _row: int = 0
     _store: SqliteStore = field(init=False)

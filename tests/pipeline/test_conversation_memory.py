@@ -8,7 +8,8 @@ import pytest
 
 from collector.conversations import Case, Conversations
 from collector.evaluator import Criterion, Evaluator
-from collector.pipeline import Outcome, Pipeline
+from collector.outcomes import Outcome
+from collector.pipeline import Pipeline
 from collector.references import ReferenceSet
 from collector.telemetry import Ledger
 from scorers import ToolTrajectoryF1

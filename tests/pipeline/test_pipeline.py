@@ -7,7 +7,8 @@ import json
 from collector.assembler import Bounds
 from collector.conversations import Case
 from collector.evaluator import Criterion, Evaluation, Evaluator
-from collector.pipeline import Outcome, Pipeline, Withdrawn
+from collector.outcomes import Outcome, Withdrawn
+from collector.pipeline import Pipeline
 from collector.references import ReferenceSet
 from collector.spans import Span
 from collector.telemetry import Ledger

@@ -18,13 +18,13 @@ from collector.auth.tenants import Credentials, Tenants, anonymous
 from collector.canary import AGENT, TENANT, Canary, Send, WithoutCanary, export_request, over_socket, within
 from collector.config import Protocols
 from collector.conversations import Case
-from collector.evaluator import Evaluation
+from collector.evaluator import Evaluation, EvaluationKey
 from collector.intake import Origin
+from collector.outcomes import Judged
 from collector.receivers.export import ExportService, ReceiverLimits
 from collector.receivers.grpc import GrpcReceiver
 from collector.receivers.http import HttpReceiver
 from collector.references import Match
-from collector.windows import EvaluationKey
 from intake import Intake
 from running import Collector, until
 from scorers.types import Invocation, Reference
@@ -40,6 +40,9 @@ class Notebook:
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
         self.told.append(evaluation)
+
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        pass
 
     def publish_case(self, case: Case, now: float) -> None:
         self.told.append(case)

@@ -13,8 +13,9 @@ from structlog.testing import capture_logs
 
 from collector.assembler import Bounds
 from collector.conversations import Case
-from collector.evaluator import Criterion, Evaluation, Evaluator
+from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator
 from collector.intake import Batch, Origin
+from collector.outcomes import Judged
 from collector.pipeline import Pipeline
 from collector.publishing import Publisher
 from collector.references import ReferenceSet
@@ -23,7 +24,6 @@ from collector.spans import Span
 from collector.store.memory import MemoryStore
 from collector.telemetry import Ledger
 from collector.testing import span, span_id, trace_id
-from collector.windows import EvaluationKey
 from collector.worker import Worker
 from scorers.runs.efficiency import Failure
 
@@ -47,6 +47,9 @@ class Notebook:
         self.agents.append(evaluation.invocation.agent)
         self.told.release()
 
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        pass
+
     def publish_case(self, case: Case, now: float) -> None:
         self.cases.append(case)
 
@@ -62,6 +65,9 @@ class Broken(Notebook):
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
         raise RuntimeError("disk full")
+
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        pass
 
     def publish_case(self, case: Case, now: float) -> None:
         raise RuntimeError("disk full")

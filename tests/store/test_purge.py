@@ -29,8 +29,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 from collector import otlp
 from collector.assembler import Bounds
 from collector.conversations import Case
-from collector.evaluator import Criterion, Evaluation, Evaluator
+from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator
 from collector.intake import Batch, Origin
+from collector.outcomes import Judged
 from collector.pipeline import Pipeline
 from collector.publishing import Publisher
 from collector.references import ReferenceSet
@@ -39,7 +40,6 @@ from collector.store import Delivery, Purged, Selection, StoreError, files
 from collector.store.sqlite import SqliteStore
 from collector.telemetry import Ledger
 from collector.testing import log, span, span_id, trace_id
-from collector.windows import EvaluationKey
 from collector.worker import Worker
 from running import until
 from scorers.runs.efficiency import Failure
@@ -136,6 +136,9 @@ class Notebook:
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
         self.invocations[evaluation.invocation.agent] = evaluation.invocation
+
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        pass
 
     def publish_case(self, case: Case, now: float) -> None:
         self.cases.append(case)

@@ -18,7 +18,8 @@ from collector import otlp, publishing
 from collector.assembler import Bounds, Standing
 from collector.evaluator import Criterion, Evaluation, Evaluator
 from collector.intake import Batch, Origin
-from collector.pipeline import Changes, Pipeline, Remembered
+from collector.outcomes import Changes, Remembered
+from collector.pipeline import Pipeline
 from collector.publishing import Publisher
 from collector.references import Match, ReferenceSet
 from collector.spans import Span

@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from collector.assembler import Recalled, Standing
 from collector.evaluator import Evaluation
 from collector.intake import Batch, Origin
-from collector.pipeline import Changes, Remembered
+from collector.outcomes import Changes, Remembered
 from collector.references import Match
 from collector.spans import Span
 from collector.store import Delivery, Progress, Restored, StoreError, files

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collector.evaluator import Evaluation, Evaluator
-from collector.pipeline import Outcome, Pipeline, Withdrawn
+from collector.outcomes import Outcome, Withdrawn
+from collector.pipeline import Pipeline
 from collector.references import ReferenceSet
 from collector.spans import LogRecord, Span
 from collector.telemetry import Ledger

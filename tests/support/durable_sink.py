@@ -9,11 +9,11 @@ from typing import Any
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from collector.evaluator import Criterion, Evaluation
+from collector.evaluator import Criterion, Evaluation, EvaluationKey
 from collector.references import ReferenceSet
 from collector.sinks.tallies import Tallies
 from collector.telemetry import Ledger, Row
-from collector.windows import EvaluationKey, Recent, Windows, series_of
+from collector.windows import Recent, Windows, series_of
 from sink_bench import REFERENCES, Bench
 
 DAY_S = 86_400.0

@@ -1,0 +1,218 @@
+"""A judge whose model is the test, and a collector around it: questions wait until they are answered, evaluations can be looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
+from pydantic import BaseModel
+
+from collector import otlp
+from collector.assembler import Bounds
+from collector.awaiting import Sampling
+from collector.conversations import Case
+from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator
+from collector.intake import Batch, Origin
+from collector.judging.bench import Bench, Capacity
+from collector.outcomes import Judged
+from collector.pipeline import Pipeline
+from collector.publishing import Publisher
+from collector.references import ReferenceSet
+from collector.sinks.prometheus import PrometheusSink
+from collector.sinks.tallies import Tallies
+from collector.spans import Span
+from collector.store import Purged, Selection, Store
+from collector.store.memory import MemoryStore
+from collector.store.sqlite import SqliteStore
+from collector.telemetry import Ledger
+from collector.testing import span
+from collector.worker import Worker
+from scorers.kinds import Share
+from scorers.questions import Ask, Question
+from scorers.runs.efficiency import Failure
+from scorers.types import Invocation, Reference, ReferenceTurn, Score
+
+PATIENCE_S = 20
+
+
+class Verdict(BaseModel):
+    """What the model says."""
+
+    score: float
+
+
+@dataclass(frozen=True)
+class Opinion(Share):
+    """Asks what a model makes of the response."""
+
+    name: ClassVar[str] = "opinion"
+    asks_model: ClassVar[bool] = True
+
+    model: str | None = None
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        return Score.not_evaluated("judge_unconfigured")
+
+    async def judge(self, actual: Invocation, expected: ReferenceTurn | None, ask: Ask) -> Score:
+        answer = await ask(Question("How good is it?", {"response": actual.final_response, "agent": actual.agent}, Verdict))
+        return Score(answer.score)
+
+
+@dataclass(frozen=True)
+class DueOpinion(Opinion):
+    """The same, for invocations with a reference."""
+
+    needs_reference: ClassVar[bool] = True
+
+
+JUDGED = Criterion("opinion", Opinion(), 0.5)
+WORKS = Criterion("failure", Failure(), 0.5)
+
+
+class Model:
+    """Answers at once with `score`, or when it is told to: `hold`, then `answer`."""
+
+    def __init__(self, score: float = 1.0) -> None:
+        self.score = score
+        self.asked: list[Any] = []
+        self._held = threading.Event()
+        self._held.set()
+
+    def hold(self) -> None:
+        self._held.clear()
+
+    def answer(self) -> None:
+        self._held.set()
+
+    async def __call__(self, question: Question[Any]) -> Any:
+        self.asked.append(question.data["agent"])
+        while not self._held.is_set():
+            await asyncio.sleep(0.005)
+        return question.answer(score=self.score)
+
+
+@dataclass
+class Notebook:
+    """A sink that writes down what it is told, in order."""
+
+    said: list[tuple[Any, ...]] = field(default_factory=list)
+    cases: list[Case] = field(default_factory=list)
+    withdrawn: list[EvaluationKey] = field(default_factory=list)
+
+    def publish(self, evaluation: Evaluation, now: float) -> None:
+        self._write("published", evaluation)
+
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        self._write("judged" if judged.first else "judged again", judged.evaluation)
+
+    def publish_case(self, case: Case, now: float) -> None:
+        self.cases.append(case)
+
+    def withdraw(self, key: EvaluationKey) -> None:
+        self.withdrawn.append(key)
+
+    def close(self) -> None:
+        pass
+
+    def _write(self, what: str, evaluation: Evaluation) -> None:
+        scores = {result.criterion.name: result.score.reason or result.score.value for result in evaluation.results}
+        self.said.append((what, evaluation.invocation.agent, scores))
+
+
+class Life:
+    """A collector without its servers, from its start to its end. Its time stands still unless it is told to pass."""
+
+    def __init__(
+        self,
+        model: Model,
+        folder: Path | None = None,
+        *,
+        criteria: tuple[Criterion, ...] = (WORKS, JUDGED),
+        references: tuple[Reference, ...] = (),
+        sampling: Sampling | None = Sampling(),  # noqa: B008 - it is immutable
+        capacity: Capacity = Capacity(),  # noqa: B008 - so is this
+        conversation_idle: float = 1000.0,
+    ) -> None:
+        self.store: Store = MemoryStore() if folder is None else SqliteStore(folder)
+        restored = self.store.open()
+        self.now = restored.at
+        self.ledger, tallies = Ledger(durable=True), Tallies()
+        evaluator, references_in_force = Evaluator(criteria), ReferenceSet(references)
+        self.pipeline = Pipeline(
+            evaluator, references_in_force, self.ledger, Bounds(), conversation_idle=conversation_idle, sampling=sampling
+        )
+        self.sink, self.prometheus = Notebook(), PrometheusSink(evaluator, references_in_force, self.ledger, tallies=tallies)
+        self.bench = Bench(model, self._judged, capacity, evaluator, references_in_force)
+        publisher = Publisher(
+            self.pipeline, self.store, ahead=[self.prometheus], sinks=[self.sink], staging=[self.ledger, tallies], judges=self.bench
+        )
+        self.worker = Worker(self.pipeline, self.store, self.ledger, publisher, 1 << 20)
+        self.pipeline.restore(restored.traces, self.now)
+        for awaited in restored.awaited:
+            self.pipeline.restore_awaited(awaited)
+            self.bench.take(awaited)
+        self.ledger.restore(restored.counts)
+        self.prometheus.restore(restored.counts, restored.recent, time.time())
+        self.store.start(self.worker.deliver, lambda: self.now)
+        self.worker.start(restored)
+        self.bench.start()
+
+    def _judged(self, awaited: Any, evaluation: Evaluation) -> None:
+        self.worker.judged(awaited, evaluation)
+
+    async def send(self, *batches: Batch) -> None:
+        assert await asyncio.gather(*(self.worker.accept(batch) for batch in batches)) == [True] * len(batches)
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        self.worker.call(lambda: None)
+
+    def purge(self, selection: Selection) -> Purged:
+        return self.worker.purge(selection).result(PATIENCE_S)
+
+    def counted(self, outcome: str) -> float:
+        """Verdicts on opinions, of all series together."""
+        samples = (sample for metric in self.prometheus.registry.collect() for sample in metric.samples)
+        labels = {"metric": "opinion", "outcome": outcome}
+        return sum(s.value for s in samples if s.name == "pathgauge_evaluations_total" and labels.items() <= s.labels.items())
+
+    def end(self, judging: float = 0.0) -> None:
+        self.bench.stop(judging)
+        self.worker.stop(PATIENCE_S)
+        self.store.close()
+
+
+def run_of(
+    agent: str,
+    *,
+    trace: str = "",
+    parent: str | None = None,
+    said: str = "Done.",
+    start: float = 0.0,
+    attributes: Mapping[str, str] | None = None,
+) -> Span:
+    """An invocation of an agent, in a trace that is called like it unless told otherwise."""
+    output = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": said}]}])
+    named = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent, "gen_ai.output.messages": output, **(attributes or {})}
+    return span(agent, f"invoke_agent {agent}", named, trace=trace or agent, parent=parent, start=start, end=start + 1)
+
+
+def request(*spans: Span) -> Batch:
+    body = ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[one.proto for one in spans])])]
+    ).SerializeToString()
+    return Batch(Origin("", "grpc", "traces", "protobuf"), body, otlp.decode_traces(body).records)
+
+
+def tool_of(agent: str, name: str = "look_up") -> Span:
+    """A tool call of the run of an agent, which may come late."""
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.id": name}
+    return span(name, f"execute_tool {name}", attributes, trace=agent, parent=agent, start=0.2, end=0.4)
