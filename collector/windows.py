@@ -69,6 +69,8 @@ class Recent:
     scores: Mapping[str, float]
     """Those that have a value, by metric."""
     agent_version: str | None = None
+    judges: Mapping[str, str] = field(default_factory=dict)
+    """Of the scores that a model gave, the judge, by metric."""
 
 
 class _Place(NamedTuple):

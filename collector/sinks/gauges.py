@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from collector.evaluator import Criterion
+from collector.sinks.judged import JUDGE, Judges, judge_value, with_judge
 from collector.sinks.labels import AgentVersion, TenantLabel, label_value
 from collector.telemetry import Counter
 from collector.windows import Series, Window
@@ -31,14 +32,15 @@ class Queue:
     capacity: float
 
 
-def window_gauges(windows: Iterable[Window], tenant: TenantLabel) -> list[Metric]:
+def window_gauges(windows: Iterable[Window], judges: Judges, tenant: TenantLabel) -> list[Metric]:
     """The gauges that people look at, in the scale of the scorer."""
-    names = tenant.names(*SCORE_LABELS)
+    names = tenant.names(*SCORE_LABELS, JUDGE)
     mean = GaugeMetricFamily("pathgauge_score_window_mean", "Mean of the recent scores, in the scale of the metric.", labels=names)
     lowest = GaugeMetricFamily("pathgauge_score_window_min", "Lowest of the recent scores, in the scale of the metric.", labels=names)
     samples = GaugeMetricFamily("pathgauge_score_window_samples", "How many recent scores there are.", labels=names)
     for window in windows:
-        labels = tenant.values(window.tenant, window.agent, window.scenario, window.metric)
+        values = tenant.values(window.tenant, window.agent, window.scenario, window.metric)
+        labels = with_judge(values, judges.of(window.scenario, window.metric))
         mean.add_metric(labels, window.mean)
         lowest.add_metric(labels, window.minimum)
         samples.add_metric(labels, window.samples)
@@ -47,13 +49,14 @@ def window_gauges(windows: Iterable[Window], tenant: TenantLabel) -> list[Metric
 
 def threshold_gauges(thresholds: Thresholds, windows: Iterable[Window], min_samples: int, tenant: TenantLabel) -> list[Metric]:
     """The thresholds and objectives in force, and which window means are on the wrong side of their threshold."""
-    names = tenant.names(*SCORE_LABELS)
+    names = tenant.names(*SCORE_LABELS, JUDGE)
     threshold = GaugeMetricFamily("pathgauge_threshold", "Threshold of a metric, in its own scale.", labels=names)
     objective = GaugeMetricFamily("pathgauge_objective", "Wanted share of passes, between 0 and 1.", labels=names)
     for series, criteria in thresholds.items():
         for criterion in criteria.values():
             if criterion.threshold is not None:
-                labels = tenant.values(series.tenant, series.agent, series.scenario, criterion.name)
+                values = tenant.values(series.tenant, series.agent, series.scenario, criterion.name)
+                labels = with_judge(values, criterion.judge)
                 threshold.add_metric(labels, criterion.threshold)
                 if criterion.objective is not None:
                     objective.add_metric(labels, criterion.objective)
@@ -66,7 +69,8 @@ def threshold_gauges(thresholds: Thresholds, windows: Iterable[Window], min_samp
         judged = thresholds.get(Series(window.agent, window.scenario, window.tenant), {}).get(window.metric)
         if judged is not None:
             missed = window.samples >= min_samples and judged.verdict(window.mean) == "failed"
-            breached.add_metric(tenant.values(window.tenant, window.agent, window.scenario, window.metric), float(missed))
+            values = tenant.values(window.tenant, window.agent, window.scenario, window.metric)
+            breached.add_metric(with_judge(values, judged.judge), float(missed))
     return [threshold, objective, breached]
 
 
@@ -78,6 +82,19 @@ def metric_info(criteria: Iterable[Criterion]) -> Metric:
     for name, scorer in {criterion.name: criterion.scorer for criterion in reversed(tuple(criteria))}.items():
         direction = "higher_is_better" if scorer.higher_is_better else "lower_is_better"
         info.add_metric((name, _bound(scorer.low), _bound(scorer.high), direction), 1)
+    return info
+
+
+def judge_info(criteria: Iterable[Criterion]) -> Metric:
+    """Which model judges each metric, and by which template."""
+    info = GaugeMetricFamily(
+        "pathgauge_judge_info",
+        "The model that judges a metric, and a digest of what shapes its question; always 1.",
+        labels=("metric", "model", "template"),
+    )
+    for name, judge in dict.fromkeys((criterion.name, judge_value(criterion.judge)) for criterion in criteria if criterion.judge):
+        model, _, template = judge.rpartition("@")
+        info.add_metric((name, model, template), 1)
     return info
 
 

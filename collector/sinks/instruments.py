@@ -6,17 +6,18 @@ Each evaluation is counted once. Exemplars name the anchor span, so that a point
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
 from collector.conversations import Case
 from collector.evaluator import Criterion, Evaluation, Result, Verdict
+from collector.sinks.judged import ByJudge, judge_value
 from collector.sinks.labels import OTHER, Labels, TenantLabel
 from collector.sinks.tallies import Tallies
 from collector.sinks.tally import Count, Distribution, Source
 from scorers.trajectories.trajectory import TrajectoryScorer
-from scorers.types import Invocation, Reason, Scorer
+from scorers.types import Invocation, Reason, Score, Scorer
 
 OUTCOMES: dict[Verdict, str] = {
     "passed": "pass",
@@ -36,6 +37,7 @@ LAG_BUCKETS = (0.5, 1, 2, 4, 6, 8, 10, 15, 30, 60, 120, 300, 600)
 DURATION_BUCKETS = tuple(0.01 * 2**i for i in range(14))
 """Those of the OpenTelemetry metrics `gen_ai.*.duration`, as are the next ones of `gen_ai.client.token.usage`."""
 TOKEN_BUCKETS = tuple(4**i for i in range(14))
+AGREEMENT_BUCKETS = (0, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 CALL_BUCKETS = (0, 1, 2, 3, 4, 5, 8, 13, 21, 34, 55)
 
 
@@ -44,6 +46,7 @@ class _CriterionSeries:
     """The series of one criterion under one set of labels."""
 
     scorer: Scorer
+    judge: str
     score: Distribution | None
     """`None`: the scorer's range is infinite, so that there is no 0 and 1 to put its scores between."""
     outcomes: dict[Verdict, Count]
@@ -58,26 +61,37 @@ class Instruments:
         self._tenant = tenant
         by_criterion = tenant.names("agent", "scenario", "agent_version", "metric")
         by_agent = tenant.names("agent", "agent_version")
-        self._score = tallies.histogram(
+        by_outcome = (*by_criterion, "outcome")
+        score = tallies.histogram(
             "pathgauge_score",
             "Scores brought from the range of their metric to 0..1; which end is good, pathgauge_metric_info says.",
             by_criterion,
             bounds=SCORE_BUCKETS,
         )
-        self._evaluations = tallies.counter("pathgauge_evaluations", "Verdicts on invocations, by outcome.", (*by_criterion, "outcome"))
+        self._score = ByJudge(tallies, score)
+        evaluations = tallies.counter("pathgauge_evaluations", "Verdicts on invocations, by outcome.", by_outcome)
+        self._evaluations = ByJudge(tallies, evaluations)
         self._calls = tallies.counter(
             "pathgauge_trajectory_calls",
             "Tool calls that trajectory scores were computed from: matched with each other, made, and expected.",
             (*by_criterion, "count"),
         )
-        self._case_score = tallies.histogram(
+        case_score = tallies.histogram(
             "pathgauge_case_score",
             "Scores of finished conversations, brought from the range of their metric to 0..1.",
             by_criterion,
             bounds=SCORE_BUCKETS,
         )
-        self._cases = tallies.counter("pathgauge_cases", "Verdicts on finished conversations, by outcome.", (*by_criterion, "outcome"))
+        self._case_score = ByJudge(tallies, case_score)
+        cases = tallies.counter("pathgauge_cases", "Verdicts on finished conversations, by outcome.", by_outcome)
+        self._cases = ByJudge(tallies, cases)
         self._not_evaluated = tallies.counter("pathgauge_not_evaluated", "Scores without a value, by reason.", ("metric", "reason"))
+        self._agreement = tallies.histogram(
+            "pathgauge_judge_agreement",
+            "Share of a judge's answers to one question that agree with its verdict, where it was asked more than once.",
+            ("metric",),
+            bounds=AGREEMENT_BUCKETS,
+        )
         self._lag = tallies.histogram(
             "pathgauge_evaluation_lag_seconds",
             "Time from the end of an invocation until its scores are visible here.",
@@ -135,27 +149,36 @@ class Instruments:
         """Drop the series of all other labels, and those of agents and versions that are not among them."""
         self._series = {labels: series for labels, series in self._series.items() if labels in live}
         wanted = {self._tenant.values(labels.tenant, labels.agent, labels.scenario, labels.agent_version) for labels in live}
-        for family in (self._score, self._evaluations, self._calls, self._case_score, self._cases):
-            family.keep(wanted)
+        for by_judge in (self._score, self._evaluations, self._case_score, self._cases):
+            by_judge.keep(wanted)
+        self._calls.keep(wanted)
         agents = {self._tenant.values(labels.tenant, labels.agent, labels.agent_version) for labels in live}
         for family in (self._invocations, self._duration, self._tokens, self._tool_calls):
             family.keep(agents)
 
+    def keep_judges(self, judges: Collection[str]) -> None:
+        """Drop the series of judges that are not among these values of their label."""
+        for by_metric in self._series.values():
+            for metric in [name for name, series in by_metric.items() if series.judge and judge_value(series.judge) not in judges]:
+                del by_metric[metric]
+        for by_judge in (self._score, self._evaluations, self._case_score, self._cases):
+            by_judge.keep_judges(judges)
+
     def _of(self, by_metric: dict[str, _CriterionSeries], labels: Labels, criterion: Criterion) -> _CriterionSeries:
         series = by_metric.get(criterion.name)
-        if series is None or series.scorer is not criterion.scorer:
-            values = self._values(labels, criterion.name)
-            score = self._score.of(*values) if _is_bounded(criterion.scorer) else None
-            outcomes = {verdict: self._evaluations.of(*values, outcome) for verdict, outcome in OUTCOMES.items()}
+        if series is None or series.scorer is not criterion.scorer or series.judge != criterion.judge:
+            values, judge = self._values(labels, criterion.name), criterion.judge
+            score = self._score.of(judge, *values) if _is_bounded(criterion.scorer) else None
+            outcomes = {verdict: self._evaluations.of(judge, *values, outcome) for verdict, outcome in OUTCOMES.items()}
             counts = COUNTS if isinstance(criterion.scorer, TrajectoryScorer) else ()
             calls = {count: self._calls.of(*values, count) for count in counts}
-            series = by_metric[criterion.name] = _CriterionSeries(criterion.scorer, score, outcomes, calls)
+            series = by_metric[criterion.name] = _CriterionSeries(criterion.scorer, judge, score, outcomes, calls)
         return series
 
     def _case_of(self, labels: Labels, criterion: Criterion) -> tuple[dict[Verdict, Count], Distribution | None]:
-        values = self._values(labels, criterion.name)
-        outcomes = {verdict: self._cases.of(*values, outcome) for verdict, outcome in CASE_OUTCOMES.items()}
-        return outcomes, self._case_score.of(*values) if _is_bounded(criterion.scorer) else None
+        values, judge = self._values(labels, criterion.name), criterion.judge
+        outcomes = {verdict: self._cases.of(judge, *values, outcome) for verdict, outcome in CASE_OUTCOMES.items()}
+        return outcomes, self._case_score.of(judge, *values) if _is_bounded(criterion.scorer) else None
 
     def _count_result(self, result: Result, series: _CriterionSeries, source: Source) -> None:
         value = result.score.value
@@ -165,6 +188,8 @@ class Instruments:
             self._not_evaluated.of(result.criterion.name, reason if reason in REASONS else OTHER).add()
         if value is None:
             return
+        if series.judge and (agreement := _agreement(result.score)) is not None:
+            self._agreement.of(result.criterion.name).observe(agreement, source)
         if series.score is not None:
             series.score.observe(_normalised(value, series.scorer), source)
         for count, calls in series.calls.items():
@@ -198,6 +223,17 @@ def _match(evaluation: Evaluation) -> str:
             return "ambiguous"
         case _:
             return "unmatched"
+
+
+def _agreement(score: Score) -> float | None:
+    """Between the samples of a judge; `None` when there were no two to agree."""
+    said = score.details.get("judge")
+    if not isinstance(said, Mapping):
+        return None
+    share, samples = said.get("agreement"), said.get("samples")
+    if not isinstance(share, int | float) or not isinstance(samples, int) or samples < 2:
+        return None
+    return float(share) if 0 <= share <= 1 else None
 
 
 def _is_bounded(scorer: Scorer) -> bool:

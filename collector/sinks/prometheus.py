@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from itertools import chain
 
@@ -27,6 +28,7 @@ from collector.sinks.gauges import (
     Queue,
     expected_intervals,
     first_seen_versions,
+    judge_info,
     last_evaluations,
     ledger_counters,
     metric_info,
@@ -35,6 +37,7 @@ from collector.sinks.gauges import (
     window_gauges,
 )
 from collector.sinks.instruments import Instruments
+from collector.sinks.judged import Judges, judges_of
 from collector.sinks.labels import NAME_BYTES, OTHER, LabelRegistry, Labels, Limits, TenantLabel, label_value
 from collector.sinks.presence import Presence
 from collector.sinks.regressions import Regressions, known_version, regression_gauges
@@ -84,6 +87,7 @@ class PrometheusSink:
         self._labels = LabelRegistry(limits, ledger.series_overflow)
         self._last_evaluations: dict[Series, float | None] = {}
         self._references: dict[str, Reference] = {}
+        self._judges = Judges(lambda scenario: (), ())
         self._settles = tallies is None
         self._tallies = Tallies() if tallies is None else tallies
         self._instruments = Instruments(self._tallies, self._tenant)
@@ -97,15 +101,18 @@ class PrometheusSink:
     def configure(self, evaluator: Evaluator, references: ReferenceSet, baseline_versions: Mapping[str, str] | None = None) -> None:
         """Put other criteria, references and baselines in force. Thresholds follow at once, counts stay.
 
-        The windows of scenarios whose reference changed, and of criteria that are gone, begin anew.
+        The windows of scenarios whose reference changed, and of criteria that are gone or have another judge, begin anew.
         """
         with self._lock:
-            self._evaluator = evaluator
-            before, self._references = self._references, {label_value(reference.scenario_id): reference for reference in references}
+            before, judges = self._references, self._judges
+            self._references = {label_value(reference.scenario_id): reference for reference in references}
+            self._evaluator, criteria_for = evaluator, partial(_criteria_for, evaluator, self._references)
+            self._judges = Judges(criteria_for, evaluator.criteria)
             for windows in (self._windows, self._judged):
-                windows.forget(lambda series, metric: self._is_outdated(series, metric, before))
+                windows.forget(lambda series, metric: self._is_outdated(series, metric, before, judges))
             self._labels.configure(self._references)
-            self._regressions.configure(self._criteria_for, self._references, baseline_versions or {})
+            self._regressions.configure(criteria_for, self._references, baseline_versions or {})
+            self._instruments.keep_judges(judges_of(self._criteria()))
             self._expect()
         self._reloaded.set(1)
         self._reload_time.set(self._clock())
@@ -125,6 +132,7 @@ class PrometheusSink:
             self._labels.restore(self._presence, now)
             self._last_evaluations = {labels.series: None for labels in self._labels} | self._presence.last_scores()
             self._keep_live()
+            self._instruments.keep_judges(judges_of(self._criteria()))
             self._expect()
             self._regressions.restore(now)
             for past in recent:
@@ -146,10 +154,11 @@ class PrometheusSink:
             evaluation = judged.evaluation
             labels, shown, version = self._file(evaluation, now)
             # Judges are late, and see few of many: among all evaluations theirs would be pushed out before they have scores.
-            self._judged.record(replace(evaluation, revision=0) if judged.first else evaluation, now, shown, version)
+            in_force = self._in_force(evaluation, shown.scenario)
+            self._judged.record(replace(in_force, revision=0) if judged.first else in_force, now, shown, version)
             if judged.first:
                 self._instruments.count_results(evaluation, labels, now)
-                self._regressions.record(evaluation, shown, version, now)
+                self._regressions.record(in_force, shown, version, now)
                 self._note_score(evaluation, shown, now)
 
     def publish_case(self, case: Case, now: float) -> None:
@@ -174,7 +183,7 @@ class PrometheusSink:
             snapshot = [*self._windows.snapshot(now), *self._judged.snapshot(now)]
             comparisons = self._regressions.comparisons(snapshot, now)
             last = dict(self._last_evaluations)
-            criteria = [*self._evaluator.criteria, *chain.from_iterable(self._evaluator.overrides.values())]
+            criteria, judges = self._criteria(), self._judges
             thresholds = {series: self._thresholds(series.scenario) for series in last}
             references, versions = self._references.values(), self._presence.first_seen()
             if self._settles:
@@ -182,10 +191,11 @@ class PrometheusSink:
                 self._tallies.settle()
         windows = [window for window in snapshot if window.version is None]
         yield from self._tallies.collect()
-        yield from window_gauges(windows, self._tenant)
+        yield from window_gauges(windows, judges, self._tenant)
         yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
         yield from regression_gauges(comparisons, self._min_samples, self._tenant)
         yield metric_info(criteria)
+        yield judge_info(criteria)
         yield last_evaluations(last, self._tenant)
         yield expected_intervals(references, last, self._tenant)
         yield first_seen_versions(versions, self._tenant)
@@ -245,8 +255,8 @@ class PrometheusSink:
         agent, scenario, tenant = label_value(past.agent, NAME_BYTES), self._labels.scenario(past.scenario), self._tenant.of(past.key[0])
         for series in (Series(a, s, tenant) for a in (agent, OTHER) for s in (scenario, OTHER)):
             if series in self._last_evaluations:
-                criteria = {criterion.name for criterion in self._criteria_for(series.scenario)}
-                scores = {metric: value for metric, value in past.scores.items() if metric in criteria}
+                judges = {criterion.name: criterion.judge for criterion in self._criteria_for(series.scenario)}
+                scores = {metric: value for metric, value in past.scores.items() if judges.get(metric) == past.judges.get(metric, "")}
                 version = known_version(label_value(past.agent_version or "", NAME_BYTES))
                 of_judges = {criterion.name for criterion in self._criteria_for(series.scenario) if asks_model(criterion.scorer)}
                 for windows, judged in ((self._windows, False), (self._judged, True)):
@@ -255,18 +265,34 @@ class PrometheusSink:
                         windows.restore(past.key, series, own, min(past.at, now), version)
                 return
 
-    def _is_outdated(self, series: Series, metric: str | None, before: Mapping[str, Reference]) -> bool:
-        """Whether scores were taken against another reference than the present one, or by a criterion that is gone."""
+    def _in_force(self, evaluation: Evaluation, scenario: str) -> Evaluation:
+        """The evaluation without the scores of judges that gave way to others while they were asked."""
+        results = tuple(one for one in evaluation.results if one.criterion.judge == self._judges.of(scenario, one.criterion.name))
+        return evaluation if len(results) == len(evaluation.results) else replace(evaluation, results=results)
+
+    def _is_outdated(self, series: Series, metric: str | None, before: Mapping[str, Reference], judges: Judges) -> bool:
+        """Whether scores were taken against another reference than the present one, by another judge, or by a criterion that is gone."""
         old, new = before.get(series.scenario), self._references.get(series.scenario)
         if old is not None and (new is None or new.version != old.version):
             return True
-        return metric is not None and all(criterion.name != metric for criterion in self._criteria_for(series.scenario))
+        if metric is None:
+            return False
+        if judges.of(series.scenario, metric) != self._judges.of(series.scenario, metric):
+            return True
+        return all(criterion.name != metric for criterion in self._criteria_for(series.scenario))
+
+    def _criteria(self) -> list[Criterion]:
+        return [*self._evaluator.criteria, *chain.from_iterable(self._evaluator.overrides.values())]
 
     def _criteria_for(self, scenario: str) -> tuple[Criterion, ...]:
-        return self._evaluator.criteria_for(Match(self._references.get(scenario), unmatched="unknown_scenario"))
+        return _criteria_for(self._evaluator, self._references, scenario)
 
     def _thresholds(self, scenario: str) -> dict[str, Criterion]:
         return {criterion.name: criterion for criterion in self._criteria_for(scenario) if criterion.threshold is not None}
+
+
+def _criteria_for(evaluator: Evaluator, references: Mapping[str, Reference], scenario: str) -> tuple[Criterion, ...]:
+    return evaluator.criteria_for(Match(references.get(scenario), unmatched="unknown_scenario"))
 
 
 def _process_metrics(registry: CollectorRegistry, traces_open: Callable[[], int]) -> tuple[Gauge, Gauge]:

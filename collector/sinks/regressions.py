@@ -16,9 +16,10 @@ from collector.moments import Moments, moments_of
 from collector.references import versions
 from collector.regression import p_value
 from collector.sinks.baselines import Baselines, Metric
+from collector.sinks.judged import JUDGE, with_judge
 from collector.sinks.labels import NAME_BYTES, OTHER, TenantLabel, label_value
 from collector.windows import Series, Window
-from scorers.types import Json, Reference, Scorer
+from scorers.types import Json, Reference
 
 
 class _Measure(NamedTuple):
@@ -26,6 +27,7 @@ class _Measure(NamedTuple):
 
     mark: float
     higher_is_better: bool
+    judge: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Comparison:
     window: Window
     past: Moments
     higher_is_better: bool
+    judge: str = ""
 
 
 class Regressions:
@@ -83,7 +86,7 @@ class Regressions:
             elif (measure := self._measures_of(window.scenario).get(window.metric)) is not None:
                 past = self._baselines.week_ago(metric, measure.mark, now)
                 if past is not None:
-                    compared.append(Comparison(metric, "week", window, past, measure.higher_is_better))
+                    compared.append(Comparison(metric, "week", window, past, measure.higher_is_better, measure.judge))
         return [*compared, *self._with_versions_before(of_versions)]
 
     def _with_versions_before(self, of_versions: Mapping[Metric, Mapping[str, Window]]) -> Iterator[Comparison]:
@@ -93,14 +96,14 @@ class Regressions:
             if measure is not None and newest is not None:
                 past = self._baselines.version_before(metric, newest, measure.mark, self._min_samples)
                 if past is not None:
-                    yield Comparison(metric, "version", windows[newest], past, measure.higher_is_better)
+                    yield Comparison(metric, "version", windows[newest], past, measure.higher_is_better, measure.judge)
 
     def _measures_of(self, scenario: str) -> dict[str, _Measure]:
         measures = self._measures.get(scenario)
         if measures is None:
             reference = self._references.get(scenario)
             measures = self._measures[scenario] = {
-                criterion.name: _Measure(_mark(criterion.scorer, reference), criterion.scorer.higher_is_better)
+                criterion.name: _Measure(_mark(criterion, reference), criterion.scorer.higher_is_better, criterion.judge)
                 for criterion in self._criteria_for(scenario)
             }
         return measures
@@ -113,7 +116,7 @@ def known_version(version: str) -> str | None:
 
 def regression_gauges(comparisons: Iterable[Comparison], min_samples: int, tenant: TenantLabel) -> list[Family]:
     """Both sides of each comparison, and the p-value where both have enough samples."""
-    names = tenant.names("agent", "scenario", "metric", "baseline")
+    names = tenant.names("agent", "scenario", "metric", "baseline", JUDGE)
     families = {
         name: GaugeMetricFamily(f"pathgauge_{name}", documentation, labels=names)
         for name, documentation in (
@@ -126,7 +129,8 @@ def regression_gauges(comparisons: Iterable[Comparison], min_samples: int, tenan
     }
     for one in comparisons:
         series = one.metric.series
-        labels = tenant.values(series.tenant, series.agent, series.scenario, one.metric.name, one.baseline)
+        values = tenant.values(series.tenant, series.agent, series.scenario, one.metric.name, one.baseline)
+        labels = with_judge(values, one.judge)
         recent = moments_of(one.window.values)
         said = {
             "baseline_score": one.past.mean,
@@ -141,10 +145,11 @@ def regression_gauges(comparisons: Iterable[Comparison], min_samples: int, tenan
     return list(families.values())
 
 
-def _mark(scorer: Scorer, reference: Reference | None) -> float:
-    """A number that changes with everything that scores of a scorer depend on, thresholds not among it."""
+def _mark(criterion: Criterion, reference: Reference | None) -> float:
+    """A number that changes with everything that scores of a criterion depend on, thresholds not among it."""
+    scorer, judge = criterion.scorer, [criterion.judge] if criterion.judge else []
     turns = versions.version(dataclasses.replace(reference, criteria={})) if reference is not None and scorer.needs_reference else ""
-    said = json.dumps([scorer.name, scorer.version, _written(scorer), turns], sort_keys=True)
+    said = json.dumps([scorer.name, scorer.version, _written(scorer), turns, *judge], sort_keys=True)
     return float(zlib.crc32(said.encode("utf-8", "surrogatepass")))
 
 

@@ -37,7 +37,8 @@ class Family(Generic[T]):
         """`lock` is held while series begin, leave or settle, and while a scrape copies them; counting needs none."""
         self.name = name
         self.labels = labels
-        self._make = make
+        self.make = make
+        """What begins a series."""
         self._lock = lock
         self._series: dict[tuple[str, ...], T] = {}
         self._changed: dict[Tally, None] = {}
@@ -73,7 +74,7 @@ class Family(Generic[T]):
 
     def restore(self, labels: tuple[str, ...], numbers: Sequence[float]) -> None:
         """Let a series go on from what was stored of it, unless that is of another form."""
-        size = len(self._make(labels, {}).numbers)
+        size = len(self.make(labels, {}).numbers)
         if len(labels) != len(self.labels) or size not in (0, len(numbers)):
             self.refuse(labels)
             return
@@ -109,7 +110,7 @@ class Family(Generic[T]):
         return list(self._shown.items())
 
     def _begin(self, labels: tuple[str, ...]) -> T:
-        tally = self._make(labels, self._changed)
+        tally = self.make(labels, self._changed)
         with self._lock:
             self._series[labels] = tally
             self._changed[tally] = None
@@ -123,19 +124,32 @@ class Tallies:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._families: dict[str, Family[Any]] = {}
-        self._renderers: dict[str, Callable[[Shown], Metric]] = {}
+        self._renderers: dict[str, Callable[[Sequence[str], Shown], Metric]] = {}
+        self._beside: dict[str, str] = {}
+        """By the names of families, those of the families that are shown with them."""
         self._bounds = self.notes(BOUNDS, ("histogram",))
 
     def counter(self, name: str, documentation: str, labels: Sequence[str] = ()) -> Family[Count]:
         """A family of counters; scrapes see it as `<name>_total`."""
-        self._renderers[name] = partial(_render_counter, name, documentation, labels)
+        self._renderers[name] = partial(_render_counter, name, documentation)
         return self._add(name, labels, Count)
 
     def histogram(self, name: str, documentation: str, labels: Sequence[str] = (), *, bounds: Sequence[float]) -> Family[Distribution]:
         """A family of histograms; `bounds` are the upper ones of its buckets, in ascending order."""
-        self._renderers[name] = partial(_render_histogram, name, documentation, labels, bounds)
+        self._renderers[name] = partial(_render_histogram, name, documentation, bounds)
         self._bounds.of(name).put(*bounds)
         return self._add(name, labels, partial(Distribution, bounds=bounds))
+
+    def beside(self, family: Family[T], label: str) -> Family[T]:
+        """A family of series that have one label more, shown under the name of `family` and stored under one of its own.
+
+        So those without the label are stored and shown as if it did not exist.
+        """
+        name = f"{family.name} by {label}"
+        if bounds := self._bounds.get(family.name):
+            self._bounds.of(name).put(*bounds.numbers)
+        self._beside[family.name] = name
+        return self._add(name, (*family.labels, label), family.make)
 
     def notes(self, name: str, labels: Sequence[str]) -> Family[Note]:
         """A family that is stored and not shown."""
@@ -167,8 +181,12 @@ class Tallies:
     def collect(self) -> list[Metric]:
         """What scrapes see, all of it of one moment."""
         with self._lock:
-            shown = {name: self._families[name].shown() for name in self._renderers}
-        return [self._renderers[name](series) for name, series in shown.items()]
+            shown = {name: [series for family in self._shown_as(name) for series in family.shown()] for name in self._renderers}
+        return [self._renderers[name](self._shown_as(name)[-1].labels, series) for name, series in shown.items()]
+
+    def _shown_as(self, name: str) -> list[Family[Any]]:
+        """The families that are shown under a name, that with the most labels last."""
+        return [self._families[each] for each in (name, self._beside.get(name)) if each is not None]
 
     def _add(self, name: str, labels: Sequence[str], make: Callable[[tuple[str, ...], dict[Tally, None]], T]) -> Family[T]:
         family = self._families[name] = Family(name, labels, make, self._lock)
@@ -176,13 +194,14 @@ class Tallies:
 
 
 def _render_counter(name: str, documentation: str, labels: Sequence[str], shown: Shown) -> Metric:
+    """A series may have fewer values than there are `labels`: it has none of those at the end."""
     family = CounterMetricFamily(name, documentation, labels=labels)
     for values, (numbers, exemplars) in shown:
         family.add_metric(values, numbers[0], exemplar=_exemplar(*exemplars[0]) if exemplars else None)
     return family
 
 
-def _render_histogram(name: str, documentation: str, labels: Sequence[str], bounds: Sequence[float], shown: Shown) -> Metric:
+def _render_histogram(name: str, documentation: str, bounds: Sequence[float], labels: Sequence[str], shown: Shown) -> Metric:
     family = HistogramMetricFamily(name, documentation, labels=labels)
     names = [*map(floatToGoString, bounds), "+Inf"]
     for values, ((total, *counts), exemplars) in shown:

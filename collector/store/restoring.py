@@ -201,8 +201,10 @@ def _recent_of(tables: _Tables, series: tuple[str, str, str], size: int, since: 
             revised[key] = replace(revised[key], at=at)
             continue
         said = orjson.loads(body)
-        scores = {one["name"]: one["value"] for one in said["criteria"] if one["value"] is not None}
-        revised[key] = Recent(key, agent, scenario, said["reference"], at, scores, said["agent_version"])
+        scored = [one for one in said["criteria"] if one["value"] is not None]
+        scores = {one["name"]: one["value"] for one in scored}
+        judges = {one["name"]: one["judge"] for one in scored if "judge" in one}
+        revised[key] = Recent(key, agent, scenario, said["reference"], at, scores, said["agent_version"], judges)
         for name in scores:
             filled[name] = filled.get(name, 0) + 1
     yield from revised.values()

@@ -83,6 +83,7 @@ def _criteria(evaluation: Evaluation) -> list[dict[str, Json]]:
             "reason": result.score.reason,
             "verdict": result.verdict,
             "threshold": result.criterion.threshold,
+            **({"judge": result.criterion.judge} if result.criterion.judge else {}),
         }
         for result in evaluation.results
     ]

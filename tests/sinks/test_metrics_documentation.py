@@ -45,14 +45,16 @@ def documented() -> dict[str, Series]:
 
 def exported() -> dict[str, Series]:
     """The families of a service whose sink has seen everything, by the name under which a query finds them."""
-    evaluator, ledger = Evaluator((Criterion("failure", Failure(), 0.5, 0.9), Criterion("f1", ToolTrajectoryF1()))), Ledger()
+    failure = Criterion("failure", Failure(), 0.5, 0.9, judge="model@template")
+    evaluator, ledger = Evaluator((failure, Criterion("f1", ToolTrajectoryF1()))), Ledger()
     expected = ReferenceSet([Reference("s1", (ReferenceTurn(),), expected_interval=60.0)])
     sink = PrometheusSink(evaluator, expected, ledger, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0)
     invocation = Invocation("1", "2", "test", agent_version="v1", input_tokens=1, output_tokens=1, start_ns=1, end_ns=2)
     turn = ReferenceTurn(tool_calls=())
     scored, compared = evaluator.evaluate(invocation, Match(Reference("s1", (turn,)), turn, 0)).results
+    agreeing = Result(failure, Score(1.0, details={"judge": {"samples": 3, "agreement": 1.0}}), "passed")
     not_evaluated = Result(scored.criterion, Score.not_evaluated("undefined"), "not_evaluated")
-    sink.publish(Evaluation(invocation, Match(unmatched="no_scenario_id"), (scored, compared, not_evaluated), "idle"), 0.0)
+    sink.publish(Evaluation(invocation, Match(unmatched="no_scenario_id"), (scored, compared, agreeing, not_evaluated), "idle"), 0.0)
     for number in range(40):
         again = replace(invocation, trace_id=f"{number}", agent_version="v1" if number < 20 else "v2")
         sink.publish(Evaluation(again, Match(unmatched="no_scenario_id"), (scored,), "idle"), float(number))

@@ -214,6 +214,47 @@ def test_rows_of_other_names_are_passed_over() -> None:
     assert {row.key for row in bench.tallies.staged()} == {("bucket_bounds", "seconds")}
 
 
+class Judged(Bench):
+    """Series of which some have one label more."""
+
+    def __init__(self, rows: Iterable[Row] = (), *, bounds: tuple[float, ...] = BOUNDS) -> None:
+        super().__init__(bounds=bounds)
+        self.judged = self.tallies.beside(self.calls, "judge"), self.tallies.beside(self.seconds, "judge")
+        self.tallies.restore(rows)
+
+    def judge(self, agent: str, judge: str, n: float) -> None:
+        calls, seconds = self.judged
+        calls.of(agent, judge).add(n)
+        seconds.of(agent, judge).observe(n)
+
+    def sums(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+        samples = [sample for family in self.tallies.collect() for sample in family.samples]
+        return {(s.name, frozenset(s.labels.items())): s.value for s in samples if s.name in ("calls_total", "seconds_sum")}
+
+
+def test_series_with_a_label_more_are_shown_under_one_name_and_stored_apart() -> None:
+    stored: Stored = {}
+    bench = Judged()
+    bench.count("a", 1)
+    bench.judge("a", "j", 0.75)
+    store(bench.tallies.staged(), stored)
+    bench.tallies.settle()
+    plain, judged = frozenset({("agent", "a")}), frozenset({("agent", "a"), ("judge", "j")})
+    sums = {("calls_total", plain): 1, ("seconds_sum", plain): 1, ("calls_total", judged): 0.75, ("seconds_sum", judged): 0.75}
+    assert bench.sums() == sums
+    assert [family.name for family in bench.tallies.collect()] == ["calls", "seconds"]
+    assert Judged(rows(stored)).sums() == sums
+    assert Bench(rows(stored)).shown() == {"a": counted(1)}
+
+
+def test_a_histogram_with_other_bounds_begins_anew_with_a_label_more_too() -> None:
+    stored: Stored = {}
+    bench = Judged()
+    bench.judge("a", "j", 0.75)
+    store(bench.tallies.staged(), stored)
+    assert [name for name, _ in Judged(rows(stored), bounds=(0.5, 0.75)).sums()] == ["calls_total"]
+
+
 def test_a_series_without_labels_goes_on() -> None:
     tallies = Tallies()
     lag = tallies.histogram("lag", "Lag.", bounds=(1,)).of()

@@ -17,7 +17,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 from structlog.testing import capture_logs
 
 from collector.assembler import Recalled, Standing
-from collector.evaluator import Evaluation
+from collector.evaluator import Criterion, Evaluation, Result
 from collector.intake import Batch, Origin
 from collector.outcomes import Changes, Remembered
 from collector.references import Match
@@ -28,7 +28,8 @@ from collector.store.schema import MIGRATIONS
 from collector.store.sqlite import SqliteStore
 from collector.telemetry import Row
 from collector.testing import span, trace_id
-from scorers.types import Invocation
+from scorers.runs.efficiency import Failure
+from scorers.types import Invocation, Score
 
 PAGE_BYTES = 8192
 ORIGIN = Origin("", "grpc", "traces", "protobuf")
@@ -244,6 +245,16 @@ async def test_an_evaluation_that_cannot_be_stored_keeps_no_other_from_it(live: 
         assert life.store.commit(Progress(0, 1.0, time.time(), (bad, good)))
     assert [(entry["event"], entry["trace_id"]) for entry in logs] == [("an evaluation cannot be stored", "bad")]
     assert [recent.key for recent in live().restored.recent] == [("", "good", "a")]
+
+
+async def test_windows_are_told_which_judge_a_score_came_from(live: Live) -> None:
+    life = live()
+    criteria = [Criterion(name, Failure(), judge=judge) for name, judge in (("plain", ""), ("judged", "m@t"), ("silent", "m@t"))]
+    values = (Score(1.0), Score(0.5), Score.not_evaluated("judge_timeout"))
+    results = tuple(Result(criterion, score, "passed") for criterion, score in zip(criteria, values, strict=True))
+    told = Evaluation(Invocation("t", "a", "genai"), Match(), results, "idle")
+    assert life.store.commit(Progress(0, 1.0, time.time(), (told,)))
+    assert [(recent.scores, recent.judges) for recent in live().restored.recent] == [({"plain": 1.0, "judged": 0.5}, {"judged": "m@t"})]
 
 
 async def test_a_store_that_is_full_refuses_from_the_start(live: Live) -> None:

@@ -39,7 +39,8 @@ class Durable(Bench):
         first = self.recent.get(evaluation.key)
         version = reference.version if reference else None
         at, agent_version = first.at if first else self.now, evaluation.invocation.agent_version
-        self.recent[evaluation.key] = Recent(evaluation.key, agent, scenario, version, at, scores, agent_version)
+        judges = {result.criterion.name: result.criterion.judge for result in evaluation.results if result.criterion.judge}
+        self.recent[evaluation.key] = Recent(evaluation.key, agent, scenario, version, at, scores, agent_version, judges)
         return evaluation
 
     def commit(self) -> None:
