@@ -18,6 +18,7 @@ from collector.evaluator import Criterion, Evaluation, Evaluator, Result
 from collector.references import Match, ReferenceSet
 from collector.sinks.gauges import Queue
 from collector.sinks.instruments import REASONS
+from collector.sinks.judges import JudgeSeries
 from collector.sinks.live import Live
 from collector.sinks.prometheus import PrometheusSink
 from collector.sinks.store_gauges import StoreGauges, commit_durations
@@ -29,6 +30,7 @@ from scorers.types import Invocation, Reference, ReferenceTurn, Score
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "metrics.md").read_text()
+JUDGES = (DOCS / "judges.md").read_text()
 ROW = re.compile(r"^\| `(pathgauge_\w+)` \| (\w+) \| (.*?) \| (.+) \|$", re.MULTILINE)
 QUERY = re.compile(r"^```promql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ANY_NAME = re.compile(r"\bpathgauge_\w+")
@@ -63,7 +65,8 @@ def exported() -> dict[str, Series]:
     for counter in ledger:
         counter.add(*counter.labels)
     watched = StoreGauges(Usage, backlog=lambda: 0, backlog_age=lambda: 0.0, traces_retained=lambda: 0, traces_spilled=lambda: 0)
-    for collector in (Live([commit_durations()]), watched, Canary(30.0, 60.0)):
+    judges = JudgeSeries(["model"], lambda: [("hour", "calls", 1.0)], lambda: [("model", False)])
+    for collector in (Live([commit_durations()]), watched, Canary(30.0, 60.0), judges):
         sink.registry.register(collector)
     suffix = {"counter": "_total", "info": "_info"}
     families = [family for family in sink.registry.collect() if family.name.startswith("pathgauge_")]
@@ -95,13 +98,13 @@ def test_the_pages_and_their_queries_name_no_series_that_does_not_exist() -> Non
         name + suffix for name, series in families.items() if series.kind == "histogram" for suffix in ("_bucket", "_sum", "_count")
     }
     assert QUERY.search(PAGE)
-    named = ANY_NAME.findall(PAGE + re.sub(r"pathgauge_\w+_\*", "", (DOCS / "operations.md").read_text()))
+    named = ANY_NAME.findall(PAGE + JUDGES + re.sub(r"pathgauge_\w+_\*", "", (DOCS / "operations.md").read_text()))
     assert set(named) <= set(families) | histograms
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not on PATH, so the queries were not parsed")
 def test_prometheus_can_parse_the_queries(tmp_path: Path) -> None:
-    rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(QUERY.findall(PAGE))]
+    rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(QUERY.findall(PAGE + JUDGES))]
     file = tmp_path / "rules.json"
     file.write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))
     checked = subprocess.run(["promtool", "check", "rules", file], capture_output=True, text=True, check=False)
