@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pytest
@@ -10,6 +10,7 @@ from prometheus_client import generate_latest
 
 from collector.conversations import Case, CaseScore
 from collector.evaluator import Criterion, Evaluator
+from collector.outcomes import Judged
 from collector.sinks.labels import NAME_BYTES, Limits
 from collector.windows import Windows
 from durable_sink import Durable
@@ -139,7 +140,9 @@ def test_a_verdict_that_a_former_judge_gives_late_is_counted_as_its_own_and_is_i
     late = bench.evaluator.evaluate(bench.invocation(0.0), bench.references.match(bench.invocation()))
     reload(bench, ANSWER, quality(OTHER))
     bench.publish(1.0)
-    bench.tell(late)
+    plain, judged = (replace(late, results=(result,)) for result in late.results)
+    bench.tell(plain)
+    bench.sink.publish_judged(Judged(judged, first=True), bench.now)
     assert bench.series("pathgauge_score_window_mean") == {PLAIN: 0.5, ("planner", "refund", "quality", OTHER): 1.0}
     assert bench.series("pathgauge_score_sum") == {
         (*PLAIN, ""): 1.0,
