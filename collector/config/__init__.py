@@ -5,6 +5,7 @@ The models are the format, one class a section. docs/configuration.md tells it t
 
 from collector.config.config import Config
 from collector.config.events import OtlpEvents
+from collector.config.judging import Judge
 from collector.config.loading import criteria_of_file, load
 from collector.config.receiving import Auth, Grpc, Http, Protocols, Tenant, Tls
 from collector.config.running import Canary, Prometheus
@@ -17,6 +18,7 @@ __all__ = [
     "Config",
     "Grpc",
     "Http",
+    "Judge",
     "OtlpEvents",
     "Prometheus",
     "Protocols",

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PrivateAttr
 
 from collector import criteria
+from collector.config.judging import Judge
 from collector.config.receiving import Auth, Receivers
 from collector.config.redacting import Redaction
 from collector.config.running import Canary, Exporters, Logging, Store, in_memory
@@ -38,6 +39,7 @@ class Config(Section):
     criteria: Annotated[dict[str, Any], BeforeValidator(empty)] = Field(default_factory=lambda: dict(criteria.DEFAULTS))
     """As written, laid over those of `criteria_file`."""
     criteria_file: str | None = None
+    judge: Annotated[Judge | None, BeforeValidator(off)] = None
     scenario: Scenario = Scenario()
     assembly: Assembly = Assembly()
     windows: Windows = Windows()

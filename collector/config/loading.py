@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from collector import criteria
 from collector.config.config import Config
+from collector.config.judging import missing_package
 from collector.config.receiving import Grpc, Http
 from collector.config.running import Prometheus
 from collector.criteria import Place
@@ -36,6 +38,7 @@ def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) 
     with problems:
         loaded = validate(Config, document, document.data)
         problems.found += (*_shared_endpoints(loaded, document), *_own_receivers(loaded, document), *_unknown_tenants(loaded, document))
+        problems.found += _cannot_ask(loaded, document, path.parent)
     with problems:
         laid = _criteria(written, document, path.parent)
     problems.report()
@@ -110,6 +113,22 @@ def _is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback or host in _ANYWHERE
     except ValueError:
         return host == "localhost"
+
+
+def _cannot_ask(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
+    """What keeps a judge from working, besides the section itself."""
+    if config.judge is None:
+        return
+    if missing_package():
+        text = "found a section that needs the package openai, expected it to be installed: pip install 'pathgauge[judge]'"
+        yield document.problem(("judge",), text, of_key=True)
+    for name, provider in config.judge.settings(folder).providers.items():
+        try:
+            if provider.ca_file is not None:
+                ssl.create_default_context(cafile=provider.ca_file)
+        except OSError as error:
+            text = f"found {config.judge.providers[name].ca_file!r}, expected a file of certificates in PEM ({error.strerror or error})"
+            yield document.problem(("judge", "providers", name, "ca_file"), text)
 
 
 def _unknown_tenants(config: Config, document: Document) -> Iterator[Problem]:

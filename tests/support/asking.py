@@ -14,7 +14,7 @@ from scorers.judges.asking import Asker, Provider, Settings
 from scorers.questions import JudgeError, Question
 
 KEY = "sk-secret-0123456789"
-VALID = {"reasoning": "It agrees.", "verdict": "valid"}
+VALID: dict[str, Any] = {"reasoning": "It agrees.", "verdict": "valid"}
 """An answer to `question()`."""
 
 

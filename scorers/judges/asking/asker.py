@@ -27,8 +27,8 @@ from scorers.judges.asking.sharing import Shared
 from scorers.questions import AnswerT, JudgeError, Question
 
 if TYPE_CHECKING:
-    from scorers.judges.asking.addresses import Resolve
     from scorers.judges.asking.client import Completion
+    from scorers.judges.asking.connecting import Resolve
 
 
 class Asker:

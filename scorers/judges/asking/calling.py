@@ -17,8 +17,8 @@ from scorers.judges.asking.settings import Model, Provider, Settings
 from scorers.questions import JudgeError
 
 if TYPE_CHECKING:
-    from scorers.judges.asking.addresses import Resolve
     from scorers.judges.asking.client import Client, Completion
+    from scorers.judges.asking.connecting import Resolve
 
 
 class Caller:
@@ -122,10 +122,15 @@ class Caller:
 
     def _connected(self, provider: Provider) -> Client:
         """Loads the `openai` package, which takes a second or two."""
-        from scorers.judges.asking import client  # noqa: PLC0415
-
         options = {} if self._resolve is None else {"resolve": self._resolve}
-        return client.Client(provider, self._settings.concurrency, wall=self._wall, **options)
+        try:
+            from scorers.judges.asking import client  # noqa: PLC0415
+
+            return client.Client(provider, self._settings.concurrency, wall=self._wall, **options)
+        except ImportError:
+            raise JudgeError("judge_unconfigured", "the package openai is not installed: pip install 'pathgauge[judge]'") from None
+        except OSError:
+            raise JudgeError("judge_unavailable", "the ca_file of the provider cannot be read") from None
 
 
 def _circuit_open() -> JudgeError:

@@ -16,7 +16,7 @@ import openai
 from openai.types.chat import ChatCompletion
 
 from scorers.judges.asking import failures
-from scorers.judges.asking.addresses import AddressRefusedError, CheckedBackend, Resolve, resolve
+from scorers.judges.asking.connecting import AddressRefusedError, CheckedBackend, Resolve, resolve
 from scorers.judges.asking.failures import CallError
 from scorers.judges.asking.prompts import Messages, Prompt
 from scorers.judges.asking.retries import retry_after

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import httpcore2
 import httpx2
 
-from scorers.judges.asking.addresses import CheckedBackend
+from scorers.judges.asking.connecting import CheckedBackend
 
 MOST_BYTES = 2**20
 """Of the body of a response."""

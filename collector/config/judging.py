@@ -1,0 +1,160 @@
+"""The section of the configuration about models that judge: whom to ask, how long to wait, and what it may cost."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from collector.config.section import Section
+from collector.documents import did_you_mean
+from collector.documents.quantities import Count, Duration
+from scorers.judges.asking.addresses import is_public
+from scorers.judges.asking.settings import DEFAULT_PROVIDER, OPENAI_URL, Limits, Price, Provider, Settings, StructuredOutput
+from scorers.types import Json
+
+_URL = re.compile(r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:/[!-~]*)?", re.ASCII)
+_KEY = re.compile(r"[!-~]*", re.ASCII)
+_ADDRESS = re.compile(r"[0-9.]+|.*:.*", re.ASCII)
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Whole = Annotated[int, Field(ge=0)]
+
+
+def parse_url(value: Json) -> Json:
+    """As it is, when it is the URL of a server, without a query or credentials."""
+    match = _URL.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not 0 < int(match["port"] or 443) <= 65535 or set("?#@") & set(match[0]):
+        raise ValueError("a URL such as https://api.openai.com/v1")
+    return value
+
+
+def _text(value: Json) -> Json:
+    """A plain number is one that an environment variable gave; a key without a value is no text."""
+    return "" if value is None else str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class JudgeProvider(Section):
+    """A server that speaks the chat completions of OpenAI. What is wrong with a key is told without the key."""
+
+    base_url: Annotated[str, BeforeValidator(parse_url)] = OPENAI_URL
+    api_key: Annotated[str, BeforeValidator(_text), Field(repr=False)] = ""
+    allow_private: bool = False
+    structured_output: StructuredOutput = "json_schema"
+    ca_file: str | None = None
+
+    @model_validator(mode="after")
+    def _is_safe(self) -> JudgeProvider:
+        url = _URL.fullmatch(self.base_url)
+        assert url is not None
+        host = url["host"].strip("[]")
+        if not self.allow_private and url["scheme"] != "https":
+            raise ValueError("found a URL without https, expected https, or allow_private")
+        if not self.allow_private and (host.lower() == "localhost" or (_ADDRESS.fullmatch(host) and not is_public(host))):
+            raise ValueError(f"found the address {host}, which is not public, expected another one, or allow_private")
+        if not self.allow_private and not self.api_key:
+            raise ValueError("found no api_key, expected one, or allow_private for a server of your own that needs none")
+        if not _KEY.fullmatch(self.api_key):
+            raise ValueError("found an api_key that no header can have, expected visible ASCII without a space or a line break")
+        if self.ca_file is not None and url["scheme"] != "https":
+            raise ValueError("found http and a ca_file, expected https")
+        return self
+
+
+class Sampled(Section):
+    """What holds for one scenario."""
+
+    sample_rate: Share = 1.0
+
+
+class JudgeBudget(Section):
+    """By UTC hour and day; `None` is no limit."""
+
+    calls_per_hour: Count | None = None
+    calls_per_day: Count | None = None
+    tokens_per_hour: Count | None = None
+    tokens_per_day: Count | None = None
+    usd_per_hour: Number | None = None
+    usd_per_day: Number | None = None
+
+
+class JudgePrice(Section):
+    """US dollars per million tokens."""
+
+    input: Number
+    output: Number
+
+
+class Judge(Section):
+    """Models that judge. Times in seconds."""
+
+    model: Annotated[str, Field(min_length=1)]
+    providers: dict[str, JudgeProvider] = Field(default_factory=dict)
+    timeout: Annotated[Duration, Field(gt=0)] = 30.0
+    deadline: Annotated[Duration, Field(gt=0)] = 120.0
+    retries: Whole = 3
+    concurrency: Count = 8
+    queue_size: Count = 1000
+    """Evaluations that wait at most."""
+    cache_size: Whole = 10_000
+    sample_rate: Share = 1.0
+    scenarios: dict[str, Sampled] = Field(default_factory=dict)
+    budget: JudgeBudget = JudgeBudget()
+    prices: dict[str, JudgePrice] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Judge:
+        known = [*dict.fromkeys((*self.providers, DEFAULT_PROVIDER))]
+        for name in self.providers:
+            if not name or ":" in name:
+                raise ValueError(f"found the provider {name!r}, expected a name without a colon")
+        prefix, colon, _ = self.model.partition(":")
+        if colon and prefix not in known:
+            found = f"found the model {self.model!r} of an unknown provider"
+            raise ValueError(f"{found}, expected one of {', '.join(known)}{did_you_mean(prefix, known)}")
+        if self.timeout > self.deadline:
+            raise ValueError(f"found timeout {self.timeout:g}s, deadline {self.deadline:g}s, expected timeout <= deadline")
+        settings = self.settings(Path())
+        model = settings.resolve(None)
+        if model.provider not in self.providers:
+            raise ValueError(f"found no provider {model.provider}, expected one with an api_key under providers")
+        if self._counts_money and settings.price(model) is None:
+            raise ValueError(f"found a budget in US dollars and no price of {model.label}, expected one under prices")
+        return self
+
+    @property
+    def _counts_money(self) -> bool:
+        return self.budget.usd_per_hour is not None or self.budget.usd_per_day is not None
+
+    def settings(self, folder: Path) -> Settings:
+        """What an `Asker` works with; paths are relative to `folder`."""
+        return Settings(
+            model=self.model,
+            providers={name: _provider(written, folder) for name, written in self.providers.items()},
+            timeout=self.timeout,
+            deadline=self.deadline,
+            retries=self.retries,
+            concurrency=self.concurrency,
+            cache_size=self.cache_size,
+            limits=Limits(**self.budget.model_dump()),
+            prices={name: Price(price.input, price.output) for name, price in self.prices.items()},
+        )
+
+    def rate(self, scenario: str | None) -> float:
+        """The share of the invocations of a scenario that is judged."""
+        own = self.scenarios.get(scenario) if scenario is not None else None
+        return self.sample_rate if own is None else own.sample_rate
+
+
+def missing_package() -> bool:
+    """Whether the package is missing that asks models."""
+    return find_spec("openai") is None
+
+
+def _provider(written: JudgeProvider, folder: Path) -> Provider:
+    ca_file = None if written.ca_file is None else str(folder / written.ca_file)
+    return Provider(written.base_url, written.api_key, written.allow_private, written.structured_output, ca_file)
