@@ -12,11 +12,15 @@ import structlog
 from prometheus_client import CollectorRegistry, Histogram
 
 from collector.assembler import Bounds
+from collector.awaiting import Awaited
 from collector.canary import Canary, WithoutCanary
 from collector.clock import RunningTime
 from collector.config import Config
 from collector.conversations import MAX_BYTES as CONVERSATION_BYTES
+from collector.evaluator import Evaluation
 from collector.inspection import Inspection
+from collector.judging.bench import without_judges
+from collector.judging.judging import Judging, sampling
 from collector.pipeline import Pipeline
 from collector.plugins import installed_dialects
 from collector.publishing import Publisher
@@ -53,9 +57,11 @@ class Engine:
         """Raises `ConfigError` when files of a backend cannot be read."""
         self._tenants = frozenset(config.auth.tenants if config.auth is not None else {""})
         self._ledger = ledger
+        self._setup = setup
         self._events = _events(config, ledger)
         tallies, commits = Tallies(), commit_durations()
         self._store = _store(config, commits)
+        section = config.judge
         self._pipeline = Pipeline(
             setup.evaluator,
             setup.references,
@@ -65,7 +71,9 @@ class Engine:
             registry=installed_dialects(),
             conversation_idle=config.conversations.idle,
             recall=self._store.recall if self._store.durable else None,
+            sampling=None if section is None else sampling(section),
         )
+        self._judging = None if section is None else Judging(section, config.folder, setup, self._judged)
         windows = config.windows
         self._sink = PrometheusSink(
             setup.evaluator,
@@ -83,10 +91,18 @@ class Engine:
         canaries = [canary] if canary is not None else []
         events = [WithoutCanary(self._events)] if self._events is not None else []
         sinks: list[Sink] = [*canaries, *events]
-        publisher = Publisher(self._pipeline, self._store, ahead=[WithoutCanary(self._sink)], sinks=sinks, staging=[ledger, tallies])
+        publisher = Publisher(
+            self._pipeline,
+            self._store,
+            ahead=[WithoutCanary(self._sink)],
+            sinks=sinks,
+            staging=[ledger, tallies, *([self._judging.spending] if self._judging else [])],
+            judges=self._judging.bench if self._judging else None,
+        )
         self.worker = Worker(self._pipeline, self._store, ledger, publisher, QUEUE_BYTES)
         self.inspection = Inspection(self.worker, self._pipeline, self._store, config.assembly.max_open_bytes)
-        for collector in (Live([commits]), self.inspection.gauges(), *canaries):
+        judges = [self._judging.series] if self._judging else []
+        for collector in (Live([commits]), self.inspection.gauges(), *canaries, *judges):
             self.registry.register(collector)
 
     @property
@@ -101,25 +117,40 @@ class Engine:
         self._pipeline.restore(restored.traces, clock())
         for invocation, at in restored.turns:
             self._pipeline.restore_turn(invocation, at)
+        for awaited in restored.awaited:
+            self._pipeline.restore_awaited(awaited)
         self._ledger.restore(restored.counts)
         # A tenant that is not configured any more has no series.
         recent = [evaluation for evaluation in restored.recent if evaluation.key[0] in self._tenants]
         self._sink.restore(restored.counts, recent, time.time())
         self._store.start(self.worker.deliver, clock)
         self.worker.start(restored)
+        if self._judging is not None:
+            self._judging.resume(restored.counts, restored.awaited)
+        else:
+            for awaited in restored.awaited:
+                self._judged(awaited, without_judges(awaited, self._setup.evaluator, self._setup.references))
         if restored.requests:
             _log.info("resumed", requests=restored.requests, to_read=restored.last_row - restored.row, traces=self._pipeline.open_traces)
 
     def stop(self, timeout: float) -> None:
-        """Take in what is queued, make it durable and let go of the store; that may take `timeout` seconds."""
+        """Take in what is queued, make it durable and let go of the store; that may take `timeout` seconds.
+
+        What waits for judges is judged by the next process, or now when there is no store.
+        """
+        if self._judging is not None:
+            self._judging.bench.stop(0.0 if self._store.durable else timeout)
         if not self.worker.stop(timeout):
             _log.error("what is queued could not be taken in in time", open_traces=self._pipeline.open_traces)
         self._store.close()
 
     def configure(self, setup: Setup) -> None:
         """Put other criteria and references in force."""
+        self._setup = setup
         self.worker.call(lambda: self._pipeline.configure(setup.evaluator, setup.references))
         self._sink.configure(setup.evaluator, setup.references, setup.baseline_versions)
+        if self._judging is not None:
+            self._judging.configure(setup.evaluator, setup.references)
 
     def configure_failed(self) -> None:
         """Note that others were refused."""
@@ -135,11 +166,16 @@ class Engine:
             reasons.append("open traces use up their memory: senders are told to retry")
         return reasons
 
+    def _judged(self, awaited: Awaited, evaluation: Evaluation) -> None:
+        self.worker.judged(awaited, evaluation)
+
     def _queues(self, config: Config) -> dict[str, Queue]:
         events, otlp = self._events, config.exporters.otlp
         to_backend = {"events": Queue(lambda: events.waiting, otlp.queue_size)} if events is not None and otlp is not None else {}
+        judges = {"judges": self._judging.queue} if self._judging is not None else {}
         return {
             **to_backend,
+            **judges,
             "ingest": Queue(lambda: self.worker.waiting, QUEUE_BYTES),
             "open_traces": Queue(lambda: self._pipeline.open_bytes, config.assembly.max_open_bytes),
             "conversations": Queue(lambda: self._pipeline.conversation_bytes, CONVERSATION_BYTES),

@@ -130,7 +130,7 @@ class Service:
         async with self._renewing:
             self._fingerprint = fingerprint(self._config)
             try:
-                config, setup = await asyncio.to_thread(_resolved, read)
+                config, setup = await asyncio.to_thread(self._resolved, read)
             except ConfigError as error:
                 for problem in error.problems:
                     _log.error(_RELOAD_FAILED, problem=str(problem))
@@ -141,6 +141,11 @@ class Service:
                 return True
             self._engine.configure_failed()
             return False
+
+    def _resolved(self, read: Callable[[], Config]) -> tuple[Config, Setup]:
+        config = read()
+        # Another judge takes a restart, so the criteria are those of the present one.
+        return config, resolve(config.with_changes({"judge": self._started_with.judge}))
 
     def _put_in_force(self, config: Config, setup: Setup) -> None:
         self._config, self._fingerprint, self._setup = config, setup.fingerprint, setup
@@ -166,11 +171,6 @@ def _in_force(setup: Setup) -> dict[str, Any]:
 def _for_a_restart(config: Config) -> dict[str, object]:
     """The sections that a reload does not put in force, without what it does."""
     return {name: getattr(config, name) for name in Config.model_fields if name not in _RELOADED} | {"scenario": config.scenario.keys}
-
-
-def _resolved(read: Callable[[], Config]) -> tuple[Config, Setup]:
-    config = read()
-    return config, resolve(config)
 
 
 async def run(service: Service, beside: Callable[[Service], Coroutine[None, None, None]] | None = None) -> None:

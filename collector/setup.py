@@ -8,16 +8,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from collector import criteria
 from collector.config import Config, criteria_of_file, load
 from collector.criteria import Place, objectives
+from collector.criteria.judges import named
 from collector.documents import Document, Problems
 from collector.evaluator import Criterion, Evaluator
 from collector.references import ReferenceSet, files
 from collector.references.files import Fingerprint
 from collector.references.formats import Entry
+from scorers.questions import asks_model
 from scorers.types import Json, Reference
 
 
@@ -46,10 +49,19 @@ def resolve(config: Config) -> Setup:
             if entry.reference.criteria:
                 overrides[entry.reference.scenario_id] = _criteria_of(entry, config.criteria, common)
     problems.report()
+    if config.judge is not None:
+        settings = config.judge.settings(config.folder)
+        common = named(common, settings)
+        overrides = {scenario: named(own, settings) for scenario, own in overrides.items()}
     evaluator = Evaluator(common, overrides)
     expected = (_expected(entry.reference, config.scenario.expected_interval) for entry in loaded.entries)
     references = ReferenceSet(expected, match_user_input=config.scenario.match_user_input)
-    warnings = (*loaded.warnings, *_useless(common, loaded.entries), *_doubtful_objectives(config, evaluator, loaded.entries))
+    warnings = (
+        *loaded.warnings,
+        *_useless(common, loaded.entries),
+        *_unjudged(config, evaluator),
+        *_doubtful_objectives(config, evaluator, loaded.entries),
+    )
     return Setup(evaluator, references, warnings, config.regression.baseline_versions, loaded.fingerprint)
 
 
@@ -99,6 +111,13 @@ def _doubtful_objectives(config: Config, evaluator: Evaluator, entries: Iterable
             if criterion.name in entry.reference.criteria:
                 for doubt in objectives.doubts(criterion):
                     yield str(entry.document.problem((*entry.path, "criteria", criterion.name, "objective"), doubt))
+
+
+def _unjudged(config: Config, evaluator: Evaluator) -> Iterator[str]:
+    criteria = chain(evaluator.criteria, *evaluator.overrides.values())
+    asking = dict.fromkeys(criterion.name for criterion in criteria if asks_model(criterion.scorer))
+    if asking and config.judge is None:
+        yield f"these criteria ask a model, and no judge is configured, so that they are not evaluated: {', '.join(asking)}"
 
 
 def _useless(common: Iterable[Criterion], entries: tuple[Entry, ...]) -> Iterator[str]:

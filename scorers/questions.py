@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -61,12 +61,14 @@ class Judge(Scorer, Protocol):
     asks_model: bool
     model: str | None
     """The model to ask, as in `Question`; `None` is the one that is configured."""
+    template: str
+    """A digest of all that shapes its questions: another template is another judge."""
 
     async def judge(self, actual: Invocation, expected: ReferenceTurn | None, ask: Ask) -> Score:
         """Score `actual` against `expected`. A failure to get an answer is a score without a value, with its reason."""
         ...
 
 
-def asks_model(scorer: Scorer) -> bool:
+def asks_model(scorer: Scorer) -> TypeGuard[Judge]:
     """Whether a scorer is a `Judge`."""
     return bool(getattr(scorer, "asks_model", False))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import cast
 
 import structlog
@@ -18,7 +18,7 @@ import structlog
 from collector.awaiting import Awaited
 from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator, Result, failed, result_of
 from collector.references import Match, ReferenceSet
-from scorers.questions import Ask, Judge
+from scorers.questions import Ask, Judge, asks_model
 from scorers.types import Invocation, Reason, Score
 
 _log = structlog.get_logger(__name__)
@@ -51,10 +51,20 @@ class _InForce:
 class Bench:
     """`take`, `give_up` and `configure` may be called from any thread, and before `start`."""
 
-    def __init__(self, ask: Ask, tell: Tell, capacity: Capacity, evaluator: Evaluator, references: ReferenceSet) -> None:
-        """`tell` is called in the thread of the bench."""
+    def __init__(
+        self,
+        ask: Ask,
+        tell: Tell,
+        capacity: Capacity,
+        evaluator: Evaluator,
+        references: ReferenceSet,
+        *,
+        close: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`tell` is called in the thread of the bench, and `close` at its end."""
         self._ask = ask
         self._tell = tell
+        self._close = close
         self._capacity = capacity
         self._in_force = _InForce(evaluator, references)
         self._waiting: OrderedDict[EvaluationKey, Awaited] = OrderedDict()
@@ -114,11 +124,16 @@ class Bench:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
-            for task in self._judging.values():
-                task.cancel()
-            self._loop.run_until_complete(asyncio.gather(*self._judging.values(), return_exceptions=True))
+            self._loop.run_until_complete(self._leave())
         finally:
             self._loop.close()
+
+    async def _leave(self) -> None:
+        for task in self._judging.values():
+            task.cancel()
+        await asyncio.gather(*self._judging.values(), return_exceptions=True)
+        if self._close is not None:
+            await self._close()
 
     async def _finish(self) -> None:
         while self.waiting:
@@ -189,3 +204,12 @@ class Bench:
 
     def _tell_of(self, awaited: Awaited, invocation: Invocation, match: Match, results: Iterable[Result]) -> None:
         self._tell(awaited, Evaluation(invocation, match, tuple(results), awaited.closed_by, awaited.revision))
+
+
+def without_judges(awaited: Awaited, evaluator: Evaluator, references: ReferenceSet) -> Evaluation:
+    """What is said of an evaluation that an earlier process left to judges, when nobody judges any more."""
+    invocation = awaited.invocation()
+    evaluation = evaluator.evaluate(
+        invocation, references.match(invocation, awaited.turn), closed_by=awaited.closed_by, revision=awaited.revision
+    )
+    return replace(evaluation, results=tuple(result for result in evaluation.results if asks_model(result.criterion.scorer)))

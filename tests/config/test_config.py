@@ -81,6 +81,7 @@ def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> 
         "exporters": {"prometheus": {"endpoint": ("127.0.0.1", 9464), "max_series": 1500, "token_file": None, "tls": None}, "otlp": None},
         "store": {"path": "pathgauge-data", "max_bytes": 10 * 2**30, "retention": 7 * 86_400.0},
         "canary": None,
+        "judge": None,
         "logging": {"level": "info", "format": "console"},
     }
 
@@ -165,7 +166,7 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         (
             "receivrs: {}",
             "1:1: receivrs: found an unknown key, expected one of receivers, auth, insecure_bind, redaction, references, criteria,"
-            " criteria_file, scenario, assembly, windows, regression, conversations, exporters, store, canary, logging;"
+            " criteria_file, judge, scenario, assembly, windows, regression, conversations, exporters, store, canary, logging;"
             " did you mean 'receivers'?",
         ),
         (

@@ -72,6 +72,10 @@ class Asker:
         except ValueError as mistake:
             raise _malformed(str(mistake)) from None
 
+    def circuits(self) -> list[tuple[str, bool]]:
+        """Each model that was asked, and whether it is not asked for the present. For any thread."""
+        return [(model.label, is_open) for model, is_open in self._call.circuits()]
+
     async def aclose(self) -> None:
         """Give up what is under way (`judge_unavailable`), and close all connections."""
         await self._under_way.aclose()

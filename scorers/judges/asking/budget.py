@@ -54,7 +54,7 @@ class _Window:
 
 
 class Budget:
-    """Belongs to one event loop. `wall` gives Unix seconds."""
+    """Belongs to one event loop, save `spent` and what is left, which any thread may ask for. `wall` gives Unix seconds."""
 
     def __init__(self, limits: Limits, wall: Callable[[], float]) -> None:
         self._limits = {
@@ -97,10 +97,8 @@ class Budget:
 
     def spent(self) -> dict[str, tuple[float, ...]]:
         """For each window its number since 1970, and its calls, tokens and US dollars; what `restore` takes."""
-        self._turn()
-        return {
-            name: (float(window.number), *(getattr(window.used, measure) for measure in MEASURES)) for name, window in self._windows.items()
-        }
+        windows = {name: self._present(name) for name in _SECONDS}
+        return {name: (float(window.number), *(getattr(window.used, measure) for measure in MEASURES)) for name, window in windows.items()}
 
     def restore(self, spent: Mapping[str, tuple[float, ...]]) -> None:
         """Charge what was spent before a restart, as far as its windows are still the present ones."""
@@ -112,16 +110,23 @@ class Budget:
 
     def remaining(self) -> Iterator[tuple[Measure, str, float]]:
         """Measure, window and what is left of it, for every limit; never below 0."""
-        self._turn()
         for (name, measure), limit in self._limits.items():
-            yield measure, name, max(0.0, limit - getattr(self._windows[name].used, measure))
+            yield measure, name, max(0.0, limit - getattr(self._present(name).used, measure))
+
+    def shares_left(self) -> Iterator[tuple[Measure, str, float]]:
+        """The same as shares of each limit, from 0 to 1."""
+        for measure, name, left in self.remaining():
+            yield measure, name, left / limit if (limit := self._limits[name, measure]) else 0.0
 
     def _turn(self) -> None:
-        """Begin new windows whose time has come. A clock that is put back a little does not open a budget again."""
-        for name, window in self._windows.items():
-            number = self._number(name)
-            if number not in (window.number, window.number - 1):
-                self._windows[name] = _Window(number)
+        """Begin new windows whose time has come."""
+        for name in _SECONDS:
+            self._windows[name] = self._present(name)
+
+    def _present(self, name: str) -> _Window:
+        """The window of now. A clock that is put back a little does not open a budget again."""
+        window, number = self._windows[name], self._number(name)
+        return window if number in (window.number, window.number - 1) else _Window(number)
 
     def _number(self, name: str) -> int:
         return int(self._wall() // _SECONDS[name])

@@ -64,6 +64,10 @@ class Caller:
             if passage is None:
                 self._budget.release(charge)
 
+    def circuits(self) -> list[tuple[Model, bool]]:
+        """Each model that was asked, and whether its circuit is open."""
+        return [(model, not breaker.lets_through) for model, breaker in list(self._breakers.items())]
+
     async def aclose(self) -> None:
         """Close all connections."""
         for client in self._clients.values():

@@ -1,0 +1,72 @@
+"""All that a `judge` section of the configuration brings about: whoever asks models, the bench, the budgets, and what is shown of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+from collector.awaiting import Awaited, Sampling
+from collector.canary import TENANT
+from collector.config.judging import Judge
+from collector.evaluator import Evaluator
+from collector.judging.bench import Bench, Capacity, Tell
+from collector.judging.spending import Spending
+from collector.references import ReferenceSet
+from collector.setup import Setup
+from collector.sinks.gauges import Queue
+from collector.sinks.judges import JudgeSeries
+from collector.telemetry import Row
+from scorers.judges.asking.asker import Asker
+from scorers.judges.asking.settings import Settings
+from scorers.questions import asks_model
+
+
+def sampling(section: Judge) -> Sampling:
+    """What is judged. Canaries are not."""
+    rates = tuple((scenario, sampled.sample_rate) for scenario, sampled in section.scenarios.items())
+    return Sampling(section.sample_rate, rates, frozenset({TENANT}))
+
+
+class Judging:
+    """Everything that judges, from `start` to `stop`."""
+
+    def __init__(self, section: Judge, folder: Path, setup: Setup, tell: Tell) -> None:
+        """`tell` is told what judges said, in their thread."""
+        settings = section.settings(folder)
+        self.series = JudgeSeries(_models(settings, setup.evaluator), self._budgets, self._circuits)
+        self._asker = Asker(settings, self.series)
+        capacity = Capacity(section.concurrency, section.queue_size, deadline=section.deadline)
+        self.bench = Bench(self._asker, tell, capacity, setup.evaluator, setup.references, close=self._asker.aclose)
+        self.spending = Spending(self._asker.budget)
+
+    @property
+    def queue(self) -> Queue:
+        """How full the bench is."""
+        return Queue(lambda: self.bench.waiting, self.bench.capacity)
+
+    def resume(self, counts: Iterable[Row], awaited: Iterable[Awaited]) -> None:
+        """Go on where the last process stopped, and begin to judge."""
+        self.spending.restore(counts)
+        for one in awaited:
+            self.bench.take(one)
+        self.bench.start()
+
+    def configure(self, evaluator: Evaluator, references: ReferenceSet) -> None:
+        """Put other criteria and references in force."""
+        self.series.expect(_models(self._asker.settings, evaluator))
+        self.bench.configure(evaluator, references)
+
+    def _budgets(self) -> Iterator[tuple[str, str, float]]:
+        for measure, window, share in self._asker.budget.shares_left():
+            yield window, measure, share
+
+    def _circuits(self) -> Iterator[tuple[str, bool]]:
+        yield from self._asker.circuits()
+
+
+def _models(settings: Settings, evaluator: Evaluator) -> Iterable[str]:
+    """All models that these criteria may ask."""
+    scorers = (criterion.scorer for criterion in chain(evaluator.criteria, *evaluator.overrides.values()))
+    named = {scorer.model for scorer in scorers if asks_model(scorer)}
+    return sorted({settings.resolve(model).label for model in {None, *named}})
