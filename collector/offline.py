@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collector.assembler import Bounds
+from collector.awaiting import Awaited, Sampling
 from collector.conversations import Case
 from collector.evaluator import Evaluation, Evaluator
-from collector.outcomes import Unreadable, Withdrawn
+from collector.outcomes import Judged, Unreadable, Withdrawn
 from collector.pipeline import Pipeline
 from collector.plugins import installed_dialects
 from collector.receivers.files import read_path
@@ -32,21 +33,38 @@ class Replayed:
     """What was passed over or could not be read, a line each."""
 
 
-def replay(paths: Iterable[Path], evaluator: Evaluator, references: ReferenceSet, scenario_keys: tuple[str, ...]) -> Iterator[Replayed]:
-    """Read and score each path on its own.
+JudgeAll = Callable[[Iterable[Awaited]], Iterable[tuple[Awaited, Evaluation]]]
+"""Has evaluations judged; returns them with what judges said."""
+
+
+def replay(
+    paths: Iterable[Path],
+    evaluator: Evaluator,
+    references: ReferenceSet,
+    scenario_keys: tuple[str, ...],
+    judge_all: JudgeAll | None = None,
+) -> Iterator[Replayed]:
+    """Read and score each path on its own; without `judge_all` nobody judges.
 
     Raises `UnreadableFileError` and `OSError` as reading files does, `PluginError` for an installed dialect that cannot be used.
     """
     registry = installed_dialects()
     for path in paths:
         files = read_path(path)
-        pipeline = Pipeline(evaluator, references, Ledger(), _UNBOUNDED, scenario_keys=scenario_keys, registry=registry)
-        outcomes = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.drain(0.0)
+        sampling = None if judge_all is None else Sampling()
+        pipeline = Pipeline(evaluator, references, Ledger(), _UNBOUNDED, scenario_keys=scenario_keys, registry=registry, sampling=sampling)
+        outcomes = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.read_open(0.0)
+        if judge_all is not None:
+            for awaited, judged in judge_all(pipeline.changes().awaited):
+                outcomes += pipeline.judged(awaited, judged)
+        outcomes += pipeline.finish_conversations()
         newest: dict[tuple[str, str, str], Evaluation] = {}
         notes = list(files.notes)
         for outcome in outcomes:
             if isinstance(outcome, Evaluation):
                 newest[outcome.key] = outcome
+            elif isinstance(outcome, Judged):
+                newest[outcome.evaluation.key] = _completed(newest[outcome.evaluation.key], outcome.evaluation)
             elif isinstance(outcome, Withdrawn):
                 newest.pop(outcome.key, None)
             elif isinstance(outcome, Unreadable):
@@ -55,3 +73,8 @@ def replay(paths: Iterable[Path], evaluator: Evaluator, references: ReferenceSet
             notes.append(f"{path}: found no agent invocation in {len(files.spans)} spans and {len(files.logs)} log records")
         ordered = sorted(newest.values(), key=lambda e: (e.invocation.start_ns or 0, e.invocation.span_id))
         yield Replayed(str(path), tuple(ordered), tuple(case for case in outcomes if isinstance(case, Case)), tuple(notes))
+
+
+def _completed(evaluation: Evaluation, judged: Evaluation) -> Evaluation:
+    """The evaluation with what judges said of it."""
+    return replace(evaluation, results=(*evaluation.results, *judged.results))

@@ -119,9 +119,15 @@ class Pipeline:
 
     def drain(self, now: float) -> list[Outcome]:
         """Read everything that is open, complete or not, and finish every conversation."""
-        outcomes = self._read_all(self._assembler.drain(now), now)
-        outcomes.extend(self._count_case(case) for case in self._conversations.drain())
-        return outcomes
+        return [*self.read_open(now), *self.finish_conversations()]
+
+    def read_open(self, now: float) -> list[Outcome]:
+        """Read everything that is open, complete or not."""
+        return self._read_all(self._assembler.drain(now), now)
+
+    def finish_conversations(self) -> list[Outcome]:
+        """Score every conversation that is open, as if nothing more would come of it."""
+        return [self._count_case(case) for case in self._conversations.drain()]
 
     @property
     def has_changes(self) -> bool:

@@ -58,6 +58,7 @@ def score(
     Example: `pathgauge score traces/ --references 'evalsets/*.evalset.json' --junit report.xml`
     """
     from collector.gate import judge, not_run
+    from collector.judging.judging import judge_all
     from collector.junit import to_junit
     from collector.offline import replay
     from collector.rendering import evaluation_object, json_line
@@ -68,7 +69,8 @@ def score(
         settings = for_gate(config, references or (), criteria)
         setup = resolve(settings)
         note(setup.warnings)
-        replayed = list(replay(files, setup.evaluator, setup.references, settings.scenario.keys))
+        judges = None if settings.judge is None else judge_all(settings.judge, settings.folder, setup)
+        replayed = list(replay(files, setup.evaluator, setup.references, settings.scenario.keys, judges))
         gate = judge(replayed)
         if junit is not None:
             junit.write_bytes(to_junit(gate))

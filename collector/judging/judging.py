@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -9,9 +11,10 @@ from pathlib import Path
 from collector.awaiting import Awaited, Sampling
 from collector.canary import TENANT
 from collector.config.judging import Judge
-from collector.evaluator import Evaluator
+from collector.evaluator import Evaluation, Evaluator
 from collector.judging.bench import Bench, Capacity, Tell
 from collector.judging.spending import Spending
+from collector.offline import JudgeAll
 from collector.references import ReferenceSet
 from collector.setup import Setup
 from collector.sinks.gauges import Queue
@@ -70,3 +73,20 @@ def _models(settings: Settings, evaluator: Evaluator) -> Iterable[str]:
     scorers = (criterion.scorer for criterion in chain(evaluator.criteria, *evaluator.overrides.values()))
     named = {scorer.model for scorer in scorers if asks_model(scorer)}
     return sorted({settings.resolve(model).label for model in {None, *named}})
+
+
+def judge_all(section: Judge, folder: Path, setup: Setup) -> JudgeAll:
+    """Has evaluations judged at once, all of them, as a gate needs it."""
+
+    def judge(awaited: Iterable[Awaited]) -> list[tuple[Awaited, Evaluation]]:
+        judged: list[tuple[Awaited, Evaluation]] = []
+        asker = Asker(section.settings(folder))
+        capacity = Capacity(section.concurrency, sys.maxsize, sys.maxsize, section.deadline)
+        bench = Bench(asker, lambda *told: judged.append(told), capacity, setup.evaluator, setup.references, close=asker.aclose)
+        for one in awaited:
+            bench.take(one)
+        bench.start()
+        bench.stop(math.inf)
+        return judged
+
+    return judge
