@@ -13,6 +13,8 @@ _INVOCATIONS, _EVALUATIONS, _SCORED = "agent:pathgauge_invocations", "agent:path
 _DROP, _DROP_ERROR, _POOLED = (f"agent:pathgauge_coverage:{name}" for name in ("drop", "drop_error", "pooled"))
 _PERCENT = "{{ $value | humanizePercentage }}"
 _MIN_DROP = 0.1
+_JUDGE_FAILURES = "judge_(timeout|unavailable|rejected|refused|malformed|overloaded|undecided)"
+"""The reasons for which a judge was to judge, and could not."""
 _LACKS = "content_missing|truncated|orphan_spans|missing_root|dropped_attributes|dropped_spans|clock_skew"
 """The flags that somebody can mend. The others are how an instrumentation is, or were asked for."""
 
@@ -21,14 +23,16 @@ def groups(choices: Choices) -> Iterator[Group]:
     """The rules, what is slow apart."""
     yield Group("pathgauge.coverage.rules", tuple(_counts()))
     yield Group("pathgauge.coverage.history.rules", tuple(_drops(choices)), slow=True)
-    alerts = (_silence(choices), _unmatched(choices), _drop(choices), _content(choices), _telemetry(choices), _errors(), _judges())
+    alerts = (_silence(choices), _unmatched(choices), _drop(choices), _content(choices), _telemetry(choices), _errors(), *_judges())
     yield Group("pathgauge.coverage.alerts", alerts)
 
 
 def _counts() -> Iterator[Record]:
+    """Without judges: what share of an agent's traffic these see is a choice, and they have alerts of their own."""
+    evaluations, scored = ('pathgauge_evaluations_total{judge=""' + more + "}" for more in ("", ',outcome=~"pass|fail|informational"'))
     yield Record(f"{_INVOCATIONS}:increase1h", added(AGENT, "pathgauge_invocations_total", "1h"))
-    yield Record(f"{_EVALUATIONS}:increase1h", added(AGENT, "pathgauge_evaluations_total", "1h"))
-    yield Record(f"{_SCORED}:increase1h", added(AGENT, 'pathgauge_evaluations_total{outcome=~"pass|fail|informational"}', "1h"))
+    yield Record(f"{_EVALUATIONS}:increase1h", added(AGENT, evaluations, "1h"))
+    yield Record(f"{_SCORED}:increase1h", added(AGENT, scored, "1h"))
 
 
 def _drops(choices: Choices) -> Iterator[Record]:
@@ -97,7 +101,7 @@ def _drop(choices: Choices) -> Alert:
 
 
 def _content(choices: Choices) -> Alert:
-    total = added("job, metric", "pathgauge_evaluations_total", "1h")
+    total = _attempted("1h")
     missing = added("job, metric, reason", 'pathgauge_not_evaluated_total{reason=~".+_not_recorded"}', "1h")
     return Alert(
         "PathgaugeContentMissing",
@@ -126,7 +130,7 @@ def _errors() -> Alert:
     failed = added("job, metric", 'pathgauge_evaluations_total{outcome="error"}', "30m")
     return Alert(
         "PathgaugeEvaluationErrors",
-        lines(f"{failed} / {added('job, metric', 'pathgauge_evaluations_total', '30m')} > 0.05", f"and {failed} >= 3"),
+        lines(f"{failed} / {_attempted('30m')} > 0.05", f"and {failed} >= 3"),
         "warning",
         "10m",
         "A scorer fails.",
@@ -134,16 +138,36 @@ def _errors() -> Alert:
     )
 
 
-def _judges() -> Alert:
-    failed = added("job, metric, reason", 'pathgauge_not_evaluated_total{reason=~"judge_.+"}', "30m")
-    return Alert(
+def _attempted(window: str) -> str:
+    """The evaluations of each metric, without those that no judge was asked for, to judge a share of the traffic or to keep a budget."""
+    total = added("job, metric", "pathgauge_evaluations_total", window)
+    left_out = added("job, metric", 'pathgauge_not_evaluated_total{reason=~"not_sampled|budget"}', window)
+    return f"({total} - ({left_out} or 0 * {total}))"
+
+
+def _judges() -> Iterator[Alert]:
+    """What was not sampled, and what has nobody to judge it, is as it was chosen to be."""
+    yield _unanswered(
         "PathgaugeJudgeErrors",
-        lines(
-            f"{failed} / on (job, metric) group_left () {added('job, metric', 'pathgauge_evaluations_total', '30m')} > 0.1",
-            f"and {failed} >= 3",
-        ),
-        "warning",
-        "15m",
+        _JUDGE_FAILURES,
+        _JUDGE_FAILURES,
         "The model that judges does not answer, or not usably.",
-        f"{_PERCENT} of the evaluations of {{{{ $labels.metric }}}} have no verdict of the judge ({{{{ $labels.reason }}}}).",
+        f"{_PERCENT} of what {{{{ $labels.metric }}}} was to judge has no verdict ({{{{ $labels.reason }}}}).",
     )
+    yield _unanswered(
+        "PathgaugeJudgeBudgetUsedUp",
+        "budget",
+        f"budget|{_JUDGE_FAILURES}",
+        "The judges have used up a budget, so that they judge less than they should.",
+        f"{_PERCENT} of what {{{{ $labels.metric }}}} was to judge has no verdict, as a budget is used up.",
+    )
+
+
+def _unanswered(name: str, reasons: str, possible: str, summary: str, description: str) -> Alert:
+    """Of what a judge was to judge, that is its verdicts and what has none for a `possible` reason."""
+    verdicts = 'pathgauge_evaluations_total{judge!="",outcome=~"pass|fail|informational"}'
+    left, unanswered = (f'pathgauge_not_evaluated_total{{reason=~"{named}"}}' for named in (possible, reasons))
+    due = f"sum by (job, metric) (increase({verdicts}[30m]) or increase({left}[30m]))"
+    without = added("job, metric, reason", unanswered, "30m")
+    expr = lines(f"{without} / on (job, metric) group_left () {due} > 0.1", f"and {without} >= 3")
+    return Alert(name, expr, "warning", "15m", summary, description)

@@ -1,15 +1,16 @@
 """PromQL that several rules have in common: names of series in, expressions out.
 
 All rules add up over collectors first and compare then, as every collector exports thresholds and none sees all traffic. They keep
-`job`, so that two installations in one Prometheus stay apart, and `tenant`, which is empty where there is one tenant only.
+`job`, so that two installations in one Prometheus stay apart; `tenant`, which is empty where there is one tenant only; and `judge`, which
+is empty where no model judges, so that each judge is compared with itself alone: another one scores otherwise.
 """
 
 from __future__ import annotations
 
 AGENT = "job, tenant, agent"
 VERSION = "job, tenant, agent, agent_version"
-SERIES = "job, tenant, agent, scenario, metric"
-VERSION_SERIES = "job, tenant, agent, agent_version, scenario, metric"
+SERIES = "job, tenant, agent, scenario, metric, judge"
+VERSION_SERIES = "job, tenant, agent, agent_version, scenario, metric, judge"
 
 SIGN = "metric:pathgauge_metric_info:sign"
 """1 where more is better, else -1."""
@@ -39,5 +40,6 @@ def lines(*parts: str) -> str:
 
 
 AGENT_NAME = 'agent "{{ $labels.agent }}"{{ with $labels.tenant }} of tenant "{{ . }}"{{ end }}'
-WHO = f'{{{{ $labels.metric }}}} of {AGENT_NAME} in scenario "{{{{ $labels.scenario }}}}"'
+METRIC_NAME = "{{ $labels.metric }}{{ with $labels.judge }} by {{ . }}{{ end }}"
+WHO = f'{METRIC_NAME} of {AGENT_NAME} in scenario "{{{{ $labels.scenario }}}}"'
 """Words of a description: which series it is about."""

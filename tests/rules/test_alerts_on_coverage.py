@@ -41,8 +41,17 @@ def invocations(course: Course, calm: float = 2, bad: float = 2, match: str = "s
     return {named("pathgauge_invocations_total", **of): course.counter(calm, bad)}
 
 
-def not_evaluated(reason: str, calm: float, bad: float) -> dict[str, Values]:
-    return {named("pathgauge_not_evaluated_total", metric="f1", reason=reason): COURSE.counter(calm, bad)}
+def not_evaluated(reason: str, calm: float, bad: float, course: Course = COURSE, metric: str = "f1") -> dict[str, Values]:
+    return {named("pathgauge_not_evaluated_total", metric=metric, reason=reason): course.counter(calm, bad)}
+
+
+def judged(course: Course = COURSE, calm: float = 0.1, bad: float = 0.1) -> dict[str, Values]:
+    """A judge that sees two evaluations a minute in forty, and gives so many verdicts on them."""
+    shares = {"pass": (calm / 2, bad / 2), "not_evaluated": ((40 - calm) / 2, (40 - bad) / 2)}
+    return {
+        **evaluations(course, shares, metric="quality", judge="gpt-4.1-mini@1f3a9c20"),
+        **not_evaluated("not_sampled", 38, 38, course, "quality"),
+    }
 
 
 CASES = [
@@ -112,9 +121,52 @@ CASES = [
     Case(
         "a judge is not reached",
         "PathgaugeJudgeErrors",
-        {**evaluations(COURSE, {"pass": (0.98, 0.5), "not_evaluated": (0.02, 0.5)}), **not_evaluated("judge_unavailable", 0.02, 1)},
-        {**JOB, **WARNING, "metric": "f1", "reason": "judge_unavailable"},
-        "50% of the evaluations of f1 have no verdict of the judge (judge_unavailable).",
+        {
+            **judged(COURSE, 1.9, 1),
+            **not_evaluated("judge_unavailable", 0.1, 1, metric="quality"),
+            **not_evaluated("judge_unconfigured", 40, 40, metric="other"),
+        },
+        {**JOB, **WARNING, "metric": "quality", "reason": "judge_unavailable"},
+        "50% of what quality was to judge has no verdict (judge_unavailable).",
+    ),
+    Case(
+        "what a judge is asked fails while most is left out for a budget",
+        "PathgaugeJudgeErrors",
+        {
+            **judged(COURSE, 0.5, 0),
+            **not_evaluated("budget", 1.5, 1.5, metric="quality"),
+            **not_evaluated("judge_malformed", 0, 0.5, metric="quality"),
+        },
+        {**JOB, **WARNING, "metric": "quality", "reason": "judge_malformed"},
+        "100% of what quality was to judge has no verdict (judge_malformed).",
+    ),
+    Case(
+        "a budget is used up",
+        "PathgaugeJudgeBudgetUsedUp",
+        {
+            **judged(COURSE, 1.8, 0.5),
+            **not_evaluated("budget", 0.1, 1, metric="quality"),
+            **not_evaluated("judge_timeout", 0.1, 0.5, metric="quality"),
+        },
+        {**JOB, **WARNING, "metric": "quality", "reason": "budget"},
+        "50% of what quality was to judge has no verdict, as a budget is used up.",
+    ),
+    Case(
+        "responses are not recorded any more, of which a judge sees a few",
+        "PathgaugeContentMissing",
+        {**judged(COURSE, 1.9, 1), **not_evaluated("response_not_recorded", 0.1, 1, metric="quality")},
+        {**JOB, **WARNING, "metric": "quality", "reason": "response_not_recorded"},
+        "50% of the evaluations of quality gave no score (response_not_recorded).",
+    ),
+    Case(
+        "a judge fails, which sees a few",
+        "PathgaugeEvaluationErrors",
+        {
+            **judged(COURSE, 1.98, 1.5),
+            **evaluations(COURSE, {"error": (0.01, 0.25)}, metric="quality", judge="gpt-4.1-mini@1f3a9c20"),
+        },
+        {**JOB, **WARNING, "metric": "quality"},
+        "20% of the evaluations of quality ended in an error of the scorer.",
     ),
 ]
 
@@ -133,6 +185,25 @@ def test_little_traffic_and_a_coverage_that_always_was_low_are_no_alert(tmp_path
     }
     told = story(DAYS, {**always, **little}, "PathgaugeCoverageDrop")
     assert run(tmp_path, needed("PathgaugeCoverageDrop"), told, step=DAYS.step) == "SUCCESS"
+
+
+@pytest.mark.parametrize(
+    "alert", ["PathgaugeCoverageDrop", "PathgaugeContentMissing", "PathgaugeJudgeErrors", "PathgaugeJudgeBudgetUsedUp"]
+)
+def test_what_judges_do_not_see_by_choice_is_no_alert(alert: str, tmp_path: Path) -> None:
+    """A sample rate is lowered; a model is taken out of the configuration; and of one agent all metrics are judged."""
+    lowered = evaluations(DAYS, {"pass": (0.9, 0.05), "not_evaluated": (0.1, 0.95)}, metric="quality", judge="gpt-4.1-mini@1f3a9c20")
+    alone = evaluations(DAYS, {"pass": (0.9, 0), "not_evaluated": (0.1, 1)}, agent="judged", metric="safety", judge="m@1")
+    series = {
+        **invocations(DAYS),
+        **evaluations(DAYS, {"pass": (0.9, 0.9), "not_evaluated": (0.1, 0.1)}),
+        **lowered,
+        **not_evaluated("not_sampled", 0.2, 1.9, DAYS, "quality"),
+        **invocations(DAYS, agent="judged"),
+        **alone,
+        **not_evaluated("judge_unconfigured", 0.2, 2, DAYS, "safety"),
+    }
+    assert run(tmp_path, needed(alert), story(DAYS, series, alert), step=DAYS.step) == "SUCCESS"
 
 
 SILENCE = Course(calm=70, bad=90, good=30)
