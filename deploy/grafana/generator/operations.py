@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
+from generator import judges
 from generator.panels import BAD, FAIR, GOOD, ONE_IS_GOOD, ZERO_IS_GOOD, Panels, Steps, board, figure, graph, lines, listing
 from generator.queries import INSTANCE, JOB, OF_JOB, Query, datasource, increase, quantile, rate
 
@@ -21,6 +22,7 @@ def build() -> Dashboard:
         "Receivers": _receivers(),
         "From spans to invocations": _traces(),
         "From invocations to scores": _scores(),
+        "Judges": judges.panels(),
         "Store": _store(),
         "Canary": _canary(),
         "Process": _process(),

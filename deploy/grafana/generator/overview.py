@@ -127,7 +127,7 @@ def _health() -> Panels:
     breaches = timeline(
         "Breaches of thresholds",
         "Red while the window mean was on the wrong side of its threshold. A gap is a window without recent scores.",
-        Query(BREACHES, "{{agent}} / {{scenario}} / {{metric}}"),
+        Query(BREACHES, "{{agent}} / {{scenario}} / {{metric}} {{judge}}"),
         BREACHED,
     )
     return [table, breaches]

@@ -13,8 +13,10 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 
-SERIES = "tenant, agent, scenario, metric"
-"""What tells scores apart. Without tenants the label is missing, which aggregation and `=~".*"` take for empty."""
+CALLS = "tenant, agent, scenario, metric"
+SERIES = f"{CALLS}, judge"
+"""What tells scores apart. Without tenants the label is missing, as that of the judge where none judges, which aggregation and `=~".*"`
+take for empty."""
 OF_AGENT = 'agent=~"$agent", tenant=~"$tenant"'
 OF_SCENARIO = f'{OF_AGENT}, scenario=~"$scenario"'
 OF_SCORE = f'{OF_SCENARIO}, metric=~"$metric"'

@@ -8,6 +8,7 @@ from generator.panels import Panels, board, distribution, graph, limit, lines
 from generator.queries import (
     AGENT,
     BASELINE,
+    CALLS,
     EVALUATED,
     FIRING,
     METRIC,
@@ -31,7 +32,8 @@ from generator.queries import (
     share,
 )
 
-NAMES = "{{agent}} / {{scenario}} / {{metric}}"
+CALL_NAMES = "{{agent}} / {{scenario}} / {{metric}}"
+NAMES = f"{CALL_NAMES} {{{{judge}}}}"
 COMPARISON = f"{{{{baseline}}}}: {NAMES}"
 VERSIONED = f"{NAMES} {{{{agent_version}}}}"
 RELEASES = "tenant, agent, agent_version"
@@ -70,7 +72,7 @@ def _alerts() -> AnnotationQuery:
     """The times in which an alert fired for the agent."""
     expr = f'{FIRING[:-1]}, agent=~"$agent|", scenario=~"$scenario|"}}'
     mark = AnnotationQuery().name("Alerts").datasource(SOURCE).enable(True).placement("").icon_color("red").expr(expr).step("60s")
-    return mark.title_format("{{alertname}}").text_format(NAMES).tag_keys("alertname,severity")
+    return mark.title_format("{{alertname}}").text_format(CALL_NAMES).tag_keys("alertname,severity")
 
 
 def _scores() -> Panels:
@@ -137,15 +139,15 @@ def _verdicts() -> Panels:
         "Tool calls matched with the reference",
         "Precision: matched calls of those made. Recall: matched calls of those expected. Every call weighs the same.",
         "percentunit",
-        Query(_calls("actual"), f"precision {NAMES}"),
-        Query(_calls("expected"), f"recall {NAMES}"),
+        Query(_calls("actual"), f"precision {CALL_NAMES}"),
+        Query(_calls("expected"), f"recall {CALL_NAMES}"),
         most=1,
     )
     return [limit(pass_rate, "B"), outcomes, reasons, calls]
 
 
 def _calls(of: str) -> str:
-    return share("pathgauge_trajectory_calls_total", OF_VERSION, 'count="matched"', f'count="{of}"', SERIES)
+    return share("pathgauge_trajectory_calls_total", OF_VERSION, 'count="matched"', f'count="{of}"', CALLS)
 
 
 def _traces() -> Panels:
