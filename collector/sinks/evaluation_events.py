@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from collector.conversations import Case
-from collector.evaluator import Evaluation, Result
+from collector.evaluator import Criterion, Evaluation, Result
 from collector.sinks.instruments import OUTCOMES
 
 Value = str | float | int
@@ -68,6 +68,7 @@ def events_of_case(case: Case, now: float) -> list[Event]:
             "gen_ai.evaluation.score.value": score.value,
             "gen_ai.evaluation.score.label": OUTCOMES[score.criterion.verdict(score.value)],
             "pathgauge.evaluation.threshold": score.criterion.threshold,
+            **_judge(score.criterion),
         })})
         for score in case.scores
     ]  # fmt: skip
@@ -85,8 +86,15 @@ def _result(result: Result, content: bool) -> dict[str, Value]:
             "pathgauge.evaluation.reason": score.reason,
             "pathgauge.evaluation.threshold": result.criterion.threshold,
             "pathgauge.scorer": f"{scorer.name} {scorer.version}",
+            **_judge(result.criterion),
         }
     )
+
+
+def _judge(criterion: Criterion) -> dict[str, str | None]:
+    """Who judged, which the conventions have no words for: `gen_ai.request.model` is a model of the agent."""
+    model, _, template = criterion.judge.rpartition("@")
+    return {"pathgauge.judge.model": model or None, "pathgauge.judge.template": template or None}
 
 
 def _error_type(explanation: str) -> str:

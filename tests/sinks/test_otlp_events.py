@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from collector.otlp import decode_logs
 from collector.receivers.grpc import GrpcReceiver
 from collector.references import Match
 from collector.sinks import otlp_events
-from collector.sinks.evaluation_events import events_of
+from collector.sinks.evaluation_events import events_of, events_of_case
 from collector.sinks.otlp_events import OtlpEvents
 from collector.sinks.otlp_exporter import build_exporter
 from collector.telemetry import Ledger
@@ -131,6 +132,22 @@ def test_the_scores_of_a_conversation_belong_to_no_span() -> None:
         "pathgauge.evaluation.level": "conversation",
     }
     assert (record.log_record.trace_id, record.log_record.span_id) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ("gpt-4.1-mini@1f3a9c20", {"pathgauge.judge.model": "gpt-4.1-mini", "pathgauge.judge.template": "1f3a9c20"}),
+        ("local:a@b@1f3a9c20", {"pathgauge.judge.model": "local:a@b", "pathgauge.judge.template": "1f3a9c20"}),
+    ],
+)
+def test_the_score_of_a_judge_names_the_model_and_its_template(judge: str, said: dict[str, str]) -> None:
+    judged = replace(ANSWER, judge=judge)
+    told = Evaluator((judged,)).evaluate(evaluation().invocation, MATCHED)
+    assert attributes(told).items() - attributes(evaluation()).items() == said.items()
+    case = Case("acme", "c-1", REFERENCE, "planner", "v2", (CaseScore(judged, 1.0),), 2, 0, 0)
+    (event,) = events_of_case(case, NOW)
+    assert {key: value for key, value in event.attributes.items() if "judge" in key} == said
 
 
 def section(**otlp: Any) -> Config:
