@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from hashlib import sha256
 
 from pydantic import TypeAdapter
 
@@ -17,25 +16,6 @@ from collector.evaluator import Evaluation, EvaluationKey
 from scorers.types import Invocation
 
 _INVOCATION = TypeAdapter(Invocation)
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """Which invocations are judged: a share of the traces, the same ones for every judge and in every process."""
-
-    rate: float = 1.0
-    of_scenario: tuple[tuple[str, float], ...] = ()
-    """Rates of single scenarios, instead of the common one."""
-    never: frozenset[str] = frozenset()
-    """Tenants whose traces are not judged."""
-
-    def takes(self, invocation: Invocation, scenario: str | None) -> bool:
-        """Whether this one is judged. A higher rate takes what a lower one takes, and more."""
-        if invocation.tenant in self.never:
-            return False
-        rate = dict(self.of_scenario).get(scenario or "", self.rate)
-        place = int.from_bytes(sha256(f"judge {invocation.trace_id}".encode("utf-8", "surrogatepass")).digest()[:8]) / 2**64
-        return place < rate
 
 
 @dataclass(frozen=True, slots=True)

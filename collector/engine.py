@@ -20,7 +20,7 @@ from collector.conversations import MAX_BYTES as CONVERSATION_BYTES
 from collector.evaluator import Evaluation
 from collector.inspection import Inspection
 from collector.judging.bench import without_judges
-from collector.judging.judging import Judging, sampling
+from collector.judging.judging import Judging
 from collector.pipeline import Pipeline
 from collector.plugins import installed_dialects
 from collector.publishing import Publisher
@@ -61,7 +61,7 @@ class Engine:
         self._events = _events(config, ledger)
         tallies, commits = Tallies(), commit_durations()
         self._store = _store(config, commits)
-        section = config.judge
+        self._judging = None if config.judge is None else Judging(config.judge, config.folder, setup, self._judged)
         self._pipeline = Pipeline(
             setup.evaluator,
             setup.references,
@@ -71,9 +71,8 @@ class Engine:
             registry=installed_dialects(),
             conversation_idle=config.conversations.idle,
             recall=self._store.recall if self._store.durable else None,
-            sampling=None if section is None else sampling(section),
+            judging=None if self._judging is None else self._judging.of,
         )
-        self._judging = None if section is None else Judging(section, config.folder, setup, self._judged)
         windows = config.windows
         self._sink = PrometheusSink(
             setup.evaluator,

@@ -23,8 +23,11 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 EvaluationKey = tuple[str, str, str]
 """Tenant, trace id, anchor span id."""
 
-Judging = Literal["never", "not_sampled", "later"]
-"""What becomes of criteria that ask a model: nobody is asked, not about this invocation, or beside the pipeline."""
+OVERLOADED = Score.not_evaluated("judge_overloaded", "too many evaluations wait for their judges")
+_NOT_JUDGED: Mapping[str, Score] = {"not_sampled": Score.not_evaluated("not_sampled"), "overloaded": OVERLOADED}
+
+Judging = Literal["later", "unconfigured", "not_sampled", "overloaded"]
+"""What becomes of criteria that ask a model: they are judged beside the pipeline, or why not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +101,17 @@ class Evaluator:
         return tuple(criterion for criterion in self.criteria_for(match) if asks_model(criterion.scorer))
 
     def evaluate(
-        self, invocation: Invocation, match: Match, *, closed_by: str = "root_ended", revision: int = 0, judging: Judging = "never"
+        self, invocation: Invocation, match: Match, *, closed_by: str = "root_ended", revision: int = 0, judging: Judging = "unconfigured"
     ) -> Evaluation:
         """Run every criterion that applies. Those that ask a model are run as `judging` says."""
         results, awaits = [], False
         for criterion in self.criteria_for(match):
-            if judging == "never" or "missing_root" in invocation.flags or not asks_model(criterion.scorer):
+            if judging == "unconfigured" or "missing_root" in invocation.flags or not asks_model(criterion.scorer):
                 results.append(_run(criterion, invocation, match))
-            elif judging == "not_sampled":
-                results.append(Result(criterion, Score.not_evaluated("not_sampled"), "not_evaluated"))
-            else:
+            elif judging == "later":
                 awaits = True
+            else:
+                results.append(Result(criterion, _NOT_JUDGED[judging], "not_evaluated"))
         return Evaluation(invocation, match, tuple(results), closed_by, revision, awaits)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collector.assembler import Bounds
-from collector.awaiting import Awaited, Sampling
+from collector.awaiting import Awaited
 from collector.conversations import Case
-from collector.evaluator import Evaluation, Evaluator
+from collector.evaluator import Evaluation, Evaluator, Judging
 from collector.outcomes import Judged, Unreadable, Withdrawn
 from collector.pipeline import Pipeline
 from collector.plugins import installed_dialects
@@ -51,8 +51,16 @@ def replay(
     registry = installed_dialects()
     for path in paths:
         files = read_path(path)
-        sampling = None if judge_all is None else Sampling()
-        pipeline = Pipeline(evaluator, references, Ledger(), _UNBOUNDED, scenario_keys=scenario_keys, registry=registry, sampling=sampling)
+        judging: Judging = "unconfigured" if judge_all is None else "later"
+        pipeline = Pipeline(
+            evaluator,
+            references,
+            Ledger(),
+            _UNBOUNDED,
+            scenario_keys=scenario_keys,
+            registry=registry,
+            judging=lambda *_, judging=judging: judging,
+        )
         outcomes = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.read_open(0.0)
         if judge_all is not None:
             for awaited, judged in judge_all(pipeline.changes().awaited):

@@ -7,12 +7,12 @@ a reason, once, however often late telemetry has it read again.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
 from collector.assembler import Assembler, Bounds, Key, Recall
 from collector.assembler.explain import Waiting, explain
-from collector.awaiting import Awaited, AwaitedEvaluations, Sampling
+from collector.awaiting import Awaited, AwaitedEvaluations
 from collector.conversations import MAX_BYTES, Case, Conversations
 from collector.dialects import BUILT_IN, Registry
 from collector.digest import digest
@@ -46,11 +46,11 @@ class Pipeline:
         conversation_idle: float = 1800.0,
         max_conversation_bytes: int = MAX_BYTES,
         recall: Recall | None = None,
-        sampling: Sampling | None = None,
+        judging: Callable[[Invocation, str | None], Judging] | None = None,
     ) -> None:
         """Times are in seconds. `recall` reads from the journal what was spilled; without it nothing is.
 
-        `sampling` says which invocations wait for judges; without it nobody judges.
+        `judging` says which invocations, of which scenario, wait for judges; without it nobody judges.
         """
         self._bounds = bounds or Bounds()
         self._assembler = Assembler(self._bounds, ledger, registry.may_be_anchor, recall)
@@ -60,7 +60,7 @@ class Pipeline:
         self._ledger = ledger
         self._scenario_keys = scenario_keys
         self._registry = registry
-        self._sampling = sampling
+        self._judging = judging
         self._awaited = AwaitedEvaluations()
         self._published: OrderedDict[Key, _Published] = OrderedDict()
         self._changed: dict[Key, None] = {}
@@ -247,18 +247,17 @@ class Pipeline:
             revision = before[1] + 1 if before else 0
             turn_of.digests[bound.span_id] = digest(bound), revision
             self._changed[bound.tenant, bound.trace_id] = None
-            judging = self._judging(bound, match)
+            judging = self._judging_of(bound, match)
             evaluation = self._evaluator.evaluate(bound, match, closed_by=trace.closed_by, revision=revision, judging=judging)
             self._conversations.settle(evaluation)
             self._count(evaluation)
             self._await(evaluation)
             yield evaluation
 
-    def _judging(self, invocation: Invocation, match: Match) -> Judging:
-        if self._sampling is None:
-            return "never"
-        scenario = invocation.scenario_id if match.reference is None else match.reference.scenario_id
-        return "later" if self._sampling.takes(invocation, scenario) else "not_sampled"
+    def _judging_of(self, invocation: Invocation, match: Match) -> Judging:
+        if self._judging is None:
+            return "unconfigured"
+        return self._judging(invocation, invocation.scenario_id if match.reference is None else match.reference.scenario_id)
 
     def _await(self, evaluation: Evaluation) -> None:
         if evaluation.awaits:

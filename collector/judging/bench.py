@@ -16,10 +16,10 @@ from typing import cast
 import structlog
 
 from collector.awaiting import Awaited
-from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator, Result, failed, result_of
+from collector.evaluator import OVERLOADED, Criterion, Evaluation, EvaluationKey, Evaluator, Result, failed, result_of
 from collector.references import Match, ReferenceSet
 from scorers.questions import Ask, Judge, asks_model
-from scorers.types import Invocation, Reason, Score
+from scorers.types import Invocation, Score
 
 _log = structlog.get_logger(__name__)
 
@@ -84,6 +84,11 @@ class Bench:
         """How many of them there can be."""
         return self._capacity.queue_size + self._capacity.concurrency
 
+    @property
+    def full(self) -> bool:
+        """Whether there is no place for another one."""
+        return len(self._waiting) >= self._capacity.queue_size or self._waiting_bytes >= self._capacity.queue_bytes
+
     def start(self) -> None:
         """Begin to judge."""
         self._thread.start()
@@ -142,9 +147,8 @@ class Bench:
 
     def _take(self, awaited: Awaited) -> None:
         self._give_up(awaited.key)
-        full = len(self._waiting) >= self._capacity.queue_size
-        if full or (self._waiting and self._waiting_bytes + awaited.size > self._capacity.queue_bytes):
-            self._end(awaited, "judge_overloaded", "too many evaluations wait for their judges")
+        if self.full or (self._waiting and self._waiting_bytes + awaited.size > self._capacity.queue_bytes):
+            self._turn_away(awaited)
             return
         self._waiting[awaited.key] = awaited
         self._waiting_bytes += awaited.size
@@ -191,11 +195,9 @@ class Bench:
         except Exception as error:  # a judge is foreign code, as every scorer
             return failed(criterion, error)
 
-    def _end(self, awaited: Awaited, reason: Reason, explanation: str) -> None:
-        """Bring an evaluation to its end without having asked anybody."""
+    def _turn_away(self, awaited: Awaited) -> None:
         invocation, match, criteria = self._read(awaited)
-        score = Score.not_evaluated(reason, explanation)
-        self._tell_of(awaited, invocation, match, [result_of(criterion, score) for criterion in criteria])
+        self._tell_of(awaited, invocation, match, [result_of(criterion, OVERLOADED) for criterion in criteria])
 
     def _read(self, awaited: Awaited) -> tuple[Invocation, Match, tuple[Criterion, ...]]:
         in_force, invocation = self._in_force, awaited.invocation()

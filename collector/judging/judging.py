@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from collector.awaiting import Awaited, Sampling
+from collector.awaiting import Awaited
 from collector.canary import TENANT
 from collector.config.judging import Judge
-from collector.evaluator import Evaluation, Evaluator
+from collector.evaluator import Evaluation, Evaluator, Judging as When
 from collector.judging.bench import Bench, Capacity, Tell
+from collector.judging.sampling import Sampling
 from collector.judging.spending import Spending
 from collector.offline import JudgeAll
 from collector.references import ReferenceSet
@@ -23,12 +24,7 @@ from collector.telemetry import Row
 from scorers.judges.asking.asker import Asker
 from scorers.judges.asking.settings import Settings
 from scorers.questions import asks_model
-
-
-def sampling(section: Judge) -> Sampling:
-    """What is judged. Canaries are not."""
-    rates = tuple((scenario, sampled.sample_rate) for scenario, sampled in section.scenarios.items())
-    return Sampling(section.sample_rate, rates, frozenset({TENANT}))
+from scorers.types import Invocation
 
 
 class Judging:
@@ -42,6 +38,14 @@ class Judging:
         capacity = Capacity(section.concurrency, section.queue_size, deadline=section.deadline)
         self.bench = Bench(self._asker, tell, capacity, setup.evaluator, setup.references, close=self._asker.aclose)
         self.spending = Spending(self._asker.budget)
+        rates = {scenario: sampled.sample_rate for scenario, sampled in section.scenarios.items()}
+        self._sampling = Sampling(section.sample_rate, rates, frozenset({TENANT}))
+
+    def of(self, invocation: Invocation, scenario: str | None) -> When:
+        """What becomes of the judges of an invocation. For any thread."""
+        if not self._sampling.takes(invocation, scenario):
+            return "not_sampled"
+        return "overloaded" if self.bench.full else "later"
 
     @property
     def queue(self) -> Queue:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from collector.awaiting import Sampling
 from collector.evaluator import Criterion
 from collector.judging.bench import Capacity
+from collector.judging.sampling import Sampling
 from collector.store import Selection
 from collector.testing import span_id, trace_id
 from judged import JUDGED, PATIENCE_S, WORKS, DueOpinion, Life, Model, request, run_of, tool_of
@@ -253,6 +253,6 @@ def test_a_higher_rate_takes_what_a_lower_one_takes_and_more() -> None:
 
 
 def test_a_scenario_has_a_rate_of_its_own_and_some_tenants_are_never_judged() -> None:
-    sampling = Sampling(0.0, (("checkout", 1.0),), frozenset({"canary"}))
+    sampling = Sampling(0.0, {"checkout": 1.0}, frozenset({"canary"}))
     found = [sampling.takes(invocation("t"), scenario) for scenario in (None, "other", "checkout")]
     assert (found, sampling.takes(invocation("t", "canary"), "checkout")) == ([False, False, True], False)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from signal import SIGKILL, SIGTERM, Signals
-from typing import Any
-
-import pytest
+from signal import SIGKILL
+from typing import Any, Literal
 
 from judge_server import JudgeServer, answering, failing
 from running import Collector, until
@@ -17,10 +15,11 @@ SECRET_KEY = "sk-of-nobody-else"
 RIGHT = script("refund", "lookup", answer="In confidence: done.")
 
 
-def start(folder: Path, model: JudgeServer, *, judge: dict[str, Any] | None = None, **more: Any) -> Collector:
+def start(folder: Path, model: JudgeServer, *, judge: dict[str, Any] | Literal[False] = {}, **more: Any) -> Collector:  # noqa: B006
     provider = {"base_url": model.url, "api_key": SECRET_KEY, "allow_private": True}
-    section = {"model": "local:judge", "providers": {"local": provider}, "timeout": "5s", "deadline": "10s", **(judge or {})}
-    return Collector(folder, criteria={"latency": 100, "safety_v1": 1.0}, **{"judge": section, **more})
+    section = {"model": "local:judge", "providers": {"local": provider}, "timeout": "5s", "deadline": "10s"}
+    asked = {} if judge is False else {"judge": section | judge}
+    return Collector(folder, criteria={"latency": 100, "safety_v1": 1.0}, **asked, **more)
 
 
 def judged(collector: Collector, outcome: str) -> float:
@@ -47,19 +46,18 @@ def test_a_verdict_becomes_a_series_that_names_its_judge(tmp_path: Path) -> None
         assert SECRET_KEY not in log
 
 
-@pytest.mark.parametrize("ending", [SIGKILL, SIGTERM])
-def test_what_waits_for_a_judge_is_judged_after_a_restart_and_counted_once(tmp_path: Path, ending: Signals) -> None:
+def test_what_waits_for_a_judge_is_judged_after_a_crash_and_counted_once(tmp_path: Path) -> None:
     with JudgeServer(SAFE.after(4)) as model:
         collector = start(tmp_path, model, store={})
         assert collector.post("/v1/traces", otlp(turn(RIGHT), turn(RIGHT)))[0] == 200
         assert until(lambda: timed(collector) == 2)
         assert judged(collector, "pass") == 0
-        collector.stop(ending)
+        collector.stop(SIGKILL)
         model.then(SAFE)
         with start(tmp_path, model, store={}) as again:
             assert until(lambda: judged(again, "pass") == 2)
-        with start(tmp_path, model, store={}) as last:
-            assert (judged(last, "pass"), timed(last), last.value("pathgauge_queue_size", queue="judges")) == (2, 2, 0)
+            assert (timed(again), again.value("pathgauge_queue_size", queue="judges")) == (2, 0)
+            assert judged(again, "pass") == 2
 
 
 def test_budgets_go_on_after_a_crash(tmp_path: Path) -> None:
@@ -86,19 +84,8 @@ def test_a_judge_that_fails_touches_nothing_else(tmp_path: Path) -> None:
 
 
 def test_without_a_judge_the_service_says_so_and_scores_the_rest(tmp_path: Path) -> None:
-    with JudgeServer(SAFE) as model, start(tmp_path, model, **{"judge": False}) as collector:
+    with JudgeServer(SAFE) as model, start(tmp_path, model, judge=False) as collector:
         assert collector.post("/v1/traces", otlp(turn(RIGHT)))[0] == 200
         assert until(lambda: collector.value("pathgauge_not_evaluated_total", reason="judge_unconfigured") == 1)
         assert until(lambda: timed(collector) == 1)
         assert any("safety_v1" in line.get("warning", "") for line in collector.log())
-
-
-def test_what_a_judge_was_to_say_is_ended_when_there_is_no_judge_any_more(tmp_path: Path) -> None:
-    with JudgeServer(SAFE.after(4)) as model:
-        collector = start(tmp_path, model, store={})
-        assert collector.post("/v1/traces", otlp(turn(RIGHT)))[0] == 200
-        assert until(lambda: timed(collector) == 1)
-        collector.stop(SIGKILL)
-        for _ in range(2):
-            with start(tmp_path, model, store={}, **{"judge": False}) as again:
-                assert until(lambda again=again: again.value("pathgauge_not_evaluated_total", reason="judge_unconfigured") == 1)

@@ -17,11 +17,11 @@ from pydantic import BaseModel
 
 from collector import otlp
 from collector.assembler import Bounds
-from collector.awaiting import Sampling
 from collector.conversations import Case
-from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator
+from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator, Judging
 from collector.intake import Batch, Origin
 from collector.judging.bench import Bench, Capacity
+from collector.judging.sampling import Sampling
 from collector.outcomes import Judged
 from collector.pipeline import Pipeline
 from collector.publishing import Publisher
@@ -137,7 +137,7 @@ class Life:
         *,
         criteria: tuple[Criterion, ...] = (WORKS, JUDGED),
         references: tuple[Reference, ...] = (),
-        sampling: Sampling | None = Sampling(),  # noqa: B008 - it is immutable
+        sampling: Sampling | None = Sampling(),  # noqa: B008 - it is not changed
         capacity: Capacity = Capacity(),  # noqa: B008 - so is this
         conversation_idle: float = 1000.0,
     ) -> None:
@@ -147,8 +147,14 @@ class Life:
         self.ledger, tallies = Ledger(durable=True), Tallies()
         evaluator, references_in_force = Evaluator(criteria), ReferenceSet(references)
         self.pipeline = Pipeline(
-            evaluator, references_in_force, self.ledger, Bounds(), conversation_idle=conversation_idle, sampling=sampling
+            evaluator,
+            references_in_force,
+            self.ledger,
+            Bounds(),
+            conversation_idle=conversation_idle,
+            judging=None if sampling is None else self._judging_of,
         )
+        self.sampling = sampling or Sampling()
         self.sink, self.prometheus = Notebook(), PrometheusSink(evaluator, references_in_force, self.ledger, tallies=tallies)
         self.bench = Bench(model, self._judged, capacity, evaluator, references_in_force)
         publisher = Publisher(
@@ -164,6 +170,9 @@ class Life:
         self.store.start(self.worker.deliver, lambda: self.now)
         self.worker.start(restored)
         self.bench.start()
+
+    def _judging_of(self, invocation: Invocation, scenario: str | None) -> Judging:
+        return "later" if self.sampling.takes(invocation, scenario) else "not_sampled"
 
     def _judged(self, awaited: Any, evaluation: Evaluation) -> None:
         self.worker.judged(awaited, evaluation)

@@ -89,7 +89,7 @@ class Collector:
     def series(self, name: str, *labels: str, **where: str) -> dict[tuple[str, ...], float]:
         """The samples called `name` whose labels have the values in `where`: value by the values of `labels`."""
         return {
-            tuple(sample.labels[label] for label in labels): sample.value
+            tuple(sample.labels.get(label, "") for label in labels): sample.value
             for family in self.families()
             for sample in family.samples
             if sample.name == name and where.items() <= sample.labels.items()
