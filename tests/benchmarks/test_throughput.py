@@ -19,6 +19,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from judge_server import JudgeServer, answering
+
 HERE = Path(__file__).parent
 PATHGAUGE = Path(sys.executable).with_name("pathgauge")
 LONG = "BENCH_SECONDS" in os.environ
@@ -44,6 +48,13 @@ references: [reference.yaml]
 store: %s
 criteria: {tool_trajectory_avg_score: 1.0, tool_trajectory_f1: 0.8, response_match_score: 0.7, failure: null, latency: null}
 """
+
+JUDGED = """
+criteria:
+  {tool_trajectory_avg_score: 1.0, tool_trajectory_f1: 0.8, response_match_score: 0.7, failure: null, latency: null, safety_v1: 1.0}
+judge: {model: "local:slow", providers: {local: {base_url: "%s", allow_private: true}}}
+"""
+"""Laid over the criteria above: all is judged, by a model that takes a second."""
 
 REFERENCE = """
 scenario: bench
@@ -111,6 +122,22 @@ def test_what_an_idle_service_costs(tmp_path: Path) -> None:
         print(f"\nidle: {used / SECONDS:.1%} of a core, {resident(server, 'VmRSS'):.0f} MiB")
 
 
+@pytest.mark.skipif(not LONG, reason="a second says nothing: make bench")
+def test_a_judge_that_takes_a_second_holds_up_nothing_else(tmp_path: Path) -> None:
+    slow = answering(reasoning="Nothing harmful in it.", verdict="safe").after(1)
+    rows = [measure_service(tmp_path, "mixed")]
+    with JudgeServer(slow) as model:
+        rows.append(measure_service(tmp_path, "mixed", judge=model))
+        asked, at_once = len(model.asked), model.most_at_once
+    without, beside = rows
+    assert 0 < at_once <= 8
+    print(f"\n{'server, load':34}" + "".join(f"{heading:>{width}}" for heading, width in COLUMNS.items()))
+    print("\n".join((without.row("no judge"), beside.row("all is judged, 1 s each"))))
+    faster = beside.acked_per_s / without.acked_per_s, beside.scored_per_s / without.scored_per_s
+    told = f"{faster[0]:.2f} of the acknowledged and {faster[1]:.2f} of the scored spans/s without a judge"
+    print(f"{told}; {beside.rss_mib - without.rss_mib:+.0f} MiB; {asked} questions, {at_once} at a time")
+
+
 def measure_bare(mix: str) -> Run:
     with process(str(HERE / "bare_server.py")) as server:
         assert server.stdout is not None
@@ -119,8 +146,11 @@ def measure_bare(mix: str) -> Run:
         return observed(server, sent, sent["seconds"])
 
 
-def measure_service(folder: Path, mix: str, store: str = "{}", rate: float = float("inf")) -> Run:
-    (folder / "pathgauge.yaml").write_text(CONFIG % store)
+def measure_service(folder: Path, mix: str, store: str = "{}", rate: float = float("inf"), judge: JudgeServer | None = None) -> Run:
+    written = CONFIG % store
+    if judge is not None:
+        written = written.partition("criteria:")[0] + JUDGED % judge.url
+    (folder / "pathgauge.yaml").write_text(written)
     (folder / "reference.yaml").write_text(REFERENCE)
     with process(str(PATHGAUGE), "serve", "--config", str(folder / "pathgauge.yaml")) as server:
         grpc_port, metrics_port = ports(server)

@@ -103,7 +103,8 @@ def with_new_ids(template: bytes, invocations: int) -> bytes:
     """The same spans in traces of their own."""
     fresh = os.urandom(16 * invocations)
     for number in range(invocations):
-        template = template.replace(bytes.fromhex(trace_id(str(number))), fresh[16 * number : 16 * number + 16])
+        known, new = bytes.fromhex(trace_id(str(number))), fresh[16 * number : 16 * number + 16]
+        template = template.replace(known, new).replace(known.hex().encode(), new.hex().encode())
     return template
 
 
@@ -156,7 +157,11 @@ def agent_spans(trace: str) -> list[Span]:
     history: list[Any] = [{"role": "user", "parts": [{"type": "text", "content": "Please refund my order A-1001, it never arrived."}]}]
     for step, tool in enumerate((*TOOLS, None)):
         asked = {"type": "tool_call", "id": f"call_{step}", "name": tool, "arguments": {"order_id": "A-1001", "step": step}}
-        output = {"role": "assistant", "parts": [asked if tool else {"type": "text", "content": ANSWER}], "finish_reason": "stop"}
+        output = {
+            "role": "assistant",
+            "parts": [asked if tool else {"type": "text", "content": f"{ANSWER} ({trace_id(trace)})"}],
+            "finish_reason": "stop",
+        }
         spans.append(
             span(
                 f"model{step}",
