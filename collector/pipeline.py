@@ -10,10 +10,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
+from collector.accounting import count_evaluation, count_scored, counted_case
 from collector.assembler import Assembler, Bounds, Key, Recall
 from collector.assembler.explain import Waiting, explain
 from collector.awaiting import Awaited, AwaitedEvaluations
-from collector.conversations import MAX_BYTES, Case, Conversations
+from collector.conversations import MAX_BYTES, Conversations
 from collector.dialects import BUILT_IN, Registry
 from collector.digest import digest
 from collector.evaluator import Evaluation, Evaluator, Judging
@@ -108,7 +109,7 @@ class Pipeline:
     def expire(self, now: float) -> list[Outcome]:
         """Whatever time has made ready by `now`."""
         outcomes = self._read_all(self._assembler.expire(now), now)
-        outcomes.extend(self._count_case(case) for case in self._conversations.expire(now))
+        outcomes.extend(counted_case(case, self._ledger) for case in self._conversations.expire(now))
         self._forget(now)
         return outcomes
 
@@ -127,7 +128,7 @@ class Pipeline:
 
     def finish_conversations(self) -> list[Outcome]:
         """Score every conversation that is open, as if nothing more would come of it."""
-        return [self._count_case(case) for case in self._conversations.drain()]
+        return [counted_case(case, self._ledger) for case in self._conversations.drain()]
 
     @property
     def has_changes(self) -> bool:
@@ -173,7 +174,7 @@ class Pipeline:
         self._awaited.end(awaited.key)
         self._conversations.add(evaluation)
         if awaited.unscored:
-            self._count_scored(evaluation)
+            count_scored(evaluation, self._ledger)
         return [Judged(evaluation, awaited.first)]
 
     def suspect(self, row: int) -> None:
@@ -250,7 +251,7 @@ class Pipeline:
             judging = self._judging_of(bound, match)
             evaluation = self._evaluator.evaluate(bound, match, closed_by=trace.closed_by, revision=revision, judging=judging)
             self._conversations.settle(evaluation)
-            self._count(evaluation)
+            count_evaluation(evaluation, self._ledger)
             self._await(evaluation)
             yield evaluation
 
@@ -265,7 +266,7 @@ class Pipeline:
         else:
             before = self._awaited.end(evaluation.key)  # the criteria were changed in between
             if before is not None and before.unscored:
-                self._count_scored(evaluation)
+                count_scored(evaluation, self._ledger)
 
     def _matches(self, invocation: Invocation, now: float) -> list[tuple[Invocation, Match]]:
         """The invocation with its reference turn, and other turns of its conversation that it moved."""
@@ -276,31 +277,6 @@ class Pipeline:
         if not placed:
             return [(invocation, Match(unmatched="unexpected_turn"))]
         return [(turn, self._references.match(turn, index)) for turn, index in placed]
-
-    def _count(self, evaluation: Evaluation) -> None:
-        if evaluation.revision > 0:
-            self._ledger.revisions.add()
-            return
-        invocation, ledger = evaluation.invocation, self._ledger
-        ledger.invocations_read.add(invocation.dialect)
-        for flag in invocation.flags:
-            ledger.invocation_flags.add(invocation.dialect, flag)
-        if evaluation.match.unmatched:
-            ledger.invocations_unmatched.add(evaluation.match.unmatched)
-        if evaluation.scored or not evaluation.awaits:
-            self._count_scored(evaluation)
-
-    def _count_scored(self, evaluation: Evaluation) -> None:
-        if evaluation.scored:
-            self._ledger.invocations_scored.add()
-        else:
-            skipped = evaluation.match.unmatched or ("not_evaluated" if evaluation.results else "no_criteria")
-            self._ledger.invocations_skipped.add(skipped)
-
-    def _count_case(self, case: Case) -> Case:
-        for state, turns in (("matched", case.matched), ("missing", case.missing), ("unexpected", case.unexpected)):
-            self._ledger.case_turns.add(state, n=turns)
-        return case
 
     def _forget(self, now: float) -> None:
         """Drop what was remembered for revisions of traces that the assembler has given up."""

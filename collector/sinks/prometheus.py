@@ -7,16 +7,14 @@ series.
 
 from __future__ import annotations
 
-import platform
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from itertools import chain
 
-from prometheus_client import CollectorRegistry, Gauge, GCCollector, Info, PlatformCollector, ProcessCollector
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
 from collector.conversations import Case
@@ -40,6 +38,7 @@ from collector.sinks.instruments import Instruments
 from collector.sinks.judged import Judges, judges_of
 from collector.sinks.labels import NAME_BYTES, OTHER, LabelRegistry, Labels, Limits, TenantLabel, label_value
 from collector.sinks.presence import Presence
+from collector.sinks.process import process_metrics
 from collector.sinks.regressions import Regressions, known_version, regression_gauges
 from collector.sinks.tallies import Tallies
 from collector.telemetry import Ledger, Row
@@ -94,7 +93,7 @@ class PrometheusSink:
         self._presence = Presence(self._tallies, self._tenant)
         baselines = Baselines(self._tallies, self._tenant, limits.max_series, ledger.series_overflow)
         self._regressions = Regressions(baselines, min_samples)
-        self._reloaded, self._reload_time = _process_metrics(self.registry, traces_open)
+        self._reloaded, self._reload_time = process_metrics(self.registry, traces_open)
         self.registry.register(self)
         self.configure(evaluator, references, baseline_versions)
 
@@ -293,16 +292,3 @@ class PrometheusSink:
 
 def _criteria_for(evaluator: Evaluator, references: Mapping[str, Reference], scenario: str) -> tuple[Criterion, ...]:
     return evaluator.criteria_for(Match(references.get(scenario), unmatched="unknown_scenario"))
-
-
-def _process_metrics(registry: CollectorRegistry, traces_open: Callable[[], int]) -> tuple[Gauge, Gauge]:
-    ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
-    GCCollector(registry=registry)
-    build = Info("pathgauge_build", "The running collector.", registry=registry)
-    build.info({"version": version("pathgauge"), "pythonversion": platform.python_version()})
-    Gauge("pathgauge_traces_open", "Traces that wait for more spans.", registry=registry).set_function(traces_open)
-    return (
-        Gauge("pathgauge_config_last_reload_successful", "Whether the last reload was put in force.", registry=registry),
-        Gauge("pathgauge_config_last_reload_success_timestamp_seconds", "Unix time of the last successful reload.", registry=registry),
-    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +15,7 @@ from collector.evaluator import Criterion
 from collector.judging.bench import Capacity
 from collector.judging.sampling import Sampling
 from collector.store import Selection
+from collector.store.files import DATABASE
 from collector.testing import span_id, trace_id
 from judged import JUDGED, PATIENCE_S, WORKS, DueOpinion, Life, Model, request, run_of, tool_of
 from running import until
@@ -192,6 +195,37 @@ async def test_what_was_purged_is_shown_to_no_model(live: Live, tmp_path: Path) 
     life = live(model, tmp_path)
     life.pass_time(6)
     assert (life.bench.waiting, model.asked) == (0, ["a"])
+
+
+@pytest.mark.parametrize("column", ["body", "known"])
+async def test_a_damaged_row_costs_its_own_evaluation_alone(live: Live, tmp_path: Path, column: str) -> None:
+    model = Model()
+    life = live(model, tmp_path)
+    model.hold()
+    await life.send(request(run_of("a"), run_of("b")))
+    life.pass_time(6)
+    assert until(lambda: len(model.asked) == 2, PATIENCE_S)
+    life.end()
+    with sqlite3.connect(tmp_path / DATABASE) as connection:
+        connection.execute(f"UPDATE awaited SET {column} = replace({column}, 'a', 'b') WHERE trace_id = ?", (trace_id("a"),))
+    model.answer()
+    life = live(model, tmp_path)
+    assert until(lambda: life.counted("pass") == 1, PATIENCE_S)
+    assert (life.sink.said, life.store.usage().quarantined) == ([("judged", "b", {"opinion": 1.0})], 1)
+
+
+@pytest.mark.parametrize("by", ["scenario", "before"])
+async def test_what_waits_is_purged_by_scenario_and_by_time(live: Live, tmp_path: Path, by: str) -> None:
+    model = Model()
+    life = live(model, tmp_path, capacity=Capacity(concurrency=1))
+    model.hold()
+    await life.send(request(run_of("a", attributes={"test.case.id": "s"}), run_of("b", attributes={"test.case.id": "s"})))
+    life.pass_time(6)
+    assert until(lambda: life.bench.waiting == 2, PATIENCE_S)
+    life.purge(Selection(scenario="s") if by == "scenario" else Selection(before=time.time() + 1))
+    assert until(lambda: life.bench.waiting == 0, PATIENCE_S)
+    with sqlite3.connect(tmp_path / DATABASE) as connection:
+        assert connection.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
 
 
 async def test_without_a_judge_the_reason_is_said_at_once(live: Live) -> None:

@@ -129,6 +129,15 @@ def test_a_crash_before_any_step_of_a_salvage_loses_nothing(damaged: Path, tmp_p
     assert crash_at > 8
 
 
+def test_a_damaged_file_of_the_first_version_is_saved_as_one_of_this(folder: Path) -> None:
+    with closing(files.connect(folder)) as connection:
+        connection.executescript("DROP TABLE awaited; PRAGMA user_version = 1")
+    salvage.salvage(folder)
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        assert connection.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
+    assert_saved(folder)
+
+
 def test_a_salvage_that_was_killed_while_it_copied_is_done_again(folder: Path) -> None:
     killed = """if True:
         import os, pathlib, signal, sys

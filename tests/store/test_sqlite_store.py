@@ -127,6 +127,18 @@ def test_a_second_collector_on_one_store_is_refused(live: Live, tmp_path: Path) 
         SqliteStore(tmp_path / "data").open()
 
 
+def test_a_store_of_the_first_version_is_brought_to_this_one_and_keeps_its_rows(live: Live, tmp_path: Path) -> None:
+    live().store.close()
+    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+        connection.executescript("DROP TABLE awaited; PRAGMA user_version = 1")
+        connection.execute("INSERT INTO quarantine (at, source, reason) VALUES (1, 'somewhere', 'kept')")
+    live()
+    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+        assert connection.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
+        assert connection.execute("SELECT reason FROM quarantine").fetchall() == [("kept",)]
+
+
 def test_a_store_of_a_later_version_is_refused_and_left_alone(live: Live, tmp_path: Path) -> None:
     live().store.close()
     with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
