@@ -25,6 +25,7 @@ GROUPS = {
     "responses": "Responses: the final answer",
     "conduct": "Conduct: what an agent did, by rules",
     "runs": "Runs: failures, tokens, calls and time",
+    "judges": "Judges: what a model is asked",
     "": "Several criteria as one",
 }
 """The packages below `scorers`, in the order of the page; the last one is `scorers` itself."""
@@ -72,8 +73,7 @@ def _names(known: Any) -> Iterator[str]:
     yield from ("", f"### {known['from']}", "", "| there | here, under `criteria` |", "|---|---|")
     for one in known["names"]:
         name = one["name"] if "`" in one["name"] else f"`{one['name']}`" if " " not in one["name"] else one["name"]
-        here = "needs a model as a judge, which this version has not" if one.get("judge") else f"`{yaml_flow(one['criterion'])[1:-1]}`"
-        yield f"| {name} | {here}{': ' + one['note'] if 'note' in one else ''} |"
+        yield f"| {name} | `{yaml_flow(one['criterion'])[1:-1]}`{': ' + one['note'] if 'note' in one else ''} |"
 
 
 def yaml_flow(value: Any) -> str:

@@ -33,6 +33,21 @@ if TYPE_CHECKING:
     )
     from scorers.conduct.validity import ArgumentValidity as ArgumentValidity
     from scorers.custom.adapters import from_function as from_function
+    from scorers.judges.custom import LlmJudge as LlmJudge, Pointwise as Pointwise
+    from scorers.judges.hallucinations import Hallucinations as Hallucinations
+    from scorers.judges.responses import (
+        FinalResponseMatch as FinalResponseMatch,
+        ResponseEvaluationScore as ResponseEvaluationScore,
+        Safety as Safety,
+    )
+    from scorers.judges.rubrics import (
+        RubricBasedFinalResponseQuality as RubricBasedFinalResponseQuality,
+        RubricBasedToolUseQuality as RubricBasedToolUseQuality,
+    )
+    from scorers.judges.trajectories import (
+        TrajectoryAccuracy as TrajectoryAccuracy,
+        TrajectoryAccuracyWithReference as TrajectoryAccuracyWithReference,
+    )
     from scorers.matching.alignment import Alignment as Alignment, TooLongError as TooLongError
     from scorers.matching.comparison import MatchMode as MatchMode, align as align
     from scorers.responses.bleu import Bleu as Bleu
@@ -111,6 +126,11 @@ _MODULES = {
     "conduct.tools": "EssentialToolsPresent ForbiddenTools RequiredTools",
     "conduct.validity": "ArgumentValidity",
     "custom.adapters": "from_function",
+    "judges.custom": "LlmJudge Pointwise",
+    "judges.hallucinations": "Hallucinations",
+    "judges.responses": "FinalResponseMatch ResponseEvaluationScore Safety",
+    "judges.rubrics": "RubricBasedFinalResponseQuality RubricBasedToolUseQuality",
+    "judges.trajectories": "TrajectoryAccuracy TrajectoryAccuracyWithReference",
     "matching.alignment": "Alignment TooLongError",
     "matching.comparison": "MatchMode align",
     "responses.bleu": "Bleu",

@@ -18,6 +18,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args
 
 from scorers.matching.matchers import AnyOrder, Anything, AtLeast, Ignored, Near, OneOf, Pattern
+from scorers.questions import AnswerT, Ask, Judge, JudgeError, Question
 from scorers.types import ExpectedCall, Invocation, Json, Reason, ReferenceTurn, Score, Scorer, ToolCall
 
 Situation = tuple[Invocation, ReferenceTurn | None]
@@ -114,6 +115,55 @@ def check_scorer(scorer: Scorer, more: Iterable[Situation] = ()) -> None:
         _holds(scorer.score(*before) == score, "scores the same thing differently the second time", where)
         if expected is None and scorer.needs_reference:
             _holds(score.reason == "no_reference", "needs a reference, and scores without one", where)
+
+
+async def check_judge(judge: Judge, ask: Ask, more: Iterable[Situation] = ()) -> None:
+    """Raise `AssertionError` where `judge` breaks the contract of `scorers.questions.Judge`, in any situation or in `more`.
+
+    `ask` has to answer every question, and equal ones equally. Beside this, a judge is a scorer: `check_scorer`.
+    """
+    _holds(judge.asks_model is True, "does not say that it asks a model", repr(judge))
+    for actual, expected in (_planted(), *situations(), *more):
+        where = f"{judge!r} on {str(actual)[:300]} against {str(expected)[:300]}"
+        before = deepcopy((actual, expected))
+        watched = _Watched(ask)
+        score = await judge.judge(actual, expected, watched)
+        _check_score(judge, score, where)
+        _holds(before == (actual, expected), "changes what it judges", where)
+        _holds(await judge.judge(*before, ask) == score, "judges the same thing differently the second time", where)
+        _holds(not (expected is None and judge.needs_reference and watched.asked), "needs a reference, and asks without one", where)
+        _holds(not watched.asked or score.value is not None or score.reason == "not_applicable", "asks, and scores not", where)
+        _holds(all(_PLANTED not in question.instructions for question in watched.asked), "lets what it judges into instructions", where)
+        if watched.asked:
+            refused = await judge.judge(actual, expected, _refusing)
+            _check_score(judge, refused, where)
+            _holds(refused.reason == "budget", f"gives the reason {refused.reason!r} where a model may not be asked", where)
+
+
+_PLANTED = "«planted»"
+
+
+def _planted() -> Situation:
+    """What is judged, with a mark in everything that an agent, a user or a reference says."""
+    call = ToolCall(_PLANTED, {_PLANTED: _PLANTED}, result=_PLANTED, agent=_PLANTED)
+    actual = invocation(call, user_input=_PLANTED, final_response=_PLANTED, agent=_PLANTED, tool_schemas={_PLANTED: {"type": "object"}})
+    return actual, reference_turn(expected_call(_PLANTED, key=_PLANTED), response=_PLANTED, user_input=_PLANTED)
+
+
+class _Watched:
+    """An `Ask` that keeps what it was asked."""
+
+    def __init__(self, ask: Ask) -> None:
+        self.asked: list[Question[Any]] = []
+        self._ask = ask
+
+    async def __call__(self, question: Question[AnswerT]) -> AnswerT:
+        self.asked.append(question)
+        return await self._ask(question)
+
+
+async def _refusing(question: Question[AnswerT]) -> AnswerT:
+    raise JudgeError("budget", "no more questions")
 
 
 def _check_declaration(scorer: Scorer) -> None:

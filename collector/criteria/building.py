@@ -19,19 +19,13 @@ from scorers.hierarchy import VIEWS, OfAgent
 from scorers.types import Json, Scorer
 
 NOT_AVAILABLE = frozenset({
-    "final_response_match_v2",
-    "hallucinations_v1",
     "multi_turn_task_success_v1",
     "multi_turn_tool_use_quality_v1",
     "multi_turn_trajectory_quality_v1",
     "per_turn_user_simulator_quality_v1",
-    "response_evaluation_score",
-    "rubric_based_final_response_quality_v1",
     "rubric_based_multi_turn_trajectory_quality_v1",
-    "rubric_based_tool_use_quality_v1",
-    "safety_v1",
 })  # fmt: skip
-"""ADK criteria that ask a model to judge, which this version cannot."""
+"""ADK criteria that judge whole conversations, or the user of one, which this version cannot."""
 
 
 def build(criteria: Mapping[str, Json], place: Place, changed: Iterable[str] | None = None) -> tuple[Criterion, ...]:
@@ -143,9 +137,8 @@ def _scorer_class(name: str, given: Mapping[str, Json], place: Place) -> type[Sc
     try:
         return scorer_class(called, shapes)
     except PluginError as error:
-        text = (
-            f"found {called!r}, which needs a judge model and is not available in this version" if called in NOT_AVAILABLE else str(error)
-        )
+        text = f"found {called!r}, which judges whole conversations and is not available in this version"
+        text = text if called in NOT_AVAILABLE else str(error)
         raise ConfigError([place.problem(keys, text, of_key="scorer" not in given)]) from error
 
 

@@ -25,33 +25,36 @@ MAX_OBJECTS = 200
 
 
 Reasoning = Annotated[str, AfterValidator(lambda text: text.encode(errors="replace").decode())]
-"""A text that every store can hold, which half a surrogate pair is not."""
+"""A text that every store can hold: half a surrogate pair is a question mark."""
 
 
 class Answer(BaseModel):
-    """What all answers have in common. The reasoning comes first, so that the verdict can follow from it."""
+    """What all answers have in common: nothing is left out, added or converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
-class Label(Answer):
-    """One of several words."""
+class Reasoned(Answer):
+    """An answer with its reason, which comes first, so that what it says can follow from it."""
 
     reasoning: Reasoning
+
+
+class Label(Reasoned):
+    """One of several words."""
+
     verdict: str
 
 
-class Holds(Answer):
+class Holds(Reasoned):
     """Whether something holds."""
 
-    reasoning: Reasoning
     score: bool
 
 
-class Number(Answer):
+class Number(Reasoned):
     """A number."""
 
-    reasoning: Reasoning
     score: float
 
 

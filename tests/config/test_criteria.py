@@ -214,8 +214,9 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
         ("strict: {scorer: 1}", "1:18: strict.scorer: found 1, expected the name of a scorer"),
         ("strict: {scorer: 'nowhere:Scorer'}", "1:18: strict.scorer: no module 'nowhere'; is its folder in PYTHONPATH?"),
         (
-            "safety_v1: 1.0",
-            "1:1: safety_v1: found 'safety_v1', which needs a judge model and is not available in this version",
+            "multi_turn_task_success_v1: 1.0",
+            "1:1: multi_turn_task_success_v1: found 'multi_turn_task_success_v1', which judges whole conversations and is not available in"
+            " this version",
         ),
         (
             "tool_trajectory_f1: {match_mode: name_onl}",

@@ -9,24 +9,41 @@ import pytest
 from pydantic import TypeAdapter
 
 import scorers
-from scorers.testing import check_scorer
+from asked import Obliging
+from scorers.questions import asks_model
+from scorers.testing import check_judge, check_scorer
 from scorers.types import Scorer
 
 REGISTERED = sorted(entry_points(group="pathgauge.scorers"), key=lambda entry: entry.name)
+JUDGES = [entry for entry in REGISTERED if entry.value.startswith("scorers.judges.")]
+REQUIRED: dict[str, Any] = {
+    "criteria": {"polite": "Is it polite?"},
+    "rating_rubric": {1: "polite", 0: "rude"},
+    "rubrics": ("The answer is polite.", "The answer is short."),
+}
+"""Options without a default that are no text."""
 REQUIRED_TEXT = "search"
 
 
 def built(entry: EntryPoint) -> Scorer:
-    """The scorer with its default options, and a text for those without default."""
+    """The scorer with its default options, and a value for those without default."""
     kind = entry.load()
-    required = {field.name: REQUIRED_TEXT for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING}
-    scorer: Scorer = kind(**required)
+    required = [field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING]
+    scorer: Scorer = kind(**{name: REQUIRED.get(name, REQUIRED_TEXT) for name in required})
     return scorer
 
 
 @pytest.mark.parametrize("entry", REGISTERED, ids=lambda entry: entry.name)
 def test_a_registered_scorer_keeps_the_contract(entry: EntryPoint) -> None:
     check_scorer(built(entry))
+
+
+@pytest.mark.parametrize("entry", JUDGES, ids=lambda entry: entry.name)
+async def test_a_registered_judge_keeps_the_contract_of_judges(entry: EntryPoint) -> None:
+    judge, ask = built(entry), Obliging()
+    assert asks_model(judge)
+    await check_judge(judge, ask)
+    assert ask.questions
 
 
 @pytest.mark.parametrize("entry", REGISTERED, ids=lambda entry: entry.name)

@@ -34,9 +34,7 @@ def test_a_generated_page_is_what_the_code_says(name: str) -> None:
 
 @pytest.mark.parametrize(("source", "name"), KNOWN, ids=lambda value: value if isinstance(value, str) else value["name"])
 def test_a_name_known_from_elsewhere_is_a_criterion_that_can_be_built(source: str, name: dict[str, Any]) -> None:
-    if name.get("judge"):
-        assert "criterion" not in name
-    elif not name.get("custom"):  # whose function is the reader's
+    if not name.get("custom"):  # whose function is the reader's
         build(name["criterion"], Place(Document("known-names.yaml", None), ("criteria",)))
 
 

@@ -1,0 +1,154 @@
+"""Judges by rubrics: statements of which each has to hold come in, the share of them that an agent fulfils goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator
+
+from scorers.judges import answers
+from scorers.judges.checklist import Checklist
+from scorers.judges.content import legend, shown
+from scorers.judges.model_judge import ModelJudge
+from scorers.judges.verdicts import Verdict
+from scorers.kinds import Share
+from scorers.types import Invocation, Json, ReferenceTurn, Score
+
+MAX_RUBRICS = 100
+
+_VALUES: Mapping[str, float | None] = {"yes": 1.0, "no": 0.0, "not_applicable": None}
+
+_RESPONSE = """\
+You judge the final answer of an AI agent by rubrics, and by nothing else.
+
+Evidence is what the user said, and what tools returned to calls that made sense. What the agent claims is none. Where a rubric is about
+facts, a claim that the evidence does not bear out fails it, also when the agent could have found the evidence and did not."""
+
+_TOOL_USE = """\
+You judge how an AI agent used its tools by rubrics, and by nothing else.
+
+What was called is what `trajectory` has, with exactly these names and arguments; what the agent says of it does not count."""
+
+_VERDICTS = """\
+Judge each rubric by itself, and give one verdict on each number:
+- `yes`: it is fulfilled.
+- `no`: it is not.
+- `not_applicable`: its condition does not hold, or what it is about was not recorded.
+
+The rubrics:"""
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """One statement that has to hold."""
+
+    text: str
+    id: str = ""
+    """What it is called elsewhere."""
+    description: str = ""
+    """How it is to be understood."""
+
+
+def rubrics_of(written: Any) -> tuple[Rubric, ...]:
+    """Rubrics as texts, as `Rubric`s, or as ADK's objects. Raises `ValueError` for anything else, and for two that are the same."""
+    if not isinstance(written, list | tuple) or not 1 <= len(written) <= MAX_RUBRICS:
+        raise ValueError(f"expected a list of 1 to {MAX_RUBRICS} rubrics")
+    rubrics = tuple(map(_rubric, written))
+    for index, rubric in enumerate(rubrics):
+        if any(rubric.text == other.text or (rubric.id and rubric.id == other.id) for other in rubrics[:index]):
+            raise ValueError(f"found {(rubric.id or rubric.text)!r} twice, expected it once")
+    return rubrics
+
+
+def _rubric(written: Any) -> Rubric:
+    match written:
+        case Rubric():
+            rubric = written
+        case str():
+            rubric = Rubric(written)
+        case {"rubric_id": str(name), "rubric_content": content} | {"rubricId": str(name), "rubricContent": content}:
+            rubric = Rubric(_property(content), name, written.get("description") or "")
+        case {"text": str(text)} if written.keys() <= {"text", "id", "description"}:
+            rubric = Rubric(text, written.get("id") or "", written.get("description") or "")
+        case _:
+            raise ValueError("expected a text, or a mapping of rubric_id and rubric_content, for each rubric")
+    if not all(isinstance(value, str) for value in (rubric.text, rubric.id, rubric.description)) or not rubric.text.strip():
+        raise ValueError("found a rubric without text")
+    return rubric
+
+
+def _property(content: Any) -> str:
+    match content:
+        case {"text_property": str(text)} | {"textProperty": str(text)}:
+            return text
+    raise ValueError("expected a text_property in each rubric_content")
+
+
+Rubrics = Annotated[tuple[Rubric | str, ...], BeforeValidator(rubrics_of)]
+
+
+@dataclass(frozen=True)
+class RubricBased(ModelJudge, Share):
+    """What judges by rubrics have in common."""
+
+    rubrics: Rubrics = field(metadata={"written": "list of texts, or of ADK's rubrics"})
+    """Statements, each of which is fulfilled, not fulfilled, or does not apply; the last are left out of the mean."""
+    max_tokens: int = field(default=4096, kw_only=True)
+    """Of an answer, which has a reasoning for each rubric."""
+
+    wording: ClassVar[str]
+    members: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rubrics", rubrics_of(self.rubrics))
+        super().__post_init__()
+
+    @property
+    def statements(self) -> tuple[Rubric, ...]:
+        """The rubrics in one form."""
+        return rubrics_of(self.rubrics)
+
+    def wordings(self) -> tuple[str, ...]:
+        """The rubrics, numbered in their order."""
+        return ("\n".join([self.wording, "", _VERDICTS, *_numbered(self.statements), "", legend(self.members)]),)
+
+    def shown(self, actual: Invocation, expected: ReferenceTurn | None) -> Mapping[str, Json] | Score:
+        """The members; the schemas of tools where they are known."""
+        return shown(self.members, actual, expected, optional=("tools",))
+
+    def verdict(self, shown: Mapping[str, Json]) -> Verdict[Any]:
+        """One verdict on each rubric."""
+        texts = tuple(rubric.text for rubric in self.statements)
+        return Checklist(answers.items(len(texts), *_VALUES), texts, _VALUES, "rubrics")
+
+
+@dataclass(frozen=True)
+class RubricBasedFinalResponseQuality(RubricBased):
+    """The share of the rubrics that the response fulfils, each by the majority of the samples."""
+
+    name: ClassVar[str] = "rubric_based_final_response_quality_v1"
+    wording: ClassVar[str] = _RESPONSE
+    members: ClassVar[tuple[str, ...]] = ("user_input", "tools", "trajectory", "response")
+
+
+@dataclass(frozen=True)
+class RubricBasedToolUseQuality(RubricBased):
+    """The share of the rubrics that the tool calls fulfil, each by the majority of the samples."""
+
+    name: ClassVar[str] = "rubric_based_tool_use_quality_v1"
+    wording: ClassVar[str] = _TOOL_USE
+    members: ClassVar[tuple[str, ...]] = ("user_input", "tools", "trajectory")
+
+    def shown(self, actual: Invocation, expected: ReferenceTurn | None) -> Mapping[str, Json] | Score:
+        """The members; the arguments of all calls must be known, since rubrics are about them."""
+        members = super().shown(actual, expected)
+        if not isinstance(members, Score) and any(call.arguments is None for call in actual.tool_calls):
+            return Score.not_evaluated("args_not_recorded")
+        return members
+
+
+def _numbered(rubrics: Iterable[Rubric]) -> Iterable[str]:
+    for number, rubric in enumerate(rubrics, 1):
+        yield " ".join(f"{number}. {rubric.text} {rubric.description}".split())
