@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, get_args
@@ -9,6 +10,8 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 from scorers.kinds import Amount, Share
 from scorers.matching.evidence import listed
 from scorers.options import check_choice
+from scorers.parts import OfParts, Part, judged, scored
+from scorers.questions import Ask, asks_model
 from scorers.runs.amounts import ModelCalls, ToolCalls, TotalTokens
 from scorers.runs.efficiency import Latency
 from scorers.thresholds import in_range, meets
@@ -41,10 +44,13 @@ class _Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OfCriteria:
+class OfCriteria(ABC):
     """What scorers over several criteria have in common."""
 
-    needs_reference: ClassVar[bool] = False  # each instance has its own: whether one of its members does
+    needs_reference: ClassVar[bool] = False  # each instance has its own of these: what holds for one of its members
+    asks_model: ClassVar[bool] = False
+    model: ClassVar[str | None] = None
+    template: ClassVar[str] = ""
 
     of: tuple[Member, ...] = field(default=(), metadata={"written": "list of criteria"})
     """The criteria, each of which has a threshold; in a configuration their names."""
@@ -54,21 +60,39 @@ class OfCriteria:
     def __post_init__(self) -> None:
         check_choice("not_evaluated", self.not_evaluated, get_args(NotEvaluated))
         object.__setattr__(self, "needs_reference", any(member.scorer.needs_reference for member in self.of))
+        judges = [member.scorer for member in self.of if asks_model(member.scorer)]
+        object.__setattr__(self, "asks_model", bool(judges))
+        models = {judge.model for judge in judges}
+        object.__setattr__(self, "model", models.pop() if len(models) == 1 else None)
+        object.__setattr__(self, "template", "+".join(dict.fromkeys(getattr(judge, "template", "") for judge in judges)))
 
-    def pass_all(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+    @abstractmethod
+    def parts(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
+        """The score, from those of the members."""
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        """Score every member; `details` has its verdict, value and threshold one by one. Those that ask a model have no value."""
+        return scored(self.parts(actual, expected))
+
+    async def judge(self, actual: Invocation, expected: ReferenceTurn | None, ask: Ask) -> Score:
+        """Score every member, and ask those that ask a model."""
+        return await judged(self.parts(actual, expected), ask)
+
+    def pass_all(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
         """1 when the invocation passes every member that counts, 0 when it does not.
 
         Raises `ValueError` for a member whose value is outside its own range, and whatever a member raises.
         """
         if expected is None and self.needs_reference:
             return Score.not_evaluated("no_reference", "no reference")
-        judged = [_judge(member, actual, expected) for member in self.of]
-        details: Mapping[str, Json] = {"members": [_told(one) for one in judged]}
-        verdicts = {one.verdict for one in judged}
+        scores = yield [Part(member.scorer, actual, expected) for member in self.of]
+        found = [_judged(member, score) for member, score in zip(self.of, scores, strict=True)]
+        details: Mapping[str, Json] = {"members": [_told(one) for one in found]}
+        verdicts = {one.verdict for one in found}
         passed = "failed" not in verdicts and not (self.not_evaluated == "fail" and "not_evaluated" in verdicts)
         if passed and "passed" not in verdicts:
-            return Score.not_evaluated("not_applicable", _line(judged) or "no criteria", **details)
-        return Score(float(passed), None, _line(judged), details)
+            return Score.not_evaluated("not_applicable", _line(found) or "no criteria", **details)
+        return Score(float(passed), None, _line(found), details)
 
 
 @dataclass(frozen=True)
@@ -77,8 +101,8 @@ class Composite(OfCriteria, Share):
 
     name: ClassVar[str] = "composite"
 
-    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Judge by every member; `details` has its verdict, value and threshold one by one."""
+    def parts(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
+        """Whether the invocation passes."""
         return self.pass_all(actual, expected)
 
 
@@ -95,18 +119,17 @@ class CostOfPassed(OfCriteria, Amount):
         super().__post_init__()
         check_choice("measure", self.measure, get_args(Measure))
 
-    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Measure an invocation that passes all members."""
-        judged = self.pass_all(actual, expected)
-        if judged.value is None:
-            return judged
-        if not judged.value:
-            return Score.not_evaluated("not_applicable", f"did not pass: {judged.explanation}", **judged.details)
+    def parts(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
+        """The measure of an invocation that passes."""
+        passed = yield from self.pass_all(actual, expected)
+        if passed.value is None:
+            return passed
+        if not passed.value:
+            return Score.not_evaluated("not_applicable", f"did not pass: {passed.explanation}", **passed.details)
         return _MEASURES[self.measure].score(actual, expected)
 
 
-def _judge(member: Member, actual: Invocation, expected: ReferenceTurn | None) -> _Judged:
-    score = member.scorer.score(actual, expected)
+def _judged(member: Member, score: Score) -> _Judged:
     if score.value is None:
         return _Judged(member, score, "not_evaluated")
     if not in_range(member.scorer, score.value):

@@ -12,6 +12,8 @@ from operator import itemgetter
 from typing import ClassVar, Literal, get_args
 
 from scorers.options import check_choice
+from scorers.parts import OfParts, Part, judged, scored
+from scorers.questions import Ask
 from scorers.recorded import tools_unknown
 from scorers.types import AgentRun, Invocation, Json, ReferenceTurn, Score, Scorer, total_tokens
 
@@ -82,6 +84,10 @@ class OfAgent:
     higher_is_better: ClassVar[bool]
     needs_reference: ClassVar[bool]
 
+    asks_model: ClassVar[bool]
+    model: ClassVar[str | None]
+    template: ClassVar[str]
+
     scorer: Scorer
     agent: str
     view: View = "own"
@@ -90,31 +96,40 @@ class OfAgent:
         check_choice("view", self.view, VIEWS)
         for declared in ("name", "version", "low", "high", "higher_is_better", "needs_reference"):
             object.__setattr__(self, declared, getattr(self.scorer, declared))
+        for declared, otherwise in {"asks_model": False, "model": None, "template": ""}.items():
+            object.__setattr__(self, declared, getattr(self.scorer, declared, otherwise))
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score every run of the agent; the details list them as `runs`."""
+        return scored(self._parts(actual, expected))
+
+    async def judge(self, actual: Invocation, expected: ReferenceTurn | None, ask: Ask) -> Score:
+        """Score every run of the agent, and ask a model if `scorer` does."""
+        return await judged(self._parts(actual, expected), ask)
+
+    def _parts(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
         if expected is None and self.needs_reference:
             return Score.not_evaluated("no_reference", "no reference")
         if actual.agent == self.agent:
-            return self._mean([own_view(actual) if self.view == "own" else actual], expected)
+            return (yield from self._mean([own_view(actual) if self.view == "own" else actual], expected))
         turn = None if expected is None else expected.agents.get(self.agent)
         runs = [run for run in actual.sub_agents if run.agent == self.agent]
         if not runs:
-            return self._not_run(actual, turn)
+            return (yield from self._not_run(actual, turn))
         if len(runs) > MAX_RUNS:
             return Score.not_evaluated("too_long", f"{len(runs)} runs of {self.agent}; at most {MAX_RUNS} are judged")
         look = own_view if self.view == "own" else subtree_view
-        return self._mean([look(actual, run) for run in runs], turn)
+        return (yield from self._mean([look(actual, run) for run in runs], turn))
 
-    def _not_run(self, actual: Invocation, turn: ReferenceTurn | None) -> Score:
+    def _not_run(self, actual: Invocation, turn: ReferenceTurn | None) -> OfParts:
         line = f"{self.agent} did not run"
         if turn is None or not self.needs_reference:
             return Score.not_evaluated("not_applicable", line)
         idle = _view(actual, AgentRun("", self.agent, final_response=""), set())
-        return tools_unknown(actual) or self._mean([idle], turn, f"{line}: ")
+        return tools_unknown(actual) or (yield from self._mean([idle], turn, f"{line}: "))
 
-    def _mean(self, views: Sequence[Invocation], turn: ReferenceTurn | None, line: str = "") -> Score:
-        scores = [self.scorer.score(view, turn) for view in views]
+    def _mean(self, views: Sequence[Invocation], turn: ReferenceTurn | None, line: str = "") -> OfParts:
+        scores = yield [Part(self.scorer, view, turn) for view in views]
         details = {"agent": self.agent, "runs": [_told(view, score) for view, score in zip(views, scores, strict=True)]}
         known = [(score.value, score.explanation) for score in scores if score.value is not None]
         if not known:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from collector import criteria
@@ -19,6 +21,8 @@ from scorers import (
     Safety,
     Scorer,
 )
+from scorers.composite import Composite
+from scorers.hierarchy import OfAgent
 from scorers.judges.rubrics import Rubric
 from scorers.questions import asks_model
 
@@ -92,3 +96,15 @@ def test_a_judge_that_would_judge_nothing_or_something_else_is_refused_at_the_st
     with pytest.raises(ConfigError) as refusal:
         build(text)
     assert expected in str(refusal.value)
+
+
+def test_what_is_made_of_judges_asks_a_model_and_what_is_not_does_not() -> None:
+    members = "latency: 60, safety_v1: {threshold: 1, model: small}"
+    *_, both = build(f"{{{members}, all: {{scorer: composite, threshold: 1, of: [latency, safety_v1]}}}}")
+    *_, fast = build(f"{{{members}, all: {{scorer: composite, threshold: 1, of: [latency]}}}}")
+    (billing,) = build("safety_v1: {threshold: 1, model: small, agent: billing}")
+    assert isinstance(both.scorer, Composite)
+    assert isinstance(billing.scorer, OfAgent)
+    assert [asks_model(criterion.scorer) for criterion in (both, fast, billing)] == [True, False, True]
+    judges: list[Any] = [both.scorer, billing.scorer]
+    assert [(judge.model, judge.template) for judge in judges] == [("small", Safety().template)] * 2
