@@ -95,6 +95,19 @@ def samples(random: Random) -> Case:
     return {"current": current, "baseline": baseline}
 
 
+def judgements(random: Random) -> Case:
+    """Samples of what a judge says: a label, and verdicts on rubrics; or what cannot be read, or nothing."""
+    share, rubrics = random.choice((0.0, 0.1, 0.4)), random.randrange(1, 5)
+    lost = [random.choice(("junk", "junk", "failed")) if random.random() < share else None for _ in range(random.randrange(1, 8))]
+    labels = [sample or random.choice(("valid", "valid", "invalid")) for sample in lost]
+    verdicts = ("yes", "yes", "no", "not_applicable")
+    return {
+        "labels": labels,
+        "rubrics": rubrics,
+        "ratings": [sample or [random.choice(verdicts) for _ in range(rubrics)] for sample in lost],
+    }
+
+
 def _trajectories(random: Random, sparse: float) -> Case:
     values = PORTABLE if random.random() < 0.4 else HARD
     pool = _nested(random, values) if random.random() < 0.25 else [_call(random, values, sparse) for _ in range(random.choice((2, 4, 12)))]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from random import Random
 from typing import get_args
 
+from asked import Scripted, fails, lists, says
 from collector.moments import moments_of
 from collector.regression import p_value
 from scorers import (
     ExpectedCall,
+    FinalResponseMatch,
     MatchMode,
     MatchType,
     ReferenceTurn,
     ResponseMatchScore,
+    RubricBasedFinalResponseQuality,
+    Score,
     Scorer,
     ToolCall,
     ToolTrajectoryAvgScore,
@@ -24,20 +29,24 @@ from scorers import (
     TrajectoryExactMatch,
     TrajectoryInOrderMatch,
 )
+from scorers.judges.model_judge import ModelJudge
 from scorers.matching.demands import ArgumentMode, Rule
+from scorers.questions import JudgeError
 from scorers.responses.bleu import Bleu
 from scorers.responses.rouge import Rouge1, Rouge2, RougeL, RougeLSum
 from scorers.testing import invocation, reference_turn
 from scorers.trajectories.langchain import Mode, TrajectoryMatch
 from scorers.trajectories.steps import FirstDivergence, TrajectorySimilarity
 
-from .cases import Case, ascii_texts, messages, partial_orders, samples, sparse_trajectories, texts, trajectories
+from .cases import Case, ascii_texts, judgements, messages, partial_orders, samples, sparse_trajectories, texts, trajectories
 from .differences import (
     BLANK_REFERENCE,
     BLANKS,
     BOOLEANS,
     DIRECT_NANS,
     DIRECT_NANS_OF_KEYS,
+    FAILURES,
+    FEW_ANSWERS,
     FIRST_FIT,
     FIRST_FIT_IN_MESSAGES,
     FIRST_FIT_OF_ACTUAL,
@@ -47,7 +56,10 @@ from .differences import (
     NO_WORDS,
     NULLS,
     ONE_WORD,
+    RUBRICS_ALONE,
     STEMS,
+    TIES,
+    UNREADABLE,
     Difference,
     Scoring,
     instead,
@@ -102,6 +114,52 @@ def of_texts(scorer: Scorer) -> Scoring:
 def fall(case: Case) -> float | None:
     """How likely the fall from one sample to the other is by chance."""
     return p_value(moments_of(case["current"]), moments_of(case["baseline"]), higher_is_better=True)
+
+
+UNSCORED = -1.0
+"""What the oracle of judges says where there is no score."""
+
+
+def of_labels(read: Callable[[Score], float | None]) -> Scoring:
+    """The scoring of labels, each from a sample, by `final_response_match_v2`."""
+    texts = {"valid": says("valid"), "invalid": says("invalid")}
+
+    def scoring(case: Case) -> float:
+        said = [texts.get(label, fails("judge_malformed")) for label in case["labels"]]
+        return _judged(_match(len(said)), said, read) if said else UNSCORED
+
+    return scoring
+
+
+def of_ratings(case: Case) -> float:
+    """The scoring of verdicts on rubrics, by `rubric_based_final_response_quality_v1`."""
+    said = [fails("judge_malformed") if isinstance(rating, str) else lists(*rating) for rating in case["ratings"]]
+    return _judged(_rubrics(case["rubrics"], len(said)), said, lambda score: score.value) if said else UNSCORED
+
+
+@cache
+def _match(samples: int) -> ModelJudge:
+    return FinalResponseMatch(samples=samples)
+
+
+@cache
+def _rubrics(count: int, samples: int) -> ModelJudge:
+    return RubricBasedFinalResponseQuality(tuple(f"rubric {number}" for number in range(count)), samples=samples)
+
+
+def _judged(judge: ModelJudge, said: Sequence[str | JudgeError], read: Callable[[Score], float | None]) -> float:
+    judging = judge.judge(invocation(), reference_turn(response="so"), Scripted(*said))
+    try:
+        judging.send(None)
+    except StopIteration as end:
+        value = read(end.value)
+        return UNSCORED if value is None else value
+    raise AssertionError("a judge waits for nothing but its answers")
+
+
+def majority(score: Score) -> float | None:
+    """The verdict of the majority, as a value."""
+    return {"valid": 1.0, "invalid": 0.0}.get(score.details.get("verdict", ""))
 
 
 PYTHON_EQUALITY = (BLANKS, BOOLEANS, NANS)
@@ -214,8 +272,15 @@ def _rouge() -> Iterator[Comparison]:
         yield Comparison(f"rougeLsum{option}", of_texts(RougeLSum(stemmer)), differences)
 
 
+def _adk_judges() -> Iterator[Comparison]:
+    yield Comparison("majority", of_labels(majority), (TIES, UNREADABLE, FAILURES))
+    yield Comparison("share", of_labels(lambda score: score.value), (FEW_ANSWERS,))
+    yield Comparison("rubrics", of_ratings, (TIES, RUBRICS_ALONE, UNREADABLE, FAILURES))
+
+
 ORACLES = (
     Oracle("adk", sparse_trajectories, tuple(_adk())),
+    Oracle("adk_judges", judgements, tuple(_adk_judges())),
     Oracle("adk_response", texts, tuple(_adk_response())),
     Oracle("assignment", trajectories, tuple(_assignment())),
     Oracle("bleu", texts, tuple(_bleu())),

@@ -179,3 +179,56 @@ STEMS = Difference(
     "Runs of more than 32 letters and digits are identifiers.",
     rewritten(lambda case: {side: re.sub("|".join(reversed(LONG_WORDS)), "word", text) for side, text in case.items()}),
 )
+
+# What judges say. A score of -1 stands for none; samples are lost, or cannot be read, for labels and ratings alike.
+
+
+def _answers(case: Case, *others: str) -> Case:
+    kept = [index for index, label in enumerate(case["labels"]) if label not in others]
+    return {**case, **{kind: [case[kind][index] for index in kept] for kind in ("labels", "ratings")}}
+
+
+def _tied(labels: Sequence[str]) -> bool:
+    good, bad = (sum(label in words for label in labels) for words in (("valid", "yes"), ("invalid", "no")))
+    return good == bad > 0
+
+
+def _rubric(case: Case, number: int) -> Case:
+    """One rubric alone; those that say that it does not apply have no vote, unless all do."""
+    verdicts = [rating if isinstance(rating, str) else rating[number] for rating in case["ratings"]]
+    if {"yes", "no"} & {*verdicts}:
+        verdicts = [verdict for verdict in verdicts if verdict != "not_applicable"]
+    ratings = [[verdict] if verdict in {"yes", "no", "not_applicable"} else verdict for verdict in verdicts]
+    return {"labels": verdicts, "rubrics": 1, "ratings": ratings}
+
+
+def _mean_of_rubrics(scoring: Scoring, case: Case) -> float:
+    scores = [score for number in range(case["rubrics"]) if (score := scoring(_rubric(case, number))) is not None and score >= 0]
+    return sum(scores) / len(scores) if scores else -1.0
+
+
+TIES = Difference(
+    "a tie is a no",
+    "Half of the samples say yes: nothing is known of what was judged, least of all that it is bad.",
+    lambda scoring: lambda case: 0.0 if _tied(case["labels"]) else scoring(case),
+)
+UNREADABLE = Difference(
+    "a sample that cannot be read is no sample",
+    "Then a single answer may decide for five; here such a sample withholds its vote.",
+    rewritten(lambda case: _answers(case, "junk")),
+)
+FAILURES = Difference(
+    "one sample that failed leaves the invocation without a score",
+    "However many answers there are; here it withholds its vote, as any other that is no answer.",
+    lambda scoring: lambda case: -1.0 if "failed" in case["labels"] else scoring(case),
+)
+FEW_ANSWERS = Difference(
+    "the share is that of the answers, however few",
+    "One answer of seven is not the opinion of seven; here more than half have to answer.",
+    rewritten(lambda case: _answers(case, "junk", "failed")),
+)
+RUBRICS_ALONE = Difference(
+    "each rubric has its own votes, and the mean is that of those with some",
+    "Here a rubric does not apply if the majority says so, and a mean without the rubrics that are in dispute would flatter.",
+    lambda scoring: lambda case: _mean_of_rubrics(scoring, case),
+)
