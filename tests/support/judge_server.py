@@ -158,7 +158,7 @@ class JudgeServer:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_port
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}/v1"
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True).start()
 
     def __enter__(self) -> Self:
         return self

@@ -9,6 +9,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_OF_PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")
+"""Of which not all versions of Python say that it is not public."""
 _OF_CLOUDS = frozenset({ipaddress.IPv4Address("168.63.129.16")})
 """Public by their number, but services of the machine's own host."""
 
@@ -26,4 +28,4 @@ def is_public(written: str) -> bool:
             address = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         elif address not in _GLOBAL_UNICAST or address in _SIX_TO_FOUR:
             return False
-    return address.is_global and not address.is_multicast and address not in _OF_CLOUDS
+    return address.is_global and not address.is_multicast and address not in _OF_PROTOCOLS and address not in _OF_CLOUDS

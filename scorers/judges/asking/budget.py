@@ -104,9 +104,9 @@ class Budget:
         """Charge what was spent before a restart, as far as its windows are still the present ones."""
         self._turn()
         for name, window in self._windows.items():
-            number, *used = spent.get(name, (-1.0,))
-            if number == window.number and len(used) == len(MEASURES):
-                self._windows[name] = replace(window, used=window.used + Amounts(*used))
+            match spent.get(name):
+                case (number, calls, tokens, usd) if number == window.number:
+                    self._windows[name] = replace(window, used=window.used + Amounts(calls, tokens, usd))
 
     def remaining(self) -> Iterator[tuple[Measure, str, float]]:
         """Measure, window and what is left of it, for every limit; never below 0."""

@@ -135,6 +135,8 @@ class Caller:
             raise JudgeError("judge_unconfigured", "the package openai is not installed: pip install 'pathgauge[judge]'") from None
         except OSError:
             raise JudgeError("judge_unavailable", "the ca_file of the provider cannot be read") from None
+        except ValueError:
+            raise JudgeError("judge_rejected", "the base_url of the provider is not a URL") from None
 
 
 def _circuit_open() -> JudgeError:

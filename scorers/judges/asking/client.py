@@ -5,6 +5,7 @@ This module loads the `openai` package, which takes a second.
 
 from __future__ import annotations
 
+import logging
 import ssl
 import time
 from collections.abc import Callable
@@ -22,6 +23,9 @@ from scorers.judges.asking.prompts import Messages, Prompt
 from scorers.judges.asking.retries import retry_after
 from scorers.judges.asking.settings import Provider
 from scorers.judges.asking.transport import MOST_BYTES, BoundedTransport, ResponseTooLargeError
+
+for _name in ("httpcore2", "httpx2"):  # which write lines for every request, with the headers of responses
+    logging.getLogger(_name).setLevel(logging.WARNING)
 
 _CONNECT_S = 5.0
 _MOST_TOKENS = 10_000_000
@@ -41,12 +45,19 @@ class Completion:
 
 
 class Client:
-    """A server; belongs to one event loop. `wall` gives Unix seconds."""
+    """A server; belongs to one event loop. `wall` gives Unix seconds.
+
+    Raises `OSError` for a `ca_file` that cannot be read, and `ValueError` for a `base_url` that is none.
+    """
 
     def __init__(self, provider: Provider, connections: int, *, wall: Callable[[], float] = time.time, resolve: Resolve = resolve) -> None:
         self._wall = wall
         tls = ssl.create_default_context(cafile=provider.ca_file) if provider.base_url.startswith("https:") else None
         backend = CheckedBackend(allow_private=provider.allow_private, resolve=resolve)
+        try:
+            httpx2.URL(provider.base_url)
+        except httpx2.InvalidURL as error:
+            raise ValueError("not a URL") from error
         authorization = f"Bearer {provider.api_key}" if provider.api_key else ""
         client = openai.AsyncOpenAI(
             base_url=provider.base_url,

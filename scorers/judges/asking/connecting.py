@@ -32,10 +32,10 @@ async def resolve(host: str, port: int) -> list[str]:
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
     """Makes the connections of an HTTP client."""
 
-    def __init__(self, *, allow_private: bool, resolve: Resolve = resolve) -> None:
+    def __init__(self, *, allow_private: bool, resolve: Resolve = resolve, network: httpcore2.AsyncNetworkBackend | None = None) -> None:
         self._allow_private = allow_private
         self._resolve = resolve
-        self._network = httpcore2.AnyIOBackend()
+        self._network = network or httpcore2.AnyIOBackend()
 
     async def connect_tcp(
         self,

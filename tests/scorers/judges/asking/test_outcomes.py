@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from asking import VALID, Time, Told, asker, outcome
+from loopback import VALID, Time, Told, asker, outcome
 from judge_server import (
     JudgeServer,
     Reply,
