@@ -11,8 +11,8 @@ import httpcore2
 import pytest
 import trustme
 
-from loopback import KEY, VALID, Told, asker, outcome
 from judge_server import JudgeServer, answering, redirecting
+from loopback import KEY, VALID, Told, asker, outcome
 from scorers.judges.asking import Provider
 from scorers.judges.asking.addresses import is_public
 from scorers.judges.asking.connecting import CheckedBackend

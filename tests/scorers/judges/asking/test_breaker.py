@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from judge_server import JudgeServer, Reply, answering, failing, hanging_up
 from loopback import VALID, Time, Told, asker, outcome, question
-from judge_server import JudgeServer, answering, failing
 from scorers.judges.asking.breaker import Breaker
 
+RIGHT = answering(**VALID)
 F, S, A = "failed", "succeeded", "abandoned"
 
 
@@ -104,15 +105,25 @@ async def test_a_dead_server_is_soon_left_alone_and_asked_again_later() -> None:
         ask = asker(server, told, time=time, retries=1)
         found = [await outcome(ask, question(str(number))) for number in range(10)]
         assert (found, len(server.asked)) == (["judge_unavailable"] * 10, 5)
-        server.then(answering(**VALID))
+        server.then(RIGHT)
         time.now += 30
         assert [await outcome(ask, question(str(number))) for number in range(10)] == ["valid"] * 10
         await ask.aclose()
     assert [code for _, code in told.requests] == ["503"] * 5 + ["200"] * 10
 
 
+@pytest.mark.parametrize("reply", [failing(500), hanging_up(RIGHT), RIGHT.after(9)])
+async def test_failing_hanging_up_and_silence_are_all_down(reply: Reply) -> None:
+    with JudgeServer(reply) as server:
+        ask = asker(server, retries=0, timeout=0.1)
+        for number in range(7):
+            await outcome(ask, question(str(number)))
+        await ask.aclose()
+    assert len(server.asked) == 5
+
+
 async def test_the_models_of_a_server_fail_on_their_own() -> None:
-    with JudgeServer(judge=lambda asked: failing(503) if asked.body["model"] == "judge" else answering(**VALID)) as server:
+    with JudgeServer(judge=lambda asked: failing(503) if asked.body["model"] == "judge" else RIGHT) as server:
         ask = asker(server, retries=9)
         assert await outcome(ask) == "judge_unavailable"
         assert await outcome(ask, question(model="local:other")) == "valid"

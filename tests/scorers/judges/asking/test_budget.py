@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import given, strategies as st
 
-from loopback import VALID, Time, Told, asker, outcome, question
 from judge_server import JudgeServer, Reply, answering, completion, failing
+from loopback import VALID, Time, Told, asker, outcome, question
 from scorers.judges.asking import Budget, Limits, Price
 from scorers.judges.asking.budget import Amounts, Charge
 from scorers.questions import JudgeError

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from loopback import VALID, Told, asker, outcome, question
 from judge_server import JudgeServer, answering, completion, failing
+from loopback import VALID, Told, asker, outcome, question
 from scorers.judges.answers import label
 from scorers.judges.asking import Provider
 from scorers.judges.asking.cache import Cache

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
-from loopback import VALID, Time, Told, asker, outcome
 from judge_server import (
     JudgeServer,
     Reply,
@@ -21,6 +23,7 @@ from judge_server import (
     redirecting,
     refusing,
 )
+from loopback import VALID, Time, Told, asker, outcome
 from scorers.judges.asking import Price
 
 JSON = {"Content-Type": "application/json"}
@@ -142,3 +145,32 @@ async def test_a_pause_beyond_the_deadline_is_not_begun() -> None:
         assert await outcome(ask) == "judge_unavailable"
         await ask.aclose()
     assert (time.slept, len(server.asked)) == ([], 1)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+MESSAGES = ANYTHING | st.fixed_dictionaries({}, optional={"content": ANYTHING, "refusal": ANYTHING, "role": ANYTHING})
+CHOICES = ANYTHING | st.lists(ANYTHING | st.fixed_dictionaries({"message": MESSAGES}, optional={"finish_reason": ANYTHING}), max_size=2)
+BODIES = ANYTHING | st.fixed_dictionaries({"choices": CHOICES}, optional={"usage": ANYTHING, "id": ANYTHING, "error": ANYTHING})
+
+
+async def test_nothing_that_a_server_sends_does_harm() -> None:
+    """It ends with a reason, whatever it is: no other exception, and no answer."""
+    with JudgeServer(RIGHT) as server:
+        ask = asker(server, cache_size=0)
+        loop = asyncio.get_running_loop()
+
+        def ends(body: Any, status: int) -> str:
+            server.then(Reply(status, json.dumps(body).encode(), JSON))
+            return asyncio.run_coroutine_threadsafe(outcome(ask), loop).result()
+
+        @settings(max_examples=30, deadline=None)
+        @given(BODIES, st.sampled_from([200, 200, 200, 201, 400, 404]))
+        def every_one_ends(body: Any, status: int) -> None:
+            assert ends(body, status) in ("judge_malformed", "judge_refused", "judge_rejected")
+
+        await asyncio.to_thread(every_one_ends)
+        await ask.aclose()

@@ -13,8 +13,8 @@ import pytest
 from openai.lib._pydantic import to_strict_json_schema
 from pydantic import BaseModel
 
-from loopback import KEY, VALID, Time, Told, asker, outcome, question, settings
 from judge_server import JudgeServer, Reply, answering, completion, cut, failing, filtered, hanging_up, huge, redirecting, refusing
+from loopback import KEY, VALID, Time, Told, asker, outcome, question, settings
 from scorers.judges import answers
 from scorers.judges.asking import Budget, Limits, Model, Provider
 from scorers.judges.asking.calling import Caller
