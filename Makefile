@@ -74,6 +74,8 @@ lock:  ## resolve pyproject.toml into the lock files (needs uv); LOCK_FLAGS=--up
 	$$compile --group build --output-file requirements-build.lock && \
 	$$compile pyproject.toml --constraint requirements-build.lock --output-file requirements.lock && \
 	$$compile --group dev --constraint requirements-build.lock --constraint requirements.lock --output-file requirements-dev.lock && \
+	$$compile pyproject.toml --extra judge --constraint requirements-build.lock --constraint requirements-dev.lock \
+	  --constraint requirements.lock --output-file requirements-judge.lock && \
 	$$compile --group oracles --constraint requirements-build.lock --output-file requirements-oracles.lock
 
 clean:  ## remove the virtual environment and every cache

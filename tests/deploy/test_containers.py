@@ -48,10 +48,33 @@ def test_everything_in_the_image_comes_from_the_lock_files_with_hashes() -> None
 
 def test_both_stages_have_the_same_pinned_base_and_the_second_is_not_root() -> None:
     assert instructions("FROM") == ["python:${PYTHON} AS build", "python:${PYTHON}"]
-    [version] = instructions("ARG")
+    version, requirements = instructions("ARG")
+    assert requirements == "REQUIREMENTS=requirements.lock"
     assert re.fullmatch(r"PYTHON=3\.\d+\.\d+-slim-\w+", version)
     assert instructions("USER") == ["10001:10001"]
     assert [set(map(int, ports.split())) for ports in instructions("EXPOSE")] == [PORTS["pathgauge"]]
+
+
+def pinned(name: str) -> dict[str, str]:
+    """The packages of a lock file, and their versions."""
+    return dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(), re.MULTILINE))
+
+
+def test_the_packages_of_judges_are_those_of_the_collector_and_a_few_more_at_the_versions_that_are_tested() -> None:
+    plain, judge, tested = (pinned(f"requirements{kind}.lock") for kind in ("", "-judge", "-dev"))
+    assert "openai" not in plain
+    assert plain.items() <= judge.items()
+    more = {name: version for name, version in judge.items() if name not in plain}
+    assert "openai" in more
+    assert more.items() <= tested.items()
+
+
+def test_an_argument_of_the_build_chooses_between_lock_files_that_it_is_given() -> None:
+    [taken] = [copy for copy in instructions("COPY") if "requirements.lock" in copy]
+    assert {"requirements.lock", "requirements-judge.lock"} <= set(taken.split())
+    assert SERVICES["pathgauge"]["build"]["args"] == {"REQUIREMENTS": "requirements.lock"}
+    [installed] = [run for run in instructions("RUN") if "${REQUIREMENTS}" in run]
+    assert "--require-hashes" in installed
 
 
 @pytest.mark.parametrize("name", SERVICES)
