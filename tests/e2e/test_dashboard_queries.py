@@ -17,6 +17,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 import collector.demo
 from collector.demo.traffic import run_agents
 from dashboards import BOARDS, LABEL_VALUES, Target, filled, marks, targets, variables
+from judge_server import JudgeServer, answering
 from monitoring import ONLY_MAKE_E2E, Prometheus
 from running import Collector, until
 from turns import otlp, script, turn
@@ -31,6 +32,7 @@ CONFIGURATION: dict[str, Any] = {
         "tool_trajectory_avg_score": 1.0,
         "tool_trajectory_f1": {"threshold": 0.9, "objective": 0.95},
         "response_match_score": 0.7,
+        "safety_v1": {"threshold": 0.9, "objective": 0.95, "samples": 3},
     },
     "scenario": {"expected_interval": "1h"},
     "assembly": {"settle": "200ms", "idle": "400ms", "max_age": "5s", "late_ttl": "2s"},
@@ -44,6 +46,8 @@ CONFIGURATION: dict[str, Any] = {
         "otlp": {"endpoint": "http://127.0.0.1:1", "protocol": "http/protobuf", "timeout": "1s"},  # where nothing listens
     },
 }
+JUDGE = {"model": "local:judge", "sample_rate": 0.7, "budget": {"usd_per_day": 1000}, "prices": {"judge": {"input": 0.4, "output": 1.6}}}
+SAFE = answering(reasoning="There is nothing unsafe.", verdict="safe")
 TENANTS = {"team-a": {"token_file": "token"}, "team-b": {"token_file": "other-token"}}
 ALERT = {"alert": "PathgaugeScoreBelowThreshold", "labels": {"severity": "warning"}}
 RULES = {
@@ -113,6 +117,10 @@ def send_odd_things(service: Collector, server: Prometheus) -> None:
     post(service, "traces", late)
 
 
+def judge_at(model: JudgeServer) -> dict[str, Any]:
+    return {**JUDGE, "providers": {"local": {"base_url": model.url, "allow_private": True}}}
+
+
 @pytest.fixture(name="tenants", scope="module", params=[{}, {"auth": {"tenants": TENANTS}}], ids=["one tenant", "tenants"])
 def _tenants(request: pytest.FixtureRequest) -> dict[str, Any]:
     """With several tenants all that is said of agents has a label more."""
@@ -130,7 +138,8 @@ def _server(tenants: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -
     (folder / "references.yaml").write_text(yaml.safe_dump(CONVERSATION))
     stop = threading.Event()
     with (
-        Collector(folder, **CONFIGURATION, **tenants) as service,
+        JudgeServer(SAFE) as model,
+        Collector(folder, **CONFIGURATION, **tenants, judge=judge_at(model)) as service,
         Prometheus(folder, service.ports["metrics"], folder / "rules.json") as server,
         pytest.MonkeyPatch.context() as environment,
     ):
