@@ -191,7 +191,7 @@ def test_little_traffic_and_a_coverage_that_always_was_low_are_no_alert(tmp_path
     "alert", ["PathgaugeCoverageDrop", "PathgaugeContentMissing", "PathgaugeJudgeErrors", "PathgaugeJudgeBudgetUsedUp"]
 )
 def test_what_judges_do_not_see_by_choice_is_no_alert(alert: str, tmp_path: Path) -> None:
-    """A sample rate is lowered; a model is taken out of the configuration; and of one agent all metrics are judged."""
+    """A sample rate is lowered, and set to 0 for an agent of which all metrics are judged."""
     lowered = evaluations(DAYS, {"pass": (0.9, 0.05), "not_evaluated": (0.1, 0.95)}, metric="quality", judge="gpt-4.1-mini@1f3a9c20")
     alone = evaluations(DAYS, {"pass": (0.9, 0), "not_evaluated": (0.1, 1)}, agent="judged", metric="safety", judge="m@1")
     series = {
@@ -201,7 +201,7 @@ def test_what_judges_do_not_see_by_choice_is_no_alert(alert: str, tmp_path: Path
         **not_evaluated("not_sampled", 0.2, 1.9, DAYS, "quality"),
         **invocations(DAYS, agent="judged"),
         **alone,
-        **not_evaluated("judge_unconfigured", 0.2, 2, DAYS, "safety"),
+        **not_evaluated("not_sampled", 0.2, 2, DAYS, "safety"),
     }
     assert run(tmp_path, needed(alert), story(DAYS, series, alert), step=DAYS.step) == "SUCCESS"
 
