@@ -174,12 +174,38 @@ def test_scenarios_with_judges_of_their_own_name_these() -> None:
 
 def test_the_past_of_one_judge_is_not_compared_with_another() -> None:
     bench = Bench(quality(), windows=Windows(size=20))
-    for _ in range(6):
-        bench.publish(1.0, agent_version="v1")
-    reload(bench, quality(OTHER))
-    for _ in range(6):
-        bench.publish(0.0, agent_version="v2")
-    assert bench.series("pathgauge_baseline_score") == {}
+    for version, judge in (("v1", ONE), ("v2", OTHER), ("v3", OTHER)):
+        reload(bench, quality(judge))
+        for _ in range(6):
+            bench.now += 1
+            bench.publish(0.5, agent_version=version)
+        if version == "v2":
+            assert bench.series("pathgauge_baseline_score") == {}
+    assert bench.series("pathgauge_baseline_samples") == {("planner", "refund", "quality", "version", OTHER): 6}
+
+
+def test_a_scorer_that_another_model_answers_counts_for_that_model_also_while_others_keep_theirs() -> None:
+    beside = Criterion("safety", Answer(), judge=ONE)
+    bench = Bench(quality(), beside)
+    bench.publish(1.0)
+    reload(bench, replace(bench.evaluator.criteria[0], judge=OTHER), beside)
+    bench.publish(0.0)
+    assert bench.series("pathgauge_score_count") == {
+        ("planner", "refund", "quality", "", ONE): 1,
+        ("planner", "refund", "quality", "", OTHER): 1,
+        ("planner", "refund", "safety", "", ONE): 2,
+    }
+
+
+def test_a_judge_that_comes_back_begins_anew() -> None:
+    criterion = quality()
+    bench = Bench(ANSWER, criterion)
+    bench.publish(1.0)
+    reload(bench, ANSWER)
+    assert set(bench.series("pathgauge_score_count")) == {(*PLAIN, "")}
+    reload(bench, ANSWER, criterion)
+    bench.publish(0.0)
+    assert bench.series("pathgauge_score_count") == {(*PLAIN, ""): 2, ("planner", "refund", "quality", "", ONE): 1}
 
 
 def test_a_restart_goes_on_with_the_same_judge() -> None:
