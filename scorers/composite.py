@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import ClassVar, Literal, NamedTuple, get_args
 
 from scorers.kinds import Amount, Share
 from scorers.matching.evidence import listed
 from scorers.options import check_choice
 from scorers.parts import OfParts, Part, judged, scored
-from scorers.questions import Ask, asks_model
+from scorers.questions import Ask, Judge, asks_model
 from scorers.runs.amounts import ModelCalls, ToolCalls, TotalTokens
 from scorers.runs.efficiency import Latency
 from scorers.thresholds import in_range, meets
@@ -64,7 +65,7 @@ class OfCriteria(ABC):
         object.__setattr__(self, "asks_model", bool(judges))
         models = {judge.model for judge in judges}
         object.__setattr__(self, "model", models.pop() if len(models) == 1 else None)
-        object.__setattr__(self, "template", "+".join(dict.fromkeys(getattr(judge, "template", "") for judge in judges)))
+        object.__setattr__(self, "template", judges[0].template if len(judges) == 1 else _digest(judges) if judges else "")
 
     @abstractmethod
     def parts(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
@@ -127,6 +128,11 @@ class CostOfPassed(OfCriteria, Amount):
         if not passed.value:
             return Score.not_evaluated("not_applicable", f"did not pass: {passed.explanation}", **passed.details)
         return _MEASURES[self.measure].score(actual, expected)
+
+
+def _digest(judges: Sequence[Judge]) -> str:
+    """What the template of several judges is: it changes when one of them is another."""
+    return sha256(repr([(judge.model, judge.template) for judge in judges]).encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def _judged(member: Member, score: Score) -> _Judged:

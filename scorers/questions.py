@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeGuard, TypeVar, runtime_checkable
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Generic, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from scorers.types import Invocation, Json, Reason, ReferenceTurn, Score, Scorer
 
-AnswerT = TypeVar("AnswerT", bound=BaseModel)
+if TYPE_CHECKING:  # scorers that ask nobody do without it
+    from pydantic import BaseModel
+
+AnswerT = TypeVar("AnswerT", bound="BaseModel")
 
 
 class JudgeError(Exception):

@@ -7,7 +7,7 @@ import pytest
 
 import scorers
 
-HEAVY = ("jsonschema", "nltk", "regex", "rouge_score", "pydantic", "collector")
+HEAVY = ("jsonschema", "nltk", "regex", "rouge_score", "pydantic", "openai", "httpx", "collector")
 
 
 def loaded_after(statements: str) -> set[str]:
@@ -35,7 +35,8 @@ def test_other_names_are_attribute_errors() -> None:
         ("from scorers import ResponseMatchScore; ResponseMatchScore(stemmer=False)", set()),
         ("from scorers import ResponseMatchScore; ResponseMatchScore()", {"nltk", "regex", "rouge_score"}),
         ("from scorers import ArgumentValidity", {"jsonschema", "regex"}),
-        ("from scorers import *", {"jsonschema", "regex"}),
+        ("from scorers import Composite, Safety", {"pydantic"}),
+        ("from scorers import *", {"jsonschema", "pydantic", "regex"}),
     ],
 )
 def test_heavy_libraries_are_loaded_by_the_scorers_that_need_them(statements: str, loaded: set[str]) -> None:

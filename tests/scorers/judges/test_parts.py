@@ -73,15 +73,20 @@ async def test_the_cost_of_what_a_judge_lets_pass(said: Any, value: float | None
     [
         ((SAFE, FAST), None, Safety().template),
         ((GOOD, FAST), "big", ResponseEvaluationScore().template),
-        ((SAFE, GOOD), None, f"{Safety().template}+{ResponseEvaluationScore().template}"),
         ((FAST,), None, ""),
     ],
 )
-def test_what_is_made_of_judges_says_which_they_are(members: tuple[Member, ...], model: str | None, template: str) -> None:
-    for scorer in (Composite(members), CostOfPassed(members)):
+def test_what_is_made_of_one_judge_is_judged_by_that(members: tuple[Member, ...], model: str | None, template: str) -> None:
+    for scorer in (Composite(members), CostOfPassed(members), Composite((Member("all", Composite(members), 1),))):
         assert (asks_model(scorer), scorer.model, scorer.template) == (bool(template), model, template)
-    nested = Composite((Member("all", Composite(members), 1),))
-    assert (asks_model(nested), nested.model, nested.template) == (bool(template), model, template)
+
+
+def test_what_is_made_of_several_judges_is_another_judge_when_one_of_them_is() -> None:
+    other = Member("good", ResponseEvaluationScore(model="small"), 3.5)
+    both, others, reference = Composite((SAFE, GOOD)), Composite((SAFE, other)), Composite((SAFE, RIGHT))
+    assert len({both.template, others.template, reference.template}) == 3
+    assert both.template == Composite((SAFE, FAST, GOOD)).template
+    assert (both.model, Composite((GOOD, Member("x", Safety(model="big"), 1))).model) == (None, "big")
 
 
 BILLED = ToolCall("get_invoice", {"id": 1}, agent="billing", run="2")
