@@ -44,7 +44,7 @@ class Backoff:
         """Seconds until the next attempt: twice as long each time, of that between a half and all, and never less than the server wants."""
         longest = min(LONGEST_PAUSE_S, math.ldexp(FIRST_PAUSE_S, min(repeated, 30)))
         own = longest * (0.5 + self.draw() / 2)
-        return own if retry_after is None else max(own, retry_after + own - longest / 2)
+        return own if retry_after is None else max(own, retry_after + (own - longest / 2))
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -107,10 +107,11 @@ async def _unknown(host: str, port: int) -> list[str]:
     raise OSError(host)
 
 
-async def test_the_observer_hears_of_tokens_and_money_as_the_server_reports_them() -> None:
+@pytest.mark.parametrize("priced", ["judge", "local:judge"])
+async def test_the_observer_hears_of_tokens_and_money_as_the_server_reports_them(priced: str) -> None:
     told = Told()
     with JudgeServer(completion("no", usage=(100, 10)), answering(usage=(150, 20), **VALID)) as server:
-        ask = asker(server, told, prices={"judge": Price(input=2.0, output=10.0)})
+        ask = asker(server, told, prices={priced: Price(input=2.0, output=10.0)})
         assert await outcome(ask) == "valid"
         await ask.aclose()
     assert told.requests == [("local:judge", "200")] * 2
