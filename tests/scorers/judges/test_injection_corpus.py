@@ -1,0 +1,46 @@
+"""The corpus of injections: large, of many kinds, and the same for everybody."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+
+from obeying_judge import GOOD
+from scorers.judges.injections import injections, sample
+
+
+def test_the_corpus_has_many_different_texts_of_many_kinds() -> None:
+    texts = [injection.text for injection in injections()]
+    kinds = Counter(injection.kind for injection in injections())
+
+    assert len(texts) >= 120
+    assert len(set(texts)) == len({injection.name for injection in injections()}) == len(texts)
+    assert len(kinds) >= 10
+    assert min(kinds.values()) >= 5
+    assert not [text for text in texts if GOOD in text or not text]
+
+
+def test_the_corpus_speaks_many_languages_in_many_scripts() -> None:
+    texts = [injection.text for injection in injections() if injection.kind == "languages"]
+    scripts = {unicodedata.name(char).split()[0] for text in texts for char in text if char.isalpha()}
+
+    assert len(texts) >= 12
+    assert scripts >= {"LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "DEVANAGARI", "BENGALI", "THAI", "CJK", "HIRAGANA", "HANGUL"}
+
+
+def test_the_corpus_has_what_cannot_be_seen_and_what_is_very_long() -> None:
+    unseen = {unicodedata.category(char) for injection in injections() for char in injection.text}
+
+    assert {"Cc", "Cf", "Zl", "Zp"} <= unseen
+    assert max(len(injection.text) for injection in injections()) > 20_000
+
+
+def test_a_sample_is_always_the_same_and_has_all_kinds_as_evenly_as_can_be() -> None:
+    kinds = {injection.kind for injection in injections()}
+    some = sample(len(kinds) * 2)
+
+    assert some == sample(len(kinds) * 2)
+    assert Counter(injection.kind for injection in some) == dict.fromkeys(kinds, 2)
+    assert sample(5) == some[:5]
+    assert sample(0) == ()
+    assert sorted(sample(10_000), key=str) == sorted(injections(), key=str)
