@@ -278,8 +278,9 @@ logging: {levl: info}
         ('{"criteria": 1}', "adk.json:1:14: criteria: found 1, expected a mapping"),
         ('{"criteria": {"failure": 2}}', "adk.json:1:26: criteria.failure.threshold: found 2, expected a number from 0 to 1"),
         (
-            '{"criteria": {"safety_v1": 1.0}}',
-            "adk.json:1:15: criteria.safety_v1: found 'safety_v1', which needs a judge model and is not available in this version",
+            '{"criteria": {"multi_turn_task_success_v1": 1.0}}',
+            "adk.json:1:15: criteria.multi_turn_task_success_v1: found 'multi_turn_task_success_v1',"
+            " which judges whole conversations and is not available in this version",
         ),
     ],
 )

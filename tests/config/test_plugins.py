@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 from pydantic import ValidationError
@@ -281,6 +281,13 @@ def test_what_the_parameters_of_a_function_receive_can_be_said(acme: Path) -> No
         plugins.scorer_class("failure", ["instance"])
 
 
+REQUIRED: dict[str, Any] = {
+    "criteria": {"Polite": "Is it polite?"},
+    "rating_rubric": {"1": "yes", "0": "no"},
+    "rubrics": ["It is polite."],
+}
+
+
 def test_every_built_in_scorer_is_registered_under_its_own_name_and_builds() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
     registered: dict[str, str] = project["project"]["entry-points"][plugins.SCORERS]
@@ -288,7 +295,7 @@ def test_every_built_in_scorer_is_registered_under_its_own_name_and_builds() -> 
         kind = plugins.scorer_class(reference)
         entry = catalogue.describe(name, kind)
         assert (kind.name, bool(entry.summary)) == (name, True)
-        options = {option.name: "search" for option in entry.options if option.required}
+        options = {option.name: REQUIRED.get(option.name, "search") for option in entry.options if option.required}
         assert plugins.build_scorer(kind, options).name == name
     installed = {point.name: point.value for point in entry_points(group=plugins.SCORERS)}
     assert registered.items() <= installed.items()

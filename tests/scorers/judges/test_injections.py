@@ -13,21 +13,21 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from scorers.judges.content import MEMBERS
-from scorers.judges.custom import LlmJudge, Pointwise
-from scorers.judges.hallucinations import Hallucinations
-from scorers.judges.model_judge import ModelJudge
-from scorers.judges.responses import FinalResponseMatch, ResponseEvaluationScore, Safety
-from scorers.judges.rubrics import RubricBasedFinalResponseQuality, RubricBasedToolUseQuality
-from scorers.judges.trajectories import TrajectoryAccuracy, TrajectoryAccuracyWithReference
 
 from collector.plugins import SCORERS
 from judge_server import Asked, JudgeServer, Reply, completion
 from obeying_judge import GOOD, answer, read
 from scorers.judges.answers import parse
 from scorers.judges.asking import Asker, Provider, Settings
+from scorers.judges.content import MEMBERS
+from scorers.judges.custom import LlmJudge, Pointwise
 from scorers.judges.data import RULES, section
+from scorers.judges.hallucinations import Hallucinations
 from scorers.judges.injections import injections, sample
+from scorers.judges.model_judge import ModelJudge
+from scorers.judges.responses import FinalResponseMatch, ResponseEvaluationScore, Safety
+from scorers.judges.rubrics import RubricBasedFinalResponseQuality, RubricBasedToolUseQuality
+from scorers.judges.trajectories import TrajectoryAccuracy, TrajectoryAccuracyWithReference
 from scorers.questions import AnswerT, Question
 from scorers.testing import expected_call, invocation, reference_turn, tool_call
 from scorers.types import Invocation, ReferenceTurn, Score
