@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from judge_server import JudgeServer, Reply, answering, failing, hanging_up
@@ -138,3 +140,16 @@ async def test_a_server_that_answers_is_not_down(status: int) -> None:
             await outcome(ask, question(str(number)))
         await ask.aclose()
     assert len(server.asked) == 8
+
+
+async def test_a_dead_model_is_not_waited_for_behind_a_slow_one() -> None:
+    with JudgeServer(judge=lambda asked: failing(503) if asked.body["model"] == "judge" else RIGHT.after(1)) as server:
+        ask = asker(server, retries=9, concurrency=1)
+        assert await outcome(ask) == "judge_unavailable"
+        slow = asyncio.create_task(outcome(ask, question(model="local:other")))
+        while len(server.asked) < 6:
+            await asyncio.sleep(0.01)
+        assert await outcome(ask, question("another")) == "judge_unavailable"
+        assert not slow.done()
+        assert await slow == "valid"
+        await ask.aclose()

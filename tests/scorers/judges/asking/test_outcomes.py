@@ -148,6 +148,13 @@ async def test_a_pause_beyond_the_deadline_is_not_begun() -> None:
     assert (time.slept, len(server.asked)) == ([], 1)
 
 
+async def test_a_request_lasts_no_longer_than_the_deadline() -> None:
+    with JudgeServer(RIGHT.after(3)) as server:
+        ask = asker(server, timeout=10.0, deadline=0.2, retries=0)
+        assert await outcome(ask) == "judge_timeout"
+        await ask.aclose()
+
+
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
