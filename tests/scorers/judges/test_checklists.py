@@ -37,6 +37,7 @@ async def rated(samples: int, *said: Any) -> tuple[Score, int]:
         (3, [lists(Y, N, Y), lists(N, N, Y), lists(X, N, Y)], None, "judge_undecided", 3),
         (2, [lists(Y, N, Y), lists(N, N, Y)], None, "judge_undecided", 2),
         (4, [lists(Y, N, Y), lists(N, N, Y), lists(X, N, Y)], None, "judge_undecided", 3),
+        (4, [lists(Y, Y, Y), lists(N, Y, Y), lists(X, N, Y)], None, "judge_undecided", 3),
         (3, [SLOW, SLOW], None, "judge_timeout", 2),
         (1, [lists(Y, N)], None, "judge_malformed", 1),
         (1, [lists(Y, N, Y, Y)], None, "judge_malformed", 1),
@@ -68,6 +69,11 @@ async def test_rubrics_say_what_was_found_of_each() -> None:
             ],
         },
     )
+
+
+async def test_what_is_told_of_a_rubric_is_what_the_majority_said() -> None:
+    score, _ = await rated(3, lists(N, N, N), lists(Y, N, N).replace("because 1", "it is"), lists(Y, N, N))
+    assert score.details["rubrics"][0] == {"text": "It is polite.", "verdict": "yes", "reasoning": "it is"}
 
 
 async def test_rubrics_are_asked_in_their_order_and_never_mixed_up() -> None:

@@ -177,10 +177,25 @@ async def test_an_average_needs_answers_of_more_than_half_of_the_samples(
     assert (score.value, score.reason, questions) == (value, reason, asked)
 
 
+async def test_half_of_the_samples_are_too_few() -> None:
+    for judge in (ResponseEvaluationScore(samples=2), FinalResponseMatch(samples=2)):
+        said = says(5) if isinstance(judge, ResponseEvaluationScore) else V
+        score, questions = await judged(judge, said, SLOW)
+        assert (score.value, score.reason, questions) == (None, "judge_timeout", 2)
+
+
 async def test_the_mean_of_equal_numbers_is_that_number_so_that_it_meets_its_threshold() -> None:
     for count in range(1, 33):
         score, _ = await judged(ResponseEvaluationScore(samples=count), says(5))
         assert score.value == 5.0
+
+
+async def test_a_grade_is_beside_the_expected_response_where_there_is_one() -> None:
+    ask = Scripted(says(4))
+    for expected in (EXPECTED, None, reference_turn(response="")):
+        await ResponseEvaluationScore().judge(ACTUAL, expected, ask)
+    assert ["expected_response" in question.data for question in ask.questions] == [True, False, False]
+    assert ["`expected_response`" in question.instructions for question in ask.questions] == [True, False, False]
 
 
 async def test_long_reasonings_are_cut_and_stay_on_one_line() -> None:
