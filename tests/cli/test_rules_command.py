@@ -23,7 +23,7 @@ def test_it_writes_to_a_file_what_it_prints(run: Run, folder: Path) -> None:
     printed, written = run("rules"), run("rules", "--output", "rules.yml")
     assert (printed.exit_code, written.exit_code, written.stdout) == (0, 0, "")
     assert (folder / "rules.yml").read_text() == printed.stdout
-    assert len(alerts(printed.stdout)) == 23
+    assert len(alerts(printed.stdout)) == 24
 
 
 def test_severities_are_renamed_by_alert_and_by_severity(run: Run) -> None:
