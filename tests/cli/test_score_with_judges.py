@@ -1,0 +1,69 @@
+"""`pathgauge score` with criteria that ask a model: the gate waits for the judges of its configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from typer.testing import Result
+
+from judge_server import Asked, JudgeServer, Reply, answering, failing
+from turns import otlp, script, turn
+
+Run = Callable[..., Result]
+
+REFERENCE = {"scenario": "refund", "turns": [{"expected_response": "Refunded."}, {"expected_response": "Goodbye."}]}
+
+
+def judge(asked: Asked) -> Reply:
+    """Goes by the words of the answer."""
+    right = asked.data["response"] == asked.data["expected_response"]
+    return answering(reasoning="I compared them.", verdict="valid" if right else "invalid")
+
+
+def configured(folder: Path, model: JudgeServer, **more: Any) -> None:
+    providers = {"local": {"base_url": model.url, "allow_private": True}}
+    written = {
+        "references": ["references.yaml"],
+        "criteria": {"final_response_match_v2": {"threshold": 0.5, "samples": 1}},
+        "judge": {"model": "local:judge", "providers": providers, "retries": 0, **more},
+    }
+    (folder / "references.yaml").write_text(yaml.safe_dump(REFERENCE))
+    (folder / "pathgauge.yaml").write_text(yaml.safe_dump(written))
+
+
+def talk(folder: Path, *answers: str) -> None:
+    (folder / "traces.bin").write_bytes(otlp(*(turn(script("refund", answer=answer)) for answer in answers)))
+
+
+def test_verdicts_are_part_of_the_gate_and_of_the_score_of_a_conversation(run: Run, folder: Path) -> None:
+    talk(folder, "Refunded.", "Goodbye.", "Anything else?")
+    with JudgeServer(judge=judge) as model:
+        configured(folder, model)
+        shown = run("score", "traces.bin", "--config", "pathgauge.yaml", "--json")
+        gate = run("score", "traces.bin", "--config", "pathgauge.yaml")
+    results = [json.loads(line)["results"] for line in shown.stdout.splitlines()]
+    assert [result["final_response_match_v2"]["score"] for result in results if result] == [1.0, 1.0]
+    assert gate.exit_code == 0, gate.output
+    assert "0.667" in gate.stdout  # the turn that nobody expected counts as 0
+
+
+def test_a_verdict_below_the_threshold_fails_the_gate(run: Run, folder: Path) -> None:
+    talk(folder, "No.", "Goodbye?")
+    with JudgeServer(judge=judge) as model:
+        configured(folder, model)
+        result = run("score", "traces.bin", "--config", "pathgauge.yaml")
+    assert result.exit_code == 1
+    assert "final_response_match_v2 for my_agent Failed. Expected 0.5, but got 0. [refund]" in result.stderr
+
+
+def test_a_model_that_fails_judges_nothing_and_passes_nothing(run: Run, folder: Path) -> None:
+    talk(folder, "Refunded.", "Goodbye.")
+    with JudgeServer(failing(500)) as model:
+        configured(folder, model)
+        result = run("score", "traces.bin", "--config", "pathgauge.yaml")
+    assert result.exit_code == 1
+    assert "500" in result.stderr
