@@ -8,6 +8,7 @@ from __future__ import annotations
 import typer
 
 from collector.cli.catalogue import rules, scorers
+from collector.cli.judging import judge
 from collector.cli.references import export, import_, record
 from collector.cli.running import demo, purge, serve, validate
 from collector.cli.shared import ReferenceFormat
@@ -25,3 +26,4 @@ app = typer.Typer(
 
 for _command in (serve, demo, invocations, score, import_, export, record, validate, purge, scorers, rules):
     app.command(_command.__name__.rstrip("_"))(_command)
+app.add_typer(judge, name="judge")

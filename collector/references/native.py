@@ -93,7 +93,7 @@ class _Step(_ExpectedCall):
 _Steps = list[_Step]
 
 
-class _Expectation(_Part):
+class Expectation(_Part):
     """What one agent should do in a turn."""
 
     input: str | None = None
@@ -106,14 +106,14 @@ class _Expectation(_Part):
     escalate: Annotated[bool | None, BeforeValidator(_not_null)] = None
 
     @model_validator(mode="after")
-    def _alternatives_to_something(self) -> _Expectation:
+    def _alternatives_to_something(self) -> Expectation:
         if self.alternatives and self.expected_tools is None:
             raise ValueError("found alternatives without expected_tools, expected the first of them there")
         return self
 
 
-class _Turn(_Expectation):
-    agents: dict[str, _Expectation] = {}
+class _Turn(Expectation):
+    agents: dict[str, Expectation] = {}
 
 
 class _Scenario(_Turn):
@@ -174,10 +174,11 @@ def _reference(scenario: _Scenario) -> Reference:
 
 
 def _turn(turn: _Turn) -> ReferenceTurn:
-    return replace(_expectation(turn), agents={name: _expectation(agent) for name, agent in turn.agents.items()})
+    return replace(expectation(turn), agents={name: expectation(agent) for name, agent in turn.agents.items()})
 
 
-def _expectation(part: _Expectation) -> ReferenceTurn:
+def expectation(part: Expectation) -> ReferenceTurn:
+    """What is expected, as scorers know it."""
     return ReferenceTurn(
         user_input=part.input,
         tool_calls=None if part.expected_tools is None else _trajectory(part.expected_tools),
