@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from collector import criteria
@@ -41,7 +40,7 @@ def run(config: Config, file: Path, only: str | None, injections: int) -> tuple[
 async def _run(
     plan: list[tuple[Criterion, tuple[Example, ...]]], settings: Settings, spent: Spent, concurrency: int, injections: int
 ) -> list[Check]:
-    asker = Asker(replace(settings, cache_size=0), spent)  # the same in another order is to be asked, too
+    asker = Asker(settings, spent)
     try:
         checker = Checker(asker, concurrency, injections)
         return [await checker.check(criterion, examples) for criterion, examples in plan if examples]

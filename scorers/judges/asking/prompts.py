@@ -79,8 +79,8 @@ class Prompt:
         return replace(self, system=f"{self.system}\n\n{text}", rejected={_REJECTED: shortened(answer, _MOST_OF_REJECTED)})
 
     def parts(self) -> list[Json]:
-        """What makes this question another one than others; the data in a form that does not depend on the order of members."""
-        data = {name: shortened(value, self.max_chars) for name, value in self.data.items()}
+        """What makes this question another one than others. What is shown first may sway a model, so its order counts."""
+        data = [[name, shortened(value, self.max_chars)] for name, value in self.data.items()]
         return [self.system, data, self.schema, self.structured_output, self.max_tokens, self.temperature, self.sample]
 
 

@@ -31,7 +31,8 @@ async def test_an_answer_is_not_asked_for_again() -> None:
     ("other", "asked"),
     [
         pytest.param({}, 1, id="the same"),
-        pytest.param({"data": {"b": [1, {"d": 2, "c": 3}], "a": 1}}, 1, id="members in another order"),
+        pytest.param({"data": {"a": 1, "b": [1, {"d": 2, "c": 3}]}}, 1, id="members of an object in another order"),
+        pytest.param({"data": {"b": [1, {"c": 3, "d": 2}], "a": 1}}, 2, id="what is shown in another order"),
         pytest.param({"data": {"a": 1, "b": [{"c": 3, "d": 2}, 1]}}, 2, id="items in another order"),
         pytest.param({"data": {"a": 1.0, "b": [1, {"c": 3, "d": 2}]}}, 2, id="another kind of number"),
         pytest.param({"data": {"a": "1", "b": [1, {"c": 3, "d": 2}]}}, 2, id="text"),
