@@ -32,6 +32,9 @@ FIRST_BAR = 30_000
 CALM = 10_000
 """Spans a second at which latency and memory are looked at."""
 
+STEADY = 4_000
+"""Spans a second that a slow machine can score as they come, at which judges are looked at."""
+
 SCORED = "pathgauge_invocations_scored_total"
 
 SETTLE_S = 6.0
@@ -125,14 +128,14 @@ def test_what_an_idle_service_costs(tmp_path: Path) -> None:
 @pytest.mark.skipif(not LONG, reason="a second says nothing: make bench")
 def test_a_judge_that_takes_a_second_holds_up_nothing_else(tmp_path: Path) -> None:
     slow = answering(reasoning="Nothing harmful in it.", verdict="safe").after(1)
-    rows = [measure_service(tmp_path, "mixed")]
+    rows = [measure_service(tmp_path, "mixed", rate=STEADY)]
     with JudgeServer(slow) as model:
-        rows.append(measure_service(tmp_path, "mixed", judge=model))
+        rows.append(measure_service(tmp_path, "mixed", rate=STEADY, judge=model))
         asked, at_once = len(model.asked), model.most_at_once
     without, beside = rows
     assert 0 < at_once <= 8
     print(f"\n{'server, load':34}" + "".join(f"{heading:>{width}}" for heading, width in COLUMNS.items()))
-    print("\n".join((without.row("no judge"), beside.row("all is judged, 1 s each"))))
+    print("\n".join((without.row(f"no judge, {STEADY:,} spans/s"), beside.row("all is judged, 1 s each"))))
     faster = beside.acked_per_s / without.acked_per_s, beside.scored_per_s / without.scored_per_s
     told = f"{faster[0]:.2f} of the acknowledged and {faster[1]:.2f} of the scored spans/s without a judge"
     print(f"{told}; {beside.rss_mib - without.rss_mib:+.0f} MiB; {asked} questions, {at_once} at a time")
