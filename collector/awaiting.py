@@ -7,7 +7,7 @@ late: with scores, or with the reason why there are none.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter
@@ -51,25 +51,23 @@ class AwaitedEvaluations:
         self._awaited: dict[EvaluationKey, Awaited] = {}
         self._changed: dict[EvaluationKey, None] = {}
 
-    def __len__(self) -> int:
-        return len(self._awaited)
-
-    def __iter__(self) -> Iterator[Awaited]:
-        return iter(tuple(self._awaited.values()))
+    def __contains__(self, key: EvaluationKey) -> bool:
+        return key in self._awaited
 
     @property
     def has_changes(self) -> bool:
         """Whether `changes` has something to tell."""
         return bool(self._changed)
 
-    def begin(self, evaluation: Evaluation) -> None:
-        """Wait for the judges of an evaluation."""
+    def begin(self, evaluation: Evaluation) -> Awaited | None:
+        """Wait for the judges of an evaluation; returns the earlier revision of it that was waited for."""
         before = self._awaited.get(evaluation.key)
         first = evaluation.revision == 0 if before is None else before.first
         unscored = first and not evaluation.scored if before is None else before.unscored and not evaluation.scored
         body, turn = _written(evaluation.invocation), evaluation.match.turn_index
         self.restore(Awaited(evaluation.key, evaluation.revision, body, turn, evaluation.closed_by, first, unscored))
         self._changed[evaluation.key] = None
+        return before
 
     def restore(self, awaited: Awaited) -> None:
         """Wait for what an earlier process waited for."""

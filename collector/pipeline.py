@@ -258,15 +258,14 @@ class Pipeline:
     def _judging_of(self, invocation: Invocation, match: Match) -> Judging:
         if self._judging is None:
             return "unconfigured"
+        if (invocation.tenant, invocation.trace_id, invocation.span_id) in self._awaited:
+            return "later"  # it has its place already
         return self._judging(invocation, invocation.scenario_id if match.reference is None else match.reference.scenario_id)
 
     def _await(self, evaluation: Evaluation) -> None:
-        if evaluation.awaits:
-            self._awaited.begin(evaluation)
-        else:
-            before = self._awaited.end(evaluation.key)  # the criteria were changed in between
-            if before is not None and before.unscored:
-                count_scored(evaluation, self._ledger)
+        before = self._awaited.begin(evaluation) if evaluation.awaits else self._awaited.end(evaluation.key)
+        if before is not None and before.unscored and (evaluation.scored or not evaluation.awaits):
+            count_scored(evaluation, self._ledger)
 
     def _matches(self, invocation: Invocation, now: float) -> list[tuple[Invocation, Match]]:
         """The invocation with its reference turn, and other turns of its conversation that it moved."""

@@ -19,6 +19,7 @@ from collector.store.files import DATABASE
 from collector.testing import span_id, trace_id
 from judged import JUDGED, PATIENCE_S, WORKS, DueOpinion, Life, Model, request, run_of, tool_of
 from running import until
+from scorers.conduct.errors import ToolErrorRate
 from scorers.types import Invocation, Reference, ReferenceTurn
 
 Live = Callable[..., Life]
@@ -163,6 +164,39 @@ async def test_only_the_newest_revision_is_judged_and_counts_once(live: Live) ->
     assert told(life, 5)
     assert life.sink.said[-1] == ("judged again", "a", {"opinion": 1.0})
     assert life.counted("pass") == 1
+
+
+async def test_a_revision_keeps_its_place_when_there_is_no_other(live: Live) -> None:
+    model = Model()
+    life = live(model, capacity=Capacity(concurrency=1, queue_size=1))
+    model.hold()
+    for agent in ("a", "b", "c"):
+        await life.send(request(run_of(agent)))
+        life.pass_time(6)
+        assert until(lambda agent=agent: any(one[1] == agent for one in life.sink.said), PATIENCE_S)
+    await life.send(request(tool_of("b")))
+    life.pass_time(6)
+    assert told(life, 4)
+    model.answer()
+    assert until(lambda: life.counted("pass") == 2, PATIENCE_S)
+    assert life.sink.said[2:4] == [("published", "c", PUBLISHED | {"opinion": "judge_overloaded"}), ("published", "b", PUBLISHED)]
+    assert life.counted("not_evaluated") == 1
+
+
+async def test_an_invocation_that_late_spans_score_before_its_judge_does_counts_once(live: Live) -> None:
+    model = Model()
+    life = live(model, criteria=(Criterion("tool_error_rate", ToolErrorRate(), 0.5), JUDGED))
+    model.hold()
+    await life.send(request(run_of("a")))
+    life.pass_time(6)
+    assert told(life, 1)
+    assert (life.ledger.invocations_read.total(), life.ledger.invocations_scored.total()) == (1, 0)
+    await life.send(request(tool_of("a")))
+    life.pass_time(6)
+    assert until(lambda: life.ledger.invocations_scored.total() == 1, PATIENCE_S)
+    model.answer()
+    assert told(life, 3)
+    assert (life.ledger.invocations_scored.total(), life.ledger.invocations_skipped.total(), life.counted("pass")) == (1, 0, 1)
 
 
 async def test_what_proved_to_be_a_part_of_something_larger_is_not_judged(live: Live) -> None:

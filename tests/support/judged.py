@@ -172,7 +172,9 @@ class Life:
         self.bench.start()
 
     def _judging_of(self, invocation: Invocation, scenario: str | None) -> Judging:
-        return "later" if self.sampling.takes(invocation, scenario) else "not_sampled"
+        if not self.sampling.takes(invocation, scenario):
+            return "not_sampled"
+        return "overloaded" if self.bench.full else "later"
 
     def _judged(self, awaited: Any, evaluation: Evaluation) -> None:
         self.worker.judged(awaited, evaluation)
