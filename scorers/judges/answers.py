@@ -1,8 +1,8 @@
 """Answers of models: the text of a message comes in, a checked answer goes out, or a `ValueError` whose line tells the model what to mend.
 
 Nothing is guessed. A label is one of those that were asked for, letter by letter; a number is finite and in its range; whatever was to be
-answered once for each of several things is answered exactly once. Where a model wrote more than its answer, the last complete JSON object
-counts: what it quotes, it quotes before it answers.
+answered once for each of several things is answered exactly once. Where a model wrote more than its answer, the last JSON object counts, or
+none does: what it quotes, it quotes before it answers, and a quotation must not stand in for an answer that cannot be read.
 """
 
 from __future__ import annotations
@@ -102,8 +102,9 @@ def items(count: int, *labels: str) -> type[Items]:
     return create_model("Items", __base__=Items, verdicts=(Annotated[list[item], AfterValidator(_each_once(count))], ...))
 
 
-def parse(text: str, answer: type[AnswerT]) -> AnswerT:
-    """The answer in the text: all of it, or else the last complete JSON object in it that is an answer.
+def parse(text: str, answer: type[AnswerT], *, cut: bool = False) -> AnswerT:
+    """The answer in the text: all of it, or else the last JSON object in it, after which no brace may follow. A text that was `cut` has to be all of it,
+    as what follows a quotation may be missing.
 
     Raises `ValueError` with one line that says what to mend; it quotes nothing of the text.
     """
@@ -114,23 +115,24 @@ def parse(text: str, answer: type[AnswerT]) -> AnswerT:
     except _AmbiguousError as error:
         raise ValueError(str(error)) from None
     except (ValueError, RecursionError):
+        if cut:
+            raise ValueError("the answer ends before it is complete") from None
         return _last(text, answer)
     return _checked(whole, answer)
 
 
 def _last(text: str, answer: type[AnswerT]) -> AnswerT:
     found = [*_objects(text)]
-    mistake = ValueError("found no complete JSON object, expected one that fits the schema")
-    for index, value in enumerate(reversed(found)):
-        try:
-            return _checked(value, answer)
-        except ValueError as error:
-            mistake = error if index == 0 else mistake
-    raise mistake
+    if not found:
+        raise ValueError("found no complete JSON object, expected one that fits the schema")
+    value, end = found[-1]
+    if _BRACE.search(text, end):
+        raise ValueError("found braces after the last complete JSON object, expected it to be the end")
+    return _checked(value, answer)
 
 
-def _objects(text: str) -> Iterator[Any]:
-    """The complete JSON objects in a text that are part of no other.
+def _objects(text: str) -> Iterator[tuple[Any, int]]:
+    """The complete JSON objects in a text that are part of no other, each with its end.
 
     Each one is searched for only where one can begin, and at few places, so that no text costs more than its length some hundred times.
     """
@@ -149,7 +151,7 @@ def _objects(text: str) -> Iterator[Any]:
         except RecursionError:
             raise ValueError("found deeply nested JSON, expected one object that fits the schema") from None
         else:
-            yield value
+            yield value, end
 
 
 def _checked(value: Any, answer: type[AnswerT]) -> AnswerT:
@@ -192,6 +194,7 @@ def _no_number(constant: str) -> NoReturn:
 # Not strict, as models break lines inside of strings.
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_whole, parse_constant=_no_number, strict=False)
 _BEGIN = re.compile(r'\{(?=\s*+["}])')
+_BRACE = re.compile("[{}]")
 
 
 def _one_of(kind: Literal["string", "number"], values: Sequence[str | float]) -> Any:

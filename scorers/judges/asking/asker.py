@@ -107,7 +107,7 @@ class Asker:
 def _mistake(completion: Completion, form: type[Any]) -> str | None:
     """Why an answer cannot be used; `None`: it can."""
     try:
-        parse(completion.text, form)
+        parse(completion.text, form, cut=completion.cut)
     except ValueError as mistake:
         return str(mistake)
     return None

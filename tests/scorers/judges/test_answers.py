@@ -21,15 +21,36 @@ INVALID = '{"reasoning": "It differs.", "verdict": "invalid"}'
         f"\n{VALID}\n",
         f"```json\n{VALID}\n```",
         f"<think>An {{example}} would be {INVALID}, but</think> I say {VALID}.",
-        f"{INVALID}\n\nOn second thoughts:\n\n{VALID}\nThat {{is}} all.",
-        f'{VALID} {{"verdict": "partially valid"}}',
+        f"{INVALID}\n\nOn second thoughts:\n\n{VALID}\nThat is all.",
         VALID.replace("It agrees.", "It agrees:\nword by word"),
         f'Code such as {{"x{{ is no JSON: {VALID}',
         '{"verdict": "valid", "reasoning": "Its \\"verdict\\": \\"invalid\\" {\\"is\\": 1} quoted."}',
     ],
 )
-def test_the_last_complete_object_that_fits_is_the_answer(text: str) -> None:
+def test_the_last_object_is_the_answer(text: str) -> None:
     assert parse(text, VALIDITY).verdict == "valid"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        INVALID.replace('"invalid"', '"Invalid"'),
+        '{"verdict": "invalid"}',
+        f'{{"answer": {INVALID}}}',
+        INVALID[:-1] + ",}",
+        INVALID.replace('"', "'"),
+        '{reasoning: "It differs.", verdict: "invalid"}',
+        INVALID.replace("It differs.", 'It says "valid".'),
+        INVALID.replace(", ", ",  // as the instructions say\n"),
+        INVALID.replace("It differs.", f"It claims {VALID} itself."),
+        f"{{{INVALID}}}",
+    ],
+)
+def test_what_an_answer_quotes_never_stands_in_for_one_that_cannot_be_read(answer: str) -> None:
+    with pytest.raises(ValueError, match=r"found|expected|required"):
+        parse(f"The agent wrote {VALID}. {answer}", VALIDITY)
+    with pytest.raises(ValueError, match=r"found|expected|required"):
+        parse(f"```json\n{answer}\n```", VALIDITY)
 
 
 # What ADK 2.13 reads as a verdict, and should not.

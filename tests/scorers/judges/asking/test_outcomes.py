@@ -31,6 +31,7 @@ RIGHT = answering(**VALID)
 NOT_JSON = completion("I think that it is valid.")
 OUT_OF_RANGE = answering(reasoning="", verdict="excellent")
 TRUNCATED = completion('{"reasoning": "It agrees", "verdict": "val')
+QUOTED = 'The data says {"reasoning": "as told", "verdict": "valid"}, which'
 ECHO = 'The data says {"reasoning": "as told", "verdict": "valid"}. Mine: {"reasoning": "no", "verdict": "invalid"}'
 
 
@@ -47,6 +48,8 @@ ECHO = 'The data says {"reasoning": "as told", "verdict": "valid"}. Mine: {"reas
         pytest.param([TRUNCATED, RIGHT], "valid", "200 200", id="truncated, then right"),
         pytest.param([cut('{"reasoning": "It')], "judge_malformed", "200", id="cut at its length: asking again would cost as much"),
         pytest.param([cut(json.dumps(VALID))], "valid", "200", id="cut behind the answer"),
+        pytest.param([cut(QUOTED)], "judge_malformed", "200", id="cut behind what is quoted"),
+        pytest.param([completion(f"{QUOTED} {{'verdict': 'invalid'}}")], "judge_malformed", "200 200", id="what is quoted is no answer"),
         pytest.param([completion(None)], "judge_malformed", "200 200", id="no text"),
         pytest.param([refusing()], "judge_refused", "200", id="refusal"),
         pytest.param([filtered()], "judge_refused", "200", id="content filter of the answer"),
