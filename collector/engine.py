@@ -90,13 +90,15 @@ class Engine:
         canaries = [canary] if canary is not None else []
         events = [WithoutCanary(self._events)] if self._events is not None else []
         sinks: list[Sink] = [*canaries, *events]
+        spending = [self._judging.spending] if self._judging else []
         publisher = Publisher(
             self._pipeline,
             self._store,
             ahead=[WithoutCanary(self._sink)],
             sinks=sinks,
-            staging=[ledger, tallies, *([self._judging.spending] if self._judging else [])],
+            staging=[ledger, tallies, *spending],
             judges=self._judging.bench if self._judging else None,
+            pending=lambda: any(one.pending for one in spending),
         )
         self.worker = Worker(self._pipeline, self._store, ledger, publisher, QUEUE_BYTES)
         self.inspection = Inspection(self.worker, self._pipeline, self._store, config.assembly.max_open_bytes)
@@ -123,12 +125,12 @@ class Engine:
         recent = [evaluation for evaluation in restored.recent if evaluation.key[0] in self._tenants]
         self._sink.restore(restored.counts, recent, time.time())
         self._store.start(self.worker.deliver, clock)
-        self.worker.start(restored)
         if self._judging is not None:
             self._judging.resume(restored.counts, restored.awaited)
         else:
             for awaited in restored.awaited:
                 self._judged(awaited, without_judges(awaited, self._setup.evaluator, self._setup.references))
+        self.worker.start(restored)
         if restored.requests:
             _log.info("resumed", requests=restored.requests, to_read=restored.last_row - restored.row, traces=self._pipeline.open_traces)
 

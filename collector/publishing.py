@@ -79,10 +79,12 @@ class Publisher:
         sinks: Sequence[Sink] = (),
         staging: Sequence[Staging] = (),
         judges: Judges | None = None,
+        pending: Callable[[], bool] | None = None,
     ) -> None:
         """`ahead` are sinks whose counts are `staging`: they are told before, and show nothing. `sinks` are told afterwards.
 
-        `judges` are told what waits for them, when that is durable.
+        `judges` are told what waits for them, when that is durable. `pending` says whether `staging` has what no outcome tells of, and must
+        not be lost.
         """
         self._pipeline = pipeline
         self._store = store
@@ -90,6 +92,7 @@ class Publisher:
         self._sinks = sinks
         self._staging = staging
         self._judges = judges
+        self._pending = pending or (lambda: False)
         self._gathered: _Gathered | None = None
         self._committed_at = time.monotonic()
 
@@ -118,7 +121,7 @@ class Publisher:
 
     def keep_house(self) -> None:
         """Have a commit even though nothing happens, as it may be the store that has no room for anything."""
-        if time.monotonic() >= self._committed_at + (RETRY_S if self._store.usage().in_need else HOUSEKEEPING_S):
+        if self._pending() or time.monotonic() >= self._committed_at + (RETRY_S if self._store.usage().in_need else HOUSEKEEPING_S):
             self.begin()
 
     def publish_if_due(self, row: int, given_up: Callable[[], bool]) -> None:
@@ -132,6 +135,8 @@ class Publisher:
 
         A store that cannot take it holds everything up, until `given_up` says that a stop is more urgent.
         """
+        if self._pending():
+            self.begin()
         gathered, self._gathered = self._gathered, None
         if gathered is None:
             return

@@ -53,7 +53,10 @@ class Judging:
         return Queue(lambda: self.bench.waiting, self.bench.capacity)
 
     def resume(self, counts: Iterable[Row], awaited: Iterable[Awaited]) -> None:
-        """Go on where the last process stopped, and begin to judge."""
+        """Go on where the last process stopped, and begin to judge.
+
+        The pipeline must not run yet: it would store that nothing was spent, and what it revises would be judged as it was before.
+        """
         self.spending.restore(counts)
         for one in awaited:
             self.bench.take(one)

@@ -21,6 +21,11 @@ class Spending:
         self._stored: dict[str, tuple[float, ...]] = {}
         self._offered: dict[str, tuple[float, ...]] = {}
 
+    @property
+    def pending(self) -> bool:
+        """Whether anything was spent that is not stored."""
+        return self._budget.spent() != self._stored
+
     def staged(self) -> list[Row]:
         """What was spent and is not stored."""
         self._offered = self._budget.spent()

@@ -103,9 +103,9 @@ def items(count: int, *labels: str) -> type[Items]:
 
 
 def parse(text: str, answer: type[AnswerT], *, cut: bool = False) -> AnswerT:
-    """The answer in the text: all of it, or else the last JSON object in it, after which no brace may follow. A text that was `cut` has to be all of it,
-    as what follows a quotation may be missing.
+    """The answer in the text: all of it, or else the last JSON object in it, after which no brace may follow.
 
+    Of a text that was `cut` it has to be all, as what follows a quotation may be missing.
     Raises `ValueError` with one line that says what to mend; it quotes nothing of the text.
     """
     if len(text) > MAX_CHARS:

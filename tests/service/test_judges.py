@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIGKILL, SIGTERM, Signals
 from typing import Any, Literal
+
+import pytest
 
 from judge_server import JudgeServer, answering, failing
 from running import Collector, until
@@ -73,6 +78,28 @@ def test_budgets_go_on_after_a_crash(tmp_path: Path) -> None:
             assert again.post("/v1/traces", otlp(turn(script("refund", answer="three"))))[0] == 200
             assert until(lambda: again.value("pathgauge_not_evaluated_total", metric="safety_v1", reason="budget") == 1)
         assert len(model.asked) == 2
+
+
+@pytest.mark.parametrize("signal", [SIGKILL, SIGTERM])
+def test_a_question_without_an_answer_is_paid_for_after_a_restart_too(tmp_path: Path, signal: Signals) -> None:
+    budget = {"budget": {"calls_per_day": 1}}
+    with JudgeServer(SAFE.after(30)) as model:
+        collector = start(tmp_path, model, judge=budget, store={})
+        assert collector.post("/v1/traces", otlp(turn(RIGHT)))[0] == 200
+        assert until(lambda: model.asked)
+        if signal == SIGKILL:
+            assert until(lambda: spent(tmp_path) == 1)
+        collector.stop(signal)
+        with start(tmp_path, model, judge=budget, store={}) as again:
+            assert until(lambda: again.value("pathgauge_not_evaluated_total", metric="safety_v1", reason="budget") == 1)
+        assert len(model.asked) == 1
+
+
+def spent(folder: Path) -> float:
+    """The calls of today that the store knows of."""
+    with closing(sqlite3.connect(folder / "pathgauge-data" / "pathgauge.db")) as store:
+        rows = store.execute("SELECT state FROM counts WHERE name = ?", ('["judge_spent","day"]',)).fetchall()
+    return float(json.loads(rows[0][0])[1]) if rows else 0.0
 
 
 def test_a_judge_that_fails_touches_nothing_else(tmp_path: Path) -> None:
