@@ -15,11 +15,12 @@ from collector import criteria
 from collector.config import Config, criteria_of_file, load
 from collector.criteria import Place, objectives
 from collector.criteria.judges import named
-from collector.documents import Document, Problems
+from collector.documents import Document, Problem, Problems
 from collector.evaluator import Criterion, Evaluator
 from collector.references import ReferenceSet, files
 from collector.references.files import Fingerprint
 from collector.references.formats import Entry
+from scorers.judges.asking.settings import Settings
 from scorers.questions import asks_model
 from scorers.types import Json, Reference
 
@@ -51,6 +52,8 @@ def resolve(config: Config) -> Setup:
     problems.report()
     if config.judge is not None:
         settings = config.judge.settings(config.folder)
+        problems.found += _of_unknown_providers(config, settings, chain(common, *overrides.values()))
+        problems.report()
         common = named(common, settings)
         overrides = {scenario: named(own, settings) for scenario, own in overrides.items()}
     evaluator = Evaluator(common, overrides)
@@ -118,6 +121,14 @@ def _unjudged(config: Config, evaluator: Evaluator) -> Iterator[str]:
     asking = dict.fromkeys(criterion.name for criterion in criteria if asks_model(criterion.scorer))
     if asking and config.judge is None:
         yield f"these criteria ask a model, and no judge is configured, so that they are not evaluated: {', '.join(asking)}"
+
+
+def _of_unknown_providers(config: Config, settings: Settings, asking: Iterable[Criterion]) -> Iterator[Problem]:
+    for name, model in dict.fromkeys((c.name, c.scorer.model) for c in asking if asks_model(c.scorer)):
+        provider = settings.resolve(model).provider
+        if provider not in settings.providers:
+            text = f"found the model {model!r}, and no provider {provider}, expected one of {', '.join(settings.providers)}"
+            yield config.problem(("criteria", name), text)
 
 
 def _useless(common: Iterable[Criterion], entries: tuple[Entry, ...]) -> Iterator[str]:

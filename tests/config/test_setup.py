@@ -43,6 +43,21 @@ def test_the_defaults_score_without_references() -> None:
     assert (len(resolved.references), resolved.warnings, resolved.fingerprint) == (0, (), ())
 
 
+def test_a_model_of_a_provider_that_is_not_configured_is_a_mistake() -> None:
+    write(
+        pathgauge="""
+judge: {model: "local:m", providers: {local: {base_url: "http://127.0.0.1:1/v1", allow_private: true}}}
+criteria:
+  safety_v1: {threshold: 1, model: "openai:gpt-4.1-mini"}
+"""
+    )
+    with pytest.raises(ConfigError) as caught:
+        resolve()
+    assert str(caught.value) == (
+        "pathgauge.yaml:4:14: criteria.safety_v1: found the model 'openai:gpt-4.1-mini', and no provider openai, expected one of local"
+    )
+
+
 def test_the_criteria_of_a_scenario_lie_over_the_common_ones() -> None:
     write(
         pathgauge="""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from scorers.questions import JudgeError
+
 DEFAULT_PROVIDER = "openai"
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -66,7 +68,7 @@ class Settings:
     model: str
     """The model of questions that name none: `provider:model`, or a model of the provider `openai`."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
-    """By name. Without one called `openai` there is OpenAI itself."""
+    """By name. Nobody else is asked."""
     timeout: float = 30.0
     """Of one request."""
     deadline: float = 120.0
@@ -82,8 +84,10 @@ class Settings:
     """By `provider:model` or by model."""
 
     def provider(self, name: str) -> Provider:
-        """The provider of that name. Raises `KeyError`."""
-        return Provider() if name == DEFAULT_PROVIDER and name not in self.providers else self.providers[name]
+        """The provider of that name. Raises `JudgeError` for one that is not configured: it must not be sent what others may see."""
+        if name not in self.providers:
+            raise JudgeError("judge_unconfigured", f"no provider {name} is configured")
+        return self.providers[name]
 
     def resolve(self, name: str | None) -> Model:
         """The model that a question means. What stands before a colon is a provider where one is called so, else a part of the name."""

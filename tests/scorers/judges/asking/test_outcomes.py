@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from judge_server import (
     redirecting,
     refusing,
 )
-from loopback import VALID, Time, Told, asker, outcome
+from loopback import VALID, Time, Told, asker, outcome, question
 from scorers.judges.asking import Price
 
 JSON = {"Content-Type": "application/json"}
@@ -184,4 +185,11 @@ async def test_nothing_that_a_server_sends_does_harm() -> None:
             assert ends(body, status) in ("judge_malformed", "judge_refused", "judge_rejected")
 
         await asyncio.to_thread(every_one_ends)
+        await ask.aclose()
+
+
+async def test_a_provider_that_is_not_configured_is_sent_nothing() -> None:
+    with JudgeServer(RIGHT) as server:
+        ask = asker(server)
+        assert await outcome(ask, replace(question(), model="openai:gpt-4.1-mini")) == "judge_unconfigured"
         await ask.aclose()
