@@ -120,6 +120,8 @@ class Judge(Section):
             raise ValueError(f"found timeout {self.timeout:g}s, deadline {self.deadline:g}s, expected timeout <= deadline")
         settings = self.settings(Path())
         model = settings.resolve(None)
+        if not model.name.strip():
+            raise ValueError(f"found the model {self.model!r}, expected a name, such as openai:gpt-4.1-mini")
         if model.provider not in self.providers:
             raise ValueError(f"found no provider {model.provider}, expected one with an api_key under providers")
         if self._counts_money and settings.price(model) is None:

@@ -93,8 +93,8 @@ class Pointwise(ModelJudge, Share):
             raise ValueError("criteria: found nothing, expected what to look at")
         for option in ("criteria", "evaluation_steps"):
             object.__setattr__(self, option, FrozenMapping(getattr(self, option)))
-        rubric = {_rating(rating): text for rating, text in self.rating_rubric.items()}
-        ratings = scales.checked_choices("rating_rubric", tuple(rubric))
+        ratings = scales.checked_choices("rating_rubric", [*map(_rating, self.rating_rubric)])
+        rubric = dict(zip(ratings, self.rating_rubric.values(), strict=True))
         object.__setattr__(self, "rating_rubric", FrozenMapping(rubric))
         object.__setattr__(self, "input_variables", tuple(self.input_variables))
         _declare(self, min(ratings), max(ratings), self.members)

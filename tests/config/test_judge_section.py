@@ -163,6 +163,11 @@ def local(written: str) -> str:
             "{base_url",
             "judge.providers.openai: found http and a ca_file, expected https",
         ),
+        (
+            f"{{model: 'local:', {LOCAL}}}",
+            "{model",
+            "judge: found the model 'local:', expected a name, such as openai:gpt-4.1-mini",
+        ),
         (local("timeout: 3m"), "{model", "judge: found timeout 180s, deadline 120s, expected timeout <= deadline"),
         (local("timeout: 0"), "0}", "judge.timeout: found 0, expected greater than 0"),
         (local("retries: -1"), "-1", "judge.retries: found -1, expected greater than or equal to 0"),

@@ -166,6 +166,7 @@ async def test_a_rating_that_the_rubric_does_not_have_is_no_answer() -> None:
         ({"rating_rubric": {}}, "rating_rubric: found nothing, expected several different numbers"),
         ({"rating_rubric": {1: "good"}}, "rating_rubric: found 1, expected several different numbers"),
         ({"rating_rubric": {"good": "good", 0: "bad"}}, "rating_rubric: found 'good', expected numbers as keys"),
+        ({"rating_rubric": {"1": "good", "1.0": "fair", "0": "bad"}}, "rating_rubric: found 1, 1, 0, expected several different numbers"),
         ({"rating_rubric": {"nan": "good", 0: "bad"}}, "rating_rubric: found nan, 0, expected several different numbers"),
         ({"input_variables": ["respnse"]}, f"input_variables: {HINT}"),
     ],
