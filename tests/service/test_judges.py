@@ -88,7 +88,7 @@ def test_a_question_without_an_answer_is_paid_for_after_a_restart_too(tmp_path: 
         assert collector.post("/v1/traces", otlp(turn(RIGHT)))[0] == 200
         assert until(lambda: model.asked)
         if signal == SIGKILL:
-            assert until(lambda: spent(tmp_path) == 1)
+            assert until(lambda: spent(tmp_path) == 1, 4)  # before anything else has a commit
         collector.stop(signal)
         with start(tmp_path, model, judge=budget, store={}) as again:
             assert until(lambda: again.value("pathgauge_not_evaluated_total", metric="safety_v1", reason="budget") == 1)
