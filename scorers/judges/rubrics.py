@@ -54,7 +54,7 @@ class Rubric:
 def rubrics_of(written: Any) -> tuple[Rubric, ...]:
     """Rubrics as texts, as `Rubric`s, or as ADK's objects. Raises `ValueError` for anything else, and for two that are the same."""
     if not isinstance(written, list | tuple) or not 1 <= len(written) <= MAX_RUBRICS:
-        raise ValueError(f"expected a list of 1 to {MAX_RUBRICS} rubrics")
+        raise ValueError(f"a list of 1 to {MAX_RUBRICS} rubrics")
     rubrics = tuple(map(_rubric, written))
     for index, rubric in enumerate(rubrics):
         if any(rubric.text == other.text or (rubric.id and rubric.id == other.id) for other in rubrics[:index]):
@@ -73,7 +73,7 @@ def _rubric(written: Any) -> Rubric:
         case {"text": str(text)} if written.keys() <= {"text", "id", "description"}:
             rubric = Rubric(text, written.get("id") or "", written.get("description") or "")
         case _:
-            raise ValueError("expected a text, or a mapping of rubric_id and rubric_content, for each rubric")
+            raise ValueError("a text, or a mapping of rubric_id and rubric_content, for each rubric")
     if not all(isinstance(value, str) for value in (rubric.text, rubric.id, rubric.description)) or not rubric.text.strip():
         raise ValueError("found a rubric without text")
     return rubric
@@ -83,7 +83,7 @@ def _property(content: Any) -> str:
     match content:
         case {"text_property": str(text)} | {"textProperty": str(text)}:
             return text
-    raise ValueError("expected a text_property in each rubric_content")
+    raise ValueError("a text_property in each rubric_content")
 
 
 Rubrics = Annotated[tuple[Rubric | str, ...], BeforeValidator(rubrics_of)]

@@ -170,10 +170,10 @@ async def test_a_revision_keeps_its_place_when_there_is_no_other(live: Live) -> 
     model = Model()
     life = live(model, capacity=Capacity(concurrency=1, queue_size=1))
     model.hold()
-    for agent in ("a", "b", "c"):
+    for number, agent in enumerate(("a", "b", "c"), 1):
         await life.send(request(run_of(agent)))
         life.pass_time(6)
-        assert until(lambda agent=agent: any(one[1] == agent for one in life.sink.said), PATIENCE_S)
+        assert told(life, number)
     await life.send(request(tool_of("b")))
     life.pass_time(6)
     assert told(life, 4)
