@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from math import fsum
 
 
@@ -85,10 +86,10 @@ def kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
     """
     if not pairs:
         return None
-    left, right = zip(*pairs, strict=True)
-    by_chance = statistics.pvariance(left) + statistics.pvariance(right) + (statistics.fmean(left) - statistics.fmean(right)) ** 2
-    observed = fsum((one - other) ** 2 for one, other in pairs) / len(pairs)
-    return None if by_chance == 0 else 1 - observed / by_chance
+    left, right = [Fraction(one) for one, _ in pairs], [Fraction(other) for _, other in pairs]
+    by_chance = statistics.pvariance(left) + statistics.pvariance(right) + (statistics.mean(left) - statistics.mean(right)) ** 2
+    observed = statistics.mean((one - other) ** 2 for one, other in zip(left, right, strict=True))
+    return None if by_chance == 0 else float(1 - observed / by_chance)
 
 
 def measures(quality: Quality) -> dict[str, float | int | None]:

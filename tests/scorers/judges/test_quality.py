@@ -111,6 +111,10 @@ def test_kappa_is_that_of_the_table_with_quadratic_weights(pairs: list[tuple[int
     assert kappa(pairs) == (None if expected == 0 else near(1 - observed / expected))
 
 
+def test_a_judge_that_always_says_the_same_agrees_no_more_than_chance() -> None:
+    assert kappa([(True, True), (False, True), (True, True)]) == 0
+
+
 @given(GRADES, st.integers(1, 9), st.integers(-9, 9))
 def test_kappa_does_not_depend_on_the_order_the_sides_or_the_scale(pairs: list[tuple[int, int]], factor: int, shift: int) -> None:
     expected = kappa(pairs)
