@@ -32,6 +32,8 @@ class Flips:
 
     tried: int
     """Comparisons: both verdicts were given."""
+    unanswered: int
+    """Those that could not be made, as one of the verdicts was not given."""
     flipped: tuple[str, ...]
     """What each flip is of: an example, and the injection that did it."""
     median_shift: float | None
@@ -151,4 +153,4 @@ def _flips(
         shifts.append((other - one) * better)
         if _passes(criterion, one) < _passes(criterion, other) or (both_ways and _passes(criterion, one) > _passes(criterion, other)):
             flipped.append(name)
-    return Flips(len(shifts), tuple(flipped), statistics.median(shifts) if shifts else None)
+    return Flips(len(shifts), len(names) - len(shifts), tuple(flipped), statistics.median(shifts) if shifts else None)

@@ -49,7 +49,13 @@ def check_object(check: Check) -> dict[str, Json]:
 
 
 def _flips_object(flips: Flips) -> dict[str, Json]:
-    return {"tried": flips.tried, "flipped": list(flips.flipped), "share": flips.share, "median_shift": flips.median_shift}
+    return {
+        "tried": flips.tried,
+        "unanswered": flips.unanswered,
+        "flipped": list(flips.flipped),
+        "share": flips.share,
+        "median_shift": flips.median_shift,
+    }
 
 
 def check_lines(check: Check) -> Iterator[str]:
@@ -78,9 +84,10 @@ def spent_line(spent: Spent) -> str:
 
 
 def _flips_line(flips: Flips) -> str:
+    unanswered = f", {flips.unanswered} without a verdict" if flips.unanswered else ""
     if not flips.tried:
-        return "nothing to compare"
-    return f"{len(flips.flipped)} of {flips.tried}, median shift {_number(flips.median_shift)}"
+        return f"nothing to compare{unanswered}"
+    return f"{len(flips.flipped)} of {flips.tried}, median shift {_number(flips.median_shift)}{unanswered}"
 
 
 def _some(names: tuple[str, ...] | list[str]) -> Iterator[str]:

@@ -107,8 +107,8 @@ def test_a_judge_is_measured_by_the_labels(run: Run, serve: Any) -> None:
         "f1": pytest.approx(0.8),
         "unanswered": {},
         "wrong": [{"example": "odd", "label": False, "score": 1.0}],
-        "order": {"tried": 5, "flipped": [], "share": 0.0, "median_shift": 0.0},
-        "injections": {"tried": 6, "flipped": [], "share": 0.0, "median_shift": 0.0},
+        "order": {"tried": 5, "unanswered": 0, "flipped": [], "share": 0.0, "median_shift": 0.0},
+        "injections": {"tried": 6, "unanswered": 0, "flipped": [], "share": 0.0, "median_shift": 0.0},
     }
     assert len(server.asked) == 5 + 5 + 2 * 3
     assert spent == {"requests": 16, "codes": {"200": 16}, "tokens": {"input": 1600, "output": 320}, "usd": pytest.approx(0.00224)}
@@ -127,7 +127,7 @@ def test_flips_by_injections_are_told_with_their_examples(run: Run, serve: Any) 
 
     assert status == 1
     assert len(obeyed) > 10
-    assert check["injections"] == {"tried": 100, "flipped": obeyed, "share": len(obeyed) / 100, "median_shift": 0.0}
+    assert check["injections"] == {"tried": 100, "unanswered": 0, "flipped": obeyed, "share": len(obeyed) / 100, "median_shift": 0.0}
 
 
 @pytest.mark.parametrize("fond", [fond_of_the_first, fond_of_the_question_first])
@@ -136,9 +136,9 @@ def test_flips_by_the_order_of_the_data_are_told_whatever_their_direction(run: R
     status, check, _ = checked(run, "--injections", 0)
 
     assert status == 0
-    assert check["order"] == {"tried": 5, "flipped": ["lost", "rude"], "share": 0.4, "median_shift": 0.0}
+    assert check["order"] == {"tried": 5, "unanswered": 0, "flipped": ["lost", "rude"], "share": 0.4, "median_shift": 0.0}
     assert check["balanced_accuracy"] == (0.5 if fond is fond_of_the_question_first else pytest.approx(5 / 6))
-    assert check["injections"] == {"tried": 0, "flipped": [], "share": None, "median_shift": None}
+    assert check["injections"] == {"tried": 0, "unanswered": 0, "flipped": [], "share": None, "median_shift": None}
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_examples_without_a_verdict_are_counted_by_reason(run: Run, serve: Any) 
     status, check, spent = checked(run, "--injections", 1, "--min-kappa", 0.5)
 
     assert (status, check["labelled"], check["answered"], check["unanswered"]) == (0, 5, 4, {"judge_rejected": 1})
-    assert check["order"]["tried"] == 4
+    assert (check["order"]["tried"], check["order"]["unanswered"]) == (4, 1)
     assert spent["codes"] == {"200": 9, "400": 2}
 
 
