@@ -96,7 +96,7 @@ class Engine:
             self._store,
             ahead=[WithoutCanary(self._sink)],
             sinks=sinks,
-            staging=[ledger, tallies, *spending],
+            staging=[self._sink, *spending],
             judges=self._judging.bench if self._judging else None,
             pending=lambda: any(one.pending for one in spending),
         )

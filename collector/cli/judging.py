@@ -11,7 +11,10 @@ from collector import config as configuration
 from collector.cli.shared import AsJson, ConfigFile, note, operator_errors
 
 judge = typer.Typer(
-    help="Judges: criteria that ask a model.", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown"
+    help="Judges: criteria that ask a model.\n\nExample: `pathgauge judge check labelled.yaml --config pathgauge.yaml`",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
 )
 
 

@@ -6,7 +6,7 @@ Plain values come in, prometheus_client metric families go out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -141,12 +141,16 @@ def first_seen_versions(versions: Mapping[AgentVersion, float], tenant: TenantLa
     return family
 
 
-def ledger_counters(counters: Iterable[Counter]) -> list[Metric]:
+LedgerCounts = Sequence[tuple[Counter, Sequence[tuple[tuple[str, ...], int]]]]
+"""Counters, and what they show."""
+
+
+def ledger_counters(shown: LedgerCounts) -> list[Metric]:
     """Every counter of the ledger as `pathgauge_<name>_total`."""
     families: list[Metric] = []
-    for counter in counters:
+    for counter, counts in shown:
         family = CounterMetricFamily(f"pathgauge_{counter.name}", counter.documentation, labels=counter.labels)
-        for values, count in counter.items():
+        for values, count in counts:
             family.add_metric(values, count)
         families.append(family)
     return families

@@ -68,7 +68,8 @@ class PrometheusSink:
     ) -> None:
         """`min_samples` is what a window needs before it can breach a threshold; `clock` gives the Unix time of scrapes and reloads.
 
-        Counts go into `tallies`, which whoever gave them settles. With `tenants`, all that is said of agents has a label `tenant`.
+        Counts go into `tallies`; whoever gave them stores and settles them, with those of the ledger. With `tenants`, all that is said
+        of agents has a label `tenant`.
         `baseline_versions` are compared with, by agent, instead of the version before the present one.
         """
         self.registry = CollectorRegistry()
@@ -172,6 +173,16 @@ class PrometheusSink:
             self._windows.withdraw(key)
             self._judged.withdraw(key)
 
+    def staged(self) -> list[Row]:
+        """What was counted, by the ledger as well, and is not settled."""
+        return [*self._ledger.staged(), *self._tallies.staged()]
+
+    def settle(self) -> None:
+        """Show what `staged` gave last, all of it at once: no scrape sees a part of it."""
+        with self._lock:
+            self._ledger.settle()
+            self._tallies.settle()
+
     def close(self) -> None:
         """Nothing is held back; the registry can still be scraped."""
 
@@ -188,8 +199,9 @@ class PrometheusSink:
             if self._settles:
                 self._tallies.staged()
                 self._tallies.settle()
+            tallied, counted = self._tallies.shown(), [(counter, counter.items()) for counter in self._ledger]
         windows = [window for window in snapshot if window.version is None]
-        yield from self._tallies.collect()
+        yield from self._tallies.render(tallied)
         yield from window_gauges(windows, judges, self._tenant)
         yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
         yield from regression_gauges(comparisons, self._min_samples, self._tenant)
@@ -198,7 +210,7 @@ class PrometheusSink:
         yield last_evaluations(last, self._tenant)
         yield expected_intervals(references, last, self._tenant)
         yield first_seen_versions(versions, self._tenant)
-        yield from ledger_counters(self._ledger)
+        yield from ledger_counters(counted)
         yield from queue_gauges(self._queues)
 
     def _file(self, evaluation: Evaluation, now: float) -> tuple[Labels, Series, str | None]:

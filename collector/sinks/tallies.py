@@ -11,7 +11,7 @@ divided among other buckets. Their rows leave the store.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
@@ -180,8 +180,15 @@ class Tallies:
 
     def collect(self) -> list[Metric]:
         """What scrapes see, all of it of one moment."""
+        return self.render(self.shown())
+
+    def shown(self) -> Mapping[str, Shown]:
+        """The same before it is rendered, which takes longer."""
         with self._lock:
-            shown = {name: [series for family in self._shown_as(name) for series in family.shown()] for name in self._renderers}
+            return {name: [series for family in self._shown_as(name) for series in family.shown()] for name in self._renderers}
+
+    def render(self, shown: Mapping[str, Shown]) -> list[Metric]:
+        """Families of what was shown."""
         return [self._renderers[name](self._shown_as(name)[-1].labels, series) for name, series in shown.items()]
 
     def _shown_as(self, name: str) -> list[Family[Any]]:

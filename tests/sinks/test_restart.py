@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -227,3 +229,30 @@ def test_an_empty_store_leaves_a_sink_as_it_is() -> None:
     before = bench.exposition()
     bench.sink.restore([], [], NOW)
     assert bench.exposition() == before
+
+
+def test_no_scrape_sees_a_part_of_what_is_settled() -> None:
+    bench = Durable(ANSWER)
+    names = ("pathgauge_invocations_scored_total", "pathgauge_evaluation_revisions_total", "pathgauge_evaluations_total")
+
+    def count() -> None:
+        for _ in range(300):
+            bench.publish(1.0)
+            bench.ledger.invocations_scored.add()
+            bench.ledger.revisions.add()
+            bench.commit()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        counting = threading.Thread(target=count)
+        counting.start()
+        seen = set()
+        while counting.is_alive():
+            samples = [sample for family in bench.sink.collect() for sample in family.samples]
+            shown = {sample.name: sample.value for sample in samples if sample.labels.get("outcome", "pass") == "pass"}
+            seen.add(tuple(shown.get(name, 0.0) for name in names))
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(seen) > 10
+    assert [one for one in seen if len(set(one)) > 1] == []

@@ -44,13 +44,12 @@ class Durable(Bench):
         return evaluation
 
     def commit(self) -> None:
-        for key, state in json.loads(json.dumps([*self.tallies.staged(), *self.ledger.staged()])):
+        for key, state in json.loads(json.dumps(self.sink.staged())):
             if state is None:
                 self.rows.pop(tuple(key), None)
             else:
                 self.rows[tuple(key)] = state
-        self.tallies.settle()
-        self.ledger.settle()
+        self.sink.settle()
 
     def restarted(self, *criteria: Criterion, references: ReferenceSet = REFERENCES, **options: Any) -> Durable:
         """The next process, `now` being the same."""

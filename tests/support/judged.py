@@ -158,7 +158,7 @@ class Life:
         self.sink, self.prometheus = Notebook(), PrometheusSink(evaluator, references_in_force, self.ledger, tallies=tallies)
         self.bench = Bench(model, self._judged, capacity, evaluator, references_in_force)
         publisher = Publisher(
-            self.pipeline, self.store, ahead=[self.prometheus], sinks=[self.sink], staging=[self.ledger, tallies], judges=self.bench
+            self.pipeline, self.store, ahead=[self.prometheus], sinks=[self.sink], staging=[self.prometheus], judges=self.bench
         )
         self.worker = Worker(self.pipeline, self.store, self.ledger, publisher, 1 << 20)
         self.pipeline.restore(restored.traces, self.now)
