@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
 
 import grpc
 import pytest
@@ -137,8 +139,7 @@ async def test_an_unexpected_error_is_logged_and_counted_and_keeps_its_text_from
 async def test_requests_beyond_the_limit_are_told_to_retry_before_they_are_read(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receivers_grpc, "MAX_UNDER_WAY", 1)
     async with peer.channel() as channel:
-        under_way = channel.stream_unary(f"/{TRACE_SERVICE}/Export")()  # type: ignore[var-annotated]
-        busy = await answered(peer, grpc.StatusCode.UNAVAILABLE)
+        under_way, busy = await in_the_way(peer, channel)
         assert retry_delays(busy) == {"details": 1.5, "python": 1.5}
         await under_way.write(request(span("under way")))
         await under_way.done_writing()
@@ -150,10 +151,20 @@ async def test_requests_beyond_the_limit_are_told_to_retry_before_they_are_read(
 async def test_a_sender_that_hangs_up_leaves_room_for_others(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receivers_grpc, "MAX_UNDER_WAY", 1)
     async with peer.channel() as channel:
-        call = channel.stream_unary(f"/{TRACE_SERVICE}/Export")()  # type: ignore[var-annotated]
-        await answered(peer, grpc.StatusCode.UNAVAILABLE)
+        call, _ = await in_the_way(peer, channel)
         call.cancel()
         await answered(peer, grpc.StatusCode.OK)
+
+
+async def in_the_way(peer: Peer, channel: grpc.aio.Channel) -> tuple[Any, grpc.aio.AioRpcError]:
+    """A call that has the only place, and how others are refused. One that came while an export had the place was refused itself."""
+    for _ in range(10):
+        call = channel.stream_unary(f"/{TRACE_SERVICE}/Export")()  # type: ignore[var-annotated]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                return call, await answered(peer, grpc.StatusCode.UNAVAILABLE)
+        call.cancel()
+    raise AssertionError("no call was ever in the way of others")
 
 
 async def answered(peer: Peer, code: grpc.StatusCode) -> grpc.aio.AioRpcError:
