@@ -20,7 +20,6 @@ from collector.conversations import MAX_BYTES as CONVERSATION_BYTES
 from collector.evaluator import Evaluation
 from collector.inspection import Inspection
 from collector.judging.bench import without_judges
-from collector.judging.judging import Judging
 from collector.pipeline import Pipeline
 from collector.plugins import installed_dialects
 from collector.publishing import Publisher
@@ -42,6 +41,8 @@ from collector.windows import Windows
 from collector.worker import Worker
 
 if TYPE_CHECKING:
+    from collector.judging.bench import Tell
+    from collector.judging.judging import Judging
     from collector.sinks.otlp_events import OtlpEvents
 
 _log = structlog.get_logger(__name__)
@@ -61,7 +62,7 @@ class Engine:
         self._events = _events(config, ledger)
         tallies, commits = Tallies(), commit_durations()
         self._store = _store(config, commits)
-        self._judging = None if config.judge is None else Judging(config.judge, config.folder, setup, self._judged)
+        self._judging = _judging(config, setup, self._judged)
         self._pipeline = Pipeline(
             setup.evaluator,
             setup.references,
@@ -140,7 +141,9 @@ class Engine:
         What waits for judges is judged by the next process, or now when there is no store.
         """
         if self._judging is not None:
-            self._judging.bench.stop(0.0 if self._store.durable else timeout)
+            if not self._store.durable:
+                self._judging.bench.finish(timeout)
+            self._judging.bench.stop()
         if not self.worker.stop(timeout):
             _log.error("what is queued could not be taken in in time", open_traces=self._pipeline.open_traces)
         self._store.close()
@@ -183,6 +186,15 @@ class Engine:
             "store_in_flight": Queue(lambda: self._store.usage().in_flight, IN_FLIGHT_BYTES),
             "store": Queue(lambda: self._store.usage().used, self._store.usage().capacity),
         }
+
+
+def _judging(config: Config, setup: Setup, tell: Tell) -> Judging | None:
+    if config.judge is None:
+        return None
+    # What asks models takes a tenth of a second to import, which nobody else needs.
+    from collector.judging.judging import Judging  # noqa: PLC0415
+
+    return Judging(config.judge, config.folder, setup, tell)
 
 
 def _events(config: Config, ledger: Ledger) -> OtlpEvents | None:

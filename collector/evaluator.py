@@ -26,7 +26,7 @@ EvaluationKey = tuple[str, str, str]
 OVERLOADED = Score.not_evaluated("judge_overloaded", "too many evaluations wait for their judges")
 _NOT_JUDGED: Mapping[str, Score] = {"not_sampled": Score.not_evaluated("not_sampled"), "overloaded": OVERLOADED}
 
-Judging = Literal["later", "unconfigured", "not_sampled", "overloaded"]
+WhenJudged = Literal["later", "unconfigured", "not_sampled", "overloaded"]
 """What becomes of criteria that ask a model: they are judged beside the pipeline, or why not."""
 
 
@@ -101,7 +101,13 @@ class Evaluator:
         return tuple(criterion for criterion in self.criteria_for(match) if asks_model(criterion.scorer))
 
     def evaluate(
-        self, invocation: Invocation, match: Match, *, closed_by: str = "root_ended", revision: int = 0, judging: Judging = "unconfigured"
+        self,
+        invocation: Invocation,
+        match: Match,
+        *,
+        closed_by: str = "root_ended",
+        revision: int = 0,
+        judging: WhenJudged = "unconfigured",
     ) -> Evaluation:
         """Run every criterion that applies. Those that ask a model are run as `judging` says."""
         results, awaits = [], False

@@ -10,7 +10,7 @@ from pathlib import Path
 from collector.assembler import Bounds
 from collector.awaiting import Awaited
 from collector.conversations import Case
-from collector.evaluator import Evaluation, Evaluator, Judging
+from collector.evaluator import Evaluation, Evaluator, WhenJudged
 from collector.outcomes import Judged, Unreadable, Withdrawn
 from collector.pipeline import Pipeline
 from collector.plugins import installed_dialects
@@ -51,7 +51,7 @@ def replay(
     registry = installed_dialects()
     for path in paths:
         files = read_path(path)
-        judging: Judging = "unconfigured" if judge_all is None else "later"
+        judging: WhenJudged = "unconfigured" if judge_all is None else "later"
         pipeline = Pipeline(
             evaluator,
             references,

@@ -17,7 +17,7 @@ from collector.awaiting import Awaited, AwaitedEvaluations
 from collector.conversations import MAX_BYTES, Conversations
 from collector.dialects import BUILT_IN, Registry
 from collector.digest import digest
-from collector.evaluator import Evaluation, Evaluator, Judging
+from collector.evaluator import Evaluation, Evaluator, WhenJudged
 from collector.outcomes import Changes, Judged, Outcome, Remembered, Unreadable, Withdrawn
 from collector.reading import DEFAULT_KEYS, read
 from collector.references import Match, ReferenceSet
@@ -47,7 +47,7 @@ class Pipeline:
         conversation_idle: float = 1800.0,
         max_conversation_bytes: int = MAX_BYTES,
         recall: Recall | None = None,
-        judging: Callable[[Invocation, str | None], Judging] | None = None,
+        judging: Callable[[Invocation, str | None], WhenJudged] | None = None,
     ) -> None:
         """Times are in seconds. `recall` reads from the journal what was spilled; without it nothing is.
 
@@ -255,7 +255,7 @@ class Pipeline:
             self._await(evaluation)
             yield evaluation
 
-    def _judging_of(self, invocation: Invocation, match: Match) -> Judging:
+    def _judging_of(self, invocation: Invocation, match: Match) -> WhenJudged:
         if self._judging is None:
             return "unconfigured"
         if (invocation.tenant, invocation.trace_id, invocation.span_id) in self._awaited:

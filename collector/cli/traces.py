@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -16,6 +17,10 @@ from collector.cli.shared import (
     note,
     operator_errors,
 )
+
+if TYPE_CHECKING:
+    from collector.offline import JudgeAll
+    from collector.setup import Setup
 
 
 def invocations(files: Files, config: ConfigFile = None) -> None:
@@ -58,7 +63,6 @@ def score(
     Example: `pathgauge score traces/ --references 'evalsets/*.evalset.json' --junit report.xml`
     """
     from collector.gate import judge, not_run
-    from collector.judging.judging import judge_all
     from collector.junit import to_junit
     from collector.offline import replay
     from collector.rendering import evaluation_object, json_line
@@ -69,8 +73,8 @@ def score(
         settings = for_gate(config, references or (), criteria)
         setup = resolve(settings)
         note(setup.warnings)
-        judges = None if settings.judge is None else judge_all(settings.judge, settings.folder, setup)
-        replayed = list(replay(files, setup.evaluator, setup.references, settings.scenario.keys, judges))
+        with _judges(settings, setup) as judge_all:
+            replayed = list(replay(files, setup.evaluator, setup.references, settings.scenario.keys, judge_all))
         gate = judge(replayed)
         if junit is not None:
             junit.write_bytes(to_junit(gate))
@@ -90,3 +94,11 @@ def score(
     print_reasons(gate, replayed, Console(stderr=True))
     if not gate.passed:
         raise typer.Exit(1)
+
+
+def _judges(settings: configuration.Config, setup: Setup) -> AbstractContextManager[JudgeAll | None]:
+    if settings.judge is None:
+        return nullcontext()
+    from collector.judging.offline import judges_of
+
+    return judges_of(settings.judge, settings.folder, setup)

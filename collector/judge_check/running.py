@@ -14,7 +14,8 @@ from collector.evaluator import Criterion
 from collector.judge_check.checking import Check, Checker
 from collector.judge_check.examples import Example, labelled, read
 from collector.judge_check.spent import Spent
-from scorers.judges.asking import Asker, Settings
+from scorers.judges.asking.asker import Asker
+from scorers.judges.asking.settings import Settings
 from scorers.questions import asks_model
 
 

@@ -105,17 +105,21 @@ class Bench:
         """Judge that evaluation no more; an unknown key is no error."""
         self._call(lambda: self._give_up(key))
 
-    def stop(self, timeout: float) -> None:
-        """End; what is not judged within `timeout` seconds is not told any more."""
+    def finish(self, timeout: float) -> None:
+        """Wait until everything that was taken is told, for `timeout` seconds at most."""
+        if not self._thread.is_alive():
+            return
+        finished = asyncio.run_coroutine_threadsafe(asyncio.wait_for(self._finish(), timeout), self._loop)
+        try:
+            finished.result()
+        except TimeoutError:
+            _log.warning("evaluations were not judged in time", waiting=self.waiting)
+
+    def stop(self) -> None:
+        """End; what is not judged yet is not told any more."""
         if not self._thread.is_alive():
             self._loop.close()
             return
-        if timeout > 0:
-            finished = asyncio.run_coroutine_threadsafe(asyncio.wait_for(self._finish(), timeout), self._loop)
-            try:
-                finished.result()
-            except TimeoutError:
-                _log.warning("evaluations were not judged in time", waiting=self.waiting)
         self._call(self._loop.stop)
         self._thread.join()
 

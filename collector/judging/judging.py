@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -11,11 +9,10 @@ from pathlib import Path
 from collector.awaiting import Awaited
 from collector.canary import TENANT
 from collector.config.judging import Judge
-from collector.evaluator import Evaluation, Evaluator, Judging as When
+from collector.evaluator import Evaluator, WhenJudged
 from collector.judging.bench import Bench, Capacity, Tell
 from collector.judging.sampling import Sampling
 from collector.judging.spending import Spending
-from collector.offline import JudgeAll
 from collector.references import ReferenceSet
 from collector.setup import Setup
 from collector.sinks.gauges import Queue
@@ -41,7 +38,7 @@ class Judging:
         rates = {scenario: sampled.sample_rate for scenario, sampled in section.scenarios.items()}
         self._sampling = Sampling(section.sample_rate, rates, frozenset({TENANT}))
 
-    def of(self, invocation: Invocation, scenario: str | None) -> When:
+    def of(self, invocation: Invocation, scenario: str | None) -> WhenJudged:
         """What becomes of the judges of an invocation. For any thread."""
         if not self._sampling.takes(invocation, scenario):
             return "not_sampled"
@@ -80,20 +77,3 @@ def _models(settings: Settings, evaluator: Evaluator) -> Iterable[str]:
     scorers = (criterion.scorer for criterion in chain(evaluator.criteria, *evaluator.overrides.values()))
     named = {scorer.model for scorer in scorers if asks_model(scorer)}
     return sorted({settings.resolve(model).label for model in {None, *named}})
-
-
-def judge_all(section: Judge, folder: Path, setup: Setup) -> JudgeAll:
-    """Has evaluations judged at once, all of them, as a gate needs it."""
-
-    def judge(awaited: Iterable[Awaited]) -> list[tuple[Awaited, Evaluation]]:
-        judged: list[tuple[Awaited, Evaluation]] = []
-        asker = Asker(section.settings(folder))
-        capacity = Capacity(section.concurrency, sys.maxsize, sys.maxsize, section.deadline)
-        bench = Bench(asker, lambda *told: judged.append(told), capacity, setup.evaluator, setup.references, close=asker.aclose)
-        for one in awaited:
-            bench.take(one)
-        bench.start()
-        bench.stop(math.inf)
-        return judged
-
-    return judge

@@ -67,3 +67,14 @@ def test_a_model_that_fails_judges_nothing_and_passes_nothing(run: Run, folder: 
         result = run("score", "traces.bin", "--config", "pathgauge.yaml")
     assert result.exit_code == 1
     assert "500" in result.stderr
+
+
+def test_all_files_share_one_budget_and_what_is_known_already(run: Run, folder: Path) -> None:
+    for name, answers in {"one.bin": ("Refunded.", "Goodbye."), "two.bin": ("Refunded.", "Bye.")}.items():
+        (folder / name).write_bytes(otlp(*(turn(script("refund", answer=answer)) for answer in answers)))
+    with JudgeServer(judge=judge) as model:
+        configured(folder, model, budget={"calls_per_day": 2})
+        result = run("score", "one.bin", "two.bin", "--config", "pathgauge.yaml", "--json")
+    results = [json.loads(line)["results"]["final_response_match_v2"] for line in result.stdout.splitlines()]
+    assert [one["reason"] or one["score"] for one in results] == [1.0, 1.0, 1.0, "budget"]
+    assert len(model.asked) == 2

@@ -10,7 +10,7 @@ import pytest
 from collector import config
 from collector.config import Judge
 from collector.documents import ConfigError
-from scorers.judges.asking import Limits, Price, Provider, Settings
+from scorers.judges.asking.settings import Limits, Price, Provider, Settings
 
 LOCAL = "providers: {local: {base_url: 'http://127.0.0.1:1/v1', allow_private: true}}"
 KEY = "sk-0123456789"

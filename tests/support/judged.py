@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from collector import otlp
 from collector.assembler import Bounds
 from collector.conversations import Case
-from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator, Judging
+from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator, WhenJudged
 from collector.intake import Batch, Origin
 from collector.judging.bench import Bench, Capacity
 from collector.judging.sampling import Sampling
@@ -171,7 +171,7 @@ class Life:
         self.worker.start(restored)
         self.bench.start()
 
-    def _judging_of(self, invocation: Invocation, scenario: str | None) -> Judging:
+    def _judging_of(self, invocation: Invocation, scenario: str | None) -> WhenJudged:
         if not self.sampling.takes(invocation, scenario):
             return "not_sampled"
         return "overloaded" if self.bench.full else "later"
@@ -195,8 +195,8 @@ class Life:
         labels = {"metric": "opinion", "outcome": outcome}
         return sum(s.value for s in samples if s.name == "pathgauge_evaluations_total" and labels.items() <= s.labels.items())
 
-    def end(self, judging: float = 0.0) -> None:
-        self.bench.stop(judging)
+    def end(self) -> None:
+        self.bench.stop()
         self.worker.stop(PATIENCE_S)
         self.store.close()
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from judge_server import JudgeServer
 from scorers.judges.answers import Label, label
-from scorers.judges.asking import Asker, Provider, Settings
+from scorers.judges.asking.asker import Asker
+from scorers.judges.asking.settings import Provider, Settings
 from scorers.questions import JudgeError, Question
 
 KEY = "sk-secret-0123456789"

@@ -18,7 +18,8 @@ from collector.plugins import SCORERS
 from judge_server import Asked, JudgeServer, Reply, completion
 from obeying_judge import GOOD, answer, read
 from scorers.judges.answers import parse
-from scorers.judges.asking import Asker, Provider, Settings
+from scorers.judges.asking.asker import Asker
+from scorers.judges.asking.settings import Provider, Settings
 from scorers.judges.content import MEMBERS
 from scorers.judges.custom import LlmJudge, Pointwise
 from scorers.judges.data import RULES, section

@@ -13,9 +13,9 @@ import trustme
 
 from judge_server import JudgeServer, answering, redirecting
 from loopback import KEY, VALID, Told, asker, outcome
-from scorers.judges.asking import Provider
 from scorers.judges.asking.addresses import is_public
 from scorers.judges.asking.connecting import CheckedBackend
+from scorers.judges.asking.settings import Provider
 
 RIGHT = answering(**VALID)
 

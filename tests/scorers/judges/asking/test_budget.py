@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from judge_server import JudgeServer, Reply, answering, completion, failing
 from loopback import VALID, Time, Told, asker, outcome, question
-from scorers.judges.asking import Budget, Limits, Price
-from scorers.judges.asking.budget import Amounts, Charge
+from scorers.judges.asking.budget import Amounts, Budget, Charge
+from scorers.judges.asking.settings import Limits, Price
 from scorers.questions import JudgeError
 
 HOUR, DAY = 3600.0, 86_400.0

@@ -12,8 +12,8 @@ from hypothesis import given, strategies as st
 from judge_server import JudgeServer, answering, completion, failing
 from loopback import VALID, Told, asker, outcome, question
 from scorers.judges.answers import label
-from scorers.judges.asking import Provider
 from scorers.judges.asking.cache import Cache
+from scorers.judges.asking.settings import Provider
 
 RIGHT = answering(**VALID)
 

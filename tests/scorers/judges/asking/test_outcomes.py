@@ -25,7 +25,7 @@ from judge_server import (
     refusing,
 )
 from loopback import VALID, Time, Told, asker, outcome, question
-from scorers.judges.asking import Price
+from scorers.judges.asking.settings import Price
 
 JSON = {"Content-Type": "application/json"}
 RIGHT = answering(**VALID)

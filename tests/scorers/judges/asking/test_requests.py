@@ -16,9 +16,10 @@ from pydantic import BaseModel
 from judge_server import JudgeServer, Reply, answering, completion, cut, failing, filtered, hanging_up, huge, redirecting, refusing
 from loopback import KEY, VALID, Time, Told, asker, outcome, question, settings
 from scorers.judges import answers
-from scorers.judges.asking import Budget, Limits, Model, Provider
+from scorers.judges.asking.budget import Budget
 from scorers.judges.asking.calling import Caller
 from scorers.judges.asking.prompts import prompt, strict
+from scorers.judges.asking.settings import Limits, Model, Provider
 from scorers.judges.data import RULES
 from scorers.questions import JudgeError
 
