@@ -2,7 +2,8 @@
 only receives them, in one run.
 
 Both get the same load from a process beside them, so client and server share the machine's cores. CPU is user and system time of the
-server process. `make bench` runs it for long enough to mean something; by default it is short, and shows that nothing is lost.
+server process from the first request on. `make bench` runs it for long enough to mean something; by default it is short, and shows that
+nothing is lost.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class Run:
     scored_after_s: float
     """From the first request until everything was scored, without the time that traces wait to be complete."""
     cpu_s: float
+    """User and system time from the first request on."""
     rss_mib: float
 
     @property
@@ -145,8 +147,9 @@ def measure_bare(mix: str) -> Run:
     with process(str(HERE / "bare_server.py")) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline())
+        idle_s = cpu_s(server)
         sent = load(port, mix)
-        return observed(server, sent, sent["seconds"])
+        return Run(sent, sent["seconds"], cpu_s(server) - idle_s, resident(server, "VmHWM"))
 
 
 def measure_service(folder: Path, mix: str, store: str = "{}", rate: float = float("inf"), judge: JudgeServer | None = None) -> Run:
@@ -157,7 +160,7 @@ def measure_service(folder: Path, mix: str, store: str = "{}", rate: float = flo
     (folder / "reference.yaml").write_text(REFERENCE)
     with process(str(PATHGAUGE), "serve", "--config", str(folder / "pathgauge.yaml")) as server:
         grpc_port, metrics_port = ports(server)
-        before = counter(metrics_port, SCORED)
+        before, idle_s = counter(metrics_port, SCORED), cpu_s(server)
         began = time.monotonic()
         sent = load(grpc_port, mix, rate)
         scored, progress = 0.0, time.monotonic()
@@ -166,17 +169,13 @@ def measure_service(folder: Path, mix: str, store: str = "{}", rate: float = flo
             last, scored = scored, counter(metrics_port, SCORED) - before
             progress = progress if scored == last else time.monotonic()
         assert scored == sent["invocations"], f"{scored} of {sent['invocations']} invocations scored"
-        return observed(server, sent, time.monotonic() - began - SETTLE_S)
+        return Run(sent, time.monotonic() - began - SETTLE_S, cpu_s(server) - idle_s, resident(server, "VmHWM"))
 
 
 def load(port: int, mix: str, rate: float = float("inf")) -> dict[str, float]:
     command = [sys.executable, str(HERE.parent / "support" / "load.py"), f"127.0.0.1:{port}", str(SECONDS), mix, str(rate)]
     result: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=60 + SECONDS).stdout)
     return result
-
-
-def observed(server: subprocess.Popen[str], sent: dict[str, float], scored_after_s: float) -> Run:
-    return Run(sent, scored_after_s, cpu_s(server), resident(server, "VmHWM"))
 
 
 def cpu_s(server: subprocess.Popen[str]) -> float:
