@@ -208,20 +208,21 @@ class Worker:
 
     def _catch_up(self) -> None:
         """Take in what found no room in the queue."""
-        latest = self._latest
+        latest, taken = self._latest, False
         try:
-            deliveries = self._store.read(self._row)
+            for delivery in self._store.read(self._row):
+                if self._stopping:
+                    return
+                self._pipeline.suspect(self._store.usage().suspect)  # what is damaged is found as it is read
+                self._take(delivery)
+                taken = True
+                self._publish_if_due()
         except StoreError:
             _log.exception("what waits in the journal cannot be taken in; trying again")
             time.sleep(RETRY_S)
             return
         self._pipeline.suspect(self._store.usage().suspect)
-        for delivery in deliveries:
-            if self._stopping:
-                return
-            self._take(delivery)
-            self._publish_if_due()
-        if not deliveries:
+        if not taken:
             with self._lock:
                 self._row = max(self._row, latest)
                 self._behind = self._latest > self._row

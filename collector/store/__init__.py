@@ -174,8 +174,8 @@ class Store(Protocol):
         """Make a request durable; `False` means no room now, retry later."""
         ...
 
-    def read(self, after: int) -> list[Delivery]:
-        """Some of the requests behind row `after`, in order; none when there are no more."""
+    def read(self, after: int) -> Iterable[Delivery]:
+        """Some of the requests behind row `after`, in order; none when there are no more. Each is decoded when it is its turn."""
         ...
 
     def recall(self, key: Key, rows: Sequence[int]) -> Iterable[Recalled]:

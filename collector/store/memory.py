@@ -27,8 +27,8 @@ class MemoryStore:
     async def append(self, batch: Batch) -> bool:
         return self._deliver is not None and self._deliver(Delivery(0, self._now(), batch))
 
-    def read(self, after: int) -> list[Delivery]:
-        return []
+    def read(self, after: int) -> Iterable[Delivery]:
+        return ()
 
     def recall(self, key: Key, rows: Sequence[int]) -> Iterable[Recalled]:
         return ()

@@ -43,14 +43,18 @@ class JournalReader:
         self._cached_bytes = 0
         self._stale = self._closed = False
 
-    def read(self, after: int) -> list[Delivery]:
-        """Some of the requests behind row `after`, in order; none when there are no more. Raises `StoreError`."""
-        while rows := self._query(journal.read, after, READ_BYTES):
-            deliveries = [delivery for row in rows if (delivery := self._unpacked(row)) is not None]
-            if deliveries:
-                return deliveries
+    def read(self, after: int) -> Iterator[Delivery]:
+        """Some of the requests behind row `after`, in order; none when there are no more. Raises `StoreError` at the first.
+
+        They are decoded one by one: what is `READ_BYTES` in the journal may be a hundred times as much.
+        """
+        found = False
+        while not found and (rows := self._query(journal.read, after, READ_BYTES)):
+            for row in rows:
+                if (delivery := self._unpacked(row)) is not None:
+                    found = True
+                    yield delivery
             after = rows[-1][0]
-        return []
 
     def recall(self, key: Key, rows: Sequence[int]) -> Iterator[Recalled]:
         """The records of one trace; damaged rows are left out. While the file cannot be read, this waits."""

@@ -120,7 +120,7 @@ class SqliteStore:
         finally:
             self._in_flight -= size
 
-    def read(self, after: int) -> list[Delivery]:
+    def read(self, after: int) -> Iterable[Delivery]:
         return self._reader.read(after)
 
     def recall(self, key: Key, rows: Sequence[int]) -> Iterable[Recalled]:

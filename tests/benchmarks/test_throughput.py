@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -153,6 +154,7 @@ def measure_bare(mix: str) -> Run:
 
 
 def measure_service(folder: Path, mix: str, store: str = "{}", rate: float = float("inf"), judge: JudgeServer | None = None) -> Run:
+    folder = Path(tempfile.mkdtemp(dir=folder))  # what an earlier run stored would be restored
     written = CONFIG % store
     if judge is not None:
         written = written.partition("criteria:")[0] + JUDGED % judge.url

@@ -124,7 +124,7 @@ def forget_the_bound(change: Change) -> None:
 
 def keep_everything_in_memory(change: Change) -> None:
     """However many requests wait, none of them is left to the journal."""
-    change(engine, "QUEUE_BYTES", 1 << 40)
+    change(engine, "AHEAD_BYTES", 1 << 40)
 
 
 def refuse_without_a_delay(change: Change) -> None:

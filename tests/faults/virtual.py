@@ -50,7 +50,7 @@ class VirtualCollector:
         self._pipeline.restore(restored.traces, restored.at)
         self.ledger.restore(restored.counts)
         self._store.start(self._deliver, lambda: self.now)
-        while deliveries := self._store.read(self._row):
+        while deliveries := list(self._store.read(self._row)):
             self._take_in(deliveries)
 
     def send(self, requests: Sequence[Request]) -> None:

@@ -471,9 +471,9 @@ def test_all_other_records_are_read_as_before(sent: Sent, as_json: bool) -> None
                 assert await store.append(batch)
 
         asyncio.run(append())
-        before = store.read(0)
+        before = list(store.read(0))
         purged = store.purge(of_trace("0"))
-        after = store.read(0)
+        after = list(store.read(0))
         store.close()
     assert purged.requests == sum(0 in traces for traces in sent)
     assert [_told(delivery) for delivery in after] == [told for delivery in before if (told := _told(delivery))[-1]]

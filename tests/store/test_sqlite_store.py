@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
@@ -89,7 +90,19 @@ async def test_what_was_acknowledged_is_delivered_in_order_and_read_again_by_the
     assert (life.restored.row, life.restored.last_row, life.restored.requests) == (0, 100, 100)
     again = life.store.read(0)
     assert [(delivery.row, delivery.batch) for delivery in again] == list(enumerate(sent, 1))
-    assert (life.store.read(98)[0].row, life.store.read(100)) == (99, [])
+    assert [[delivery.row for delivery in life.store.read(after)] for after in (98, 100)] == [[99, 100], []]
+
+
+async def test_of_what_is_read_again_one_request_at_a_time_is_decoded(live: Live) -> None:
+    compressible = batch(span("a", "one", {"text": "x" * 1_000_000}))
+    assert all(await live().append(*(compressible for _ in range(50))))
+    store = live().store
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in store.read(0)) == 50
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 async def test_a_body_that_is_not_as_it_was_sent_is_read_whole_and_counted_as_it_was_sent(live: Live) -> None:
