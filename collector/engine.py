@@ -5,6 +5,7 @@ Requests enter by `accept`, scores leave by `registry`.
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,8 @@ class Engine:
             judges=self._judging.bench if self._judging else None,
             pending=lambda: any(one.pending for one in spending),
         )
-        self.worker = Worker(self._pipeline, self._store, ledger, publisher, self._queue_bytes)
+        max_backlog_age = math.inf if config.store is None else config.store.max_backlog_age
+        self.worker = Worker(self._pipeline, self._store, ledger, publisher, self._queue_bytes, max_backlog_age=max_backlog_age)
         self.inspection = Inspection(self.worker, self._pipeline, self._store, config.assembly.max_open_bytes)
         judges = [self._judging.series] if self._judging else []
         for collector in (Live([commits]), self.inspection.gauges(), *canaries, *judges):

@@ -39,9 +39,12 @@ _Command = Delivery | Callable[[], object] | None
 class Worker:
     """Owns the pipeline from `start` to `stop`. The queue is bounded in bytes, as batches differ in size a thousandfold."""
 
-    def __init__(self, pipeline: Pipeline, store: Store, ledger: Ledger, publisher: Publisher, capacity: int) -> None:
-        """`capacity` is how many bytes of batches may wait."""
+    def __init__(
+        self, pipeline: Pipeline, store: Store, ledger: Ledger, publisher: Publisher, capacity: int, *, max_backlog_age: float = math.inf
+    ) -> None:
+        """`capacity` is how many bytes of batches may wait in memory; no more are taken while one has waited `max_backlog_age` seconds."""
         self.capacity = capacity
+        self._max_backlog_age = max_backlog_age
         self._pipeline = pipeline
         self._store = store
         self._ledger = ledger
@@ -89,7 +92,7 @@ class Worker:
 
     async def accept(self, batch: Batch) -> bool:
         """Take a batch over as soon as it is durable, unless there is no room for it."""
-        if self._stopping or self._pipeline.full or not self.alive:
+        if self._stopping or self._pipeline.full or not self.alive or self.backlog_age >= self._max_backlog_age:
             return False
         return await self._store.append(batch)
 

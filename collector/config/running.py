@@ -50,6 +50,8 @@ class Store(Section):
     path: str = "pathgauge-data"
     """A folder, relative to `folder`."""
     max_bytes: Size = 10 * 1024 * _MiB
+    max_backlog_age: Annotated[Duration, Field(gt=0)] = 20.0
+    """Of the oldest request that waits to be read, in seconds; senders beyond it are told to retry."""
     retention: Duration = 7 * 86_400.0
     """Of results, in seconds."""
 

@@ -98,7 +98,7 @@ def _keeping() -> Iterator[Alert]:
     )
     yield Alert(
         "PathgaugeBacklogOld",
-        "max by (job, instance) (pathgauge_backlog_age_seconds) > 60",
+        "max by (job, instance) (pathgauge_backlog_age_seconds) > 15",
         "warning",
         "10m",
         "Scores come late, as the pipeline is slower than the senders.",

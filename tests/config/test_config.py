@@ -79,7 +79,7 @@ def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> 
         "regression": {"baseline_versions": {}},
         "conversations": {"idle": 1800.0},
         "exporters": {"prometheus": {"endpoint": ("127.0.0.1", 9464), "max_series": 1500, "token_file": None, "tls": None}, "otlp": None},
-        "store": {"path": "pathgauge-data", "max_bytes": 10 * 2**30, "retention": 7 * 86_400.0},
+        "store": {"path": "pathgauge-data", "max_bytes": 10 * 2**30, "max_backlog_age": 20.0, "retention": 7 * 86_400.0},
         "canary": None,
         "judge": None,
         "logging": {"level": "info", "format": "console"},

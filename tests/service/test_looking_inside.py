@@ -26,6 +26,7 @@ from collector.testing import span, trace_id
 from collector.worker import Worker
 from running import PATIENCE_S, until
 
+MAX_AGE_S = 20.0
 NEVER = Bounds(settle=3600.0, idle=3600.0, max_age=3600.0)
 
 
@@ -37,7 +38,7 @@ class Running:
         self.commits: list[Transaction] = []
         self.pipeline = Pipeline(Evaluator(()), ReferenceSet(), Ledger(), NEVER)
         self.store = SqliteStore(folder, timed=lambda kind, seconds: self.commits.append(kind))
-        self.worker = Worker(self.pipeline, self.store, Ledger(), Publisher(self.pipeline, self.store), 1 << 20)
+        self.worker = Worker(self.pipeline, self.store, Ledger(), Publisher(self.pipeline, self.store), 1 << 20, max_backlog_age=MAX_AGE_S)
         restored = self.store.open()
         self.store.start(self.worker.deliver, lambda: self.now)
         self.worker.start(restored)
@@ -81,6 +82,18 @@ async def test_the_backlog_is_as_old_as_its_oldest_request(running: Running) -> 
     going_on.set()
     await running.ask()
     assert (worker.backlog, worker.backlog_age) == (0, 0.0)
+
+
+async def test_senders_are_told_to_retry_while_the_backlog_is_too_old(running: Running) -> None:
+    going_on = running.busy()
+    assert await running.send("first")
+    running.now += MAX_AGE_S - 0.1
+    assert await running.send("second")
+    running.now += 0.1
+    assert not await running.send("third")
+    going_on.set()
+    await running.ask()
+    assert await running.send("third")
 
 
 async def test_what_waits_is_told_after_the_batches_that_came_before(running: Running) -> None:
