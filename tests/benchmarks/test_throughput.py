@@ -29,8 +29,8 @@ HERE = Path(__file__).parent
 PATHGAUGE = Path(sys.executable).with_name("pathgauge")
 LONG = "BENCH_SECONDS" in os.environ
 SECONDS = float(os.environ.get("BENCH_SECONDS", "1"))
-FIRST_BAR = 30_000
-"""Spans a second on two cores, load generator included, durable."""
+FIRST_BAR, BARE_THERE = 30_000, 215_000
+"""Spans a second on two cores, load generator included, durable; and those of a bare receiver on the machine for which that was set."""
 CALM = 10_000
 """Spans a second at which latency and memory are looked at."""
 
@@ -113,8 +113,13 @@ def test_throughput_beside_a_bare_receiver(tmp_path: Path) -> None:
         print(run.row(name))
     for name, run in list(runs.items())[1:4]:
         speed, cost = run.acked_per_s / bare.acked_per_s, run.cpu_us_per_span / bare.cpu_us_per_span
-        met = "met" if run.acked_per_s >= FIRST_BAR else "not met"
-        print(f"{name}: {speed:.2f} of the bare spans/s at {cost:.1f} times its CPU; first bar of {FIRST_BAR:,} spans/s {met}")
+        absolute, relative = _met(run.acked_per_s, FIRST_BAR), _met(speed, FIRST_BAR / BARE_THERE)
+        print(f"{name}: {speed:.2f} of the bare spans/s at {cost:.1f} times its CPU")
+        print(f"    first bar of {FIRST_BAR:,} spans/s {absolute}; as a share, {FIRST_BAR / BARE_THERE:.2f}, {relative}")
+
+
+def _met(value: float, bar: float) -> str:
+    return "met" if value >= bar else "not met"
 
 
 def test_what_an_idle_service_costs(tmp_path: Path) -> None:
