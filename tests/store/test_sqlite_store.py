@@ -246,7 +246,7 @@ async def test_a_page_that_cannot_be_read_costs_its_own_request_and_not_those_be
 ) -> None:
     monkeypatch.setattr(files, "CHECKED_BYTES", 0)  # as if it were too large to be looked at when it is opened
     life = live()
-    await life.append(*(batch(span("a", "one", {"n": randbytes(60_000)}, trace=str(number))) for number in range(20)))
+    await life.append(*(batch(span("a", "one", {"n": randbytes(20_000)}, trace=str(number))) for number in range(20)))
     life.store.close()
     database = tmp_path / "data" / files.DATABASE
     raw = bytearray(database.read_bytes())
@@ -257,7 +257,7 @@ async def test_a_page_that_cannot_be_read_costs_its_own_request_and_not_those_be
     database.write_bytes(raw)
     life = live()
     with capture_logs():
-        assert len({delivery.row for delivery in await asyncio.to_thread(life.store.read, 0)}) == 19
+        assert len({delivery.row for delivery in await asyncio.to_thread(list, life.store.read(0))}) == 19
 
 
 async def test_an_evaluation_that_cannot_be_stored_keeps_no_other_from_it(live: Live) -> None:
