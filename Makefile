@@ -4,6 +4,8 @@ BIN := .venv/bin
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv)
 LOCK_FLAGS ?=
 ARGS ?=
+# The tests start hundreds of processes. Where nothing is kept compiled, each of them compiles for two seconds first.
+unexport PYTHONDONTWRITEBYTECODE
 
 ifdef UV
 CREATE_VENV := uv venv --quiet --clear --no-python-downloads --python $(PYTHON) .venv

@@ -33,6 +33,8 @@ UNNOTICED = "pathgauge.db-wal cut"
 """What nobody can notice: a log that ends early looks like one to which less was written."""
 START_S = 5.0
 """A start must not take longer."""
+MOST_TRIES = 20
+"""Until a mistake has come to light: what is cut off may hold nothing that is missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,23 +144,21 @@ def breaches_of(crashed: Crashed, what: str, folder: Path) -> Iterator[str]:
         yield f"{what}: {failures[0]}"
 
 
-def all_breaches(crashed: Crashed, folder: Path, random: Random, number: int, damage: Damage) -> list[str]:
+def all_breaches(crashed: Crashed, folder: Path, random: Random, number: int, damage: Damage) -> Iterator[str]:
     """Of so many damaged copies."""
-    breaches: list[str] = []
     for _ in range(number):
         what, copy = damaged(crashed, folder, random, damage)
         try:
-            breaches += breaches_of(crashed, what, copy)
+            yield from breaches_of(crashed, what, copy)
         except Exception as error:  # a start that fails is the worst breach
-            breaches.append(f"{what}: {error!r}")
-    return breaches
+            yield f"{what}: {error!r}"
 
 
 @pytest.mark.parametrize(("damage", "number"), [(flip, times(10, 1000)), (change_every_request, 1), (truncate, times(4, 100))])
 def test_a_damaged_store_opens_says_nothing_wrong_and_reports_what_it_lost(
     crashed: Crashed, tmp_path: Path, seed: int, damage: Damage, number: int
 ) -> None:
-    assert all_breaches(crashed, tmp_path, Random(seed), number, damage) == []
+    assert list(all_breaches(crashed, tmp_path, Random(seed), number, damage)) == []
 
 
 MISTAKES: dict[str, Damage] = {
@@ -170,5 +170,4 @@ MISTAKES: dict[str, Damage] = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_damage_brings_to_light(crashed: Crashed, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
     patched.PATCHES[mistake](monkeypatch.setattr)
-    damage = MISTAKES[mistake]
-    assert all_breaches(crashed, tmp_path, Random(seed), 2, damage) != []
+    assert any(all_breaches(crashed, tmp_path, Random(seed), MOST_TRIES, MISTAKES[mistake]))
