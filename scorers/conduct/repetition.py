@@ -96,17 +96,16 @@ def longest_run(sequence: Sequence[Hashable]) -> Run | None:
     coded = [numbers.setdefault(element, len(numbers)) for element in sequence]
     best: Run | None = None
     for period in range(1, len(coded) // 2 + 1):
-        start, length = _longest_true(bytes(map(eq, coded, coded[period:])))
-        repeats = length // period + 1
+        start, repeats = _most_repeats(bytes(map(eq, coded, coded[period:])), period)
         if repeats > 1 and (best is None or repeats * period > best.repeats * best.period):
             best = Run(start, period, repeats)
     return best
 
 
-def _longest_true(flags: bytes) -> tuple[int, int]:
-    """Start and length of the longest stretch of ones."""
-    longest = max(flags.split(b"\0"), key=len)
-    return flags.index(longest), len(longest)
+def _most_repeats(same: bytes, period: int) -> tuple[int, int]:
+    """Where the first run of the most pieces starts, and how many they are; `same` has ones where an element comes again a period later."""
+    again = max(map(len, same.split(b"\0"))) // period
+    return same.index(b"\1" * (again * period)), again + 1
 
 
 def _keys(actual: Invocation) -> list[Key] | Score:

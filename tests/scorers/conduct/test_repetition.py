@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from scorers.conduct.repetition import RedundantCalls, Run, ToolLoops, longest_run
@@ -135,6 +135,7 @@ def test_a_value_is_given_exactly_when_no_recording_of_the_arguments_would_chang
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=12))
+@example(list("acacbcbc"))
 def test_the_longest_run_is_the_best_of_all_runs(letters: list[str]) -> None:
     runs = [
         Run(start, period, repeats)
