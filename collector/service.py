@@ -7,9 +7,7 @@ restart. A reload that fails leaves the last good set in force, says so in the l
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
-import sys
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -28,6 +26,7 @@ from collector.engine import Engine
 from collector.logs import log_unhandled, log_unhandled_in_thread
 from collector.setup import Setup, fingerprint, resolve
 from collector.telemetry import Ledger
+from collector.tuning import tune
 
 _log = structlog.get_logger(__name__)
 
@@ -36,9 +35,6 @@ POLL_S = 2.0
 
 DRAIN_S = 10.0
 """How long a stop may take: for requests under way, and again for what is still open."""
-
-SWITCH_S = 0.0005
-"""How long a thread may hold the interpreter while another one waits for it."""
 
 _RELOADED = frozenset({"criteria", "criteria_file", "references", "regression"})
 """The sections of the configuration that a reload puts in force. Of `scenario` it leaves the keys alone to a restart."""
@@ -200,12 +196,7 @@ async def run(service: Service, beside: Callable[[Service], Coroutine[None, None
     loop.add_signal_handler(signal.SIGINT, stopping.set)
     loop.add_signal_handler(signal.SIGHUP, reload)
     await service.start()
-    # The core makes no reference cycles, and holds hundreds of thousands of spans that every full collection would walk in vain.
-    gc.freeze()
-    gc.set_threshold(50_000, 100, 100)
-    # The event loop gives the interpreter up with every call to the system. By default a busy pipeline keeps it for 5 ms each time, and
-    # senders wait for half a second where they could be answered within 50 ms.
-    sys.setswitchinterval(SWITCH_S)
+    tune()
     companion = loop.create_task(beside(service) if beside else stopping.wait())
     companion.add_done_callback(lambda _: stopping.set())
     await stopping.wait()

@@ -51,7 +51,7 @@ class Limits:
 
     @property
     def max_json_tokens(self) -> int:
-        """Strings, commas and opening brackets of a JSON request, counted before it is parsed: each may cost 80 bytes of memory.
+        """Strings, commas and opening brackets of a JSON request, counted before it is parsed: each may cost 160 bytes of memory.
         A span of an agent has about 130."""
         return self.max_records * 75
 

@@ -334,9 +334,9 @@ def test_spans_beyond_the_limit_are_rejected() -> None:
 )
 @pytest.mark.parametrize("space", ["", " ", "\n"])
 def test_strings_commas_and_brackets_of_a_request_are_limited(value: str, tokens: int, space: str) -> None:
-    before = 3  # {, "x" and [
-    values = [value] * (72 // (tokens + 1))
-    values += ["1"] * (76 - before - len(values) * (tokens + 1))
+    room = 75 - 3  # for {, "x" and [
+    values = [value] * (room // (tokens + 1))
+    values += ["1"] * (room + 1 - len(values) * (tokens + 1))
     comma = space + "," + space
     assert decode_traces_json(b'{"x": [%s]}' % comma.join(values).encode(), limits=Limits(max_records=1)) == Decoded(())
     with pytest.raises(UndecodableError, match="more than 75 JSON strings, commas and brackets"):

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import http.client
 import json
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -66,9 +67,9 @@ async def _service(path: Path) -> AsyncIterator[Service]:
 
 
 @pytest.fixture
-def collection() -> Iterator[None]:
-    """Takes back what `run` does to the garbage collector."""
-    threshold = gc.get_threshold()
+def interpreter() -> Iterator[None]:
+    """Takes back what `run` does to the interpreter."""
+    threshold, interval = gc.get_threshold(), sys.getswitchinterval()
     yield
     gc.set_threshold(*threshold)
     gc.unfreeze()
@@ -76,6 +77,7 @@ def collection() -> Iterator[None]:
 
 def write(path: Path, threshold: float, **options: Any) -> None:
     criteria = {"slow": {"scorer": f"{__name__}:Slow", "threshold": threshold, **options}}
+    sys.setswitchinterval(interval)
     path.write_text(json.dumps({**FREE_PORTS, "assembly": {"settle": 0, "idle": 0}, "criteria": criteria}))
 
 
@@ -155,7 +157,7 @@ async def test_an_endpoint_that_cannot_be_had_leaves_nothing_running(path: Path,
     assert threading.active_count() <= threads + 3  # those of the loop's pool stay
 
 
-@pytest.mark.usefixtures("collection")
+@pytest.mark.usefixtures("interpreter")
 async def test_what_fails_beside_the_service_ends_it_with_its_error(path: Path) -> None:
     async def fail(service: Service) -> None:
         assert (await ask(service, "metrics", "GET", "/readyz"))[0] == 200
@@ -165,7 +167,7 @@ async def test_what_fails_beside_the_service_ends_it_with_its_error(path: Path) 
         await asyncio.wait_for(run(Service(config.load(path), path), fail), PATIENCE_S)
 
 
-@pytest.mark.usefixtures("collection")
+@pytest.mark.usefixtures("interpreter")
 async def test_what_ends_beside_the_service_ends_it(path: Path) -> None:
     async def do_nothing(service: Service) -> None:
         pass
