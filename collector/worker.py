@@ -196,7 +196,9 @@ class Worker:
         if isinstance(command, Delivery):
             with self._lock:
                 self._waiting -= len(command.batch.body)
-            self._take(command)
+            # It may have been read from the journal already, between its commit and its coming here.
+            if not 0 < command.row <= self._row:
+                self._take(command)
         else:
             self._step(lambda: _nothing(command()))
         self._publish_if_due()
@@ -225,6 +227,8 @@ class Worker:
             time.sleep(RETRY_S)
             return
         self._pipeline.suspect(self._store.usage().suspect)
+                if not self._commands.empty():  # whoever asks something does not wait for the rest
+                    return
         if not taken:
             with self._lock:
                 self._row = max(self._row, latest)

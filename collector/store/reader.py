@@ -21,7 +21,7 @@ from collector.store.journal import DamagedError
 _log = structlog.get_logger(__name__)
 
 READ_BYTES = 512 << 10
-"""Compressed bytes of the journal that are read at once. Until they are taken in, which takes about a second, nobody else is served."""
+"""Compressed bytes of the journal that are read at once."""
 CACHE_BYTES = 16 << 20
 """Bodies of requests that are kept decoded."""
 _ATTEMPTS = 10

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from collector.assembler import Bounds
 from collector.assembler.explain import Waiting
 from collector.evaluator import Evaluator
 from collector.intake import Batch, Origin
+from collector.outcomes import Outcome
 from collector.pipeline import Pipeline
 from collector.publishing import Publisher
 from collector.references import ReferenceSet
-from collector.store import Transaction
+from collector.spans import LogRecord, Span
+from collector.store import Delivery, Transaction
 from collector.store.sqlite import SqliteStore
 from collector.telemetry import Ledger
 from collector.testing import span, trace_id
@@ -30,18 +33,39 @@ MAX_AGE_S = 20.0
 NEVER = Bounds(settle=3600.0, idle=3600.0, max_age=3600.0)
 
 
+class Fed(Pipeline):
+    """Notes which rows of the journal it is fed."""
+
+    def __init__(self) -> None:
+        super().__init__(Evaluator(()), ReferenceSet(), Ledger(), NEVER)
+        self.rows: list[int] = []
+        self.when_fed: Callable[[int], object] = lambda row: None
+
+    def feed(self, spans: Iterable[Span], logs: Iterable[LogRecord], now: float, row: int = 0) -> list[Outcome]:
+        self.rows.append(row)
+        self.when_fed(row)
+        return super().feed(spans, logs, now, row)
+
+
 class Running:
     """A worker over a store on disk; `now` is the time of both."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, capacity: int = 1 << 20) -> None:
         self.now = 100.0
         self.commits: list[Transaction] = []
-        self.pipeline = Pipeline(Evaluator(()), ReferenceSet(), Ledger(), NEVER)
+        self.pipeline = Fed()
         self.store = SqliteStore(folder, timed=lambda kind, seconds: self.commits.append(kind))
-        self.worker = Worker(self.pipeline, self.store, Ledger(), Publisher(self.pipeline, self.store), 1 << 20, max_backlog_age=MAX_AGE_S)
+        self.worker = Worker(self.pipeline, self.store, Ledger(), Publisher(self.pipeline, self.store), capacity, max_backlog_age=MAX_AGE_S)
+        self.late: dict[int, threading.Event] = {}
+        """What the rows wait for between their commit and the worker."""
         restored = self.store.open()
-        self.store.start(self.worker.deliver, lambda: self.now)
+        self.store.start(self._deliver, lambda: self.now)
         self.worker.start(restored)
+
+    def _deliver(self, delivery: Delivery) -> bool:
+        if delivery.row in self.late:
+            self.late[delivery.row].wait(PATIENCE_S)
+        return self.worker.deliver(delivery)
 
     async def send(self, trace: str) -> bool:
         one = span("a", "work", trace=trace)
@@ -94,6 +118,43 @@ async def test_senders_are_told_to_retry_while_the_backlog_is_too_old(running: R
     going_on.set()
     await running.ask()
     assert await running.send("third")
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[Running]:
+    """In memory has room for one request; the others wait in the journal."""
+    one = Running(tmp_path, capacity=1)
+    yield one
+    one.stop()
+
+
+async def test_a_request_that_is_read_before_it_is_handed_over_is_taken_in_once(crowded: Running) -> None:
+    crowded.late[3] = threading.Event()
+    going_on = crowded.busy()
+    assert await crowded.send("first")
+    assert await crowded.send("second")
+    third = asyncio.create_task(crowded.send("third"))
+    assert await asyncio.to_thread(until, lambda: crowded.commits == ["requests"] * 3)
+    going_on.set()
+    assert await asyncio.to_thread(until, lambda: crowded.pipeline.rows == [1, 2, 3])
+    for _ in range(20):
+        await crowded.ask()  # between questions the worker finds the journal read to its end
+    crowded.late[3].set()
+    assert await third
+    assert await crowded.send("fourth")
+    assert await asyncio.to_thread(until, lambda: crowded.pipeline.rows[-1] == 4)
+    assert crowded.pipeline.rows == [1, 2, 3, 4]
+
+
+async def test_a_question_waits_for_one_request_of_a_backlog_and_not_for_all(crowded: Running) -> None:
+    answers: list[Future[list[int]]] = []
+    crowded.pipeline.when_fed = lambda row: answers.append(crowded.worker.ask(crowded.pipeline.rows.copy))
+    going_on = crowded.busy()
+    for number in range(1, 6):
+        assert await crowded.send(str(number))
+    going_on.set()
+    assert await asyncio.to_thread(until, lambda: len(answers) == 5)
+    assert [await asyncio.wrap_future(answer) for answer in answers] == [list(range(1, last + 1)) for last in range(1, 6)]
 
 
 async def test_what_waits_is_told_after_the_batches_that_came_before(running: Running) -> None:
