@@ -138,9 +138,10 @@ class Bench:
             self._loop.close()
 
     async def _leave(self) -> None:
-        for task in self._judging.values():
+        under_way = asyncio.all_tasks() - {asyncio.current_task()}  # what is being judged, and who waits for that
+        for task in under_way:
             task.cancel()
-        await asyncio.gather(*self._judging.values(), return_exceptions=True)
+        await asyncio.gather(*under_way, return_exceptions=True)
         if self._close is not None:
             await self._close()
 

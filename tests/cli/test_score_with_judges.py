@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import yaml
 from typer.testing import Result
 
 from judge_server import Asked, JudgeServer, Reply, answering, failing
+from running import PATIENCE_S, until
 from turns import otlp, script, turn
 
 Run = Callable[..., Result]
@@ -78,3 +83,17 @@ def test_all_files_share_one_budget_and_what_is_known_already(run: Run, folder: 
     results = [json.loads(line)["results"]["final_response_match_v2"] for line in result.stdout.splitlines()]
     assert [one["reason"] or one["score"] for one in results] == [1.0, 1.0, 1.0, "budget"]
     assert len(model.asked) == 2
+
+
+def test_ctrl_c_ends_it_while_a_model_is_asked(folder: Path) -> None:
+    talk(folder, "Refunded.")
+    with JudgeServer(judge=lambda asked: replace(judge(asked), delay=PATIENCE_S)) as model:
+        configured(folder, model)
+        pathgauge = Path(sys.executable).with_name("pathgauge")
+        gate = subprocess.Popen(
+            [pathgauge, "score", "traces.bin", "--config", "pathgauge.yaml"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert until(lambda: bool(model.asked))
+        gate.send_signal(signal.SIGINT)
+        said = gate.communicate(timeout=PATIENCE_S)
+    assert (gate.returncode, *said) == (130, "", "")
