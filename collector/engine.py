@@ -173,6 +173,8 @@ class Engine:
             reasons.append(store.reason or "the store cannot be written to: senders are told to retry")
         if self._pipeline.full:
             reasons.append("open traces use up their memory: senders are told to retry")
+        if self.worker.late:
+            reasons.append("scoring is further behind than store.max_backlog_age: senders are told to retry")
         return reasons
 
     def _judged(self, awaited: Awaited, evaluation: Evaluation) -> None:

@@ -77,6 +77,11 @@ class Worker:
         return max(0.0, self._store.horizon() - max(self._taken_at, self._behind_since)) if self.backlog else 0.0
 
     @property
+    def late(self) -> bool:
+        """Whether scoring is so far behind that nothing more is taken."""
+        return self.backlog_age >= self._max_backlog_age
+
+    @property
     def alive(self) -> bool:
         """Whether the thread runs."""
         return self._thread.is_alive()
@@ -92,7 +97,7 @@ class Worker:
 
     async def accept(self, batch: Batch) -> bool:
         """Take a batch over as soon as it is durable, unless there is no room for it."""
-        if self._stopping or self._pipeline.full or not self.alive or self.backlog_age >= self._max_backlog_age:
+        if self._stopping or self._pipeline.full or not self.alive or self.late:
             return False
         return await self._store.append(batch)
 
@@ -222,13 +227,13 @@ class Worker:
                 self._take(delivery)
                 taken = True
                 self._publish_if_due()
+                if not self._commands.empty():  # whoever asks something does not wait for the rest
+                    return
         except StoreError:
             _log.exception("what waits in the journal cannot be taken in; trying again")
             time.sleep(RETRY_S)
             return
         self._pipeline.suspect(self._store.usage().suspect)
-                if not self._commands.empty():  # whoever asks something does not wait for the rest
-                    return
         if not taken:
             with self._lock:
                 self._row = max(self._row, latest)

@@ -29,7 +29,7 @@ entered = threading.Event()
 
 @dataclass(frozen=True)
 class Slow:
-    """A scorer that some options keep from being built."""
+    """A scorer that some options keep from being built, and one from its work."""
 
     name: ClassVar[str] = "slow"
     version: ClassVar[str] = "1"
@@ -40,6 +40,7 @@ class Slow:
 
     wait: bool = False
     fail: bool = False
+    busy: bool = False
 
     def __post_init__(self) -> None:
         if self.fail:
@@ -49,6 +50,9 @@ class Slow:
             going_on.wait(PATIENCE_S)
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        if self.busy:
+            entered.set()
+            going_on.wait(PATIENCE_S)
         return Score(1.0)
 
 
@@ -73,11 +77,11 @@ def interpreter() -> Iterator[None]:
     yield
     gc.set_threshold(*threshold)
     gc.unfreeze()
+    sys.setswitchinterval(interval)
 
 
 def write(path: Path, threshold: float, **options: Any) -> None:
     criteria = {"slow": {"scorer": f"{__name__}:Slow", "threshold": threshold, **options}}
-    sys.setswitchinterval(interval)
     path.write_text(json.dumps({**FREE_PORTS, "assembly": {"settle": 0, "idle": 0}, "criteria": criteria}))
 
 
@@ -94,9 +98,24 @@ async def ask(service: Service, server: str, method: str, page: str, body: bytes
     return await asyncio.to_thread(ask)
 
 
+async def send(service: Service) -> int:
+    """The answer to one invocation."""
+    return (await ask(service, "http", "POST", "/v1/traces", otlp(turn(script("")))))[0]
+
+
+async def readiness(service: Service, status: int) -> tuple[int, str]:
+    """What `/readyz` says, as soon as it has that status."""
+    for _ in range(1000):
+        said = await ask(service, "metrics", "GET", "/readyz")
+        if said[0] == status:
+            break
+        await asyncio.sleep(0.01)
+    return said
+
+
 async def threshold(service: Service) -> list[str]:
     """The thresholds that `/metrics` shows of one agent that was seen."""
-    assert (await ask(service, "http", "POST", "/v1/traces", otlp(turn(script("")))))[0] == 200
+    assert await send(service) == 200
     for _ in range(1000):
         _, page = await ask(service, "metrics", "GET", "/metrics")
         if lines := [line for line in page.splitlines() if line.startswith("pathgauge_threshold{")]:
@@ -141,6 +160,27 @@ async def test_the_collector_is_ready_only_while_it_listens(path: Path) -> None:
     await service.stop()
     with pytest.raises(ConnectionRefusedError):
         await ask(service, "metrics", "GET", "/readyz")
+
+
+async def test_a_collector_that_is_too_far_behind_is_not_ready_and_tells_senders_to_retry(path: Path) -> None:
+    going_on.clear()
+    entered.clear()
+    write(path, 0.1, busy=True)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "store": {"max_backlog_age": 0.1}}))
+    service = Service(config.load(path), path)
+    await service.start()
+    try:
+        assert await send(service) == 200
+        assert await asyncio.to_thread(entered.wait, PATIENCE_S)
+        assert await send(service) == 200
+        reason = "scoring is further behind than store.max_backlog_age: senders are told to retry\n"
+        assert await readiness(service, 503) == (503, reason)
+        assert await send(service) == 429
+        going_on.set()
+        assert await readiness(service, 200) == (200, "ready\n")
+    finally:
+        going_on.set()
+        await service.stop()
 
 
 async def test_an_endpoint_that_cannot_be_had_leaves_nothing_running(path: Path, service: Service) -> None:
