@@ -21,7 +21,7 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from collector.assembler.completion import Bounds, closed_by, settled_invocations
 from collector.assembler.memory import Memory
@@ -33,6 +33,8 @@ from collector.telemetry import Ledger
 
 AT_ONCE = 100
 """How many traces `expire` returns before what has arrived meanwhile gets its turn."""
+AT_ONCE_BYTES = 16 << 20
+"""How large they may become together."""
 
 
 class Assembler:
@@ -78,32 +80,31 @@ class Assembler:
         """Whether open traces have used up their memory, so that senders should retry later."""
         return self._memory.full
 
-    def feed(self, spans: Iterable[Span], logs: Iterable[LogRecord], now: float, row: int = 0) -> list[Trace]:
-        """Take in what arrived at `now` in one journal row (0: there is no journal); returns traces that outgrew their bounds."""
-        grown: list[Trace] = []
+    def feed(self, spans: Iterable[Span], logs: Iterable[LogRecord], now: float, row: int = 0) -> Iterator[Trace]:
+        """Take in what arrived at `now` in one journal row (0: there is no journal), and give each trace that outgrows its bounds.
+
+        All of it is done while the caller iterates, so that what is beyond `max_open_bytes` is one trace at a time.
+        """
         if row:
             self._rows.take(row)
-        for span in spans:
-            trace = self._find((span.tenant, span.trace_id), now, span)
-            if trace is not None and self._add_span(trace, span, now, row) and self._too_big(trace):
-                grown.append(self._cut(trace))
-        for log in logs:
-            trace = self._find((log.tenant, log.trace_id), now, log)
-            if trace is not None and self._add_log(trace, log, now, row) and self._too_big(trace):
-                grown.append(self._cut(trace))
+        for key, records in _by_trace(chain(spans, logs)).items():
+            yield from self._take_in(key, records, now, row)
+            self._memory.tidy()
         if row:
             self._rows.give_back((row,))
-        self._memory.tidy()
-        return grown
 
     def expire(self, now: float) -> list[Trace]:
         """The traces, and the invocations of still busy traces, that have become readable by `now`, or some of them if they are many."""
         readable: list[Trace] = []
-        while self._due and self._due[0][0] <= now and len(readable) < AT_ONCE:
+        size = 0
+        while self._due and self._due[0][0] <= now and len(readable) < AT_ONCE and size < AT_ONCE_BYTES:
             due, key = heapq.heappop(self._due)
             trace = self._traces.get(key)
             if trace is not None and trace.due == due:
-                readable.extend(self._check(trace, now))
+                found = self._check(trace, now)
+                readable.extend(found)
+                size += sum(len(span.raw) for one in found for span in one.spans)
+                self._memory.tidy()
         return readable
 
     def deadline(self) -> float | None:
@@ -188,6 +189,12 @@ class Assembler:
                 self._forget(trace, "purged")
         self._given_up = [key for key in self._given_up if self._forgotten.get(key) != "purged"]
 
+    def _take_in(self, key: Key, records: Iterable[Span | LogRecord], now: float, row: int) -> Iterator[Trace]:
+        for record in records:
+            trace = self._find(key, now, record)
+            if trace is not None and self._add(trace, record, now, row) and self._too_big(trace):
+                yield self._cut(trace)
+
     def _find(self, key: Key, now: float, item: Span | LogRecord) -> OpenTrace | None:
         trace = self._traces.get(key)
         if trace is None:
@@ -201,6 +208,9 @@ class Assembler:
         elif trace.spilled:
             self._memory.load(trace)
         return trace
+
+    def _add(self, trace: OpenTrace, record: Span | LogRecord, now: float, row: int) -> bool:
+        return self._add_span(trace, record, now, row) if isinstance(record, Span) else self._add_log(trace, record, now, row)
 
     def _add_span(self, trace: OpenTrace, span: Span, now: float, row: int) -> bool:
         before = trace.size
@@ -307,3 +317,10 @@ class Assembler:
         self._forgotten[key] = reason
         if len(self._forgotten) > self._bounds.max_forgotten:
             self._forgotten.popitem(last=False)
+
+
+def _by_trace(records: Iterable[Span | LogRecord]) -> dict[Key, list[Span | LogRecord]]:
+    found: dict[Key, list[Span | LogRecord]] = {}
+    for record in records:
+        found.setdefault((record.tenant, record.trace_id), []).append(record)
+    return found

@@ -25,7 +25,7 @@ def assembler(bounds: Bounds = BOUNDS) -> tuple[Assembler, Ledger]:
 
 
 def feed(core: Assembler, now: float, *spans: Span) -> list[Trace]:
-    return core.feed(spans, (), now)
+    return list(core.feed(spans, (), now))
 
 
 def told(traces: Iterable[Trace]) -> list[tuple[str, list[str]]]:
@@ -59,7 +59,7 @@ def test_a_span_at_the_very_moment_of_closing_belongs_to_the_trace() -> None:
 def test_a_log_record_keeps_its_trace_open() -> None:
     core, _ = assembler()
     feed(core, 0, ROOT)
-    core.feed((), [log("gen_ai.choice", span="root")], 4)
+    list(core.feed((), [log("gen_ai.choice", span="root")], 4))
     assert core.expire(9) == []
     [trace] = core.expire(10)
     assert (len(trace.spans), len(trace.logs)) == (1, 1)
@@ -147,7 +147,7 @@ def test_equal_copies_change_nothing_and_do_not_keep_a_trace_open() -> None:
     core, ledger = assembler()
     feed(core, 0, ROOT, ROOT)
     feed(core, 5, ROOT)
-    core.feed((), [log("x", span="root"), log("x", span="root")], 0)
+    list(core.feed((), [log("x", span="root"), log("x", span="root")], 0))
     [trace] = core.expire(6)
     assert (len(trace.spans), len(trace.logs)) == (1, 1)
     assert ledger.spans_dropped.items() == [(("duplicate",), 2)]

@@ -113,9 +113,9 @@ def test_nothing_that_spans_say_is_told() -> None:
 def test_the_oldest_open_traces_are_told_of_and_what_is_read_is_counted_apart() -> None:
     core = Assembler(BOUNDS, Ledger(), lambda one: one.name == "agent")
     for number, trace in enumerate(("first", "second", "third")):
-        core.feed([span("root", "agent", AGENT, trace=trace)], (), float(number))
+        list(core.feed([span("root", "agent", AGENT, trace=trace)], (), float(number)))
     core.expire(6.0)  # reads the first
-    core.feed([span("late", "tool", parent="root", trace="first")], (), 6.5)
+    list(core.feed([span("late", "tool", parent="root", trace="first")], (), 6.5))
     assert [trace.key[1] for trace in core.oldest(2)] == [trace_id("second"), trace_id("third")]
     core.expire(7.0)
     assert [trace.key[1] for trace in core.oldest(9)] == [trace_id("third"), trace_id("first")]
@@ -130,7 +130,7 @@ def test_open_traces_that_only_the_journal_holds_are_counted() -> None:
 
     core = Assembler(replace(BOUNDS, max_open_bytes=30_000), Ledger(), lambda one: one.name == "agent", recall)
     for number, one in enumerate(rows, 1):
-        core.feed([one], (), 0.0, number)
+        list(core.feed([one], (), 0.0, number))
     spilled = sum(trace.spilled for trace in core.oldest(10))
     assert 0 < spilled == core.spilled_traces < 10
     core.expire(6.0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
-from collector.assembler import Assembler, Bounds, Key, Recalled, Standing
+from collector.assembler import AT_ONCE_BYTES, Assembler, Bounds, Key, Recalled, Standing
 from collector.spans import Span, Trace
 from collector.telemetry import Ledger
 from collector.testing import span, trace_id
@@ -14,6 +16,9 @@ from collector.testing import span, trace_id
 BOUNDS = Bounds(settle=6, idle=30, max_age=600, late_ttl=300)
 TIGHT = Bounds(settle=6, idle=30, max_age=600, late_ttl=300, max_open_bytes=2500)
 """Room for two spans."""
+FEW = Bounds(settle=6, idle=30, max_age=600, late_ttl=300, max_open_bytes=20_000)
+"""Room for three spans of `LONG`, and the rows of some traces."""
+LONG = {"text": "x" * 4000}
 
 
 class Journal:
@@ -22,6 +27,7 @@ class Journal:
     def __init__(self) -> None:
         self.rows: dict[int, tuple[float, list[Span]]] = {}
         self.last = 0
+        self.when_read: Callable[[], object] = lambda: None
 
     def append(self, spans: Iterable[Span], at: float) -> int:
         self.last += 1
@@ -29,6 +35,7 @@ class Journal:
         return self.last
 
     def recall(self, key: Key, rows: Sequence[int]) -> Iterator[Recalled]:
+        self.when_read()
         for row in rows:
             if row in self.rows:
                 at, spans = self.rows[row]
@@ -45,9 +52,15 @@ class Life:
         self.released: set[int] = set()
 
     def feed(self, *spans: Span, at: float) -> list[Trace]:
-        grown = self.assembler.feed(spans, (), at, self.journal.append(spans, at))
+        grown = list(self.assembler.feed(spans, (), at, self.journal.append(spans, at)))
         self.released.update(self.assembler.released())
         return grown
+
+    def held_when_read(self) -> list[int]:
+        """What the open traces hold whenever the journal is read, from now on."""
+        held: list[int] = []
+        self.journal.when_read = lambda: held.append(self.assembler.open_bytes)
+        return held
 
     def expire(self, at: float) -> list[Trace]:
         read = []
@@ -80,6 +93,46 @@ def test_memory_that_is_used_up_by_rows_alone_refuses_more() -> None:
     while not life.assembler.full:
         life.feed(agent(str(life.assembler.open_traces)), at=0)
     assert 3 <= life.assembler.open_traces <= 4
+
+
+@pytest.mark.parametrize("rooted", [False, True])
+def test_traces_that_time_makes_ready_are_had_from_the_journal_one_at_a_time(rooted: bool) -> None:
+    life = Life(FEW, Journal())
+    for number in range(10):
+        life.feed(span("one", "one", LONG, trace=str(number), parent=None if rooted else "root"), at=0)
+    held = life.held_when_read()
+    assert len(life.expire(6)) == (10 if rooted else 0)
+    assert (len(held) >= 6, max([*held, life.assembler.open_bytes]) <= FEW.max_open_bytes) == (True, True)
+
+
+def test_a_request_with_spans_of_many_spilled_traces_has_them_from_the_journal_one_at_a_time() -> None:
+    life = Life(FEW, Journal())
+    for number in range(8):
+        life.feed(span("agent", "agent", LONG, trace=str(number)), at=0)
+    held = life.held_when_read()
+    life.feed(*(tool(name, trace=str(number)) for name in ("first", "second") for number in range(8)), at=1)
+    assert (len(held) >= 5, max([*held, life.assembler.open_bytes]) <= FEW.max_open_bytes) == (True, True)
+    assert [len(trace.spans) for trace in life.expire(10)] == [3] * 8
+    assert life.ledger.spans_dropped.items() == []
+
+
+def test_traces_that_a_request_makes_too_big_are_given_one_at_a_time() -> None:
+    journal = Journal()
+    assembler = Assembler(replace(TIGHT, max_trace_spans=1), Ledger(), lambda one: True, journal.recall)
+    for number in range(5):
+        assert list(assembler.feed([agent(str(number))], (), 0, journal.append([agent(str(number))], 0))) == []
+    reads: list[None] = []
+    journal.when_read = lambda: reads.append(None)
+    more = [tool(trace=str(number)) for number in range(5)]
+    seen = [(len(trace.spans), len(reads)) for trace in assembler.feed(more, (), 1, journal.append(more, 1))]
+    assert ([spans for spans, _ in seen], seen[0][1] <= 1, assembler.open_traces) == ([2] * 5, True, 0)
+
+
+def test_large_traces_are_returned_few_at_a_time() -> None:
+    life = Life(BOUNDS, Journal())
+    for number in range(7):
+        life.feed(span("agent", "agent", {"text": "x" * (AT_ONCE_BYTES // 3)}, trace=str(number)), at=0)
+    assert [len(life.assembler.expire(6)) for _ in range(3)] == [3, 3, 1]
 
 
 def test_a_span_that_comes_to_a_spilled_trace_joins_the_others() -> None:
