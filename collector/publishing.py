@@ -95,6 +95,7 @@ class Publisher:
         self._pending = pending or (lambda: False)
         self._gathered: _Gathered | None = None
         self._committed_at = time.monotonic()
+        self._over = False
 
     def gather(self, outcomes: Sequence[Outcome]) -> None:
         """Take outcomes in, to be made durable soon, with what changed in the pipeline."""
@@ -133,8 +134,11 @@ class Publisher:
     def publish(self, row: int, given_up: Callable[[], bool]) -> None:
         """Make durable what was gathered up to the journal row `row`, show it, and tell the sinks.
 
-        A store that cannot take it holds everything up, until `given_up` says that a stop is more urgent.
+        A store that cannot take it holds everything up, until `given_up` says that a stop is more urgent. From then on nothing is
+        published: it would stand without what came before, which the next process reads again.
         """
+        if self._over:
+            return
         if self._pending():
             self.begin()
         gathered, self._gathered = self._gathered, None
@@ -145,8 +149,10 @@ class Publisher:
             self._pipeline.forget_read(_GIVE_BACK)
         changes = self._pipeline.changes()
         counts = [count for staging in self._staging for count in staging.staged()]
-        while not self._store.commit(Progress(row, self._store.horizon(), time.time(), gathered.outcomes, changes, counts)):
+        progress = Progress(row, self._store.horizon(), time.time(), gathered.outcomes, changes, counts)
+        while not self._committed(progress):
             if given_up():
+                self._over = True
                 return
             time.sleep(RETRY_S)
         for staging in self._staging:
@@ -156,6 +162,13 @@ class Publisher:
             for sink in self._sinks:
                 _tell(sink, outcome, now)
         self._have_judged(changes)
+
+    def _committed(self, progress: Progress) -> bool:
+        try:
+            return self._store.commit(progress)
+        except Exception:  # what nobody foresaw; passed over, it would be scored and counted again after a restart
+            _log.exception("what was scored cannot be made durable, trying again")
+            return False
 
     def withdraw(self, evaluations: Iterable[EvaluationKey]) -> None:
         """Have all sinks take back evaluations that were purged."""

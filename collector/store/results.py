@@ -51,7 +51,7 @@ def _storable(evaluations: Iterable[Evaluation], row_of: Callable[[Evaluation], 
     for evaluation in evaluations:
         try:
             yield row_of(evaluation)
-        except (TypeError, ValueError):
+        except Exception:  # whatever it is, the others are not to blame
             _log.exception("an evaluation cannot be stored", trace_id=evaluation.invocation.trace_id)
 
 
@@ -98,10 +98,15 @@ def _add_judged(connection: sqlite3.Connection, evaluation: Evaluation) -> None:
     ).fetchone()
     if found is None or found[-1] != checksum(*found[1:-1]):
         return
-    body = orjson.loads(found[-2])
+    for row in _storable([evaluation], lambda one: _with_judged(found[1:-1], one)):
+        connection.execute("UPDATE results SET body = ?, crc = ? WHERE id = ?", (*row[-2:], found[0]))
+
+
+def _with_judged(row: tuple[Any, ...], evaluation: Evaluation) -> tuple[Any, ...]:
+    body = orjson.loads(row[-1])
     body["criteria"] += _criteria(evaluation)
-    row = (*found[1:-2], orjson.dumps(body).decode())
-    connection.execute("UPDATE results SET body = ?, crc = ? WHERE id = ?", (row[-1], checksum(*row), found[0]))
+    row = (*row[:-1], orjson.dumps(body).decode())
+    return (*row, checksum(*row))
 
 
 def text_of(name: str | None) -> str:

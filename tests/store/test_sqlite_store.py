@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 from collector.assembler import Recalled, Standing
 from collector.evaluator import Criterion, Evaluation, Result
 from collector.intake import Batch, Origin
-from collector.outcomes import Changes, Remembered
+from collector.outcomes import Changes, Judged, Remembered
 from collector.references import Match
 from collector.spans import Span
 from collector.store import Delivery, Progress, Restored, StoreError, files
@@ -270,6 +270,20 @@ async def test_an_evaluation_that_cannot_be_stored_keeps_no_other_from_it(live: 
         assert life.store.commit(Progress(0, 1.0, time.time(), (bad, good)))
     assert [(entry["event"], entry["trace_id"]) for entry in logs] == [("an evaluation cannot be stored", "bad")]
     assert [recent.key for recent in live().restored.recent] == [("", "good", "a")]
+
+
+async def test_what_a_judge_said_that_cannot_be_stored_keeps_nothing_else_from_it(live: Live) -> None:
+    class Unwritten(float):
+        """Numbers of other libraries are floats, too."""
+
+    life = live()
+    first, second = (Evaluation(Invocation(name, "a", "genai"), Match(), (), "idle") for name in ("first", "second"))
+    assert life.store.commit(Progress(0, 1.0, time.time(), (first,)))
+    said = replace(first, results=(Result(Criterion("judged", Failure(), judge="m@t"), Score(Unwritten(0.5)), "passed"),))
+    with capture_logs() as logs:
+        assert life.store.commit(Progress(0, 1.0, time.time(), (Judged(said, first=True), second)))
+    assert [(entry["event"], entry["trace_id"]) for entry in logs] == [("an evaluation cannot be stored", "first")]
+    assert sorted(recent.key[1] for recent in live().restored.recent) == ["first", "second"]
 
 
 async def test_windows_are_told_which_judge_a_score_came_from(live: Live) -> None:
