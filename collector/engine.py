@@ -154,16 +154,20 @@ class Engine:
         self._store.close()
 
     def configure(self, setup: Setup) -> None:
-        """Put other criteria and references in force."""
+        """Put other criteria and references in force, for all that is read after what waits now."""
         self._setup = setup
-        self.worker.call(lambda: self._pipeline.configure(setup.evaluator, setup.references))
-        self._sink.configure(setup.evaluator, setup.references, setup.baseline_versions)
-        if self._judging is not None:
-            self._judging.configure(setup.evaluator, setup.references)
+
+        def configure() -> None:
+            self._pipeline.configure(setup.evaluator, setup.references)
+            self._sink.configure(setup.evaluator, setup.references, setup.baseline_versions)
+            if self._judging is not None:
+                self._judging.configure(setup.evaluator, setup.references)
+
+        self.worker.call(configure)
 
     def configure_failed(self) -> None:
         """Note that others were refused."""
-        self._sink.configure_failed()
+        self.worker.call(self._sink.configure_failed)
 
     def unready(self) -> list[str]:
         """Why no requests are taken, a line each; none when they are."""

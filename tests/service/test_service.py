@@ -103,6 +103,16 @@ async def send(service: Service) -> int:
     return (await ask(service, "http", "POST", "/v1/traces", otlp(turn(script("")))))[0]
 
 
+async def shown(service: Service, line: str) -> str:
+    """`/metrics`, as soon as it has that line."""
+    for _ in range(1000):
+        _, page = await ask(service, "metrics", "GET", "/metrics")
+        if line in page.splitlines():
+            break
+        await asyncio.sleep(0.01)
+    return page
+
+
 async def readiness(service: Service, status: int) -> tuple[int, str]:
     """What `/readyz` says, as soon as it has that status."""
     for _ in range(1000):
@@ -178,6 +188,28 @@ async def test_a_collector_that_is_too_far_behind_is_not_ready_and_tells_senders
         assert await send(service) == 429
         going_on.set()
         assert await readiness(service, 200) == (200, "ready\n")
+    finally:
+        going_on.set()
+        await service.stop()
+
+
+async def test_a_score_against_an_earlier_reference_enters_no_window_of_a_later_one(path: Path) -> None:
+    going_on.clear()
+    entered.clear()
+    write(path, 0.1, busy=True)
+    references = path.parent / "references.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "references": [references.name]}))
+    references.write_text(json.dumps({"scenario": "refund", "expected_tools": ["before"]}))
+    service = Service(config.load(path), path)
+    await service.start()
+    try:
+        assert (await ask(service, "http", "POST", "/v1/traces", otlp(turn(script("refund")))))[0] == 200
+        assert await asyncio.to_thread(entered.wait, PATIENCE_S)
+        references.write_text(json.dumps({"scenario": "refund", "expected_tools": ["after"]}))
+        assert await service.reload()
+        going_on.set()
+        page = await shown(service, "pathgauge_invocations_scored_total 1.0")
+        assert [line for line in page.splitlines() if line.startswith("pathgauge_score_window_mean")] == []
     finally:
         going_on.set()
         await service.stop()
