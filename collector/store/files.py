@@ -12,11 +12,12 @@ import fcntl
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import structlog
 
 from collector.store import StoreError, StoreInUseError, write_ahead
-from collector.store.schema import APPLICATION_ID, NewerSchemaError, migrate
+from collector.store.schema import APPLICATION_ID, DamagedSchemaError, NewerSchemaError, migrate, verify
 from collector.store.write_ahead import Log
 
 DATABASE = "pathgauge.db"
@@ -31,6 +32,17 @@ _BUSY_S = 1.0
 """How long to wait for another process, which can only be one that reads."""
 
 _log = structlog.get_logger(__name__)
+
+
+class Connection(sqlite3.Connection):
+    """Can say that a file is damaged where Python cannot decode SQLite's message, as it quotes a damaged text."""
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        """As that of sqlite3. Raises `DamagedSchemaError` instead of UnicodeDecodeError."""
+        try:
+            return super().execute(*arguments)
+        except UnicodeDecodeError as error:
+            raise DamagedSchemaError(error.object.decode("utf-8", "replace")) from error
 
 
 def lock(folder: Path) -> int:
@@ -54,9 +66,12 @@ def connect(folder: Path) -> sqlite3.Connection:
     path = folder / DATABASE
     os.close(open_private(path))  # SQLite would make it readable for others
     log = write_ahead.look(folder / f"{DATABASE}-wal", PAGE_BYTES)
-    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=512)
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=512, factory=Connection
+    )
     connection.text_factory = _text
     try:
+        verify(connection)
         connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         _report_lost(log, connection)
         for pragma in (
@@ -90,7 +105,9 @@ def identity(folder: Path) -> tuple[int, int] | None:
 
 def connect_reader(folder: Path) -> sqlite3.Connection:
     """A connection that cannot write."""
-    connection = sqlite3.connect(f"file:{folder / DATABASE}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        f"file:{folder / DATABASE}?mode=ro", uri=True, isolation_level=None, check_same_thread=False, factory=Connection
+    )
     connection.text_factory = _text
     return connection
 

@@ -128,7 +128,7 @@ def _fill(folder: Path) -> int:
 
 
 def _copy_all(folder: Path, fresh: sqlite3.Connection) -> int:
-    damaged = sqlite3.connect(folder / DATABASE, isolation_level=None)
+    damaged = sqlite3.connect(folder / DATABASE, isolation_level=None, factory=files.Connection)
     damaged.text_factory = lambda text: text.decode("utf-8", "replace")  # a changed byte is for the checksum of its row to notice
     try:
         return sum(_copy(damaged, fresh, table) for table in _tables())

@@ -9,7 +9,9 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from contextlib import closing
+from functools import cache
+from typing import Any, TypeAlias
 
 APPLICATION_ID = 0x70676175
 """`pgau`, so that `file` and we ourselves know such a file."""
@@ -49,22 +51,70 @@ CREATE TABLE awaited (
 """
 
 MIGRATIONS: Sequence[str] = (_FIRST, _AWAITED)
-"""The statements that lead from each version of the schema to the next; version 0 is an empty file. Never change one that was released."""
+"""The statements that lead from each version of the schema to the next; version 0 is an empty file. Never change one that was released.
+
+Each of them adds or changes a table or an index: a number that does not go with the tables is a damaged one.
+"""
 
 _ROWS_AT_ONCE = 200
+
+
+_Objects: TypeAlias = "frozenset[tuple[str | None, ...]]"
+"""Tables and indexes: type, name, table, and the statement that made it."""
 
 
 class NewerSchemaError(Exception):
     """The file was written by a later version of pathgauge."""
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema to this version, all of it or nothing. Raises `NewerSchemaError` and `sqlite3.Error`."""
+class DamagedSchemaError(sqlite3.DatabaseError):
+    """What the file says of its tables cannot be what was written."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+
+def verify(connection: sqlite3.Connection) -> None:
+    """See that the file has the tables of the version that it says, and write nothing.
+
+    Raises `NewerSchemaError`, and `sqlite3.Error` for a damaged file. What operators added is no damage.
+    """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > len(MIGRATIONS):
-        raise NewerSchemaError(f"found schema version {version}, expected at most {len(MIGRATIONS)}: a later version of pathgauge wrote it")
+    newer = NewerSchemaError(f"found schema version {version}, expected at most {len(MIGRATIONS)}: a later version of pathgauge wrote it")
+    try:
+        found = _objects(connection)
+    except sqlite3.Error as error:
+        if version > len(MIGRATIONS):
+            raise newer from error
+        if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+            raise DamagedSchemaError(str(error)) from error
+        raise
+    latest = max(number for number, objects in enumerate(_known()) if objects <= found)
+    if version > len(MIGRATIONS) and found != _known()[latest]:
+        raise newer
+    if version != latest:
+        raise DamagedSchemaError(f"found schema version {version}, expected {latest} by the tables")
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the schema of a file that was verified to this version, all of it or nothing. Raises `sqlite3.Error`."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     for number, statements in enumerate(MIGRATIONS[version:], version + 1):
         connection.executescript(f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {number}; COMMIT;")
+
+
+def _objects(connection: sqlite3.Connection) -> _Objects:
+    return frozenset(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+
+
+@cache
+def _known() -> Sequence[_Objects]:
+    """Those of each version."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        known = [_objects(connection)]
+        for statements in MIGRATIONS:
+            connection.executescript(statements)
+            known.append(_objects(connection))
+    return known
 
 
 def checksum(*values: object) -> int:

@@ -152,15 +152,6 @@ def test_a_store_of_the_first_version_is_brought_to_this_one_and_keeps_its_rows(
         assert connection.execute("SELECT reason FROM quarantine").fetchall() == [("kept",)]
 
 
-def test_a_store_of_a_later_version_is_refused_and_left_alone(live: Live, tmp_path: Path) -> None:
-    live().store.close()
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    with pytest.raises(StoreError, match=f"found schema version {len(MIGRATIONS) + 1}, expected at most {len(MIGRATIONS)}"):
-        SqliteStore(tmp_path / "data").open()
-    assert [path.name for path in (tmp_path / "data").iterdir() if "damaged" in path.name] == []
-
-
 def test_only_this_user_can_read_the_files(live: Live, tmp_path: Path) -> None:
     live()
     folder = tmp_path / "data"
