@@ -18,7 +18,10 @@ from collector.store import Delivery
 from collector.store.schema import checksum, insert
 
 COLUMNS = "id, at, wall, tenant, form, traces, head_crc, body_crc, body"
+_SELECT_HEADS = "SELECT id, at, wall, tenant, form, traces, head_crc FROM journal"
 _TRACE_ID_BYTES = 16
+_LONGEST_S = 1e10
+"""Three centuries: nothing runs for longer, and sums of such times are still exact to microseconds."""
 _UNLIMITED = otlp.Limits(*(sys.maxsize // 100 for _ in fields(otlp.Limits)))
 """For a body that is not as it was sent: it holds nothing but records that were valid, and may have outgrown the limits since."""
 
@@ -81,12 +84,12 @@ def fetch(connection: sqlite3.Connection, row: int) -> list[tuple[Any, ...]]:
 
 def places(connection: sqlite3.Connection, up_to: int) -> Iterator[Place | int]:
     """What rows there are, in order and without their bodies; of a damaged one its number alone."""
-    select = "SELECT id, at, wall, tenant, form, traces, head_crc FROM journal WHERE id <= ? ORDER BY id"
-    for row, at, wall, tenant, form, traces, crc in connection.execute(select, (up_to,)):
-        if isinstance(traces, bytes) and crc == checksum(row, at, tenant, form, traces.hex()):
-            yield Place(row, at, wall, tenant, _unpacked(traces))
-        else:
-            yield int(row)
+    return map(_place, connection.execute(f"{_SELECT_HEADS} WHERE id <= ? ORDER BY id", (up_to,)))
+
+
+def newest_places(connection: sqlite3.Connection) -> Iterator[Place | int]:
+    """All of `places` from the last one on."""
+    return map(_place, connection.execute(f"{_SELECT_HEADS} ORDER BY id DESC"))
 
 
 def unpack(values: tuple[Any, ...]) -> Delivery:
@@ -105,8 +108,23 @@ def unpack(values: tuple[Any, ...]) -> Delivery:
 
 def is_sound(values: tuple[Any, ...]) -> bool:
     """Whether a row has the checksums of what it holds."""
-    row, at, _, tenant, form, traces, head_crc, body_crc, body = values
-    return bool(head_crc == checksum(row, at, tenant, form, traces.hex()) and body_crc == zlib.crc32(body))
+    *head, body_crc, body = values
+    return _is_sound_head(tuple(head)) and bool(body_crc == zlib.crc32(body))
+
+
+def is_possible(at: float) -> bool:
+    """Whether a collector can have reached this time of its own. One far beyond would stand still, as every second is lost in it."""
+    return 0 <= at < _LONGEST_S
+
+
+def _is_sound_head(head: tuple[Any, ...]) -> bool:
+    row, at, _, tenant, form, traces, crc = head
+    return isinstance(traces, bytes) and crc == checksum(row, at, tenant, form, traces.hex()) and is_possible(at)
+
+
+def _place(head: tuple[Any, ...]) -> Place | int:
+    row, at, wall, tenant, _, traces, _ = head
+    return Place(row, at, wall, tenant, _unpacked(traces)) if _is_sound_head(head) else int(row)
 
 
 def _decode(origin: Origin, body: bytes, limits: otlp.Limits) -> Batch:

@@ -77,14 +77,15 @@ class _Tables:
 
 def restore(connection: sqlite3.Connection, bounds: WindowBounds, wall: float, quarantine: Quarantine) -> Restored:
     """Everything but the bodies of the journal. `wall` is in Unix seconds."""
-    requests, last_row, last_at = connection.execute("SELECT count(*), max(id), max(at) FROM journal").fetchone()
     tables = _Tables(connection, quarantine)
-    row, at = _place(connection, last_row or 0, last_at or 0.0)
+    [requests] = connection.execute("SELECT count(*) FROM journal").fetchone()
+    last_row, last_at = _newest(tables)
+    row, at = _place(connection, last_row, last_at)
     return Restored(
         row=row,
-        last_row=max(row, last_row or 0),
+        last_row=max(row, last_row),
         requests=requests,
-        at=max(at, last_at or 0.0),
+        at=max(at, last_at),
         traces=tuple(_traces(tables, row)),
         turns=tuple(_turns(tables)),
         counts=tuple(_counts(tables)),
@@ -93,15 +94,31 @@ def restore(connection: sqlite3.Connection, bounds: WindowBounds, wall: float, q
     )
 
 
+def _newest(tables: _Tables) -> tuple[int, float]:
+    """The number and the time of the last sound row of the journal; damaged ones behind it are set aside: new rows take their numbers."""
+    damaged, newest = [], (0, 0.0)
+    for place in journal.newest_places(tables.connection):
+        if not isinstance(place, int):
+            newest = place.row, place.at
+            break
+        damaged.append(place)
+    for row in damaged:
+        tables.quarantine("journal", row, "checksum")
+    return newest
+
+
 def _place(connection: sqlite3.Connection, last_row: int, last_at: float) -> tuple[int, float]:
     """Up to which row, and until when, the last process came."""
     meta = dict(connection.execute("SELECT name, value FROM meta"))
     row, at = meta.get("row", 0), meta.get("at", 0.0)
-    if "row" not in meta or meta.get("crc") == checksum(row, at):
-        return row, at
-    # Their traces are read in any case. What was counted already must not be counted again, and nobody knows what was not.
-    _log.error("the place in the journal was damaged; requests that were not counted yet will not be", requests=last_row)
-    return last_row, last_at
+    if "row" in meta and meta.get("crc") != checksum(row, at):
+        # Their traces are read in any case. What was counted already must not be counted again, and nobody knows what was not.
+        _log.error("the place in the journal was damaged; requests that were not counted yet will not be", requests=last_row)
+        return last_row, last_at
+    if not journal.is_possible(at):
+        _log.error("the time that was reached was damaged; it goes on from the newest request", at=at)
+        return row, last_at
+    return row, at
 
 
 def _traces(tables: _Tables, up_to: int) -> Iterator[Remembered]:

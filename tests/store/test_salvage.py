@@ -26,7 +26,7 @@ from structlog.testing import capture_logs
 from collector.intake import Batch, Origin
 from collector.store import Progress, Selection, StoreError, database, files, reader, salvage, sqlite
 from collector.store.files import DATABASE
-from collector.store.schema import insert
+from collector.store.schema import checksum, insert
 from collector.store.sqlite import SqliteStore
 from collector.testing import span
 
@@ -48,7 +48,9 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a database of which a page in the middle says nothing, and a log with rows that are in the database not yet."""
     folder = tmp_path_factory.mktemp("damaged") / "data"
     columns = "id, at, wall, tenant, form, traces, head_crc, body_crc, body"
-    rows = [(n, float(n), 0.0, "", "grpc traces protobuf", bytes(16), 1, 1, os.urandom(1000)) for n in range(1, ROWS + 1)]
+    origin = "", "grpc traces protobuf"
+    crcs = [checksum(n, float(n), *origin, bytes(16).hex()) for n in range(1, ROWS + 1)]
+    rows = [(n, float(n), 0.0, *origin, bytes(16), crc, 1, os.urandom(1000)) for n, crc in enumerate(crcs, 1)]
     os.close(files.lock(folder))
     with closing(files.connect(folder)) as connection:
         insert(connection, f"INSERT INTO journal ({columns})", rows[:-1])

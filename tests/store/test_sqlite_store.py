@@ -25,7 +25,7 @@ from collector.references import Match
 from collector.spans import Span
 from collector.store import Delivery, Progress, Restored, StoreError, files
 from collector.store.retention import Retention
-from collector.store.schema import MIGRATIONS
+from collector.store.schema import MIGRATIONS, checksum
 from collector.store.sqlite import SqliteStore
 from collector.telemetry import Row
 from collector.testing import span, trace_id
@@ -214,6 +214,68 @@ async def test_a_place_in_the_journal_that_was_changed_counts_nothing_twice(live
     with capture_logs() as logs:
         assert live().restored.row == 3
     assert [entry["log_level"] for entry in logs] == ["error"]
+
+
+ABSURD = 1.8550765783485829e307
+
+
+async def arrivals(life: Life) -> list[float]:
+    """Three requests, one after the other: the times of their arrival."""
+    for number in range(3):
+        await life.append(batch(span("a", "one", trace=str(number))))
+    return [delivery.at for delivery in life.delivered]
+
+
+@pytest.mark.parametrize("taken_in", [0, 3])
+@pytest.mark.parametrize("damaged", [2, 3])
+@pytest.mark.parametrize("place", ["sound", "damaged"])
+async def test_a_time_that_was_changed_in_the_journal_is_not_reached(
+    live: Live, tmp_path: Path, taken_in: int, damaged: int, place: str
+) -> None:
+    life = live()
+    times = await arrivals(life)
+    life.store.commit(Progress(taken_in, times[0], 0.0))
+    life.store.close()
+    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+        connection.execute(f"UPDATE journal SET at = {ABSURD} WHERE id = {damaged}")
+        if place == "damaged":
+            connection.execute("UPDATE meta SET value = 1e9 WHERE name = 'at'")
+    with capture_logs():
+        life = live()
+        assert life.restored.at == max(at for row, at in enumerate(times, 1) if row != damaged)
+        assert [delivery.row for delivery in life.store.read(0)] == [row for row in (1, 2, 3) if row != damaged]
+    assert life.store.usage().quarantined == 1
+
+
+@pytest.mark.parametrize("absurd", [ABSURD, float("inf"), -1.0])
+async def test_an_absurd_time_that_has_its_checksum_is_damage(live: Live, tmp_path: Path, absurd: float) -> None:
+    life = live()
+    times = await arrivals(life)
+    life.store.commit(Progress(2, times[0], 0.0))
+    life.store.close()
+    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+        connection.executemany("UPDATE meta SET value = ? WHERE name = ?", [(absurd, "at"), (checksum(2, absurd), "crc")])
+        tenant, form, traces = connection.execute("SELECT tenant, form, traces FROM journal WHERE id = 3").fetchone()
+        crc = checksum(3, absurd, tenant, form, traces.hex())
+        connection.execute("UPDATE journal SET at = ?, head_crc = ? WHERE id = 3", (absurd, crc))
+    with capture_logs() as logs:
+        life = live()
+    assert (life.restored.row, life.restored.at) == (2, times[1])
+    assert [(entry["log_level"], entry.get("row"), entry.get("at")) for entry in logs] == [("error", 3, None), ("error", None, absurd)]
+
+
+async def test_a_number_that_was_changed_in_the_journal_leaves_room_for_others(live: Live, tmp_path: Path) -> None:
+    life = live()
+    await arrivals(life)
+    life.store.commit(Progress(1, 10.0, 0.0))
+    life.store.close()
+    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+        connection.execute(f"UPDATE journal SET id = {2**63 - 1} WHERE id = 3")
+    with capture_logs():
+        life = live()
+    assert (life.restored.row, life.restored.last_row) == (1, 2)
+    assert await life.append(batch(span("b", "two"))) == [True]
+    assert [delivery.row for delivery in live().store.read(0)] == [1, 2, 3]
 
 
 async def test_what_can_be_read_of_a_damaged_file_is_saved_and_work_goes_on(live: Live, tmp_path: Path) -> None:
