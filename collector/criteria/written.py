@@ -7,8 +7,8 @@ be in camelCase.
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -72,8 +72,8 @@ def _members(written: Json) -> list[str]:
 
 
 def is_number(value: Json) -> bool:
-    """Whether a value is a finite number; `true` is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
+    """Whether a value is a finite number, and no larger than a metric can be; `true` is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def snake_case(key: str) -> str:

@@ -115,6 +115,18 @@ def show_value(value: Json) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
 
 
+def no_utf8(text: str) -> str | None:
+    """The first character of a text that UTF-8 cannot hold, half of a surrogate pair, as an error message shows it.
+
+    No metric, file or address could have it.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return repr(text[error.start])
+    return None
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` when one of the known names is close to `name`, else nothing."""
     close = difflib.get_close_matches(name, list(known), n=1)

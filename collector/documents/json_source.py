@@ -9,7 +9,7 @@ import json
 import re
 from typing import NoReturn
 
-from collector.documents import MOST_LEVELS, ConfigError, Document, KeyPath, Position, Problem
+from collector.documents import MOST_LEVELS, ConfigError, Document, KeyPath, Position, Problem, no_utf8
 from scorers.types import Json
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -51,7 +51,7 @@ class _Reader:
             return self._object(path)
         if opening == "[":
             return self._array(path)
-        return self._scalar()
+        return self._scalar(path, "text")
 
     def _object(self, path: KeyPath) -> dict[str, Json]:
         found: dict[str, Json] = {}
@@ -59,7 +59,7 @@ class _Reader:
             if self._next() != '"':
                 self._expected("a key in double quotes")
             position, index = self._here(), self.index
-            key = self._scalar()
+            key = self._scalar(path, "a key")
             if key in found:
                 first = self.keys[*path, key].line
                 self.refuse((*path, key), index, f"found the key again, expected it once (first in line {first})")
@@ -85,15 +85,18 @@ class _Reader:
             self._take(",")
         return True
 
-    def _scalar(self) -> Json:
+    def _scalar(self, path: KeyPath, kind: str) -> Json:
+        begin = self.index
         try:
-            value, self.index = self._scalars.raw_decode(self.text, self.index)
+            value, self.index = self._scalars.raw_decode(self.text, begin)
         except ConfigError:
             raise
         except json.JSONDecodeError as error:
             self.refuse((), error.pos, f"not JSON: {error.msg}")
         except ValueError:
             self.refuse((), self.index, "found a number with thousands of digits, expected a shorter one")
+        if isinstance(value, str) and (half := no_utf8(value)):
+            self.refuse(path, begin, f"found {kind} with {half}, expected text that UTF-8 can hold")
         return value
 
     def _constant(self, name: str) -> NoReturn:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 import yaml
 
-from collector.documents import MOST_LEVELS, ConfigError, Document, KeyPath, Position, Problem
+from collector.documents import MOST_LEVELS, ConfigError, Document, KeyPath, Position, Problem, no_utf8
 from scorers.types import Json
 
 MOST_VALUES = 500_000
@@ -115,6 +115,8 @@ class _Reader:
                 self._refuse(key_node, path, "found a list or a mapping as a key, expected text")
             elif key == "<<" and not key_node.style:
                 self._refuse(key_node, (*path, key), "found a merge key, expected the keys themselves")
+            elif half := no_utf8(key):
+                self._refuse(key_node, path, f"found a key with {half}, expected text that UTF-8 can hold")
             elif key in data:
                 first = self.keys[*path, key].line
                 self._refuse(key_node, (*path, key), f"found the key again, expected it once (first in line {first})")
@@ -131,6 +133,8 @@ class _Reader:
         if self.environment is not None and "$" in text:
             text = self._substitute(node, path, self.environment)
             kind = "str" if node.style else _resolve(text)
+        if half := no_utf8(text):
+            return self._refuse(node, path, f"found text with {half}, expected text that UTF-8 can hold")
         if not _PATTERNS[kind].match(text):
             return self._refuse(node, path, f"found {text!r}, expected {_show_tag(_TAG + kind)}")
         try:

@@ -199,6 +199,11 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
         ("tool_trajectory_f1: {threshold: .nan}", "1:33: tool_trajectory_f1.threshold: found nan, expected a number from 0 to 1"),
         ("tool_trajectory_f1: {threshold: .inf}", "1:33: tool_trajectory_f1.threshold: found inf, expected a number from 0 to 1"),
         ("latency: {threshold: .inf}", "1:22: latency.threshold: found inf, expected a number from 0"),
+        (
+            f"latency: {10**309}",
+            f"1:10: latency: found 1{'0' * 59}…, expected a threshold (a number) or a mapping of threshold and options",
+        ),
+        (f"latency: {{threshold: {10**309}}}", f"1:22: latency.threshold: found 1{'0' * 59}…, expected a number from 0"),
         ("tool_trajectory_f1: {threshold: '1'}", "1:33: tool_trajectory_f1.threshold: found '1', expected a number from 0 to 1"),
         ("tool_trajectory_f1: {threshold: true}", "1:33: tool_trajectory_f1.threshold: found true, expected a number from 0 to 1"),
         (

@@ -54,6 +54,8 @@ def test_every_key_and_value_has_its_position() -> None:
         ("[NaN]", "f.json:1:2: found NaN, expected a number"),
         ('{"a": -Infinity}', "f.json:1:7: found -Infinity, expected a number"),
         ('{"x": {"a": 1, "a": 2}}', "f.json:1:16: x.a: found the key again, expected it once (first in line 1)"),
+        ('["x\\ud800"]', "f.json:1:2: [0]: found text with '\\ud800', expected text that UTF-8 can hold"),
+        ('{"a": {"x\\udfff": 1}}', "f.json:1:8: a: found a key with '\\udfff', expected text that UTF-8 can hold"),
         ("1" * 5000, "f.json:1:1: found a number with thousands of digits, expected a shorter one"),
         ("[" * 102, "f.json:1:102: found more than 100 levels, expected fewer"),
         ("// x", "f.json:1:1: not JSON: Expecting value"),

@@ -109,6 +109,8 @@ def test_every_key_and_value_has_its_position() -> None:
         ("a:\n\tb: 1", "f.yaml:2:1: not YAML: found character '\\t' that cannot start any token"),
         ("a: *x", "f.yaml:1:4: not YAML: found undefined alias 'x'"),
         ("a: 1\nb: \x07", "f.yaml:2:4: not YAML: found the character '\\x07'"),
+        ('a: ["x\\ud800"]', "f.yaml:1:5: a[0]: found text with '\\ud800', expected text that UTF-8 can hold"),
+        ('a: {"x\\udfff": 1}', "f.yaml:1:5: a: found a key with '\\udfff', expected text that UTF-8 can hold"),
         ("a: " + "1" * 5000, "f.yaml:1:4: a: found a number with thousands of digits, expected a shorter one"),
         ("[" * 102 + "]" * 102, "f.yaml:1:102: found more than 100 levels, expected fewer"),
         ("[" * 10_000, "f.yaml: found more than 100 levels, expected fewer"),
@@ -134,7 +136,15 @@ def test_aliases_cannot_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> Non
     assert message(bomb).endswith("found more than 5000 values, expected fewer")
 
 
-ENVIRONMENT = {"HOST": "example.org", "PORT": "4317", "EMPTY": "", "TRICKY": "a: b\n- c", "DOLLAR": "$$ ${HOST}", "YES": "true"}
+ENVIRONMENT = {
+    "HOST": "example.org",
+    "PORT": "4317",
+    "EMPTY": "",
+    "TRICKY": "a: b\n- c",
+    "DOLLAR": "$$ ${HOST}",
+    "YES": "true",
+    "BYTES": "x\udcff",
+}
 
 
 @pytest.mark.parametrize(
@@ -181,6 +191,7 @@ def test_keys_are_not_replaced() -> None:
         ("${file:secret}", "found '${file:secret}', expected ${env:NAME} or ${env:NAME:-default} ($$ is a dollar sign)"),
         ("${1X}", "found '${1X}', expected ${env:NAME} or ${env:NAME:-default} ($$ is a dollar sign)"),
         ("${}", "found '${}', expected ${env:NAME} or ${env:NAME:-default} ($$ is a dollar sign)"),
+        ("${env:BYTES}", "found text with '\\udcff', expected text that UTF-8 can hold"),
         ("a ${HOST", "found '${', expected ${env:NAME} or ${env:NAME:-default} ($$ is a dollar sign)"),
         ("${A:-${HOST}}", "found '${', expected ${env:NAME} or ${env:NAME:-default} ($$ is a dollar sign)"),
     ],
