@@ -89,12 +89,7 @@ class Conversations:
 
     def place(self, invocation: Invocation, reference: Reference, now: float) -> list[tuple[Invocation, int]]:
         """Number the turns with this one among them; returns those whose number is new: this one always, unless there are too many."""
-        key = _key(invocation)
-        conversation = self._open.get(key)
-        if conversation is None:
-            conversation = self._open[key] = _Conversation(reference, now)
-        conversation.reference, conversation.last = reference, now
-        self._open.move_to_end(key)
+        conversation = self._go_on(invocation, reference, now)
         if conversation.full and (invocation.trace_id, invocation.span_id) not in conversation.turns:
             conversation.beyond += 1
             return []
@@ -103,6 +98,15 @@ class Conversations:
         self._size += turn.size
         ordered = sorted(conversation.turns.values(), key=lambda turn: (turn.invocation.start_ns or 0, turn.invocation.span_id))
         return list(_renumber(ordered))
+
+    def beyond(self, invocation: Invocation) -> int:
+        """How many turns of its conversation were not kept."""
+        conversation = self._open.get(_key(invocation))
+        return conversation.beyond if conversation else 0
+
+    def restore_beyond(self, invocation: Invocation, reference: Reference, beyond: int, now: float) -> None:
+        """Know how many they are again, by the newest of them."""
+        self._go_on(invocation, reference, now).beyond = beyond
 
     def settle(self, evaluation: Evaluation) -> None:
         """Keep the scores of the newest evaluation of a turn for the score of the case."""
@@ -154,6 +158,13 @@ class Conversations:
     @property
     def _crowded(self) -> bool:
         return len(self._open) > self._max_open or self._size > self._max_bytes
+
+    def _go_on(self, invocation: Invocation, reference: Reference, now: float) -> _Conversation:
+        key = _key(invocation)
+        conversation = self._open.setdefault(key, _Conversation(reference, now))
+        conversation.reference, conversation.last = reference, now
+        self._open.move_to_end(key)
+        return conversation
 
     def _drop(self, conversation: _Conversation, turn: tuple[str, str]) -> None:
         dropped = conversation.turns.pop(turn, None)

@@ -122,8 +122,8 @@ class Engine:
         restored = self._store.open()
         clock = RunningTime(restored.at)
         self._pipeline.restore(restored.traces, clock())
-        for invocation, at in restored.turns:
-            self._pipeline.restore_turn(invocation, at)
+        for turn in restored.turns:
+            self._pipeline.restore_turn(*turn)
         for awaited in restored.awaited:
             self._pipeline.restore_awaited(awaited)
         self._ledger.restore(restored.counts)

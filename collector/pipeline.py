@@ -154,11 +154,14 @@ class Pipeline:
             if trace.digests and not trace.standing.forgotten:
                 self._published[trace.standing.key] = _Published(now, dict(trace.digests))
 
-    def restore_turn(self, invocation: Invocation, now: float) -> None:
-        """Know an evaluated turn of an unfinished conversation again."""
+    def restore_turn(self, invocation: Invocation, now: float, beyond: int = 0) -> None:
+        """Know an evaluated turn of an unfinished conversation again; or only how many were not kept, if it is `beyond` those that are."""
         reference = self._references.multi_turn(invocation)
         if reference is None:
             self._dropped_turns.append((invocation.tenant, invocation.trace_id, invocation.span_id))
+            return
+        if beyond:
+            self._conversations.restore_beyond(invocation, reference, beyond, now)
             return
         for turn, index in self._conversations.place(invocation, reference, now):
             self._conversations.settle(self._evaluator.evaluate(turn, self._references.match(turn, index)))
@@ -274,7 +277,7 @@ class Pipeline:
             return [(invocation, self._references.match(invocation, invocation.turn))]
         placed = self._conversations.place(invocation, reference, now)
         if not placed:
-            return [(invocation, Match(unmatched="unexpected_turn"))]
+            return [(invocation, Match(unmatched="unexpected_turn", beyond=self._conversations.beyond(invocation)))]
         return [(turn, self._references.match(turn, index)) for turn, index in placed]
 
     def _forget(self, now: float) -> None:

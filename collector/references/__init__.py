@@ -26,6 +26,8 @@ class Match:
     turn_index: int | None = None
     unmatched: Unmatched | None = None
     """Set exactly when `turn` is `None`."""
+    beyond: int = 0
+    """Of a turn of a conversation that has too many to keep them: how many were not kept so far."""
 
 
 class ReferenceSet:

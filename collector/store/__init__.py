@@ -71,6 +71,8 @@ class Turn(NamedTuple):
 
     invocation: Invocation
     at: float
+    beyond: int = 0
+    """How many turns of the conversation were not kept, if this is the newest of them: of its invocation the ids alone are known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from collector.store import Restored, Turn, awaited, journal, results
 from collector.store.schema import checksum
 from collector.telemetry import Row
 from collector.windows import Recent
+from scorers.types import Invocation
 
 _log = structlog.get_logger(__name__)
 
@@ -165,7 +166,11 @@ def _known(tables: _Tables) -> Iterator[tuple[Key, _Known]]:
 def _turns(tables: _Tables) -> Iterator[Turn]:
     columns = "tenant, conversation, scenario, trace_id, span_id, at, body"
     unreadable = []
-    for row, (*_, at, body) in tables.rows("turns", columns, "ORDER BY at, id"):
+    for row, (tenant, conversation, scenario, trace_id, span_id, at, body) in tables.rows("turns", columns, "ORDER BY at, id"):
+        if isinstance(body, bytes):
+            newest = Invocation(trace_id, span_id, "", tenant=tenant, conversation_id=conversation, scenario_id=scenario)
+            yield Turn(newest, at, beyond=int(body))
+            continue
         try:
             yield Turn(results.INVOCATION.validate_json(body), at)
         except ValidationError:  # of another version

@@ -1,7 +1,8 @@
 """What the pipeline said, as rows: `Progress` comes in, statements of one transaction go to the database.
 
 A result row holds no content of the telemetry: scores, verdicts and what they were measured against. The turns of conversations
-that are not finished are the exception, as a later turn may have them scored again.
+that are not finished are the exception, as a later turn may have them scored again. Of those that the pipeline did not keep, one row has
+the number: its body is no text.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _log = structlog.get_logger(__name__)
 INVOCATION = TypeAdapter(Invocation)
 
 _KEY = "trace_id = ? AND span_id = ? AND tenant = ?"
+_CONVERSATION = "tenant = ? AND conversation = ? AND scenario = ?"
 
 
 def write(connection: sqlite3.Connection, progress: Progress) -> int:
@@ -125,17 +127,28 @@ def _write_turns(connection: sqlite3.Connection, progress: Progress) -> None:
                 connection.execute(f"DELETE FROM turns WHERE {_KEY}", (trace_id, span_id, tenant))
             case Case():
                 of_conversation = outcome.tenant, text_of(outcome.conversation_id), text_of(outcome.reference.scenario_id)
-                connection.execute("DELETE FROM turns WHERE tenant = ? AND conversation = ? AND scenario = ?", of_conversation)
-            case Evaluation(invocation, match) if match.reference and len(match.reference.turns) > 1 and invocation.conversation_id:
+                connection.execute(f"DELETE FROM turns WHERE {_CONVERSATION}", of_conversation)
+            case Evaluation(invocation, match) if _is_turn(outcome):
+                if match.beyond:
+                    connection.execute(f"DELETE FROM turns WHERE {_CONVERSATION} AND typeof(body) = 'blob'", _conversation(invocation))
                 rows = list(_storable([outcome], lambda one: _turn(one, progress.at)))
                 insert(connection, f"INSERT OR REPLACE INTO turns ({columns})", rows)
 
 
+def _is_turn(evaluation: Evaluation) -> bool:
+    match = evaluation.match
+    expected = match.reference is not None and len(match.reference.turns) > 1
+    return bool(evaluation.invocation.conversation_id) and (expected or match.unmatched == "unexpected_turn")
+
+
+def _conversation(invocation: Invocation) -> tuple[str, str, str]:
+    return invocation.tenant, text_of(invocation.conversation_id), text_of(invocation.scenario_id)
+
+
 def _turn(evaluation: Evaluation, at: float) -> tuple[Any, ...]:
-    invocation, reference = evaluation.invocation, evaluation.match.reference
-    body = INVOCATION.dump_json(invocation).decode()
-    conversation = invocation.tenant, text_of(invocation.conversation_id), text_of(reference.scenario_id if reference else None)
-    row = (*conversation, invocation.trace_id, invocation.span_id, at, body)
+    invocation, beyond = evaluation.invocation, evaluation.match.beyond
+    body = str(beyond).encode() if beyond else INVOCATION.dump_json(invocation).decode()
+    row = (*_conversation(invocation), invocation.trace_id, invocation.span_id, at, body)
     return (*row, checksum(*row))
 
 

@@ -33,6 +33,8 @@ class VirtualCollector:
     bounds: Bounds
     now: float = 0.0
     ledger: Ledger = field(default_factory=Ledger)
+    told: list[Told] = field(default_factory=list)
+    """What was made durable, by all of its lives."""
     _gathered: list[Told] = field(default_factory=list)
     _delivered: list[Delivery] = field(default_factory=list)
     _row: int = 0
@@ -48,6 +50,8 @@ class VirtualCollector:
         self.now = max(self.now, restored.at)
         self._row, self._gathered, self._delivered = restored.row, [], []
         self._pipeline.restore(restored.traces, restored.at)
+        for turn in restored.turns:
+            self._pipeline.restore_turn(*turn)
         self.ledger.restore(restored.counts)
         self._store.start(self._deliver, lambda: self.now)
         while deliveries := list(self._store.read(self._row)):
@@ -77,6 +81,7 @@ class VirtualCollector:
         gathered, self._gathered = self._gathered, []
         progress = Progress(self._row, self.now, 0.0, gathered, self._pipeline.changes(), list(self.ledger.staged()))
         assert self._store.commit(progress)
+        self.told.extend(gathered)
         self.ledger.settle()
 
     def crash(self) -> None:

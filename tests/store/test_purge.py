@@ -163,8 +163,8 @@ class Life:
         recall = self.store.recall
         pipeline = Pipeline(evaluator, ReferenceSet([DIALOGUE]), self.ledger, BOUNDS, conversation_idle=1000.0, recall=recall)
         pipeline.restore(restored.traces, self.now)
-        for invocation, at in restored.turns:
-            pipeline.restore_turn(invocation, at)
+        for turn_of_conversation in restored.turns:
+            pipeline.restore_turn(*turn_of_conversation)
         self.ledger.restore(restored.counts)
         self.sink = Notebook()
         self.worker = Worker(
@@ -333,6 +333,30 @@ async def test_the_turns_of_an_unfinished_conversation_are_forgotten(restarted: 
     assert (case.matched, case.missing, case.unexpected) == (1, 1, 0)
 
 
+@pytest.mark.parametrize(
+    ("selection", "left"),
+    [(of_trace("turn 8"), 8), (Selection(scenario="dialogue"), 0), (Selection(before=time.time() + 3600), 0)],
+    ids=["trace", "scenario", "before"],
+)
+async def test_what_is_known_of_turns_that_were_not_kept_goes_with_them(selection: Selection, left: int, live: Live) -> None:
+    life, names = live(), [f"turn {number}" for number in range(9)]
+    sent = [turn(name, scenario="dialogue", conversation="talk", start=start) for start, name in enumerate(names)]
+    await life.send(request(*sent[:-1]))
+    life.scored(6, *names[:-1])
+    await life.send(request(sent[-1]))
+    life.scored(6, *names)
+    life.purge(of_trace("unheard of"))  # what was scored is durable now
+    before = _turns(life)
+    assert (sorted(before), before[-1]) == (sorted(map(trace_id, names)), trace_id(names[-1]))
+    life.purge(selection)
+    assert (_turns(life), holds(life.folder, "turn 8")) == (before[:left], [False])
+
+
+def _turns(life: Life) -> list[str]:
+    with closing(sqlite3.connect(life.folder / files.DATABASE)) as connection:
+        return [trace for (trace,) in connection.execute("SELECT trace_id FROM turns ORDER BY id")]
+
+
 async def test_turns_that_are_older_go_though_their_requests_are_gone(live: Live) -> None:
     life = live()
     await life.send(request(turn("first", scenario="dialogue", conversation="talk", start=1)))
@@ -343,8 +367,7 @@ async def test_turns_that_are_older_go_though_their_requests_are_gone(live: Live
     await life.send(request(turn("second", scenario="dialogue", conversation="talk", start=2)))
     life.scored(6, "first", "second")
     assert found(life.purge(Selection(before=between))) == (0, 1, None)
-    with closing(sqlite3.connect(life.folder / files.DATABASE)) as connection:
-        assert connection.execute("SELECT trace_id FROM turns").fetchall() == [(trace_id("second"),)]
+    assert _turns(life) == [trace_id("second")]
     life.now += 1001
     life.worker.call(lambda: None)
     [case] = until(lambda: life.sink.cases, PATIENCE_S)
