@@ -10,14 +10,15 @@ class Rows:
 
     def __init__(self) -> None:
         self._users: dict[int, int] = {}
-        self._free: list[int] = []
+        self._free: dict[int, None] = {}
 
     def __len__(self) -> int:
         """How many rows are needed."""
         return len(self._users)
 
     def take(self, row: int) -> None:
-        """Note one more user of `row`."""
+        """Note one more user of `row`, which after a restart others may have given back already."""
+        self._free.pop(row, None)
         self._users[row] = self._users.get(row, 0) + 1
 
     def give_back(self, rows: Iterable[int]) -> None:
@@ -28,7 +29,7 @@ class Rows:
                 self._users[row] = users
             else:
                 del self._users[row]
-                self._free.append(row)
+                self._free[row] = None
 
     @property
     def any_released(self) -> bool:
@@ -37,5 +38,5 @@ class Rows:
 
     def released(self) -> list[int]:
         """The rows that nobody needs any more; each is told once."""
-        free, self._free = self._free, []
+        free, self._free = list(self._free), {}
         return free

@@ -210,6 +210,21 @@ def test_what_was_forgotten_stays_forgotten_after_a_restart() -> None:
     assert life.ledger.spans_dropped.items() == [(("late",), 1)]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_row_that_a_forgotten_trace_shares_with_an_open_one_stays_after_a_restart(order: int) -> None:
+    journal = Journal()
+    journal.append([agent("forgotten"), tool(trace="open"), agent("forgotten too")], 0)
+    forgotten = [Standing(("", trace_id(name)), (1,), 0, 0, closed_at=10) for name in ("forgotten", "forgotten too")]
+    life = Life(BOUNDS, journal)
+    for standing in [*forgotten, Standing(("", trace_id("open")), (1,), 0, 0)][::order]:
+        life.assembler.restore(standing, now=400)
+    assert life.assembler.released() == []
+    life.feed(agent("open"), at=401)
+    assert [(trace.spans, trace.truncated) for trace in life.expire(410)] == [((agent("open"), tool(trace="open")), False)]
+    life.expire(800)
+    assert life.released == {1, 2}
+
+
 ARRIVALS = st.lists(
     st.tuples(st.sampled_from("abc"), st.sampled_from(["agent", "one", "two", "three"]), st.floats(0, 40, width=16)), max_size=25
 )
