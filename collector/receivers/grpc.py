@@ -4,9 +4,6 @@ Requests reach us as bytes, because a decoder generated for the service would re
 Senders never retry UNKNOWN or INTERNAL, and RESOURCE_EXHAUSTED only when they understand the delay beside it, so whatever
 goes wrong on our side is answered UNAVAILABLE with a delay.
 
-The methods are served as if they took a stream: only so does gRPC let us see who calls before it takes in the message, and tell us of
-messages that it refused. On the wire the two are the same.
-
 gRPC for asyncio gives up its server for good when anybody calls a method whose name is not UTF-8, and says so to nobody. So the server is
 watched, and another one takes its place: calls under way go on, and senders connect again.
 """
@@ -14,7 +11,6 @@ watched, and another one takes its place: calls under way go on, and senders con
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeAlias
 
@@ -22,8 +18,6 @@ import grpc
 import structlog
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
-from grpc_health.v1 import health, health_pb2_grpc
-from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from collector.accepting import HANDSHAKE_TIMEOUT_S
 from collector.auth.tenants import Authenticate, Credentials, RefusedError, anonymous
@@ -32,7 +26,9 @@ from collector.intake import Accept, Origin
 from collector.listening import listen
 from collector.otlp import Signal
 from collector.receivers.body import BodyError
-from collector.receivers.export import Code, ExportService, Outcome, ReceiverLimits
+from collector.receivers.calls import STATUS, Calls, Context
+from collector.receivers.export import ExportService, Outcome, ReceiverLimits
+from collector.receivers.health import Health
 from collector.telemetry import Ledger
 
 TRACE_SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
@@ -43,19 +39,8 @@ _DETAILS_KEY = "grpc-status-details-bin"
 _PYTHON_EXPORTER_RETRY_KEY = "google.rpc.retryinfo-bin"
 """Where the Python exporter looks for the delay; the OpenTelemetry Collector and the Java and Go SDKs read the details."""
 
-_STATUS: dict[Code, grpc.StatusCode] = {
-    "undecodable": grpc.StatusCode.INVALID_ARGUMENT,
-    "too_large": grpc.StatusCode.RESOURCE_EXHAUSTED,
-    "too_slow": grpc.StatusCode.DEADLINE_EXCEEDED,
-}
-"""Of answers that carry no delay; those that do are UNAVAILABLE."""
 _REFUSED = {"unauthenticated": grpc.StatusCode.UNAUTHENTICATED, "forbidden": grpc.StatusCode.PERMISSION_DENIED}
 
-MAX_UNDER_WAY = 512
-"""Requests that are read or wait for their answer; more are told to retry, before they are read. gRPC has a limit of its own,
-`maximum_concurrent_rpcs`, but answers RESOURCE_EXHAUSTED without a delay: data lost."""
-MAX_UNDER_WAY_OF_PEER = 64
-"""From one address, so that one peer whose calls never end does not keep all others out."""
 MAX_CONNECTIONS = 512
 """Each takes a file descriptor. More are closed at once by gRPC, which tells nobody of them and knows no limit for one address."""
 WATCH_S = 0.25
@@ -76,8 +61,7 @@ _OPTIONS = (
 )
 
 _Metadata: TypeAlias = tuple[tuple[str, bytes], ...]
-_Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
-_Handler: TypeAlias = Callable[[AsyncIterator[bytes], _Context], Awaitable[bytes]]
+_Handler: TypeAlias = Callable[[AsyncIterator[bytes], Context], Awaitable[bytes]]
 
 
 _log = structlog.get_logger(__name__)
@@ -115,8 +99,8 @@ class GrpcReceiver:
             ("grpc.max_allowed_incoming_connections", max_connections),
             ("grpc.server_handshake_timeout_ms", round(HANDSHAKE_TIMEOUT_S * 1000)),
         )
-        self._under_way: Counter[str] = Counter()
-        self._health = health.aio.HealthServicer()
+        self._calls = Calls(self._limits)
+        self._health = Health(self._limits)
         self._server: grpc.aio.Server | None = None
         self._watch: asyncio.Task[None] | None = None
         self._leaving: set[asyncio.Task[None]] = set()
@@ -136,8 +120,8 @@ class GrpcReceiver:
         for service, signal in _SERVICES.items():
             export: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_unary_rpc_method_handler(self._handler(signal))
             server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": export}),))
-            await self._health.set(service, HealthCheckResponse.SERVING)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+            await self._health.serving(service)
+        self._health.add_to(server)
         self._port = self._listen(server, self._port)
         await server.start()
         return server
@@ -146,7 +130,7 @@ class GrpcReceiver:
         """Report NOT_SERVING and accept no more requests; those under way have `grace` seconds to finish."""
         if self._watch is not None:
             self._watch.cancel()
-        await self._health.enter_graceful_shutdown()
+        await self._health.stop()
         if self._server is not None:
             await asyncio.gather(self._server.stop(grace), *self._leaving)
 
@@ -182,7 +166,7 @@ class GrpcReceiver:
             raise OSError(f"cannot listen on {endpoint}") from error
 
     def _handler(self, signal: Signal) -> _Handler:
-        async def export(_: AsyncIterator[bytes], context: _Context) -> bytes:
+        async def export(_: AsyncIterator[bytes], context: Context) -> bytes:
             try:
                 tenant = self._authenticate(_credentials(context))
             except RefusedError as refusal:
@@ -191,42 +175,22 @@ class GrpcReceiver:
             outcome = await self._export(Origin(tenant, "grpc", signal, "protobuf"), context)
             if outcome.response is not None:
                 return outcome.response.SerializeToString()
-            if outcome.code in _STATUS:
-                await context.abort(_STATUS[outcome.code], outcome.message)
+            if outcome.code in STATUS:
+                await context.abort(STATUS[outcome.code], outcome.message)
             await context.abort(grpc.StatusCode.UNAVAILABLE, outcome.message, _retry_metadata(outcome.message, self._retry_after))
 
         return export
 
-    async def _export(self, origin: Origin, context: _Context) -> Outcome:
-        peer = context.peer().rpartition(":")[0]
-        if self._under_way.total() >= MAX_UNDER_WAY or self._under_way[peer] >= MAX_UNDER_WAY_OF_PEER:
-            return self._refuse(origin, "busy", "too many requests at a time, try again")
-        self._under_way[peer] += 1
+    async def _export(self, origin: Origin, context: Context) -> Outcome:
         try:
-            return await self._service.export(origin, await self._read(context))
+            with self._calls.admitted(context):
+                return await self._service.export(origin, await self._calls.message(context))
         except BodyError as error:
-            return self._refuse(origin, error.code, str(error))
-        finally:
-            self._under_way[peer] -= 1
-            self._under_way += Counter()  # drops the peers without requests
-
-    async def _read(self, context: _Context) -> bytes:
-        """The message. Raises `BodyError`."""
-        try:
-            async with asyncio.timeout(self._limits.body_timeout_s):
-                body: Any = await context.read()
-        except TimeoutError:
-            raise BodyError("too_slow", f"the message did not arrive within {self._limits.body_timeout_s:g} s") from None
-        if not isinstance(body, bytes):  # gRPC has refused it, and answered already
-            raise BodyError("too_large", f"found no message of at most {self._limits.max_request_bytes:,} bytes")
-        return body
-
-    def _refuse(self, origin: Origin, code: Code, message: str) -> Outcome:
-        self._service.count(origin.signal, code)
-        return Outcome(code, message)
+            self._service.count(origin.signal, error.code)
+            return Outcome(error.code, str(error))
 
 
-def _credentials(context: _Context) -> Credentials:
+def _credentials(context: Context) -> Credentials:
     authorization = tuple(_text(value) for key, value in context.invocation_metadata() or () if key == "authorization")
     peer: Any = context.auth_context()
     if "x509_pem_cert" not in peer:

@@ -36,10 +36,10 @@ def test_bombs_in_parallel_cost_little_memory_and_others_nothing(tmp_path: Path)
     with Collector(tmp_path) as collector:
         with Healthy(collector.ports) as healthy:
             until(lambda: min(healthy.sent["grpc"], healthy.sent["http"]) >= 3)
-            before = peak_memory(collector)
+            before = collector.peak_memory()
             with ThreadPoolExecutor(PARALLEL) as senders:
                 answers = list(senders.map(lambda bomb: bomb.send(collector.ports), BOMBS))
-            growth = peak_memory(collector) - before
+            growth = collector.peak_memory() - before
         assert [answer.status for answer in answers] == [bomb.answer.status for bomb in BOMBS]
         assert growth < MOST_GROWTH
         assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), healthy.longest_s
@@ -62,9 +62,3 @@ def refused_spans() -> dict[tuple[str, ...], float]:
     for bomb in BOMBS:
         counts.update({(bomb.way.transport, bomb.told.reason): bomb.told.rejected} if bomb.told.rejected else {})
     return dict(counts)
-
-
-def peak_memory(collector: Collector) -> int:
-    """The most memory that the process ever had, in bytes."""
-    status = Path(f"/proc/{collector.process.pid}/status").read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) * 1024

@@ -11,7 +11,6 @@ import grpc
 import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
-from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest, ExportTraceServiceResponse
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
@@ -19,7 +18,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 from structlog.testing import capture_logs
 
 from collector.intake import Batch
-from collector.receivers import grpc as receivers_grpc
+from collector.receivers import calls
 from collector.receivers.export import ReceiverLimits
 from collector.receivers.grpc import LOGS_SERVICE, TRACE_SERVICE, GrpcReceiver
 from collector.telemetry import Ledger
@@ -137,7 +136,7 @@ async def test_an_unexpected_error_is_logged_and_counted_and_keeps_its_text_from
 
 
 async def test_requests_beyond_the_limit_are_told_to_retry_before_they_are_read(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receivers_grpc, "MAX_UNDER_WAY", 1)
+    monkeypatch.setattr(calls, "MAX_UNDER_WAY", 1)
     async with peer.channel() as channel:
         under_way, busy = await in_the_way(peer, channel)
         assert retry_delays(busy) == {"details": 1.5, "python": 1.5}
@@ -149,7 +148,7 @@ async def test_requests_beyond_the_limit_are_told_to_retry_before_they_are_read(
 
 
 async def test_a_sender_that_hangs_up_leaves_room_for_others(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receivers_grpc, "MAX_UNDER_WAY", 1)
+    monkeypatch.setattr(calls, "MAX_UNDER_WAY", 1)
     async with peer.channel() as channel:
         call, _ = await in_the_way(peer, channel)
         call.cancel()
@@ -205,19 +204,6 @@ def retry_delays(error: grpc.aio.AioRpcError) -> dict[str, float]:
     if info := trailers.get("google.rpc.retryinfo-bin"):
         delays["python"] = RetryInfo.FromString(info).retry_delay.ToMilliseconds() / 1000
     return delays
-
-
-@pytest.mark.parametrize("service", ["", TRACE_SERVICE, LOGS_SERVICE])
-async def test_health_is_serving_until_the_stop(peer: Peer, service: str) -> None:
-    async with peer.channel() as channel:
-        call: grpc.aio.UnaryStreamMultiCallable[HealthCheckRequest, HealthCheckResponse] = channel.unary_stream(
-            "/grpc.health.v1.Health/Watch", HealthCheckRequest.SerializeToString, HealthCheckResponse.FromString
-        )
-        watch = call(HealthCheckRequest(service=service))
-        assert await watch.read() == HealthCheckResponse(status=HealthCheckResponse.SERVING)
-        stop = asyncio.create_task(peer.receiver.stop(0.05))
-        assert await watch.read() == HealthCheckResponse(status=HealthCheckResponse.NOT_SERVING)
-        await stop
 
 
 async def test_a_request_under_way_is_answered_before_the_stop() -> None:

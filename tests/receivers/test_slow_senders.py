@@ -17,8 +17,9 @@ import pytest
 import http2
 from collector import http_server
 from collector.accepting import Caps, Terms
+from collector.receivers.calls import MAX_UNDER_WAY_OF_PEER
 from collector.receivers.export import ReceiverLimits
-from collector.receivers.grpc import MAX_UNDER_WAY_OF_PEER, GrpcReceiver
+from collector.receivers.grpc import GrpcReceiver
 from collector.receivers.http import HttpReceiver
 from healthy import SPANS, Healthy
 from intake import Intake

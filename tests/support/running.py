@@ -108,6 +108,11 @@ class Collector:
         parse: Callable[[str], Iterator[Metric]] = parse_openmetrics
         return list(parse(self.get("/metrics", "application/openmetrics-text; version=1.0.0")[1]))
 
+    def peak_memory(self) -> int:
+        """The most memory that the process ever had, in bytes."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) * 1024
+
     def signal(self, number: Signals) -> None:
         """Send a signal."""
         self.process.send_signal(number)
