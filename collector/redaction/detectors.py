@@ -61,9 +61,10 @@ _TOKEN_FORMS = (
     ("ya29.", _WORD_START + r"ya29\.[\w-]{20,}"),
     ("hf_", _WORD_START + r"hf_[A-Za-z0-9]{20,}"),
     ("npm_", _WORD_START + r"npm_[A-Za-z0-9]{30,}"),
-    ("eyJ", _WORD_START + r"eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*){1,3}"),
+    # Words begin inside of a run of such characters, too: each run is looked at once, from where it begins.
+    ("eyJ", r"(?<![\w-])(?=[\w-]{11,}+\.[\w-]{4,}+\.)[\w-]*?" + _WORD_START + r"(eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*){1,3})"),
 )
-"""Each with a text that is part of it."""
+"""Each with a text that is part of it. What is found is the group, where there is one."""
 
 _BASIC = re.compile(_WORD_START + r"[Bb]asic ([A-Za-z0-9+/]{6,})={0,2}", re.ASCII)
 
@@ -119,7 +120,7 @@ _NATIONAL_DIGITS = range(9, 13)
 
 def _tokens(text: str) -> list[Span]:
     """Secrets that are known by how they begin."""
-    found = [match.span() for hint, pattern in _TOKENS if hint in text for match in pattern.finditer(text)]
+    found = [match.span(pattern.groups) for hint, pattern in _TOKENS if hint in text for match in pattern.finditer(text)]
     if "asic " in text:
         found += (match.span() for match in _BASIC.finditer(text) if _is_basic(match[1]))
     if "=" in text:

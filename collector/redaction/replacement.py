@@ -22,6 +22,9 @@ _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 _HASHED = "[hash:"
 
+_MOST_ROUNDS = 5
+"""Searches of one text. What is taken out may let its neighbour be found, so that a long chain of them would need as many."""
+
 _SHORT = 64
 _MOST_SHORT = 8192
 
@@ -60,8 +63,10 @@ class Replacements:
         """The text without what was found in it; `None` when it is to be dropped.
 
         With `identity` the text tells one thing from another: masked, many would become one, so a hash stands in for a mask.
+        Of a text in which there is more to find after every round nothing is left.
         """
-        while True:  # until nothing is found, so that what has been redacted stays as it is when it comes again
+        whole = text
+        for _ in range(_MOST_ROUNDS):  # until nothing is found, so that what has been redacted stays as it is when it comes again
             before = text
             for detector, action in self._active:
                 found = detector.find(text)
@@ -74,6 +79,7 @@ class Replacements:
                     text = self._without(text, found, detector.name, done)
             if text == before:
                 return text
+        return self.hashed(whole.encode(errors="surrogatepass")) if identity else MASKED
 
     def number(self, number: float, tally: Tally) -> float | str | None:
         """A number as it is, or what stands for the payment card whose number it is; `None` when it is to be dropped."""

@@ -19,7 +19,7 @@ MASK_ALL: Mapping[str, Action] = {"token": "mask", "email": "mask", "card": "mas
 _WILDCARD = re.compile(r"[*?[]")
 
 _DELIMITER = re.compile(r"[*?\].]")
-_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
+_ESCAPE = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 
 _MOST_KEYS = 4096
 """Kept in mind at a time; senders may invent as many as they like."""

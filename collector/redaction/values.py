@@ -61,7 +61,7 @@ class Values:
         if self._keys.may_find(path, text):
             return self._unparsed(text, path, identity=identity, level=level)
         head, newline, rest = text.partition("\n")
-        if newline and parsed(rest)[1]:
+        if newline and not levels and parsed(rest)[1]:
             return self._plain(head, identity) + newline + self.text(rest, path, identity=identity, level=level)
         return self._plain(text, identity)
 

@@ -210,6 +210,11 @@ def test_json_that_is_nested_without_end_is_redacted(levels: int) -> None:
     assert EMAIL not in str(redacted({"a": {"b": [nested]}}))
 
 
+def test_json_that_is_nested_too_deep_is_redacted_once_however_many_lines_are_above_it() -> None:
+    nested = "[" * 120 + json.dumps(EMAIL) + "]" * 120
+    assert redacted({"a": "\n" * 2000 + nested}) == {"a": "\n" * 2000 + nested.replace(EMAIL, "[email]")}
+
+
 def test_a_pattern_for_a_member_reaches_it_by_its_whole_path() -> None:
     attributes = {"args": '{"card": {"number": 7, "kind": "x"}}', "user": {"id": 7}, "userid": {"id": 7}}
     assert redacted(attributes, ("args.card.n*", "drop"), ("user.i?", "mask")) == {
