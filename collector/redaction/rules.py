@@ -23,6 +23,10 @@ _ESCAPE = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 
 _MOST_KEYS = 4096
 """Kept in mind at a time; senders may invent as many as they like."""
+_LONGEST_KEPT = 256
+"""Characters of a key that is kept in mind."""
+_LONGEST_PATH = 4096
+"""Characters of a path that is compared with patterns: every member below it is looked up by all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +59,20 @@ class KeyActions:
         self._known: dict[str, Action | None] = {}
 
     def of(self, key: str) -> Action | None:
-        """The action of the first rule that matches; `None` where none does."""
+        """The action of the first rule that matches; `None` where none does. What is too long to be compared is dropped."""
         if not self._rules:
             return None
+        if len(key) > _LONGEST_KEPT:
+            return self._found(key) if len(key) <= _LONGEST_PATH else "drop"
         try:
             return self._known[key]
         except KeyError:
             if len(self._known) >= _MOST_KEYS:
                 self._known.clear()
-            found = next((action for pattern, action in self._rules if pattern.match(key)), None)
-            return self._known.setdefault(key, found)
+            return self._known.setdefault(key, self._found(key))
+
+    def _found(self, key: str) -> Action | None:
+        return next((action for pattern, action in self._rules if pattern.match(key)), None)
 
     def reach_into(self, key: str) -> bool:
         """Whether a rule may match a member of the value, whose key goes on from there."""
@@ -83,6 +91,11 @@ class KeyActions:
             return False
         plain = _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), text) if "\\" in text else text
         return any(ending.search(plain) for ending in endings)
+
+
+def path_below(path: str, name: object) -> str:
+    """The path of a member; what is above it is cut off where it is too long to be compared."""
+    return f"{path[:_LONGEST_PATH]}.{name}"
 
 
 def _may_match_below(key: str, beginning: str) -> bool:

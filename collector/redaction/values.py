@@ -17,7 +17,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from collector.messages.values import REDACTED_KEY
 from collector.redaction.parsing import MOST_LEVELS, encoded, leniently_parsed, parsed
 from collector.redaction.replacement import MASKED, Replacements, Tally
-from collector.redaction.rules import Action, KeyActions
+from collector.redaction.rules import Action, KeyActions, path_below
 
 CALL_IDS = frozenset({"id", "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId"})
 """Members of messages that tell one call from another."""
@@ -130,7 +130,7 @@ class Values:
         return self._instead(text.encode(errors="surrogatepass"), "mask")
 
     def _pair(self, pair: KeyValue, path: str) -> None:
-        key = f"{path}.{pair.key}" if path else pair.key
+        key = path_below(path, pair.key) if path else pair.key
         if key == REDACTED_KEY:
             pair.value.CopyFrom(AnyValue(bool_value=True))
             return
@@ -186,7 +186,7 @@ class Values:
     def _members(self, members: dict[Any, Any], path: str, level: int) -> dict[Any, Any]:
         kept = {}
         for name, value in members.items():
-            key = f"{path}.{name}"
+            key = path_below(path, name)
             action = self._keys.of(key)
             try:
                 if action == "keep":

@@ -1,8 +1,10 @@
-"""Hostile text: eight times as much of it takes about eight times as long, whatever it repeats."""
+"""Hostile text: eight times as much of it takes about eight times as long, whatever it repeats, and nothing of it stays in memory."""
 
 from __future__ import annotations
 
+import json
 import time
+import tracemalloc
 
 import pytest
 
@@ -38,11 +40,32 @@ def seconds(text: str, rules: Rules) -> float:
     return time.process_time() - begun
 
 
+def in_proportion(short: str, long: str, rules: Rules) -> bool:
+    times = (seconds(long, rules) / max(MEASURABLE, seconds(short, rules)) for _ in range(4))
+    return any(found <= MOST_TIMES_AS_LONG for found in times)
+
+
 @pytest.mark.parametrize("begin", ["", '{"password'], ids=["alone", "in an object"])
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 def test_hostile_text_takes_time_in_proportion_to_its_size(piece: str, begin: str) -> None:
-    rules = Rules(RULES)
     short, long = (begin + piece * (size // len(piece)) for size in (SHORT, SHORT * TIMES))
-    times = (seconds(long, rules) / max(MEASURABLE, seconds(short, rules)) for _ in range(4))
-    assert any(found <= MOST_TIMES_AS_LONG for found in times)
+    assert in_proportion(short, long, Rules(RULES))
+
+
+@pytest.mark.parametrize("rules", [Rules(), Rules(RULES)], ids=["detectors", "patterns"])
+def test_members_below_a_long_key_take_time_in_proportion_to_their_size(rules: Rules) -> None:
+    def nested(size: int) -> str:
+        return json.dumps({"日" + "k" * size: dict.fromkeys(map(str, range(size // 10)), 1)})
+
+    assert in_proportion(nested(100_000), nested(100_000 * TIMES), rules)
+
+
+def test_keys_are_not_kept_in_memory() -> None:
+    redactor = Redactor(Rules(RULES), {}, b"salt")
+    tracemalloc.start()
+    for length in (200, 3_000, 50_000):
+        redactor.spans([span("a", "chat", {"text": json.dumps({"k" * length: dict.fromkeys(map(str, range(5000)), 1)})})])
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 3_000_000

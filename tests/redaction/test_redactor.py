@@ -222,3 +222,13 @@ def test_a_pattern_for_a_member_reaches_it_by_its_whole_path() -> None:
         "user": {"id": "[REDACTED]"},
         "userid": {"id": 7},
     }
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_a_path_of_more_characters_than_are_compared_is_dropped_where_there_are_patterns(structured: bool) -> None:
+    deep = {"k" * 2000: {"k" * 2000: {"a": 1, "password": 2, "k" * 100: 3}, "b": 4}, "c": 5}
+    attributes: dict[str, Any] = {"x": deep if structured else json.dumps(deep, separators=(",", ":"))}
+    below = {"k" * 2000: {"k" * 2000: {"a": 1}, "b": 4}, "c": 5}
+    found = redacted(attributes, ("*.password", "drop"))["x"]
+    assert (found if structured else json.loads(found)) == below
+    assert redacted(attributes) == attributes
