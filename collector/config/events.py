@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from collector.config.section import Section
-from collector.documents.quantities import Count, Duration, Endpoint
+from collector.documents.quantities import Count, Duration, Endpoint, FileName
 from scorers.types import Json
 
 _TARGET = re.compile(
@@ -55,9 +55,9 @@ class ClientTls(Section):
     """How the backend is known, and we are known to it. Files are relative to `folder`."""
 
     insecure: bool = False
-    ca_file: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
+    ca_file: FileName | None = None
+    cert_file: FileName | None = None
+    key_file: FileName | None = None
 
     @model_validator(mode="after")
     def _belong_together(self) -> ClientTls:

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from collector.config.section import Section
 from collector.documents import did_you_mean
-from collector.documents.quantities import Count, Duration
+from collector.documents.quantities import Count, Duration, FileName
 from scorers.judges.asking.addresses import is_public
 from scorers.judges.asking.settings import DEFAULT_PROVIDER, OPENAI_URL, Limits, Price, Provider, Settings, StructuredOutput
 from scorers.types import Json
@@ -45,7 +45,7 @@ class JudgeProvider(Section):
     api_key: Annotated[str, BeforeValidator(_text), Field(repr=False)] = ""
     allow_private: bool = False
     structured_output: StructuredOutput = "json_schema"
-    ca_file: str | None = None
+    ca_file: FileName | None = None
 
     @model_validator(mode="after")
     def _is_safe(self) -> JudgeProvider:

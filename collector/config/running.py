@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from collector.config.events import OtlpEvents
 from collector.config.receiving import Tls
 from collector.config.section import Section, empty, off
-from collector.documents.quantities import Count, Duration, Endpoint, Size, parse_endpoint
+from collector.documents.quantities import Count, Duration, Endpoint, FileName, Size, parse_endpoint
 from scorers.types import Json
 
 _MiB = 2**20
@@ -47,7 +47,7 @@ class Logging(Section):
 class Store(Section):
     """Where requests and results outlive the process."""
 
-    path: str = "pathgauge-data"
+    path: FileName = "pathgauge-data"
     """A folder, relative to `folder`."""
     max_bytes: Size = 10 * 1024 * _MiB
     max_backlog_age: Annotated[Duration, Field(gt=0)] = 20.0

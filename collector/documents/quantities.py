@@ -1,15 +1,15 @@
-"""Durations, sizes, counts and endpoints as people write them: text or numbers come in, checked values go out.
+"""Durations, sizes, counts, endpoints and paths as people write them: text or numbers come in, checked values go out.
 
 The annotated types are for pydantic models; a value that does not fit raises `ValueError` with what was expected.
 """
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from typing import Annotated, NamedTuple
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from scorers.types import Json
 
@@ -17,8 +17,10 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 _DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(ms|[smhd])", re.ASCII)
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kKMG]i?B|B)", re.ASCII)
-_ENDPOINT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})", re.ASCII)
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?) ?([kKMG]i?B|B)", re.ASCII)
+_BEYOND = 10**18
+"""No count and no size of anything is as large, and a float can hold whatever is smaller."""
+_ENDPOINT = re.compile(r"(?P<host>[^\s\x00-\x1f:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})", re.ASCII)
 
 
 class Endpoint(NamedTuple):
@@ -37,7 +39,7 @@ def parse_duration(value: Json) -> float:
     expected = "a duration such as 6s, 10m or 1h30m"
     if isinstance(value, str) and re.fullmatch(f"(?:{_DURATION.pattern})+", value, re.ASCII):
         return sum(float(amount) * _SECONDS[unit] for amount, unit in _DURATION.findall(value))
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
         raise ValueError(expected)
     return float(value)
 
@@ -61,15 +63,29 @@ def parse_endpoint(value: Json) -> Endpoint:
     """The host and port of `127.0.0.1:4317`, `localhost:4317` or `[::1]:4317`."""
     if isinstance(value, Endpoint):
         return value
+    expected = "host:port, such as 127.0.0.1:4317 or 0.0.0.0:4317"
     match = _ENDPOINT.fullmatch(value) if isinstance(value, str) else None
     if match is None or int(match["port"]) > 65535:
-        raise ValueError("host:port, such as 127.0.0.1:4317 or 0.0.0.0:4317")
+        raise ValueError(expected)
+    try:
+        match["host"].encode("idna")
+    except UnicodeError:  # the socket would raise something else
+        raise ValueError(expected) from None
     return Endpoint(match["host"].strip("[]"), int(match["port"]))
+
+
+def parse_path(value: str) -> str:
+    """As it is, when it can be the name of a file."""
+    if "\0" in value:
+        raise ValueError("a path without a null character")
+    return value
 
 
 def _positive(value: Json, expected: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(expected)
+    if value >= _BEYOND:
+        raise ValueError(f"{expected}, below 10^18")
     return value
 
 
@@ -78,3 +94,5 @@ Duration = Annotated[float, BeforeValidator(parse_duration)]
 Size = Annotated[int, BeforeValidator(parse_size)]
 """Bytes."""
 Count = Annotated[int, BeforeValidator(parse_count)]
+FileName = Annotated[str, AfterValidator(parse_path)]
+"""Of a file or a folder."""

@@ -193,6 +193,14 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
             "1:58: receivers.otlp.protocols.http.max_request_bytes: found '16 megabytes', expected a size such as 16MiB",
         ),
         (
+            "receivers: {otlp: {protocols: {grpc: {max_request_bytes: 2GiB}}}}",
+            "1:58: receivers.otlp.protocols.grpc.max_request_bytes: found '2GiB', expected less than or equal to 2147483647",
+        ),
+        (
+            "receivers: {otlp: {protocols: {grpc: {max_connections: 2147483648}}}}",
+            "1:56: receivers.otlp.protocols.grpc.max_connections: found 2147483648, expected less than or equal to 2147483647",
+        ),
+        (
             "exporters: {prometheus: {endpoint: '127.0.0.1:4318'}}",
             "1:36: exporters.prometheus.endpoint: found 127.0.0.1:4318, expected another one than that of"
             " receivers.otlp.protocols.http.endpoint",
@@ -236,6 +244,11 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         ("conversations: {idle: -5}", "1:23: conversations.idle: found -5, expected a duration such as 6s, 10m or 1h30m"),
         ("conversations: 30m", "1:16: conversations: found '30m', expected a mapping"),
         ("store: memry", "1:8: store: found 'memry', expected memory, or a mapping such as {path: pathgauge-data}"),
+        ('store: {path: "a\\0"}', "1:15: store.path: found 'a\\x00', expected a path without a null character"),
+        (
+            'exporters: {otlp: {endpoint: "h:1", tls: {ca_file: "\\0"}}}',
+            "1:52: exporters.otlp.tls.ca_file: found '\\x00', expected a path without a null character",
+        ),
         ("store: {retention: -7}", "1:20: store.retention: found -7, expected a duration such as 6s, 10m or 1h30m"),
         (
             "logging: {level: warn}",

@@ -159,6 +159,11 @@ def local(written: str) -> str:
             "judge.providers.openai.ca_file: found 'nowhere.pem', expected a file of certificates in PEM (No such file or directory)",
         ),
         (
+            of_openai('{api_key: k, ca_file: "\\0"}'),
+            '"\\0"',
+            "judge.providers.openai.ca_file: found '\\x00', expected a path without a null character",
+        ),
+        (
             of_openai("{base_url: 'http://h/', allow_private: true, ca_file: x}"),
             "{base_url",
             "judge.providers.openai: found http and a ca_file, expected https",

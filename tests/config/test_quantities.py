@@ -63,6 +63,7 @@ def test_counts_are_whole_numbers(value: Json, count: int) -> None:
         ("localhost:0", Endpoint("localhost", 0)),
         ("0.0.0.0:65535", Endpoint("0.0.0.0", 65535)),
         ("[::1]:4317", Endpoint("::1", 4317)),
+        ("bücher.example:4317", Endpoint("bücher.example", 4317)),
     ],
 )
 def test_endpoints_are_hosts_with_ports(value: str, endpoint: Endpoint) -> None:
@@ -75,14 +76,37 @@ def test_endpoints_are_hosts_with_ports(value: str, endpoint: Endpoint) -> None:
     [
         (
             parse_duration,
-            ["", "6", "6 s", "s", "6s ", "-6s", "6x", "1h30", "6S", "٦s", "1e3s", -1, True, None, [], float("nan"), float("inf")],
+            ["", "6", "6 s", "s", "6s ", "-6s", "6x", "1h30", "6S", "٦s", "1e3s", -1, True, None, [], float("nan"), float("inf"), 10**309],
             "a duration such as 6s, 10m or 1h30m",
         ),
-        (parse_size, ["", "16", "16mib", "MiB", "-1MiB", "0B", "0.1B", "1KIB", 0, -5, 1.5, True, None, {}], "a size such as 16MiB"),
+        (
+            parse_size,
+            ["9" * 400 + "MiB", "", "16", "16mib", "MiB", "-1MiB", "0B", "0.1B", "1KIB", 0, -5, 1.5, True, None, {}],
+            "a size such as 16MiB",
+        ),
+        (parse_size, [10**18, "1000000000GB", 10**400], "a size such as 16MiB, below 10^18"),
         (parse_count, ["", "0", "1.0", "-1", "x", "١", "9" * 5000, 0, -1, 2.5, True, None], "a whole number from 1"),
+        (parse_count, [10**18, 10**400], "a whole number from 1, below 10^18"),
         (
             parse_endpoint,
-            ["", "4317", ":4317", "localhost", "host:", "host:x", "host:65536", "http://host:1", "a b:1", "::1:4317", "[x]:1", 4317, None],
+            [
+                "",
+                "4317",
+                ":4317",
+                "localhost",
+                "host:",
+                "host:x",
+                "host:65536",
+                "http://host:1",
+                "a b:1",
+                "::1:4317",
+                "[x]:1",
+                4317,
+                None,
+                "a\0b:1",
+                "é" * 64 + ":1",
+                "\xad:1",
+            ],
             "host:port, such as 127.0.0.1:4317 or 0.0.0.0:4317",
         ),
     ],

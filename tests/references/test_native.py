@@ -174,6 +174,10 @@ def test_arguments_mean_what_they_say() -> None:
         ),
         ("scenario: s\nexpected_interval: 0", "refs.yaml:2:20: expected_interval: found 0, expected greater than 0"),
         (
+            f"scenario: s\nexpected_interval: {10**309}",
+            f"refs.yaml:2:20: expected_interval: found 1{'0' * 59}…, expected a duration such as 6s, 10m or 1h30m",
+        ),
+        (
             "scenario: s\nexpected_interval: often",
             "refs.yaml:2:20: expected_interval: found 'often', expected a duration such as 6s, 10m or 1h30m",
         ),
