@@ -49,7 +49,7 @@ class Store(Section):
 
     path: FileName = "pathgauge-data"
     """A folder, relative to `folder`."""
-    max_bytes: Size = 10 * 1024 * _MiB
+    max_bytes: Annotated[Size, Field(ge=64 * _MiB)] = 10 * 1024 * _MiB
     max_backlog_age: Annotated[Duration, Field(gt=0)] = 20.0
     """Of the oldest request that waits to be read, in seconds; senders beyond it are told to retry."""
     retention: Duration = 7 * 86_400.0

@@ -249,6 +249,7 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
             'exporters: {otlp: {endpoint: "h:1", tls: {ca_file: "\\0"}}}',
             "1:52: exporters.otlp.tls.ca_file: found '\\x00', expected a path without a null character",
         ),
+        ("store: {max_bytes: 63MiB}", "1:20: store.max_bytes: found '63MiB', expected greater than or equal to 67108864"),
         ("store: {retention: -7}", "1:20: store.retention: found -7, expected a duration such as 6s, 10m or 1h30m"),
         (
             "logging: {level: warn}",
