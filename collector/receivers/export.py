@@ -40,12 +40,12 @@ class ReceiverLimits:
     body_timeout_s: float = 30.0
     """For an HTTP request body to arrive. Exporters give up after 10 s, so only a trickle is cut off."""
     body_grace_s: float = 5.0
-    """For an HTTP request body to arrive at any rate, and for the end of one that is refused."""
+    """For an HTTP request body to arrive at any rate, and for the end of one that is refused; for a gRPC message to get its turn."""
     min_body_rate: float = 1024.0
     """Bytes/s that an HTTP request body must have had on the average when the grace is over."""
     max_held_bytes: int = 64 * 1024 * 1024
     """Of all requests of one transport that are not answered yet, those that arrive over HTTP included; senders beyond it are told to
-    retry."""
+    retry. Of messages that arrive over gRPC only the number is known, and limited."""
     records: otlp.Limits = field(default_factory=otlp.Limits)
     """What is decoded of a request."""
 

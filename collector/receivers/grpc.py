@@ -26,7 +26,7 @@ from collector.intake import Accept, Origin
 from collector.listening import listen
 from collector.otlp import Signal
 from collector.receivers.body import BodyError
-from collector.receivers.calls import STATUS, Calls, Context
+from collector.receivers.calls import STATUS, Calls, Context, Turns
 from collector.receivers.export import ExportService, Outcome, ReceiverLimits
 from collector.receivers.health import Health
 from collector.telemetry import Ledger
@@ -52,6 +52,7 @@ _OPTIONS = (
     ("grpc.so_reuseport", 0),  # or a second collector on the same port would silently take half of the traffic
     ("grpc.max_concurrent_streams", 100),
     ("grpc.max_metadata_size", 16 * 1024),
+    ("grpc.http2.bdp_probe", 0),  # or megabytes of a message come in before it is read; while it is read, it comes in whole anyway
     ("grpc.max_connection_age_ms", 600_000),  # a client certificate is looked at again; senders reconnect without losing a request
     ("grpc.max_connection_age_grace_ms", 60_000),
     ("grpc.keepalive_time_ms", 60_000),  # notices peers that vanished
@@ -99,8 +100,9 @@ class GrpcReceiver:
             ("grpc.max_allowed_incoming_connections", max_connections),
             ("grpc.server_handshake_timeout_ms", round(HANDSHAKE_TIMEOUT_S * 1000)),
         )
-        self._calls = Calls(self._limits)
-        self._health = Health(self._limits)
+        turns = Turns(self._limits.body_grace_s)
+        self._calls = Calls(self._limits, turns)
+        self._health = Health(self._limits, turns)
         self._server: grpc.aio.Server | None = None
         self._watch: asyncio.Task[None] | None = None
         self._leaving: set[asyncio.Task[None]] = set()

@@ -14,7 +14,7 @@ from grpc_health.v1 import health
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from collector.receivers.body import BodyError
-from collector.receivers.calls import STATUS, Calls, Context
+from collector.receivers.calls import STATUS, Calls, Context, Turns
 from collector.receivers.export import ReceiverLimits
 
 LONGEST_REQUEST = 256
@@ -24,10 +24,10 @@ LONGEST_REQUEST = 256
 class Health:
     """The health of the services of one receiver. A watch is under way as long as it is open, and in the way of no other call."""
 
-    def __init__(self, limits: ReceiverLimits) -> None:
+    def __init__(self, limits: ReceiverLimits, turns: Turns) -> None:
         self._servicer = health.aio.HealthServicer()
-        self._checks = Calls(limits)
-        self._watches = Calls(limits)
+        self._checks = Calls(limits, turns)
+        self._watches = Calls(limits, turns)
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Serve `Check` and `Watch`."""

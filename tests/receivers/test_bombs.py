@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+import http2
 from bombs import BOMBS, Bomb
+from collector.receivers.calls import MAX_ARRIVING_OF_PEER
 from healthy import SPANS, Healthy
 from running import Collector, until
 
 MOST_GROWTH = 256 << 20
 """Bytes that the process may grow by, whatever comes."""
 PARALLEL = 16
+STALLED = 30
+LARGE = 15_900_000
+"""Bytes of a message."""
 LONGEST_WAIT_S = 5.0
 """For an answer to a small request beside the bombs. Exporters give up after 10 s."""
 
@@ -49,6 +55,19 @@ def test_bombs_in_parallel_cost_little_memory_and_others_nothing(tmp_path: Path)
         assert collector.series("pathgauge_receiver_refused_spans_total", "transport", "reason") == refused_spans()
         accepted = sum(bomb.told.accepted for bomb in BOMBS)
         assert collector.value("pathgauge_receiver_accepted_spans_total") == accepted + SPANS * sent
+
+
+def test_messages_that_never_end_cost_little_memory_and_others_nothing(tmp_path: Path) -> None:
+    unfinished = http2.message(bytes(LARGE), length=LARGE + 1)
+    with Collector(tmp_path) as collector, ExitStack() as stack:
+        with Healthy(collector.ports) as healthy:
+            before = collector.peak_memory()
+            stalled = [stack.enter_context(http2.Connection(collector.ports["grpc"], peer="127.0.0.2")) for _ in range(STALLED)]
+            with ThreadPoolExecutor(STALLED) as senders:
+                let_in = list(senders.map(lambda connection: connection.stall(unfinished), stalled))
+        assert let_in.count(True) == MAX_ARRIVING_OF_PEER
+        assert collector.peak_memory() - before < MOST_GROWTH
+        assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), healthy.longest_s
 
 
 def requests(healthy: Healthy) -> dict[tuple[str, ...], float]:

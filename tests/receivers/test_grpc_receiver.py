@@ -24,7 +24,7 @@ from collector.receivers.grpc import LOGS_SERVICE, TRACE_SERVICE, GrpcReceiver
 from collector.telemetry import Ledger
 from intake import Intake
 
-LIMITS = ReceiverLimits(max_request_bytes=64 * 1024)
+LIMITS = ReceiverLimits(max_request_bytes=64 * 1024, body_grace_s=0.2)
 
 
 class Peer(Intake):
@@ -190,6 +190,21 @@ async def test_a_message_that_does_not_arrive_is_cut_off() -> None:
         assert await call.details() == "the message did not arrive within 0.05 s"
     assert intake.ledger.requests.items() == [(("grpc", "traces", "too_slow"), 1)]
     await receiver.stop(0)
+
+
+@pytest.mark.parametrize("limit", ["MAX_ARRIVING", "MAX_ARRIVING_OF_PEER"])
+async def test_messages_wait_their_turn_to_be_read(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, limit, 1)
+    peer = Peer()
+    await peer.receiver.start()
+    async with peer.channel() as channel:
+        under_way, busy = await in_the_way(peer, channel)
+        assert retry_delays(busy) == {"details": 1.5, "python": 1.5}
+        waiting = asyncio.create_task(peer.export(request(span("next"))))
+        await under_way.write(request(span("under way")))
+        assert (await under_way, await waiting) == (b"", b"")
+    assert peer.names()[-2:] == ["under way", "next"]
+    await peer.receiver.stop(0)
 
 
 def retry_delays(error: grpc.aio.AioRpcError) -> dict[str, float]:

@@ -17,7 +17,7 @@ import pytest
 import http2
 from collector import http_server
 from collector.accepting import Caps, Terms
-from collector.receivers.calls import MAX_UNDER_WAY_OF_PEER
+from collector.receivers.calls import MAX_ARRIVING_OF_PEER
 from collector.receivers.export import ReceiverLimits
 from collector.receivers.grpc import GrpcReceiver
 from collector.receivers.http import HttpReceiver
@@ -159,5 +159,5 @@ async def test_slow_calls_over_grpc_are_cut_off_and_others_are_served() -> None:
         assert ended == [list(range(1, 2 * calls, 2))] * connections
         assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), healthy.longest_s
         slow, busy = (intake.ledger.requests.get("grpc", "traces", code) for code in ("too_slow", "busy"))
-        assert (slow, busy) == (connections * MAX_UNDER_WAY_OF_PEER, connections * (calls - MAX_UNDER_WAY_OF_PEER))
+        assert (slow, busy) == (connections * MAX_ARRIVING_OF_PEER, connections * (calls - MAX_ARRIVING_OF_PEER))
         assert len(intake.names()) == SPANS * healthy.sent.total()

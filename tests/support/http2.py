@@ -108,6 +108,17 @@ class Connection:
             if got.kind in (GOAWAY, RST_STREAM) or (got.kind == HEADERS and got.flags & END_STREAM):
                 return _answer(head, data)
 
+    def stall(self, body: bytes) -> bool:
+        """Make a call with these bytes, and do not end it. Whether the server let all of them in before it said anything."""
+        self.send(hello() + headers())
+        unsent, frames = self._send_what_fits(memoryview(body), end=0), self.frames()
+        while unsent:
+            got = next(frames, None)
+            if got is None or got.kind in (GOAWAY, RST_STREAM, HEADERS):
+                return False
+            unsent = self._send_what_fits(unsent, end=0)
+        return True
+
     def frames(self) -> Iterator[Frame]:
         """What the server says, until it closes; settings and pings are acknowledged, windows kept."""
         while (got := self._frame()) is not None:
@@ -121,9 +132,9 @@ class Connection:
                 self._stream_window += more if got.stream else 0
             yield got
 
-    def _send_what_fits(self, body: memoryview) -> memoryview:
+    def _send_what_fits(self, body: memoryview, end: int = END_STREAM) -> memoryview:
         while size := min(len(body), self._window, self._stream_window, LARGEST_FRAME):
-            self.send(frame(DATA, bytes(body[:size]), 0 if size < len(body) else END_STREAM, stream=1))
+            self.send(frame(DATA, bytes(body[:size]), 0 if size < len(body) else end, stream=1))
             self._window -= size
             self._stream_window -= size
             body = body[size:]
