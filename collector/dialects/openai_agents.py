@@ -11,6 +11,7 @@ import ast
 from typing import Any
 
 from collector.dialects.dialect import Dialect, Fields, Kind
+from collector.messages.literals import expression
 from collector.messages.message import AskedCall, Message
 from collector.messages.shapes import parse_messages
 from collector.messages.values import as_id, decoded
@@ -57,8 +58,8 @@ def _with_calls(message: Message) -> Message:
 
 def _call(text: str) -> AskedCall | None:
     try:
-        expression = ast.parse(text, mode="eval").body
-        keywords = expression.keywords if isinstance(expression, ast.Call) else []
+        call = expression(text)
+        keywords = call.keywords if isinstance(call, ast.Call) else []
         members = {word.arg: ast.literal_eval(word.value) for word in keywords if isinstance(word.value, ast.Constant)}
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None

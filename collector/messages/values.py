@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from collector.messages.literals import expression
+
 PLACEHOLDERS = frozenset({"<elided>", "<not specified>", "<not serializable>", "N/A", "__REDACTED__", "[REDACTED]", "<REDACTED>"})
 """What instrumentations write where content was not captured."""
 
@@ -92,7 +94,7 @@ def _decode_repr(text: str) -> Content:
     if not text.rstrip().endswith({"{": "}", "[": "]", '"': '"'}[text[0]]):
         return Content(truncated=True) if _REPR.match(text) else Content(text)
     try:
-        return Content(_as_json(ast.literal_eval(text)))
+        return Content(_as_json(ast.literal_eval(expression(text))))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return Content(text)
 

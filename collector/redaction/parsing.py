@@ -9,11 +9,10 @@ from typing import Any
 
 import orjson
 
+from collector.messages.literals import expression
+
 MOST_LEVELS = 100
 """Text that is nested deeper, all texts around it counted, is redacted as text, so that the walk may recurse."""
-
-_LONGEST_REPR = 2**18
-"""Characters. Python's parser takes hundreds of bytes for each."""
 
 _OPENERS = frozenset('{["')
 
@@ -54,9 +53,7 @@ def _with_nan(text: str) -> Any:
 
 
 def _literal(text: str) -> Any:
-    if len(text) > _LONGEST_REPR:
-        raise ValueError("too long")
-    return ast.literal_eval(text.strip())
+    return ast.literal_eval(expression(text.strip()))
 
 
 def _levels(value: Any) -> int:

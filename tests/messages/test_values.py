@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from collector.messages.literals import LONGEST
 from collector.messages.values import Content, as_int, decode
 
 
@@ -55,6 +56,11 @@ def test_text_that_is_wide_and_not_deep_is_decoded() -> None:
 def test_a_repr_holds_nothing_that_json_cannot_say() -> None:
     text = "{'a': (1, 2), 'b': {3}, 'c': b'4', (5,): None, 'half': '\\ud800', '\\udfff': 6}"
     assert decode(text) == Content({"a": [1, 2], "b": "{3}", "c": "b'4'", "(5,)": None, "half": "?", "?": 6})
+
+
+def test_a_repr_that_is_too_long_stays_text() -> None:
+    longest = "{'a': '" + "x" * (LONGEST - 9) + "'}"
+    assert (decode(longest), decode(longest + " ")) == (Content({"a": "x" * (LONGEST - 9)}), Content(longest + " "))
 
 
 @given(st.text())

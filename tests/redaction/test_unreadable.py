@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from collector.dialects import BUILT_IN, Registry
+from collector.messages.literals import LONGEST
 from collector.redaction import KeyRule, Redactor, Rules
 from collector.spans import LogRecord, Resource, Span
 from collector.testing import log, span
@@ -56,7 +57,7 @@ def test_rules_for_keys_reach_into_objects_however_they_are_written(text: str, e
         '{"a": {}} and {"password": "hunter2"}',
         '"password": "hunter2"} {"a": 1}',
         '{"a": 1} {"password": "hunter2',
-        "{'a': {'password': 'hunter2'}" + " " * 2**18 + "}",
+        "{'a': {'password': 'hunter2'}" + " " * LONGEST + "}",
         '{"a":' * 120 + '{"password": "hunter2"}' + "}" * 120,
     ],
 )
