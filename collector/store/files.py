@@ -88,8 +88,10 @@ def connect(folder: Path) -> sqlite3.Connection:
     except NewerSchemaError as error:
         connection.close()
         raise StoreError(f"{path}: {error}") from error
-    except BaseException:
+    except BaseException as error:
         connection.close()
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY:  # but we may write: it is the file that says so
+            raise DamagedSchemaError(str(error)) from error
         raise
     return connection
 

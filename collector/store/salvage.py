@@ -11,15 +11,15 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import structlog
 
-from collector.store import StoreError, files
+from collector.store import StoreError, files, first_page
 from collector.store.files import DATABASE
-from collector.store.schema import APPLICATION_ID, MIGRATIONS, insert, migrate
+from collector.store.schema import APPLICATION_ID, MIGRATIONS, NewerSchemaError, insert, migrate, verify
 
 _log = structlog.get_logger(__name__)
 
@@ -128,12 +128,25 @@ def _fill(folder: Path) -> int:
 
 
 def _copy_all(folder: Path, fresh: sqlite3.Connection) -> int:
-    damaged = sqlite3.connect(folder / DATABASE, isolation_level=None, factory=files.Connection)
-    damaged.text_factory = lambda text: text.decode("utf-8", "replace")  # a changed byte is for the checksum of its row to notice
-    try:
+    database = folder / DATABASE
+    with first_page.put_back(database, _trees(database)), closing(_open(database)) as damaged:
         return sum(_copy(damaged, fresh, table) for table in _tables())
-    finally:
-        damaged.close()
+
+
+def _trees(database: Path) -> dict[str, int]:
+    """Where a damaged file says that its tables and indexes begin; nothing if it cannot be trusted."""
+    with closing(_open(database)) as damaged:
+        try:
+            verify(damaged)
+            return dict(damaged.execute("SELECT name, rootpage FROM sqlite_schema"))
+        except (sqlite3.DatabaseError, NewerSchemaError):
+            return {}
+
+
+def _open(database: Path) -> sqlite3.Connection:
+    damaged = sqlite3.connect(database, isolation_level=None, factory=files.Connection)
+    damaged.text_factory = lambda text: text.decode("utf-8", "replace")  # a changed byte is for the checksum of its row to notice
+    return damaged
 
 
 def _put_in_place(folder: Path) -> None:

@@ -87,6 +87,18 @@ def flip(path: Path, random: Random) -> str:
     return f"bit {bit} of byte {place} of {path.name} flipped"
 
 
+def flip_in_the_first_page(path: Path, random: Random) -> str:
+    """Turn one bit over of what the database says of itself and of its tables, whatever `path` is."""
+    database = path.with_name("pathgauge.db")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # a page in the log would hide it
+    raw = bytearray(database.read_bytes())
+    place, bit = random.choice([place for place in range(files.PAGE_BYTES) if raw[place]]), random.randrange(8)
+    raw[place] ^= 1 << bit
+    database.write_bytes(raw)
+    return f"bit {bit} of byte {place} of {database.name} flipped"
+
+
 def truncate(path: Path, random: Random) -> str:
     """Lose the end."""
     size = random.randrange(path.stat().st_size)
@@ -154,7 +166,10 @@ def all_breaches(crashed: Crashed, folder: Path, random: Random, number: int, da
             yield f"{what}: {error!r}"
 
 
-@pytest.mark.parametrize(("damage", "number"), [(flip, times(10, 1000)), (change_every_request, 1), (truncate, times(4, 100))])
+@pytest.mark.parametrize(
+    ("damage", "number"),
+    [(flip, times(10, 1000)), (flip_in_the_first_page, times(4, 200)), (change_every_request, 1), (truncate, times(4, 100))],
+)
 def test_a_damaged_store_opens_says_nothing_wrong_and_reports_what_it_lost(
     crashed: Crashed, tmp_path: Path, seed: int, damage: Damage, number: int
 ) -> None:
