@@ -45,8 +45,8 @@ _TOKEN_FORMS = (
         "PRIVATE KEY",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
     ),
-    ("earer", _WORD_START + r"[Bb]earer(?:\s|%20|\+|\\[nt])+(?=[\w.~+/%=-]*\d|[\w.~+/%=-]{20})[\w.~+/%=-]{8,}"),
-    ("EARER", _WORD_START + r"BEARER\s+[\w.~+/%=-]{8,}"),
+    ("earer", _WORD_START + r"[Bb]earer(?:\s|%20|\+|\\[nrtf])+(?=[\w.~+/%=-]*\d|[\w.~+/%=-]{20})[\w.~+/%=-]{8,}"),
+    ("EARER", _WORD_START + r"BEARER(?:\s|\\[nrtf])+[\w.~+/%=-]{8,}"),
     ("://", r"(?<=://)(?!\[)[^\s/:@\"'<>]{0,256}:(?!\d{1,5}/)[^\s@\"'<>]{1,256}(?=@)"),
     ("sk-", _WORD_START + r"sk-[A-Za-z0-9_-]{16,}"),
     ("k_live_", _WORD_START + r"[srp]k_live_[A-Za-z0-9]{10,}"),
@@ -69,7 +69,7 @@ _TOKEN_FORMS = (
 _BASIC = re.compile(_WORD_START + r"[Bb]asic ([A-Za-z0-9+/]{6,})={0,2}", re.ASCII)
 
 _VALUE = r"[^\s\"'\\&,;<>\[\]{}()=]"
-_ASSIGNED = re.compile(rf"(?<![=!])=[ \t]*(?:\\?[\"'])?((?={_VALUE}*\d|{_VALUE}{{20}}){_VALUE}{{6,}}={{0,2}})")
+_ASSIGNED = re.compile(rf"(?<![=!])=(?:[ \t]|\\t)*(?:\\?[\"'])?((?={_VALUE}*\d|{_VALUE}{{20}}){_VALUE}{{6,}}={{0,2}})")
 """What is assigned, when it is longer than a word or has a digit."""
 _SECRETS = ("secret", "token", "password", "passwd", "api_key", "apikey", "api-key", "access_key", "private_key")
 """How the names of variables end that hold one."""
@@ -80,7 +80,7 @@ _TOKENS = tuple((hint, re.compile(pattern, re.ASCII)) for hint, pattern in _TOKE
 _EMAIL = re.compile(r"(?:(?<![\w.+\\-])|(?<=\\[nrtbfu]))[\w.+-]++(?:@|%40)(?:[\w-]+\.)+(?:xn--[\w-]+|[^\W\d_]{2,63})")
 """The local part begins where no such text goes on, so that a long word without @ is looked at once."""
 
-_QUOTED_EMAIL = re.compile(r"\\?\"[^\"\\\n]{1,64}\\?\"@(?:[\w-]+\.)+(?:xn--[\w-]+|[^\W\d_]{2,63})")
+_QUOTED_EMAIL = re.compile(r"\\?\"(?:[^\"\\\n]|\\[rtbf]){1,64}\\?\"@(?:[\w-]+\.)+(?:xn--[\w-]+|[^\W\d_]{2,63})")
 
 _UNUSUAL = re.compile(r"[\u2007-\u2015\u202f\u2212\u3000\uff0b-\uff19]")
 _USUAL = str.maketrans(
@@ -105,7 +105,7 @@ _WITH_COUNTRY = re.compile(
     re.ASCII,
 )
 _IN_GROUPS = re.compile(
-    rf"{_START}(?<!\w-)(?<!\d[.,/])(?:"
+    rf"{_START}(?:(?<!\w-)|(?<=\\[nrtbf]-))(?<!\d[.,/])(?:"
     r"00[1-9]\d{0,2}[ /-](?:\d[ /-]?){6,12}\d"  # 00 and the country
     r"|(?:1[ .-])?(?:\([2-9]\d{2}\)[ .-]?|[2-9]\d{2}[.-])[2-9]\d{2}[ .-]\d{4}"  # North America
     r"|(?<!\d )(?:1 )?[2-9]\d{2} [2-9]\d{2} \d{4}(?! \d)"
@@ -137,7 +137,7 @@ def _is_basic(encoded: str) -> bool:
 
 def _is_secret(variable: str) -> bool:
     """Whether text ends in the name of a variable that holds a secret."""
-    return variable.rstrip(" \t").lower().endswith(_SECRETS)
+    return variable.replace(r"\t", " ").rstrip(" \t").lower().endswith(_SECRETS)
 
 
 def _emails(text: str) -> list[Span]:

@@ -219,10 +219,7 @@ class Values:
 
     def _name(self, name: str) -> str:
         """The key of a member. Masked, many might become one, of which only the last is read."""
-        redacted = self._replacements.text(name, self.tally, identity=True) if self._replacements.finds(name) else name
-        if redacted is None:
-            raise DroppedError
-        return redacted
+        return self._plain(name, identity=True) if self._suspicious(name) else name
 
     def _plain(self, text: str, identity: bool) -> str:
         """Text that is no JSON as a whole; JSON strings in it may hide something behind escapes."""
@@ -244,8 +241,8 @@ class Values:
         return literal if redacted == text else json.dumps(redacted)
 
     def _suspicious(self, text: str) -> bool:
-        """Whether a text has to be looked into; escapes may hide anything."""
-        return "\\u" in text or "\\/" in text or self._replacements.finds(text)
+        """Whether a text has to be looked into: the detectors know single escapes, but not characters by number and escaped escapes."""
+        return "\\u" in text or "\\/" in text or "\\\\" in text or self._replacements.finds(text)
 
 
 def _content(value: AnyValue) -> bytes:

@@ -46,6 +46,39 @@ def test_no_secret_survives_wherever_it_is_put(kind: Any, hidden: str, action: s
     assert [core in bytes_of(result) or secret.encode() in bytes_of(result) for result in results] == [False, False]
 
 
+HIDDEN = {
+    "hunter2": ['DB_PASSWORD="hunter2hunter2"', "password=\thunter2", "password\t= 'hunter2'"],
+    "abcd1234": ["Bearer\tabcd1234", "bearer\r\nabcd1234", "BEARER\nabcd1234"],
+    "example.com": ["a\tb@example.com", '"john doe"@example.com', '"john\tdoe"@example.com', "\u2011b@example.com"],
+    "1234567": ["call\t0171/1234567", "\n-0171/1234567", "\t+491711234567\n"],
+    "1111 1111": ["a\n4111 1111 1111 1111\n", "\x014111 1111 1111 1111"],
+    "ghp_": ["\tghp_" + "a1" * 12],
+    "eyJ": ["\teyJhbGciOiJI.eyJzdWIiOi.abcdef"],
+    "MIIE": ["-----BEGIN PRIVATE KEY-----\nMIIEabc\n-----END PRIVATE KEY-----"],
+}
+
+
+@pytest.mark.parametrize(("secret", "text"), [(secret, text) for secret, texts in HIDDEN.items() for text in texts])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda text: json.dumps({"k": text}),
+        lambda text: json.dumps([text], ensure_ascii=False),
+        json.dumps,
+        lambda text: json.dumps({text: 1}),
+        lambda text: "see " + json.dumps({"k": text}),
+    ],
+    ids=["member", "element", "text", "key", "in text"],
+)
+def test_no_secret_survives_however_deep_it_is_in_json_in_json(secret: str, text: str, wrap: Any) -> None:
+    kept, levels = [], text
+    for level in range(5):
+        found = [redacted({"a": value})["a"] for value in (levels, levels.encode(), {"b": [levels]})]
+        kept += [(level, one) for one in found if secret in str(one)]
+        levels = wrap(levels)
+    assert kept == []
+
+
 TEXTS = st.one_of(
     st.text(max_size=20),
     st.sampled_from(
