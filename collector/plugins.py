@@ -11,20 +11,26 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, cast
 
 from pydantic import PydanticUserError, TypeAdapter
+from pydantic_core import SchemaValidator, core_schema
 
 from collector.dialects import BUILT_IN, Dialect, Registry
 from collector.documents import did_you_mean
+from collector.documents.quantities import parse_number, parse_switch
 from scorers.custom import adapters
 from scorers.types import Json, Scorer
 
 SCORERS, DIALECTS = "pathgauge.scorers", "pathgauge.dialects"
 
 _REQUIRED = ("name", "version", "low", "high", "higher_is_better", "needs_reference", "score")
+
+_PARSERS: Mapping[str, Callable[[Json], Json]] = {"bool": parse_switch, "int": parse_number, "float": parse_number}
+_NO_SCHEMAS = ("default", "expected", "metadata")
+"""Keys of a schema that hold values of the scorer's own."""
 
 
 class PluginError(ValueError):
@@ -56,7 +62,8 @@ def build_scorer(kind: type[Scorer], options: Mapping[str, Json]) -> Scorer:
 
     Raises `PluginError` when it is the scorer that declares options nobody can give.
     """
-    return option_adapter(kind).validate_python(dict(options), extra="forbid")
+    schema = _as_configured(option_adapter(kind).core_schema)
+    return cast(Scorer, SchemaValidator(schema).validate_python(dict(options), extra="forbid"))
 
 
 def option_adapter(kind: type[Scorer]) -> TypeAdapter[Scorer]:
@@ -68,6 +75,18 @@ def option_adapter(kind: type[Scorer]) -> TypeAdapter[Scorer]:
     if not adapter.pydantic_complete:
         raise PluginError(f"the options of the scorer {kind.__qualname__} cannot be read: a type in its annotations is not defined")
     return adapter
+
+
+def _as_configured(schema: Any) -> Any:
+    """A schema that takes nothing but `true` and `false` for a boolean, and neither of them for a number."""
+    if isinstance(schema, list | tuple):
+        return type(schema)(map(_as_configured, schema))
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: part if key in _NO_SCHEMAS else _as_configured(part) for key, part in schema.items()}
+    kind = schema.get("type")  # a schema itself where a field has that name
+    parse = _PARSERS.get(kind) if isinstance(kind, str) else None
+    return core_schema.no_info_before_validator_function(parse, cast(core_schema.CoreSchema, inner)) if parse else inner
 
 
 def installed_dialects() -> Registry:

@@ -17,6 +17,7 @@ from collector.config.running import Canary, Exporters, Logging, Store, in_memor
 from collector.config.scoring import Assembly, Conversations, Regression, Scenario, Windows
 from collector.config.section import Section, empty, off
 from collector.documents import Document, KeyPath, Problem
+from collector.documents.quantities import Switch
 from scorers.types import Json
 
 
@@ -32,7 +33,7 @@ class Config(Section):
 
     receivers: Receivers = Receivers()
     auth: Annotated[Auth | None, BeforeValidator(off)] = None
-    insecure_bind: bool = False
+    insecure_bind: Switch = False
     redaction: Annotated[Redaction | None, BeforeValidator(off)] = None
     references: tuple[str, ...] = ()
     """Paths and patterns, relative to `folder`."""

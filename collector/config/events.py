@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from collector.config.section import Section
-from collector.documents.quantities import Count, Duration, Endpoint, FileName
+from collector.documents.quantities import Count, Duration, Endpoint, FileName, Switch
 from scorers.types import Json
 
 _TARGET = re.compile(
@@ -54,7 +54,7 @@ def checked_headers(headers: dict[str, str]) -> dict[str, str]:
 class ClientTls(Section):
     """How the backend is known, and we are known to it. Files are relative to `folder`."""
 
-    insecure: bool = False
+    insecure: Switch = False
     ca_file: FileName | None = None
     cert_file: FileName | None = None
     key_file: FileName | None = None
@@ -79,7 +79,7 @@ class OtlpEvents(Section):
     """Seconds that a batch may take, with all its repetitions."""
     queue_size: Count = 10_000
     """Events that wait at most."""
-    content: bool = False
+    content: Switch = False
     """Whether explanations go out, which may quote what agents and users said."""
 
     @property

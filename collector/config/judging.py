@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from collector.config.section import Section
 from collector.documents import did_you_mean
-from collector.documents.quantities import Count, Duration, FileName
+from collector.documents.quantities import Count, Duration, FileName, Switch, parse_number
 from scorers.judges.asking.addresses import is_public
 from scorers.judges.asking.settings import DEFAULT_PROVIDER, OPENAI_URL, Limits, Price, Provider, Settings, StructuredOutput
 from scorers.types import Json
@@ -20,9 +20,9 @@ _URL = re.compile(r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9._-]+|\[[0-9a-fA-F:.
 _KEY = re.compile(r"[!-~]*", re.ASCII)
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*", re.ASCII)
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Whole = Annotated[int, Field(ge=0)]
+Share = Annotated[float, BeforeValidator(parse_number), Field(ge=0, le=1)]
+Number = Annotated[float, BeforeValidator(parse_number), Field(ge=0, allow_inf_nan=False)]
+Whole = Annotated[int, BeforeValidator(parse_number), Field(ge=0)]
 
 
 def parse_url(value: Json) -> Json:
@@ -43,7 +43,7 @@ class JudgeProvider(Section):
 
     base_url: Annotated[str, BeforeValidator(parse_url)] = OPENAI_URL
     api_key: Annotated[str, BeforeValidator(_text), Field(repr=False)] = ""
-    allow_private: bool = False
+    allow_private: Switch = False
     structured_output: StructuredOutput = "json_schema"
     ca_file: FileName | None = None
 

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from collector import redaction
 from collector.config.section import Section
+from collector.documents.quantities import Switch
 from scorers.types import Json
 
 _SHORTEST_SALT = 16
@@ -40,7 +41,7 @@ class Redacted(Section):
 
     attributes: tuple[KeyRule, ...] = ()
     detectors: Detectors = Detectors()
-    content: bool | None = None
+    content: Switch | None = None
 
 
 class Redaction(Section):
@@ -48,7 +49,7 @@ class Redaction(Section):
 
     attributes: tuple[KeyRule, ...] = ()
     detectors: Detectors = Detectors()
-    content: bool = True
+    content: Switch = True
     salt: Annotated[str | None, BeforeValidator(_text)] = None
     """Of hashes. Without one, equal values hash alike within one run of the process only."""
     tenants: dict[str, Redacted] = Field(default_factory=dict)

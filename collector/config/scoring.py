@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from collector.config.section import Section
-from collector.documents.quantities import Count, Duration, Size
+from collector.documents.quantities import Count, Duration, Size, Switch
 from collector.reading import DEFAULT_KEYS
 
 _MiB = 2**20
@@ -17,7 +17,7 @@ class Scenario(Section):
     """How an invocation names its scenario, and how often that is expected."""
 
     keys: Annotated[tuple[str, ...], Field(min_length=1)] = DEFAULT_KEYS
-    match_user_input: bool = False
+    match_user_input: Switch = False
     expected_interval: Annotated[Duration, Field(gt=0)] | None = None
     """How often each scenario should be evaluated at least, in seconds, where its reference says nothing else."""
 

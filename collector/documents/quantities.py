@@ -1,4 +1,4 @@
-"""Durations, sizes, counts, endpoints and paths as people write them: text or numbers come in, checked values go out.
+"""Durations, sizes, counts, numbers, switches, endpoints and paths as people write them: text or numbers come in, checked values go out.
 
 The annotated types are for pydantic models; a value that does not fit raises `ValueError` with what was expected.
 """
@@ -59,6 +59,22 @@ def parse_count(value: Json) -> int:
     return _positive(value, "a whole number from 1")
 
 
+def parse_number(value: Json) -> Json:
+    """As it is, unless it is `true` or `false`, which Python takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError("a number")
+    return value
+
+
+def parse_switch(value: Json) -> bool:
+    """`true` or `false`, in quotes too, as an environment variable may come so; nothing else that others take for one of them."""
+    if value in ("true", "false"):
+        return bool(value == "true")
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
 def parse_endpoint(value: Json) -> Endpoint:
     """The host and port of `127.0.0.1:4317`, `localhost:4317` or `[::1]:4317`."""
     if isinstance(value, Endpoint):
@@ -96,3 +112,4 @@ Size = Annotated[int, BeforeValidator(parse_size)]
 Count = Annotated[int, BeforeValidator(parse_count)]
 FileName = Annotated[str, AfterValidator(parse_path)]
 """Of a file or a folder."""
+Switch = Annotated[bool, BeforeValidator(parse_switch)]

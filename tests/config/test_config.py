@@ -125,6 +125,11 @@ def test_environment_variables_are_replaced() -> None:
     assert (prometheus.endpoint, prometheus.max_series) == (Endpoint("127.0.0.1", 9999), 50)
 
 
+def test_a_variable_switches_on_and_off() -> None:
+    read = load("insecure_bind: ${OPEN}\nscenario: {match_user_input: '${env:MATCH}'}", OPEN="true", MATCH="false")
+    assert (read.insecure_bind, read.scenario.match_user_input) == (True, False)
+
+
 def test_relative_paths_are_relative_to_the_file() -> None:
     assert load("references: [refs/*.yaml]", "conf/pathgauge.yaml").folder == Path("conf")
     assert config.load().folder == Path()
@@ -221,6 +226,20 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
             "1:31: exporters.prometheus.tls.key_file: found nothing, expected this key",
         ),
         ("insecure_bind: 0.0.0.0", "1:16: insecure_bind: found '0.0.0.0', expected true or false"),
+        ("insecure_bind: on", "1:16: insecure_bind: found 'on', expected true or false"),
+        ("insecure_bind: 'TRUE'", "1:16: insecure_bind: found 'TRUE', expected true or false"),
+        ("insecure_bind: 1", "1:16: insecure_bind: found 1, expected true or false"),
+        (
+            "redaction: {content: 0.0, tenants: {a: {content: n}}}\nauth: {tenants: {a: {client_names: [x]}}}",
+            "1:22: redaction.content: found 0.0, expected true or false\n"
+            "pathgauge.yaml:1:50: redaction.tenants.a.content: found 'n', expected true or false",
+        ),
+        (
+            "exporters: {otlp: {endpoint: 'h:1', content: on, tls: {insecure: y}}}",
+            "1:46: exporters.otlp.content: found 'on', expected true or false\n"
+            "pathgauge.yaml:1:66: exporters.otlp.tls.insecure: found 'y', expected true or false",
+        ),
+        ("scenario: {match_user_input: yes}", "1:30: scenario.match_user_input: found 'yes', expected true or false"),
         ("references: refs/*.yaml", "1:13: references: found 'refs/*.yaml', expected a list"),
         ("references: [1]", "1:14: references[0]: found 1, expected text"),
         ("references:\n  - a\n  -", "3:4: references[1]: found null, expected text"),

@@ -236,6 +236,13 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
             f"s: {{scorer: '{SECONDS}', maxCall: 3}}",
             f"1:{len(SECONDS) + 17}: s.maxCall: found an unknown key, expected one of per_call, max_calls; did you mean 'max_calls'?",
         ),
+        ("tool_trajectory_f1: {ordered: on}", "1:31: tool_trajectory_f1.ordered: found 'on', expected true or false"),
+        ("tool_trajectory_f1: {ordered: 0}", "1:31: tool_trajectory_f1.ordered: found 0, expected true or false"),
+        (f"s: {{scorer: '{SECONDS}', max_calls: true}}", f"1:{len(SECONDS) + 28}: s.max_calls: found true, expected a number"),
+        (
+            f"u: {{scorer: '{__name__}:unnamed', takes: result, seconds: true}}",
+            f"1:{len(__name__) + 49}: u.seconds: found true, expected a number",
+        ),
         ("failure: {x: 1}", "1:11: failure.x: found an unknown key, expected no keys"),
         (
             "tool_trajectory_f1: {matchMode: name_only, match_mode: name_only}",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import pytest
 from pydantic import ValidationError
@@ -175,6 +175,26 @@ def test_options_become_the_fields_of_the_scorer() -> None:
 def test_options_that_do_not_fit_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         plugins.build_scorer(Threefold, options)
+
+
+@dataclass(frozen=True)
+class Check:
+    type: bool
+    limit: int | list[float] = 0
+
+
+@dataclass(frozen=True)
+class Checked:
+    checks: tuple[Check, ...]
+    default: Mapping[str, Any] = field(default_factory=lambda: {"type": "bool"})
+
+
+def test_options_inside_of_options_are_no_less_strict_about_true_and_false() -> None:
+    built = plugins.build_scorer(cast(Any, Checked), {"checks": [{"type": "true", "limit": [1]}, {"type": False, "limit": "2"}]})
+    assert built == cast(Any, Checked((Check(type=True, limit=[1.0]), Check(type=False, limit=2))))
+    for check in ({"type": "on"}, {"type": True, "limit": True}, {"type": True, "limit": [True]}):
+        with pytest.raises(ValidationError):
+            plugins.build_scorer(cast(Any, Checked), {"checks": [check]})
 
 
 @pytest.mark.parametrize("name", ["Opaque", "Untyped"])
