@@ -1,4 +1,4 @@
-"""What all sections of the configuration share: unknown keys are mistakes, and a key without a value means its defaults."""
+"""What all sections of the configuration share: unknown keys are mistakes, and a section without a value means its defaults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Section(BaseModel):
 
 
 def empty(value: Json) -> Json:
-    """A key without a value means its defaults, as in the OpenTelemetry Collector."""
+    """A section without a value means its defaults, as in the OpenTelemetry Collector."""
     return {} if value is None else value
 
 

@@ -55,9 +55,9 @@ def problem(details: ErrorDetails, kind: Any, document: Document, path: KeyPath 
         return document.problem(place, f"found an unknown key, expected {_one_of(known)}{hint}", of_key=True)
     if details["type"] in ("missing", "missing_argument"):
         return document.problem(place, "found nothing, expected this key")
-    if details["type"] == "value_error" and isinstance(details["input"], dict):
-        return document.problem(place, str(details["ctx"]["error"]))
     found, expected = details["input"], _expected(details)
+    if details["type"] == "value_error" and (isinstance(found, dict) or expected.startswith("found ")):  # an empty section is null
+        return document.problem(place, expected)
     hint = did_you_mean(found, _choices(details)) if isinstance(found, str) else ""
     return document.problem(place, f"found {show_value(found)}, expected {expected}{hint}")
 

@@ -212,6 +212,8 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         ),
         ("auth:", "1:6: auth.tenants: found nothing, expected this key"),
         ("auth: {tenants: {}}", "1:17: auth.tenants: found a mapping, expected at least one entry"),
+        ("auth: {tenants: {a: }}", "1:20: auth.tenants.a: found no credentials, expected token_file, client_names or both"),
+        ("windows: {size: }", "1:16: windows.size: found null, expected a whole number from 1"),
         ("auth: {tenants: {a: {}}}", "1:21: auth.tenants.a: found no credentials, expected token_file, client_names or both"),
         (
             "auth: {tenants: {a b: {token_file: x}}}",
