@@ -128,7 +128,7 @@ class Engine:
             self._pipeline.restore_awaited(awaited)
         self._ledger.restore(restored.counts)
         # A tenant that is not configured any more has no series.
-        recent = [evaluation for evaluation in restored.recent if evaluation.key[0] in self._tenants]
+        recent = (evaluation for evaluation in self._store.recent() if evaluation.key[0] in self._tenants)
         self._sink.restore(restored.counts, recent, time.time())
         self._store.start(self.worker.deliver, clock)
         if self._judging is not None:
@@ -224,5 +224,5 @@ def _store(config: Config, commits: Histogram) -> Store:
     if config.store is None:
         return MemoryStore()
     retention = Retention(max_bytes=config.store.max_bytes, results_s=config.store.retention)
-    windows = WindowBounds(config.windows.size, config.windows.max_age)
+    windows = WindowBounds(config.windows.max_age)
     return SqliteStore(config.folder / config.store.path, retention, windows, lambda kind, seconds: commits.labels(kind).observe(seconds))

@@ -19,6 +19,7 @@ names them keeps bounded.
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -106,6 +107,10 @@ class Windows:
         """In the order of recording, hence of age."""
         self._scores: dict[_Place, dict[EvaluationKey, float]] = {}
         """In the same order, and never empty; the values of a roster mean nothing."""
+
+    def refill(self) -> Refill:
+        """Takes in what an earlier process recorded, when nothing else has been."""
+        return Refill(self, self._size)
 
     def another(self) -> Windows:
         """Empty windows of the same size."""
@@ -209,6 +214,32 @@ class Windows:
 
     def _newest(self, scores: dict[EvaluationKey, float]) -> _Recorded:
         return self._recorded[next(reversed(scores))]
+
+
+class Refill:
+    """What an earlier process recorded comes in, the last of it first, and only what has room in some window is kept."""
+
+    def __init__(self, windows: Windows, size: int) -> None:
+        self._windows = windows
+        self._size = size
+        self._found: defaultdict[tuple[Series, str | None], Counter[str | None]] = defaultdict(Counter)
+        """How many evaluations there are by metric, `None` being all of them: for each series, and for each version in it."""
+        self._kept: list[tuple[EvaluationKey, Series, Mapping[str, float], float, str | None]] = []
+
+    def take(self, key: EvaluationKey, series: Series, scores: Mapping[str, float], since: float, version: str | None = None) -> None:
+        """Take in an evaluation; see `Windows.restore`."""
+        wanted: list[tuple[Counter[str | None], tuple[str | None, ...]]] = [(self._found[series, None], (None, *scores))]
+        if version is not None:
+            wanted.append((self._found[series, version], tuple(scores)))
+        if any(found[metric] < self._size for found, metrics in wanted for metric in metrics):
+            for found, metrics in wanted:
+                found.update(metrics)
+            self._kept.append((key, series, scores, since, version))
+
+    def finish(self) -> None:
+        """Fill the windows."""
+        for one in reversed(self._kept):
+            self._windows.restore(*one)
 
 
 def series_of(evaluation: Evaluation) -> Series:

@@ -36,14 +36,14 @@ from collector.sinks.gauges import (
 )
 from collector.sinks.instruments import Instruments
 from collector.sinks.judged import Judges, judges_of
-from collector.sinks.labels import NAME_BYTES, OTHER, LabelRegistry, Labels, Limits, TenantLabel, label_value
+from collector.sinks.labels import LabelRegistry, Labels, Limits, TenantLabel, label_value
 from collector.sinks.presence import Presence
 from collector.sinks.process import process_metrics
+from collector.sinks.refilling import Refilling
 from collector.sinks.regressions import Regressions, known_version, regression_gauges
 from collector.sinks.tallies import Tallies
 from collector.telemetry import Ledger, Row
 from collector.windows import Recent, Series, Windows, series_of
-from scorers.questions import asks_model
 from scorers.types import Reference
 
 
@@ -124,7 +124,7 @@ class PrometheusSink:
     def restore(self, rows: Iterable[Row], recent: Iterable[Recent], now: float) -> None:
         """Go on from what an earlier process stored; to be called before anything is published.
 
-        `rows` are those of `Tallies.staged`, the newest of each key; `recent` has the oldest first, and only tenants that are configured.
+        `rows` are those of `Tallies.staged`, the newest of each key; `recent` has the last recorded first, and only configured tenants.
         Whatever claims to be later than `now`, in Unix seconds, counts as of now.
         """
         with self._lock:
@@ -135,8 +135,18 @@ class PrometheusSink:
             self._instruments.keep_judges(judges_of(self._criteria()))
             self._expect()
             self._regressions.restore(now)
+            refilling = Refilling(
+                self._windows,
+                self._judged,
+                labels=self._labels,
+                shown=self._last_evaluations,
+                tenant=self._tenant,
+                references=self._references,
+                criteria_for=self._criteria_for,
+            )
             for past in recent:
-                self._restore(past, now)
+                refilling.take(past, now)
+            refilling.finish()
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
         """Take an evaluation in; `now` is in Unix seconds."""
@@ -257,24 +267,6 @@ class PrometheusSink:
     def _expect(self) -> None:
         for labels in self._labels:
             self._instruments.expect(labels, self._criteria_for(labels.scenario))
-
-    def _restore(self, past: Recent, now: float) -> None:
-        """Put an evaluation into the windows where it would be, if it would be in any, had the process not ended."""
-        reference = self._references.get(label_value(past.scenario))
-        if past.reference_version is not None and (reference is None or reference.version != past.reference_version):
-            return
-        agent, scenario, tenant = label_value(past.agent, NAME_BYTES), self._labels.scenario(past.scenario), self._tenant.of(past.key[0])
-        for series in (Series(a, s, tenant) for a in (agent, OTHER) for s in (scenario, OTHER)):
-            if series in self._last_evaluations:
-                judges = {criterion.name: criterion.judge for criterion in self._criteria_for(series.scenario)}
-                scores = {metric: value for metric, value in past.scores.items() if judges.get(metric) == past.judges.get(metric, "")}
-                version = known_version(label_value(past.agent_version or "", NAME_BYTES))
-                of_judges = {criterion.name for criterion in self._criteria_for(series.scenario) if asks_model(criterion.scorer)}
-                for windows, judged in ((self._windows, False), (self._judged, True)):
-                    own = {metric: value for metric, value in scores.items() if (metric in of_judges) == judged}
-                    if own or not judged:
-                        windows.restore(past.key, series, own, min(past.at, now), version)
-                return
 
     def _in_force(self, evaluation: Evaluation, scenario: str) -> Evaluation:
         """The evaluation without the scores of judges that gave way to others while they were asked."""

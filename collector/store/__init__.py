@@ -7,7 +7,7 @@ log, has to offer what `Store` says and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -90,7 +90,6 @@ class Restored:
     traces: Sequence[Remembered] = ()
     turns: Sequence[Turn] = ()
     counts: Sequence[Row] = ()
-    recent: Sequence[Recent] = ()
     awaited: Sequence[Awaited] = ()
     """Evaluations that wait for judges, the oldest first."""
 
@@ -166,6 +165,10 @@ class Store(Protocol):
 
     def open(self) -> Restored:
         """Read what the last process left. Raises `StoreError`."""
+        ...
+
+    def recent(self) -> Iterator[Recent]:
+        """The evaluations that windows may hold, the last recorded first. To be read to its end between `open` and `start`."""
         ...
 
     def start(self, deliver: Deliver, now: Callable[[], float]) -> None:

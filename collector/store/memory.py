@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from collector.assembler import Key, Recalled
 from collector.intake import Batch
 from collector.store import Deliver, Delivery, Progress, Purged, Restored, Selection, StoreError, Usage
+from collector.windows import Recent
 
 
 class MemoryStore:
@@ -20,6 +21,9 @@ class MemoryStore:
 
     def open(self) -> Restored:
         return Restored()
+
+    def recent(self) -> Iterator[Recent]:
+        return iter(())
 
     def start(self, deliver: Deliver, now: Callable[[], float]) -> None:
         self._deliver, self._now = deliver, now

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import orjson
@@ -26,6 +26,10 @@ from scorers.types import Invocation
 
 _log = structlog.get_logger(__name__)
 
+MOST_RESULTS = 300_000
+"""How many results are looked through for windows: a few seconds, as senders do not wait for much longer."""
+_EVALUATION = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
+
 Quarantine = Callable[[str, int, str], None]
 """Sets a damaged row aside: table, key, reason."""
 
@@ -34,7 +38,6 @@ Quarantine = Callable[[str, int, str], None]
 class WindowBounds:
     """How far back the windows over recent scores reach."""
 
-    size: int = 100
     max_age_s: float = 3600.0
 
 
@@ -76,8 +79,8 @@ class _Tables:
                 self.quarantine(table, row, "checksum")
 
 
-def restore(connection: sqlite3.Connection, bounds: WindowBounds, wall: float, quarantine: Quarantine) -> Restored:
-    """Everything but the bodies of the journal. `wall` is in Unix seconds."""
+def restore(connection: sqlite3.Connection, quarantine: Quarantine) -> Restored:
+    """Everything but the bodies of the journal, and results."""
     tables = _Tables(connection, quarantine)
     [requests] = connection.execute("SELECT count(*) FROM journal").fetchone()
     last_row, last_at = _newest(tables)
@@ -90,7 +93,6 @@ def restore(connection: sqlite3.Connection, bounds: WindowBounds, wall: float, q
         traces=tuple(_traces(tables, row)),
         turns=tuple(_turns(tables)),
         counts=tuple(_counts(tables)),
-        recent=tuple(_recent(tables, bounds, wall - bounds.max_age_s)),
         awaited=tuple(_awaited(tables)),
     )
 
@@ -198,35 +200,30 @@ def _counts(tables: _Tables) -> Iterator[Row]:
         yield Row(orjson.loads(name), orjson.loads(state))
 
 
-def _recent(tables: _Tables, bounds: WindowBounds, since: float) -> Iterator[Recent]:
-    """The evaluations that windows reach back to, oldest first."""
-    recent = [
-        one
-        for series in tables.connection.execute("SELECT DISTINCT tenant, agent, scenario FROM results").fetchall()
-        for one in _recent_of(tables, series, bounds.size, since)
-    ]
-    recent.sort(key=lambda one: one.at)
-    return iter(recent)
+def evaluations_since(connection: sqlite3.Connection, since: float, quarantine: Quarantine) -> Iterator[tuple[int, Recent]]:
+    """The evaluations that were first recorded at the Unix time `since` or later, the last one first, and the keys of their rows.
 
-
-def _recent_of(tables: _Tables, series: tuple[str, str, str], size: int, since: float) -> Iterator[Recent]:
-    """The newest of one series, until every metric that it has fills its window."""
-    columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
-    newest_first = "WHERE tenant = ? AND agent = ? AND scenario = ? AND withdrawn = 0 ORDER BY id DESC"
-    filled: dict[str, int] = {}
-    revised: dict[tuple[str, str, str], Recent] = {}
-    for _, (tenant, trace_id, span_id, _, at, agent, scenario, body) in tables.rows("results", columns, newest_first, series):
-        if at < since or (len(revised) >= size and min(filled.values(), default=size) >= size):
+    They are read one by one, as there may be a million. Each is what its newest revision says.
+    """
+    tables = _Tables(connection, quarantine)
+    newest: dict[tuple[str, str, str], int] = {}  # of those whose first revision is still to come
+    for row, evaluation in tables.rows("results", _EVALUATION, f"WHERE withdrawn = 0 ORDER BY id DESC LIMIT {MOST_RESULTS}"):
+        tenant, trace_id, span_id, revision, at, *_ = evaluation
+        if at < since:
             break
         key = tenant, trace_id, span_id
-        if key in revised:  # the newest revision says what, the first one since when
-            revised[key] = replace(revised[key], at=at)
-            continue
-        said = orjson.loads(body)
-        scored = [one for one in said["criteria"] if one["value"] is not None]
-        scores = {one["name"]: one["value"] for one in scored}
-        judges = {one["name"]: one["judge"] for one in scored if "judge" in one}
-        revised[key] = Recent(key, agent, scenario, said["reference"], at, scores, said["agent_version"], judges)
-        for name in scores:
-            filled[name] = filled.get(name, 0) + 1
-    yield from revised.values()
+        if revision > 0:
+            newest.setdefault(key, row)
+        elif (revised := newest.pop(key, None)) is None:
+            yield row, _recent(evaluation, at)
+        else:
+            yield row, _recent(connection.execute(f"SELECT {_EVALUATION} FROM results WHERE id = ?", (revised,)).fetchone(), at)
+
+
+def _recent(evaluation: Sequence[Any], at: float) -> Recent:
+    tenant, trace_id, span_id, _, _, agent, scenario, body = evaluation
+    said = orjson.loads(body)
+    scored = [one for one in said["criteria"] if one["value"] is not None]
+    scores = {one["name"]: one["value"] for one in scored}
+    judges = {one["name"]: one["judge"] for one in scored if "judge" in one}
+    return Recent((tenant, trace_id, span_id), agent, scenario, said["reference"], at, scores, said["agent_version"], judges)

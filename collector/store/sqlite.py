@@ -11,7 +11,7 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,15 +38,18 @@ from collector.store import (
 from collector.store.database import MEND_S, Database
 from collector.store.journal import Packer
 from collector.store.reader import JournalReader
-from collector.store.restoring import WindowBounds, restore
+from collector.store.restoring import WindowBounds, evaluations_since, restore
 from collector.store.retention import Cleaning, Retention
 from collector.store.writer import Writer
+from collector.windows import Recent
 
 IN_FLIGHT_BYTES = 64 << 20
 """Requests that wait to become durable; beyond it senders are told to retry."""
 GROUP_BYTES = 8 << 20
 GROUP_REQUESTS = 64
 MEASURE_S = 0.5
+_ATTEMPTS = 2
+"""To read results, of a file that may have to be mended."""
 _SIZES = ("page_count", "freelist_count", "page_size")
 
 
@@ -90,7 +93,7 @@ class SqliteStore:
         """Read what the last process left, out of a fresh file with what could be saved if the old one is damaged."""
         self._lock = files.lock(self._folder)
         try:
-            restored = self._database.open(lambda opened: restore(opened, self._windows, time.time(), self._database.quarantine))
+            restored = self._database.open(lambda opened: restore(opened, self._database.quarantine))
             self._reader = JournalReader(self._folder, self._set_aside, self._mend_reading)
         except sqlite3.Error as error:
             os.close(self._lock)
@@ -100,6 +103,19 @@ class SqliteStore:
             raise
         self._last_row, self._requests = restored.last_row, restored.requests
         return restored
+
+    def recent(self) -> Iterator[Recent]:
+        since, reached = time.time() - self._windows.max_age_s, math.inf
+        for _ in range(_ATTEMPTS):
+            try:
+                for row, evaluation in evaluations_since(self._database.connection, since, self._database.quarantine):
+                    if row < reached:
+                        reached = row
+                        yield evaluation
+            except sqlite3.Error as error:
+                self._database.mend(error)
+            else:
+                return
 
     def start(self, deliver: Deliver, now: Callable[[], float]) -> None:
         self._deliver, self._now = deliver, now

@@ -48,6 +48,7 @@ class Life:
     def __init__(self, folder: Path, retention: Retention | None = None) -> None:
         self.store = SqliteStore(folder, retention)
         self.restored: Restored = self.store.open()
+        self.recent = list(self.store.recent())
         self.delivered: list[Delivery] = []
         clock = count(int(self.restored.at) + 1)
         self.store.start(self._deliver, lambda: float(next(clock)))
@@ -196,7 +197,7 @@ def test_what_was_changed_of_progress_is_set_aside_and_told(live: Live, tmp_path
     with capture_logs() as logs:
         life = live()
     restored = life.restored
-    left = {"counts": len(restored.counts), "results": len(restored.recent), "traces": len(restored.traces)}
+    left = {"counts": len(restored.counts), "results": len(life.recent), "traces": len(restored.traces)}
     assert left == {"counts": 2, "results": 2, "traces": 2} | {table: 1}
     assert [(entry["table"], entry["row"]) for entry in logs if "row" in entry] == [(table, 1)]
     assert life.store.usage().quarantined == 1
@@ -322,7 +323,18 @@ async def test_an_evaluation_that_cannot_be_stored_keeps_no_other_from_it(live: 
     with capture_logs() as logs:
         assert life.store.commit(Progress(0, 1.0, time.time(), (bad, good)))
     assert [(entry["event"], entry["trace_id"]) for entry in logs] == [("an evaluation cannot be stored", "bad")]
-    assert [recent.key for recent in live().restored.recent] == [("", "good", "a")]
+    assert [recent.key for recent in live().recent] == [("", "good", "a")]
+
+
+def test_windows_are_told_what_is_recent_the_last_recorded_first(live: Live) -> None:
+    life, now = live(), time.time()
+    for number, (name, ago) in enumerate([("old", 7200), ("first", 1800), ("second", 1200), ("third", 600)]):
+        evaluation = Evaluation(Invocation(name, "a", "genai"), Match(), (), "idle")
+        assert life.store.commit(Progress(0, float(number), now - ago, (evaluation,)))
+    revised = Evaluation(Invocation("first", "a", "genai", agent="planner"), Match(), (), "idle", revision=1)
+    assert life.store.commit(Progress(0, 9.0, now, (revised,)))
+    expected = [("third", "", now - 600), ("second", "", now - 1200), ("first", "planner", now - 1800)]
+    assert [(recent.key[1], recent.agent, recent.at) for recent in live().recent] == expected
 
 
 async def test_what_a_judge_said_that_cannot_be_stored_keeps_nothing_else_from_it(live: Live) -> None:
@@ -346,7 +358,7 @@ async def test_windows_are_told_which_judge_a_score_came_from(live: Live) -> Non
     results = tuple(Result(criterion, score, "passed") for criterion, score in zip(criteria, values, strict=True))
     told = Evaluation(Invocation("t", "a", "genai"), Match(), results, "idle")
     assert life.store.commit(Progress(0, 1.0, time.time(), (told,)))
-    assert [(recent.scores, recent.judges) for recent in live().restored.recent] == [({"plain": 1.0, "judged": 0.5}, {"judged": "m@t"})]
+    assert [(recent.scores, recent.judges) for recent in live().recent] == [({"plain": 1.0, "judged": 0.5}, {"judged": "m@t"})]
 
 
 async def test_a_store_that_is_full_refuses_from_the_start(live: Live) -> None:

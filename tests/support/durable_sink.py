@@ -60,7 +60,7 @@ class Durable(Bench):
         rows = [Row(key, state) for key, state in self.rows.items()]
         random.Random(len(rows)).shuffle(rows)
         after.ledger.restore(rows)
-        after.sink.restore(rows, self.recent.values(), self.now)
+        after.sink.restore(rows, reversed(self.recent.values()), self.now)
         return after
 
     def exposition(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:

@@ -166,7 +166,7 @@ class Life:
             self.pipeline.restore_awaited(awaited)
             self.bench.take(awaited)
         self.ledger.restore(restored.counts)
-        self.prometheus.restore(restored.counts, restored.recent, time.time())
+        self.prometheus.restore(restored.counts, self.store.recent(), time.time())
         self.store.start(self.worker.deliver, lambda: self.now)
         self.worker.start(restored)
         self.bench.start()

@@ -338,16 +338,45 @@ SCORES = st.dictionaries(st.sampled_from(["quality", "speed"]), st.integers(0, 4
 def test_restored_windows_are_those_of_before(steps: list[tuple[int, dict[str, float], int]], size: int, max_age_s: int) -> None:
     before, now = Windows(size, max_age_s), 0.0
     stored: dict[int, tuple[float, dict[str, float]]] = {}
+    versions = (None, "v1", "v2", "v1")
     for number, scores, pause in steps:
         now += pause
         since, known = stored.get(number, (now, None))
         told = scores if known is None else {metric: score + 1 for metric, score in known.items()}
         stored[number] = since, told
-        before.record(evaluation(number, dict(told.items()), revision=int(known is not None)), now)
+        version = versions[number % len(versions)]
+        before.record(evaluation(number, dict(told.items()), revision=int(known is not None)), now, version=version)
     after = Windows(size, max_age_s)
-    for number, (since, told) in stored.items():
-        after.restore(evaluation(number, 0).key, Series("planner", ""), told, since)
+    refill = after.refill()
+    for number, (since, told) in reversed(stored.items()):
+        refill.take(evaluation(number, 0).key, Series("planner", ""), told, since, versions[number % len(versions)])
+    refill.finish()
     assert sorted(after.snapshot(now), key=str) == sorted(before.snapshot(now), key=str)
+
+
+def test_a_refill_keeps_what_has_room_in_some_window_and_nothing_else() -> None:
+    windows = Windows(size=2)
+    refill = windows.refill()
+    taken = [
+        ({"quality": 0.1}, "v1"),
+        ({"quality": 0.2}, "v1"),
+        ({"quality": 0.3}, "v1"),
+        ({"quality": 0.4}, "v2"),
+        ({"quality": 0.5, "speed": 1.0}, "v1"),
+        ({}, "v2"),
+        ({"quality": 0.6}, None),
+    ]
+    for number, (scores, version) in enumerate(taken):
+        refill.take(evaluation(number, 0).key, Series("planner", ""), scores, 0, version)
+    refill.finish()
+    assert of_versions(windows) == {
+        ("quality", None): (0.2, 0.1),
+        ("quality", "v1"): (0.2, 0.1),
+        ("quality", "v2"): (0.4,),
+        ("speed", None): (1.0,),
+        ("speed", "v1"): (1.0,),
+    }
+    assert len(windows) == 4
 
 
 def of_versions(windows: Windows, now: float = 0) -> dict[tuple[str, str | None], tuple[float, ...]]:

@@ -1,0 +1,194 @@
+"""Windows and comparisons go on after a restart as the results on disk have them, and hold no more than before."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from structlog.testing import capture_logs
+
+from collector.evaluator import Criterion, Evaluation
+from collector.outcomes import Withdrawn
+from collector.sinks.labels import Limits
+from collector.sinks.tallies import Tallies
+from collector.store import Progress, files, restoring
+from collector.store.restoring import WindowBounds
+from collector.store.sqlite import SqliteStore
+from collector.telemetry import Ledger
+from collector.windows import Windows
+from scorers.types import Invocation, ReferenceTurn, Score
+from sink_bench import ANSWER, Answer, Bench
+
+SIZE, MAX_AGE_S = 5, 3600.0
+NOW = time.time()
+"""A store tells the age of results by the wall clock."""
+GOOD, BAD = (1.0, 0.9, 1.0, 0.8, 0.9), (0.0, 0.1, 0.0, 0.2, 0.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens(Answer):
+    """Of those who say."""
+
+    name: ClassVar[str] = "tokens"
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        return Score.not_evaluated("undefined") if actual.input_tokens is None else Score(actual.input_tokens)
+
+
+TOKENS = Criterion("tokens", Tokens())
+
+
+class Life(Bench):
+    """A sink with its store, from their start to their end."""
+
+    def __init__(self, folder: Path, now: float, **options: Any) -> None:
+        tallies, windows = Tallies(), Windows(SIZE, MAX_AGE_S)
+        super().__init__(ANSWER, TOKENS, ledger=Ledger(durable=True), tallies=tallies, windows=windows, **{"min_samples": 5, **options})
+        self.now = now
+        self.store = SqliteStore(folder, windows=WindowBounds(MAX_AGE_S))
+        restored = self.store.open()
+        self.ledger.restore(restored.counts)
+        tracemalloc.start()
+        self.sink.restore(restored.counts, self.store.recent(), now)
+        self.most_bytes = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        self.store.start(lambda _: True, lambda: 0.0)
+        self._said: list[Evaluation | Withdrawn] = []
+
+    def tell(self, evaluation: Evaluation) -> Evaluation:
+        self._said.append(super().tell(evaluation))
+        return evaluation
+
+    def withdraw(self, evaluation: Evaluation) -> None:
+        self.sink.withdraw(evaluation.key)
+        self._said.append(Withdrawn(evaluation.key))
+
+    def commit(self) -> None:
+        counts = self.sink.staged()
+        assert self.store.commit(Progress(0, 0.0, self.now, tuple(self._said), counts=counts))
+        self.sink.settle()
+        self._said.clear()
+
+    def says(self, *said: float | str, each: float = 1.0, **fields: Any) -> list[Evaluation]:
+        told = []
+        for one in said:
+            self.now += each
+            told.append(self.publish(one, **fields))
+            self.commit()
+        return told
+
+    def shown(self) -> dict[tuple[str, tuple[str, ...]], float]:
+        """All windows and comparisons."""
+        names = [f"score_window_{what}" for what in ("mean", "min", "samples")]
+        names += ["threshold_breached", *(f"regression_{what}" for what in ("score", "samples", "p_value"))]
+        return {(name, labels): n for name in names for labels, n in self.series(f"pathgauge_{name}").items()}
+
+
+Live = Callable[..., Life]
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    """Starts a sink where the last one, if any, is ended first; the clock stands still meanwhile."""
+    lives: list[Life] = []
+
+    def live(**options: Any) -> Life:
+        end()
+        lives.append(Life(tmp_path / "data", lives[-1].now if lives else NOW - 600, **options))
+        if len(lives) > 1:
+            lives[-1].published = lives[-2].published
+        return lives[-1]
+
+    def end() -> None:
+        for one in lives:
+            one.store.close()
+
+    yield live
+    end()
+
+
+def test_a_metric_that_few_evaluations_have_keeps_its_window(live: Live) -> None:
+    before = live()
+    before.says(*GOOD, input_tokens=0)
+    before.says(*GOOD * 5)
+    assert before.series("pathgauge_score_window_samples")["planner", "refund", "tokens"] == SIZE
+    assert live().shown() == before.shown()
+
+
+def test_a_version_with_little_of_the_traffic_keeps_its_window(live: Live) -> None:
+    before = live()
+    for said, version in ((GOOD, "v1"), (BAD, "v2"), (GOOD * 5, "v1")):
+        before.says(*said, agent_version=version)
+    assert before.series("pathgauge_regression_samples")["planner", "refund", "answer", "version"] == SIZE
+    assert live().shown() == before.shown()
+
+
+def test_a_revision_stays_where_the_first_record_was(live: Live) -> None:
+    before = live()
+    first, second, *_ = before.says(*BAD)
+    before.says(0.5, 0.6)
+    for told in (first, second, *before.says(0.7)):
+        before.now += 1
+        before.revise(told, 1.0)
+        before.commit()
+    before.says(0.8)
+    assert live().shown() == before.shown()
+
+
+def test_what_was_withdrawn_or_is_too_old_is_in_no_window(live: Live) -> None:
+    before = live()
+    before.now = NOW - MAX_AGE_S - 60
+    [old] = before.says(0.3)
+    before.now = NOW - 60
+    before.revise(old, 0.4)
+    [_, withdrawn] = before.says(0.5, 0.6)
+    before.withdraw(withdrawn)
+    before.commit()
+    after = live()
+    assert after.series("pathgauge_score_window_mean") == {("planner", "refund", "answer"): 0.5}
+    assert after.shown() == before.shown()
+
+
+def test_names_that_senders_invent_take_no_memory_at_a_restart(live: Live) -> None:
+    limits = Limits(max_agents=2, max_versions=2, max_series=9)
+    before, names = live(limits=limits), 6_000
+    for number, said in enumerate(islice(cycle(GOOD), names)):
+        invented = f"name {number}"
+        fields = [{"scenario_id": invented}, {"agent": invented}, {"agent_version": invented}][number % 3]
+        before.publish(said, **fields)
+    before.commit()
+    after = live(limits=limits)
+    assert after.series("pathgauge_score_window_samples")["planner", "__other__", "answer"] == SIZE
+    assert after.most_bytes < names * 300
+
+
+def test_what_is_looked_through_is_bounded(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    live().says(*GOOD, 0.5, 0.6)
+    monkeypatch.setattr(restoring, "MOST_RESULTS", 2)
+    assert live().series("pathgauge_score_window_mean") == {("planner", "refund", "answer"): 0.55}
+
+
+def test_a_page_of_results_that_cannot_be_read_does_not_stop_the_start(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHECKED_BYTES", 0)  # as if it were too large to be looked at when it is opened
+    before = live()
+    for number, said in enumerate(islice(cycle(GOOD), 200)):
+        few = {"input_tokens": 0} if number < 2 or number >= 197 else {}
+        before.publish(said, agent_version="v" * 500, **few)
+    before.commit()
+    before.store.close()
+    database = tmp_path / "data" / files.DATABASE
+    raw = bytearray(database.read_bytes())
+    leaves = [at for at in range(0, len(raw), files.PAGE_BYTES) if raw[at] == 0x0D and b"vvvvvvvv" in raw[at : at + files.PAGE_BYTES]]
+    raw[leaves[len(leaves) // 2]] = 0x7F
+    database.write_bytes(raw)
+    with capture_logs() as logs:
+        after = live()
+    assert "the store was damaged; what could be read of it was saved" in [entry["event"] for entry in logs]
+    assert after.series("pathgauge_score_window_samples") == {("planner", "refund", name): SIZE for name in ("answer", "tokens")}
+    after.says(0.5)
