@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from collector.accounting import count_evaluation, count_scored, counted_case
 from collector.assembler import Assembler, Bounds, Key, Recall
@@ -149,10 +149,14 @@ class Pipeline:
 
     def restore(self, remembered: Iterable[Remembered], now: float) -> None:
         """Go on where another process stopped. Nothing is counted, and nothing that was said is said again."""
+        published = []
         for trace in remembered:
             self._assembler.restore(trace.standing, now)
-            if trace.digests and not trace.standing.forgotten:
-                self._published[trace.standing.key] = _Published(now, dict(trace.digests))
+            if trace.digests:
+                read_at = now if trace.standing.closed_at is None else trace.standing.closed_at
+                published.append((trace.standing.key, _Published(read_at, dict(trace.digests))))
+        self._published.update(sorted(published, key=lambda one: one[1].at))
+        self._forget(now)
 
     def restore_turn(self, invocation: Invocation, now: float, beyond: int = 0) -> None:
         """Know an evaluated turn of an unfinished conversation again; or only how many were not kept, if it is `beyond` those that are."""
@@ -198,8 +202,12 @@ class Pipeline:
             self._changed.pop(key, None)
 
     def _remembered(self, key: Key) -> Remembered:
-        published = self._published.get(key)
-        return Remembered(self._assembler.standing(key), dict(published.digests) if published else {})
+        standing, published = self._assembler.standing(key), self._published.get(key)
+        if published is None:
+            return Remembered(standing, {})
+        if standing.forgotten:
+            standing = replace(standing, closed_at=published.at)
+        return Remembered(standing, dict(published.digests))
 
     def _read_all(self, traces: Iterable[Trace], now: float) -> list[Outcome]:
         outcomes: list[Outcome] = []

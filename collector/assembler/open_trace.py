@@ -42,7 +42,7 @@ class Standing:
     first: float
     last: float
     closed_at: float | None = None
-    """When it was read; `None` while it waits."""
+    """When it was read; `None` while it waits, or when nobody knows what was said of it."""
     forgotten: str | None = None
     """Why what still comes of it is dropped."""
     completed: bool = False

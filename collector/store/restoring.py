@@ -150,7 +150,7 @@ def _remembered(key: Key, found: _Found | None, known: _Known) -> Remembered:
     closed = known.closed
     if forgotten is None and not set(known.rows) <= set(present.rows):
         forgotten = "late"  # its rows were given back, save those that other traces still need
-    if present.rows and present.rows[-1] > max(known.rows, default=0):
+    if forgotten is None and present.rows and present.rows[-1] > max(known.rows, default=0):
         closed = None  # something came after it was read
     standing = Standing(key, tuple(present.rows), present.first, present.last, closed, forgotten, known.completed)
     return Remembered(standing, known.digests)

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,21 +15,28 @@ import pytest
 from collector.assembler import Bounds
 from collector.config import Config
 from collector.conversations import Case
+from collector.evaluator import Evaluation
 from collector.setup import Setup, resolve
 from collector.spans import Span
-from collector.testing import span
+from collector.testing import span, trace_id
 
 from .traffic import request_of
 from .virtual import VirtualCollector
 
 Step: TypeAlias = tuple[float, Sequence[Span]]
-"""How many seconds pass after these spans came in one request."""
+"""How many seconds pass after these spans came in one request and were read."""
 
 REFERENCE = {"scenario": "talk", "turns": [{"expected_tools": ["greet"]}, {"expected_tools": ["help"]}]}
 KEPT = 4 * 2
 """Turns of one conversation, by its reference."""
 BOUNDS = Bounds(settle=6.0, idle=30.0, max_age=600.0, late_ttl=300.0)
+READ = 10.0
+"""In seconds: by then a complete trace has been read."""
 CONVERSATION_IDLE = 1800.0
+
+
+OPEN = span("open", "POST /chat", trace="open", parent="missing")
+"""Its trace has to wait for its parent until `idle`, and its row with it."""
 
 
 @pytest.fixture
@@ -55,21 +63,28 @@ def turn(number: int, conversation: str = "conversation") -> list[Span]:
     return [agent(name, conversation, start), tool(name, ("greet", "help", "refund")[min(number, 2)], start)]
 
 
-def played(folder: Path, scoring: Setup, steps: Sequence[Step], *, restarts: bool) -> VirtualCollector:
-    """A collector that got these requests, was started anew after each of them or never, and has ended since."""
-    collector = VirtualCollector(folder, scoring, BOUNDS)
+def played(folder: Path, scoring: Setup, steps: Sequence[Step], *, restarts: bool, bounds: Bounds = BOUNDS) -> VirtualCollector:
+    """A collector that got these requests, was started anew after every pause or never, and has ended since."""
+    collector = VirtualCollector(folder, scoring, bounds)
     collector.start()
     for number, (seconds, spans) in enumerate(steps):
         collector.send([request_of(number, spans)])
-        collector.wait(seconds)
-        collector.commit()
-        if restarts:
-            collector.crash()
-            collector.start()
+        for pause in (READ, seconds):
+            collector.wait(pause)
+            collector.commit()
+            if restarts:
+                collector.crash()
+                collector.start()
     collector.wait(CONVERSATION_IDLE)
     collector.commit()
     collector.crash()
     return collector
+
+
+def f1(collector: VirtualCollector) -> list[tuple[str, int, float | None]]:
+    """Trace, revision and score of everything that was said."""
+    evaluations = [told for told in collector.told if isinstance(told, Evaluation)]
+    return [(one.invocation.trace_id, one.revision, next((result.score.value for result in one.results), None)) for one in evaluations]
 
 
 def stored(folder: Path, columns: str) -> list[tuple[Any, ...]]:
@@ -80,7 +95,7 @@ def stored(folder: Path, columns: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("turns", [3, KEPT, KEPT + 1, KEPT + 5])
 def test_a_conversation_with_unexpected_turns_has_the_same_score_after_restarts(tmp_path: Path, scoring: Setup, turns: int) -> None:
-    pauses = [10.0] * (turns - 2) + [CONVERSATION_IDLE - 10.0] * 2
+    pauses = [0.0] * (turns - 2) + [CONVERSATION_IDLE - 2 * READ] * 2
     steps = [(pause, turn(number)) for number, pause in enumerate(pauses)]
     cases = [
         [told for told in played(tmp_path / str(restarts), scoring, steps, restarts=restarts).told if isinstance(told, Case)]
@@ -97,9 +112,66 @@ def test_of_turns_beyond_those_that_are_kept_the_number_alone_is_stored(tmp_path
     for number in range(KEPT + 3):
         for conversation in ("one", "another")[: 2 - number % 2]:
             collector.send([request_of(number, turn(number, conversation))])
-        collector.wait(10)
+        collector.wait(READ)
     collector.commit()
     collector.crash()
     rows = stored(tmp_path / "store", "conversation, body")
     assert [(of, body) for of, body in rows if isinstance(body, bytes)] == [("one", b"3")]
     assert len(rows) == KEPT + 1 + (KEPT + 3 + 1) // 2
+
+
+REMEMBERED = BOUNDS.late_ttl + BOUNDS.max_age
+"""For so long after a trace was read it is known what was said of it; its rows are given back after `late_ttl`."""
+
+
+@pytest.mark.parametrize("pause", [0.0, BOUNDS.late_ttl, REMEMBERED - READ])
+@pytest.mark.parametrize("bounds", [BOUNDS, replace(BOUNDS, max_retained_bytes=0)], ids=["in its time", "at once"])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_turn_whose_trace_was_given_up_is_scored_again_when_an_earlier_one_comes(
+    tmp_path: Path, scoring: Setup, pause: float, bounds: Bounds, restarts: bool
+) -> None:
+    collector = played(tmp_path / "store", scoring, [(pause, turn(1)), (0.0, turn(0))], restarts=restarts, bounds=bounds)
+    first, second = trace_id("conversation 0"), trace_id("conversation 1")
+    assert f1(collector) == [(second, 0, 0.0), (first, 0, 1.0), (second, 1, 1.0)]
+    assert [[score.value for score in told.scores] for told in collector.told if isinstance(told, Case)] == [[1.0]]
+
+
+@pytest.mark.parametrize("bounds", [BOUNDS, replace(BOUNDS, max_retained_bytes=0)], ids=["in its time", "at once"])
+def test_restarts_remember_for_no_longer_what_was_said(tmp_path: Path, scoring: Setup, bounds: Bounds) -> None:
+    collector = played(tmp_path / "store", scoring, [(REMEMBERED, turn(1)), (0.0, turn(0))], restarts=True, bounds=bounds)
+    assert f1(collector) == [(trace_id("conversation 1"), 0, 0.0), (trace_id("conversation 0"), 0, 1.0)]
+
+
+def test_of_two_traces_the_one_that_was_read_first_is_given_up_first_though_it_was_said_of_last(tmp_path: Path, scoring: Setup) -> None:
+    steps = [(500.0, turn(2)), (REMEMBERED - 500.0, turn(1)), (0.0, turn(0))]
+    first, second, third = (trace_id(f"conversation {number}") for number in range(3))
+    assert f1(played(tmp_path / "store", scoring, steps, restarts=True)) == [
+        (third, 0, 0.0), (second, 0, 0.0), (third, 1, 0.0),
+        (first, 0, 1.0), (second, 1, 1.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_spans_that_came_too_late_do_not_keep_a_turn_from_being_scored_again(tmp_path: Path, scoring: Setup, restarts: bool) -> None:
+    late = [tool("conversation 1", "too late"), OPEN]
+    steps = [(BOUNDS.late_ttl, turn(1)), (0.0, late), (0.0, turn(0))]
+    first, second = trace_id("conversation 0"), trace_id("conversation 1")
+    assert f1(played(tmp_path / "store", scoring, steps, restarts=restarts)) == [(second, 0, 0.0), (first, 0, 1.0), (second, 1, 1.0)]
+
+
+def test_a_trace_that_a_late_span_opened_again_before_a_restart_is_revised(tmp_path: Path, scoring: Setup) -> None:
+    collector = VirtualCollector(tmp_path / "store", scoring, BOUNDS)
+    collector.start()
+    collector.wait(2 * REMEMBERED)
+    root, call = turn(0)
+    collector.send([request_of(0, [root])])
+    collector.wait(READ)
+    collector.send([request_of(1, [call])])
+    collector.take_in()
+    collector.commit()
+    collector.crash()
+    collector.start()
+    collector.wait(READ)
+    collector.commit()
+    collector.crash()
+    assert f1(collector) == [(root.trace_id, 0, None), (root.trace_id, 1, 1.0)]
