@@ -52,7 +52,7 @@ class Assembler:
         self._retained: OrderedDict[Key, None] = OrderedDict()
         self._forgotten: OrderedDict[Key, str] = OrderedDict()
         self._due: list[tuple[float, Key]] = []
-        self._given_up: list[Key] = []
+        self._given_up: dict[Key, None] = {}
         self._suspect = 0
 
     @property
@@ -131,8 +131,8 @@ class Assembler:
         return self._rows.released()
 
     def given_up(self) -> list[Key]:
-        """Traces that were forgotten before their time; each is told once."""
-        given_up, self._given_up = self._given_up, []
+        """Traces that were forgotten before their time, or of which something came too late; they have to stay forgotten."""
+        given_up, self._given_up = list(self._given_up), {}
         return given_up
 
     def standing(self, key: Key) -> Standing:
@@ -187,7 +187,7 @@ class Assembler:
                 self._remember(key, "purged")
             else:
                 self._forget(trace, "purged")
-        self._given_up = [key for key in self._given_up if self._forgotten.get(key) != "purged"]
+            self._given_up.pop(key, None)
 
     def _take_in(self, key: Key, records: Iterable[Span | LogRecord], now: float, row: int) -> Iterator[Trace]:
         for record in records:
@@ -201,6 +201,8 @@ class Assembler:
             reason = self._forgotten.get(key)
             if reason is not None:
                 self._drop(item, reason)
+                if reason == "late" and self._has_journal:
+                    self._given_up[key] = None  # other traces may keep the row, in which a restart would find it
                 return None
             trace = self._traces[key] = OpenTrace(key, now, now)
             self._schedule(trace, now + self._bounds.settle)
@@ -304,7 +306,7 @@ class Assembler:
     def _give_up(self, key: Key) -> None:
         self._forget(self._traces[key], "late")
         if self._has_journal:
-            self._given_up.append(key)
+            self._given_up[key] = None
 
     def _forget(self, trace: OpenTrace, reason: str) -> None:
         del self._traces[trace.key]

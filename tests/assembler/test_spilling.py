@@ -225,6 +225,20 @@ def test_a_row_that_a_forgotten_trace_shares_with_an_open_one_stays_after_a_rest
     assert life.released == {1, 2}
 
 
+@pytest.mark.parametrize("purged", [False, True])
+def test_what_came_too_late_is_told_of_once_a_commit_and_of_purged_traces_nothing(purged: bool) -> None:
+    life, key = Life(BOUNDS, Journal()), ("", trace_id("trace"))
+    life.feed(agent(), at=0)
+    life.expire(10)
+    life.expire(310)
+    assert life.assembler.given_up() == []
+    life.feed(tool(), tool("other"), at=320)
+    if purged:
+        life.assembler.discard([key])
+    life.feed(tool("third"), at=321)
+    assert (life.assembler.given_up(), life.assembler.given_up()) == ([] if purged else [key], [])
+
+
 ARRIVALS = st.lists(
     st.tuples(st.sampled_from("abc"), st.sampled_from(["agent", "one", "two", "three"]), st.floats(0, 40, width=16)), max_size=25
 )

@@ -175,3 +175,18 @@ def test_a_trace_that_a_late_span_opened_again_before_a_restart_is_revised(tmp_p
     collector.commit()
     collector.crash()
     assert f1(collector) == [(root.trace_id, 0, None), (root.trace_id, 1, 1.0)]
+
+
+def test_what_came_too_late_does_not_prolong_for_how_long_it_is_known_what_was_said(tmp_path: Path, scoring: Setup) -> None:
+    steps = [(500.0, turn(1)), (REMEMBERED - 500.0, [tool("conversation 1", "too late"), OPEN]), (0.0, turn(0))]
+    collector = played(tmp_path / "store", scoring, steps, restarts=True, bounds=replace(BOUNDS, idle=BOUNDS.max_age))
+    assert f1(collector) == [(trace_id("conversation 1"), 0, 0.0), (trace_id("conversation 0"), 0, 1.0)]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_span_that_came_too_late_stays_dropped_though_its_row_is_needed(tmp_path: Path, scoring: Setup, restarts: bool) -> None:
+    root, call = turn(0)
+    steps = [(BOUNDS.late_ttl, [root, OPEN]), (0.0, [call, span("more", "POST /chat", trace="open", parent="missing")])]
+    collector = played(tmp_path / "store", scoring, steps, restarts=restarts, bounds=replace(BOUNDS, idle=BOUNDS.max_age))
+    assert f1(collector) == [(root.trace_id, 0, None)]
+    assert dict(collector.ledger.spans_dropped.items()) == {("late",): 1}
