@@ -39,6 +39,14 @@ _NOT_AN_ID = b64encode(b"\0").decode()
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|[,\[{]', re.DOTALL)
 """A string, or what stands before every value but one: a comma or an opening bracket. Possessive, as a string may lack its end."""
 
+_SURROGATE = re.compile(
+    rb"(?<!\\)((?:\\\\)*+)"  # the backslash of an escape is not escaped itself
+    rb"\\u(?:(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|d[89a-f][0-9a-f]{2})",
+    re.IGNORECASE,
+)
+"""The escapes of a surrogate pair, which are a group, or of half of one."""
+_HALF = rb"\ufffd"
+
 
 @dataclass(slots=True)
 class JsonReader:
@@ -76,7 +84,7 @@ class JsonReader:
             raise UndecodableError(f"more than {self.limits.max_json_tokens:,} JSON strings, commas and brackets")
         self.crowded = body.count(b"{") > self.limits.max_values
         try:
-            request = orjson.loads(body)
+            request = _parsed(body)
         except orjson.JSONDecodeError as error:
             raise UndecodableError(f"not JSON: {error}") from error
         if not isinstance(request, dict):
@@ -88,6 +96,18 @@ class JsonReader:
             raise too_many_attributes(most)
         if self.crowded and more_than(self.limits.max_values, _inner_objects(source)):
             raise too_many_values(self.limits.max_values)
+
+
+def _parsed(body: bytes) -> Any:
+    """The value of a JSON text. JavaScript cuts text inside of characters, and writes the half that is left as an escape that stands for
+    nothing: U+FFFD takes its place."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        whole = _SURROGATE.sub(lambda found: found[0] if found[2] else found[1] + _HALF, body)
+        if whole == body:
+            raise
+        return orjson.loads(whole)
 
 
 def _has_more_tokens(body: bytes, limit: int) -> bool:

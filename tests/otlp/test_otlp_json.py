@@ -290,6 +290,32 @@ def test_a_request_may_hold_no_span(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("escaped", "name"),
+    [
+        (r"cut \ud83d", "cut \ufffd"),
+        (r"\ude00 cut", "\ufffd cut"),
+        (r"\uD83D\uD83D\uDE00\uDE00", "\ufffd\U0001f600\ufffd"),
+        (r"\ud83d \ude00", "\ufffd \ufffd"),
+        (r"\ud83d\u0041", "\ufffdA"),
+        (r"\\ud83d \ud83d", "\\ud83d \ufffd"),
+        (r"\\\ud83d\\\ude00", "\\\ufffd\\\ufffd"),
+        (r"\n\ud83d\n", "\n\ufffd\n"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_replaced_and_spoils_no_other_span(escaped: str, name: str) -> None:
+    body = request(span("before"), span("half"), span("after")).replace(b"half", escaped.encode())
+    assert [record.name for record in decode_traces_json(body).records] == ["before", name, "after"]
+
+
+@pytest.mark.parametrize("many", [rb"\ud83d", b"\\", rb"\ud83d\ude00", rb"\n"])
+def test_many_escapes_are_read_in_linear_time(many: bytes) -> None:
+    began = time.process_time()
+    with pytest.raises(UndecodableError, match="not JSON"):
+        decode_traces_json(b'{"a": "' + many * 1_000_000)
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
     ("body", "message"),
     [
         (b"", "not JSON: "),
