@@ -41,6 +41,7 @@ class Process:
     def __init__(self, folder: Path) -> None:
         self.store = SqliteStore(folder)
         self.restored: Restored = self.store.open()
+        self.recent = list(self.store.recent())
         self.store.start(lambda delivery: True, time.monotonic)
         self.counts = Counts()
         pipeline = Pipeline(Evaluator(()), ReferenceSet(), Ledger())
@@ -54,7 +55,7 @@ class Process:
     def found(self) -> tuple[list[str], int, list[list[object]]]:
         """The traces with results, the row up to which the journal was read, and the counts."""
         return (
-            sorted(recent.key[1] for recent in self.restored.recent),
+            sorted(recent.key[1] for recent in self.recent),
             self.restored.row,
             [list(count.state or ()) for count in self.restored.counts],
         )

@@ -232,11 +232,11 @@ def test_an_empty_store_leaves_a_sink_as_it_is() -> None:
 
 
 def test_no_scrape_sees_a_part_of_what_is_settled() -> None:
-    bench = Durable(ANSWER)
+    bench, enough = Durable(ANSWER), threading.Event()
     names = ("pathgauge_invocations_scored_total", "pathgauge_evaluation_revisions_total", "pathgauge_evaluations_total")
 
     def count() -> None:
-        for _ in range(300):
+        while not enough.is_set():
             bench.publish(1.0)
             bench.ledger.invocations_scored.add()
             bench.ledger.revisions.add()
@@ -247,12 +247,13 @@ def test_no_scrape_sees_a_part_of_what_is_settled() -> None:
     try:
         counting = threading.Thread(target=count)
         counting.start()
-        seen = set()
-        while counting.is_alive():
+        seen: set[tuple[float, ...]] = set()
+        while len(seen) < 30 and counting.is_alive():
             samples = [sample for family in bench.sink.collect() for sample in family.samples]
             shown = {sample.name: sample.value for sample in samples if sample.labels.get("outcome", "pass") == "pass"}
             seen.add(tuple(shown.get(name, 0.0) for name in names))
     finally:
+        enough.set()
+        counting.join()
         sys.setswitchinterval(interval)
-    assert len(seen) > 10
-    assert [one for one in seen if len(set(one)) > 1] == []
+    assert (len(seen), [one for one in seen if len(set(one)) > 1]) == (30, [])

@@ -348,7 +348,7 @@ async def test_what_a_judge_said_that_cannot_be_stored_keeps_nothing_else_from_i
     with capture_logs() as logs:
         assert life.store.commit(Progress(0, 1.0, time.time(), (Judged(said, first=True), second)))
     assert [(entry["event"], entry["trace_id"]) for entry in logs] == [("an evaluation cannot be stored", "first")]
-    assert sorted(recent.key[1] for recent in live().restored.recent) == ["first", "second"]
+    assert sorted(recent.key[1] for recent in live().recent) == ["first", "second"]
 
 
 async def test_windows_are_told_which_judge_a_score_came_from(live: Live) -> None:
