@@ -160,6 +160,7 @@ def _base64_ids(record: dict[str, Any]) -> dict[str, str]:
 
 def _base64(identifier: Any) -> str:
     try:
-        return b64encode(bytes.fromhex(identifier)).decode()
+        raw = bytes.fromhex(identifier)
     except (TypeError, ValueError):
         return _NOT_AN_ID
+    return b64encode(raw).decode() if 2 * len(raw) == len(identifier) else _NOT_AN_ID  # `fromhex` passes over white space

@@ -113,7 +113,7 @@ class _Exports:
             gzip = _is_gzip(request)
             if encoding is None or gzip is None:
                 self._service.count(signal, "unsupported")
-                return _unsupported(request)
+                return _unsupported(request, encoding)
             try:
                 async with self._bodies.read(request.stream(), gzip=gzip) as body:
                     return self._answer(encoding, await self._service.export(Origin(tenant, "http", signal, encoding), body))
@@ -154,21 +154,30 @@ def _credentials(request: Request) -> Credentials:
 def _deny(refusal: RefusedError, encoding: Encoding | None) -> Response:
     status = _REFUSED[refusal.kind]
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    return _refusal(str(refusal), encoding, status, headers)
+
+
+def _refusal(message: str, encoding: Encoding | None, status: int, headers: dict[str, str] | None = None) -> Response:
     if encoding is None:
-        return PlainTextResponse(f"{refusal}\n", status, headers)
-    return Response(_encode(Status(message=str(refusal)), encoding), status, headers, _MEDIA_TYPES[encoding])
+        return PlainTextResponse(f"{message}\n", status, headers)
+    return Response(_encode(Status(message=message), encoding), status, headers, _MEDIA_TYPES[encoding])
 
 
 def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
+def _content_encoding(request: Request) -> str:
+    """The values of all headers of that name, which are one list."""
+    return ", ".join(request.headers.getlist("content-encoding"))
+
+
 def _is_gzip(request: Request) -> bool | None:
     """Whether the body is gzip; `None` for an encoding that is not read here."""
-    return {"": False, "identity": False, "gzip": True}.get(request.headers.get("content-encoding", "").strip().lower())
+    return {"": False, "identity": False, "gzip": True}.get(_content_encoding(request).strip().lower())
 
 
-def _unsupported(request: Request) -> Response:
-    found = f"Content-Type {request.headers.get('content-type')!r}, Content-Encoding {request.headers.get('content-encoding')!r}"
+def _unsupported(request: Request, encoding: Encoding | None) -> Response:
+    found = f"Content-Type {request.headers.get('content-type')!r}, Content-Encoding {_content_encoding(request)!r}"
     expected = f"Content-Type {' or '.join(_ENCODINGS)}, Content-Encoding gzip or none"
-    return PlainTextResponse(f"found {found}; expected {expected}\n", 415)
+    return _refusal(f"found {found}; expected {expected}", encoding, 415)

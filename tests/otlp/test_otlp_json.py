@@ -230,6 +230,7 @@ def test_a_span_may_be_written_like_this(fields: dict[str, Any]) -> None:
         pytest.param(span(traceId=TRACE_ID[:-1]), "invalid_id", id="trace id of half a byte less"),
         pytest.param(span(traceId="W47/95gDgQPSabYzgT/GDA=="), "invalid_id", id="trace id as base64"),
         pytest.param(span(traceId="0" * 32), "invalid_id", id="trace id of zeros"),
+        pytest.param(span(traceId=f"{TRACE_ID[:2]} {TRACE_ID[2:]}"), "invalid_id", id="trace id with a blank"),
         pytest.param(span(traceId=None), "invalid_id", id="trace id null"),
         pytest.param(span(traceId=7), "invalid_id", id="trace id a number"),
         pytest.param({"name": "chat"}, "invalid_id", id="no ids"),
