@@ -46,7 +46,11 @@ class Records:
 
     def scope(self, scope: Scope) -> Scope:
         """An instrumentation scope; its attributes are not kept at all."""
-        return Scope(self._values.field(scope.name, "scope.name"), self._values.field(scope.version, "scope.version"))
+        try:
+            return Scope(self._values.field(scope.name, "scope.name"), self._values.field(scope.version, "scope.version"))
+        except Exception:
+            self._count_unreadable()
+            return Scope()
 
     def span(self, span: Span, resource: Resource, scope: Scope) -> Span:
         """A span with what it shares, redacted before."""

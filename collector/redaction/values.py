@@ -23,6 +23,9 @@ CALL_IDS = frozenset({"id", "call_id", "tool_call_id", "tool_use_id", "toolCallI
 """Members of messages that tell one call from another."""
 
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_MOST_LITERALS = 8
+"""JSON strings inside of each other that are looked into where text is no JSON as a whole: each is searched again, and written with
+twice as many escapes."""
 _SMALLEST_CARD = 10**12
 
 
@@ -219,25 +222,28 @@ class Values:
 
     def _name(self, name: str) -> str:
         """The key of a member. Masked, many might become one, of which only the last is read."""
-        return self._plain(name, identity=True) if self._suspicious(name) else name
+        return self._plain(name, True) if self._suspicious(name) else name
 
-    def _plain(self, text: str, identity: bool) -> str:
-        """Text that is no JSON as a whole; JSON strings in it may hide something behind escapes."""
+    def _plain(self, text: str, identity: bool, literals: int = 0) -> str:
+        """Text that is no JSON as a whole, inside of so many literals; JSON strings in it may hide something behind escapes."""
         redacted = self._replacements.text(text, self.tally, identity=identity)
         if redacted is None:
             raise DroppedError
         if "\\" in redacted and '"' in redacted:
-            redacted = _LITERAL.sub(lambda match: self._literal(match[0], identity), redacted)
+            redacted = _LITERAL.sub(lambda match: self._literal(match[0], identity, literals + 1), redacted)
         return redacted
 
-    def _literal(self, literal: str, identity: bool) -> str:
+    def _literal(self, literal: str, identity: bool, literals: int) -> str:
         if "\\" not in literal:
             return literal
+        if literals > _MOST_LITERALS:
+            self.tally["unreadable", "drop"] += 1
+            return f'"{MASKED}"'
         try:
             text = json.loads(literal if literal.endswith('"') and len(literal) > 1 else literal + '"', strict=False)
         except ValueError:
             return literal
-        redacted = self._plain(text, identity)
+        redacted = self._plain(text, identity, literals)
         return literal if redacted == text else json.dumps(redacted)
 
     def _suspicious(self, text: str) -> bool:

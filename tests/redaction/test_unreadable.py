@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from collector.dialects import BUILT_IN, Registry
 from collector.messages.literals import LONGEST
 from collector.redaction import KeyRule, Redactor, Rules
-from collector.spans import LogRecord, Resource, Span
+from collector.spans import LogRecord, Resource, Scope, Span
 from collector.testing import log, span
 
 ARGUMENTS = "gen_ai.tool.call.arguments"
@@ -173,3 +173,23 @@ def test_of_a_resource_that_cannot_be_read_nothing_is_kept() -> None:
     result = Redactor(Rules(), {}, b"salt").spans([Span(sent.raw, Resource({"x": "hunter2", "n": 2**70}), sent.scope)])
     [one] = result.records
     assert (one.resource, one.attributes, result.tally) == (Resource({}), {"x": "kept"}, {("unreadable", "drop"): 1})
+
+
+def test_of_a_scope_that_cannot_be_read_nothing_is_kept() -> None:
+    """Python does not write numbers of so many digits."""
+    sent = span("a", "chat", {"x": "kept"}, scope="{'password': 'hunter2', 'n': 0x" + "f" * 5000 + "}")
+    healthy = span("b", "chat", {"x": "kept"}, scope="openai")
+    result = Redactor(Rules((KeyRule("*.password", "mask"),)), {}, b"salt").spans([sent, healthy])
+    assert [one.scope for one in result.records] == [Scope(), Scope("openai")]
+    assert [one.attributes for one in result.records] == [{"x": "kept"}] * 2
+    assert (result.tally["unreadable", "drop"], b"hunter2" in result.body) == (1, False)
+
+
+@pytest.mark.parametrize("levels", [20, 400])
+def test_texts_inside_of_each_other_without_end_are_masked_from_where_they_are_too_deep(levels: int) -> None:
+    """The quotation marks of each are escaped once more than those around it."""
+    text = '"' + "".join("\\" + "u005c" * level + "u0022" for level in range(levels)) + " alice@example.com"
+    result = Redactor(Rules(), {}, b"salt").spans([span("a", "chat", {"x": text}, scope=text)])
+    [one] = result.records
+    assert (one.name, "[REDACTED]" in one.attributes["x"], "[REDACTED]" in one.scope.name) == ("chat", True, True)
+    assert (result.tally["unreadable", "drop"], b"alice" in result.body, len(result.body) < 4 * len(text) + 4096) == (2, False, True)
