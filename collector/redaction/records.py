@@ -39,7 +39,7 @@ class Records:
             if self._without_content is not None:
                 self._without_content.attributes(pairs, self._values.tally)
             self._values.pairs(pairs)
-            return Resource(decode_attributes(pairs))
+            return Resource(decode_attributes(pairs), KeyValueList(values=pairs).ByteSize())
         except Exception:
             self._count_unreadable()
             return Resource({})

@@ -56,6 +56,15 @@ async def test_what_goes_on_is_redacted_and_its_body_says_the_same(encoding: str
     assert peer.ledger.redacted_values.items() == [(("email", "mask"), text.count("@"))]
 
 
+async def test_resources_count_for_the_memory_of_open_traces_as_they_do_without_redaction() -> None:
+    peer = Peer()
+    body = encode_request([span("a", "chat", resource={"service.name": "shop", "owner": EMAIL, "blob": "x" * 10_000})])
+    assert await peer.send(body) == "ok"
+    [batch] = peer.batches
+    [expected] = otlp.decode_traces(batch.body, tenant="acme").records
+    assert [one.resource.size for one in batch.spans] == [expected.resource.size]
+
+
 async def test_log_records_are_redacted_and_those_without_trace_still_counted() -> None:
     peer = Peer()
     body = encode_request([log("said", body={"content": EMAIL})], without_trace=3)
