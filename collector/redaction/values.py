@@ -26,6 +26,8 @@ _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _MOST_LITERALS = 8
 """JSON strings inside of each other that are looked into where text is no JSON as a whole: each is searched again, and written with
 twice as many escapes."""
+_MOST_GROWTH = 16
+"""Times the characters of a text. What is written again has escapes where there were shorter ones, and each level doubles them."""
 _SMALLEST_CARD = 10**12
 
 
@@ -113,6 +115,8 @@ class Values:
         if unchanged and not self._replacements.finds(text):
             return text
         written = encode(redacted)
+        if len(written) > _MOST_GROWTH * len(text):
+            return self._instead(text.encode(errors="surrogatepass"), "hash" if identity else "mask")
         # The text may hold what parsing hides, such as the first of two members with the same key.
         return text if unchanged and self._replacements.found(text) <= self._replacements.found(written) else written
 
@@ -236,15 +240,17 @@ class Values:
     def _literal(self, literal: str, identity: bool, literals: int) -> str:
         if "\\" not in literal:
             return literal
-        if literals > _MOST_LITERALS:
-            self.tally["unreadable", "drop"] += 1
-            return f'"{MASKED}"'
         try:
             text = json.loads(literal if literal.endswith('"') and len(literal) > 1 else literal + '"', strict=False)
         except ValueError:
             return literal
-        redacted = self._plain(text, identity, literals)
-        return literal if redacted == text else json.dumps(redacted)
+        if literals <= _MOST_LITERALS:
+            redacted = self._plain(text, identity, literals)
+            written = literal if redacted == text else json.dumps(redacted)
+            if len(written) <= _MOST_GROWTH * len(literal):
+                return written
+        self.tally["unreadable", "drop"] += 1
+        return f'"{MASKED}"'
 
     def _suspicious(self, text: str) -> bool:
         """Whether a text has to be looked into: the detectors know single escapes, but not characters by number and escaped escapes."""

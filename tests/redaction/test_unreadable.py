@@ -193,3 +193,20 @@ def test_texts_inside_of_each_other_without_end_are_masked_from_where_they_are_t
     [one] = result.records
     assert (one.name, "[REDACTED]" in one.attributes["x"], "[REDACTED]" in one.scope.name) == ("chat", True, True)
     assert (result.tally["unreadable", "drop"], b"alice" in result.body, len(result.body) < 4 * len(text) + 4096) == (2, False, True)
+
+
+def escaped(level: int) -> str:
+    """A quotation mark inside of so many texts."""
+    return "\\" + "u005c" * (level - 1) + "u0022" if level else '"'
+
+
+@pytest.mark.parametrize("inside", ["alice@example.com", "alice@example.com " + "\U0001f600" * 1000])
+@pytest.mark.parametrize("begin", ["", "text: "])
+@pytest.mark.parametrize("levels", [3, 8, 24, 90])
+def test_what_is_written_again_is_not_many_times_as_long(levels: int, begin: str, inside: str) -> None:
+    """Each text inside of another doubles its escapes: 24 of them in 2 KB would be written as 32 MB."""
+    opening = [escaped(level) for level in range(levels)]
+    text = begin + "".join([*opening, inside, *reversed(opening)])
+    result = Redactor(Rules(), {}, b"salt").spans([span("a", "chat", {"x": text})])
+    assert (b"alice" in result.body, len(result.body) < 16 * len(text) + 4096) == (False, True)
+    assert result.records[0].name == "chat"
