@@ -24,12 +24,16 @@ from collector.messages.values import decoded
 from collector.redaction.parsing import encoded
 from collector.redaction.replacement import MASKED, Tally
 from collector.redaction.structure import Path, Structure
+from collector.redaction.values import has_members
 from collector.spans import LogRecord, Span, decode_attributes, decode_value, encode_value
 
 _CHOICE = "gen_ai.choice"
 _DETAILS = "gen_ai.client.inference.operation.details"
 _CALLS = "ai.response.toolCalls"
 """A list of calls, and no messages."""
+
+_EVENTS = frozenset({_CHOICE, _DETAILS, "exception"})
+"""Events of spans that are known by their names; some bridges write log messages there."""
 
 _OWN_MEMBER = "pathgauge="
 
@@ -51,6 +55,9 @@ class ContentFilter:
         self._keep(proto.attributes, self._parts(span.attributes) | outputs | _name(span, kind, dialects), tally)
         for event in proto.events:
             self._keep(event.attributes, self._shown(event.name, decode_attributes(event.attributes), dialects), tally)
+            if event.name not in (*_EVENTS, MASKED):
+                event.name = MASKED
+                tally["content", "drop"] += 1
         for link in proto.links:
             self._keep(link.attributes, {}, tally)
             link.trace_state = _own_member(link.trace_state)
@@ -76,7 +83,7 @@ class ContentFilter:
         """Leave what is needed; `instead` are values that stand for others or are added."""
         needed = self._structure.needed
         for index in reversed(range(len(pairs))):
-            if pairs[index].key not in needed:
+            if pairs[index].key not in needed or has_members(pairs[index].value):
                 del pairs[index]
                 tally["content", "drop"] += 1
         pairs.extend(KeyValue(key=key, value=encode_value(value)) for key, value in instead.items())

@@ -150,8 +150,14 @@ class Values:
         named = self._name(pair.key)
         if named != pair.key:
             pair.key = named
-        if path or key not in self._names:
+        if path or not self._is_name(key, pair.value):
             self.value(pair.value, key, identity=key in self._identities or (bool(path) and pair.key in CALL_IDS))
+
+    def _is_name(self, key: str, value: AnyValue) -> bool:
+        """Whether an attribute is one by which scoring compares. An object is none, nor is text with one in which a rule may match."""
+        if key not in self._names or has_members(value):
+            return False
+        return value.WhichOneof("value") != "string_value" or not self._keys.may_find(key, value.string_value)
 
     def _instead(self, content: bytes, action: Action) -> str:
         """What a rule for keys puts in the place of a value. Raises `DroppedError`."""
@@ -255,6 +261,12 @@ class Values:
     def _suspicious(self, text: str) -> bool:
         """Whether a text has to be looked into: the detectors know single escapes, but not characters by number and escaped escapes."""
         return "\\u" in text or "\\/" in text or "\\\\" in text or self._replacements.finds(text)
+
+
+def has_members(value: AnyValue) -> bool:
+    """Whether a value is an object, or a list with one in it."""
+    kind = value.WhichOneof("value")
+    return kind == "kvlist_value" or (kind == "array_value" and any(map(has_members, value.array_value.values)))
 
 
 def _content(value: AnyValue) -> bytes:

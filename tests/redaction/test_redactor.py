@@ -195,6 +195,14 @@ def test_names_by_which_scoring_compares_are_left_to_patterns() -> None:
     assert redacted(attributes, ("gen_ai.agent.name", "mask"))["gen_ai.agent.name"] == "[REDACTED]"
 
 
+def test_objects_where_names_are_expected_are_looked_into() -> None:
+    attributes: dict[str, Any] = {"gen_ai.request.model": {"secret": "x", "a": EMAIL}, "gen_ai.agent.name": [{"a": [EMAIL]}]}
+    assert redacted(attributes) == {"gen_ai.request.model": {"secret": "x", "a": "[email]"}, "gen_ai.agent.name": [{"a": ["[email]"]}]}
+    assert redacted({"gen_ai.request.model": {"secret": "x"}}, ("*.secret", "drop")) == {"gen_ai.request.model": {}}
+    assert redacted({"gen_ai.tool.name": '{"secret": "x"}'}, ("*.secret", "drop")) == {"gen_ai.tool.name": "{}"}
+    assert redacted({"gen_ai.tool.name": "mail@v2.final {}"}, ("*.secret", "drop")) == {"gen_ai.tool.name": "mail@v2.final {}"}
+
+
 def test_ids_stay_different_from_each_other() -> None:
     conversations = {redacted({"gen_ai.conversation.id": f"{who}@example.com"})["gen_ai.conversation.id"] for who in ("alice", "bob")}
     assert len(conversations) == 2
