@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 
 from collector.auth.exposure import SERVERS, Server, exposures, servers, warnings
@@ -53,7 +52,7 @@ def load_access(config: Config, *, insecure_bind: bool = False) -> Access:
             if section.tls is not None:
                 tls[server] = _tls(config, SERVERS[server], section.tls)
     tokens = _tokens(config, problems)
-    problems.found += [*_shared_tokens(config, tokens), *_client_name_problems(config)]
+    problems.found += _client_name_problems(config)
     if not (insecure_bind or config.insecure_bind):
         problems.found += exposures(config)
     problems.report()
@@ -79,17 +78,24 @@ def _tokens(config: Config, problems: Problems) -> dict[KeyPath, TokenFile]:
     """The token files by the key that names them."""
     named: dict[KeyPath, str | None] = {(*SERVERS["metrics"], _TOKEN_FILE): config.exporters.prometheus.token_file}
     named |= {(*_TENANTS, name, _TOKEN_FILE): tenant.token_file for name, tenant in _tenant_sections(config).items()}
-    found = {}
+    found: dict[KeyPath, TokenFile] = {}
     for place, file in named.items():
         with problems:
             if file is not None:
-                found[place] = _token_file(config, place, config.folder / file)
+                found[place] = _token_file(config, place, config.folder / file, found)
     return found
 
 
-def _token_file(config: Config, place: KeyPath, path: Path) -> TokenFile:
+def _token_file(config: Config, place: KeyPath, path: Path, files: Mapping[KeyPath, TokenFile]) -> TokenFile:
+    """The file at `place`, which shares no token with another one of the `files`, now and after every change."""
+
+    def check(digests: Iterable[bytes]) -> None:
+        for other, file in files.items():
+            if other != place and not set(digests).isdisjoint(file.digests):
+                raise SecretFileError(_TOKEN_FILE, f"found a token of {show_path(other)}, expected each in one file")
+
     try:
-        return TokenFile(path)
+        return TokenFile(path, check)
     except SecretFileError as error:
         raise ConfigError([config.problem(place, str(error))]) from None
 
@@ -101,12 +107,6 @@ def _tenant_sections(config: Config) -> Mapping[str, Tenant]:
 def _tenants(auth: Auth, tokens: Mapping[KeyPath, TokenFile]) -> Tenants:
     by_tenant = {name: tokens[*_TENANTS, name, _TOKEN_FILE] for name, tenant in auth.tenants.items() if tenant.token_file is not None}
     return Tenants(by_tenant, {name: tenant for tenant, section in auth.tenants.items() for name in section.client_names})
-
-
-def _shared_tokens(config: Config, tokens: Mapping[KeyPath, TokenFile]) -> Iterator[Problem]:
-    for (one, file), (other, other_file) in combinations(tokens.items(), 2):
-        if set(file.digests) & set(other_file.digests):
-            yield config.problem(other, f"found a token of {show_path(one)}, expected each in one file")
 
 
 def _client_name_problems(config: Config) -> Iterator[Problem]:

@@ -60,7 +60,7 @@ class Tenants:
             raise RefusedError("unauthenticated", "found other credentials, expected Authorization: Bearer <token>")
         # A list, not a generator: every tenant is looked at, so that the time tells nothing of who it is.
         found = [tenant for tenant, file in self._tokens.items() if holds(file.digests, token)]
-        if len(found) != 1:  # what a rotation gave to two tenants stands for neither
+        if len(found) != 1:
             raise RefusedError("unauthenticated", "found a token that is not known here")
         return found[0]
 

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from collector.auth.secret_files import SecretFileError, SecretFiles, read_secret
@@ -25,10 +25,10 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 class TokenFile:
     """The tokens of one file."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises `SecretFileError`."""
+    def __init__(self, path: Path, check: Callable[[Iterable[bytes]], None] = lambda _: None) -> None:
+        """`check` looks at the digests before they are in force, each time. It raises `SecretFileError`, and so does this."""
         self._path = path
-        self._file = SecretFiles((path,), lambda: _read(path))
+        self._file = SecretFiles((path,), lambda: _read(path, check))
 
     @property
     def digests(self) -> tuple[bytes, ...]:
@@ -64,7 +64,7 @@ def bearer(authorization: Sequence[str]) -> str | None:
     return token.strip() if scheme.lower() == "bearer" else None
 
 
-def _read(path: Path) -> tuple[bytes, ...]:
+def _read(path: Path, check: Callable[[Iterable[bytes]], None]) -> tuple[bytes, ...]:
     try:
         lines = read_secret(path, _KEY).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
@@ -76,6 +76,7 @@ def _read(path: Path) -> tuple[bytes, ...]:
     )
     if not found:
         raise SecretFileError(_KEY, f"{path}: found no token, expected one a line")
+    check(found)
     return found
 
 

@@ -290,10 +290,10 @@ def test_credentials_stand_for_a_tenant(
     assert asked(access, *authorization, names=names) == expected
 
 
-def test_a_token_that_comes_to_stand_for_two_tenants_stands_for_none(access: Access, folder: Path) -> None:
+def test_a_token_never_comes_to_stand_for_two_tenants(access: Access, folder: Path) -> None:
     (folder / "a").write_text(f"{A}\n{B}")
     access.refresh()
-    assert [asked(access, f"Bearer {token}") for token in (A, B)] == ["team-a", "unauthenticated"]
+    assert [asked(access, f"Bearer {token}") for token in (A, B)] == ["team-a", "team-b"]
 
 
 def test_without_auth_everybody_is_one_tenant(folder: Path) -> None:

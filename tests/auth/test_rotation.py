@@ -11,8 +11,9 @@ from structlog.testing import capture_logs
 
 from certificates import Authority
 from collector import config, service
+from collector.auth.tenants import Credentials
 from collector.service import Service
-from guarded import READER, SPANS, A, B, Guarded, Port, running
+from guarded import READER, SPANS, UNKNOWN, A, B, Guarded, Port, running
 from running import FREE_PORTS, PATIENCE_S
 
 
@@ -56,6 +57,27 @@ async def test_a_certificate_that_does_not_fit_its_key_leaves_the_old_one_in_for
         (tmp_path / "next.key").replace(tmp_path / "server.key")
         site.access.refresh()
         assert await answers(site, site.authority) == UNTRUSTED
+
+
+async def test_a_token_that_is_added_where_another_file_has_it_opens_nothing_more(tmp_path: Path) -> None:
+    access = Guarded(tmp_path, mutual=False).access
+    assert access.readers is not None
+    (tmp_path / "reader").write_text(f"{READER}\n{A}\n{UNKNOWN}\n")
+    (tmp_path / "b").write_text(f"{B}\n{A}\n")
+    with capture_logs() as logs:
+        access.refresh()
+        access.refresh()
+    assert [access.readers.holds(token) for token in (A, B, READER, UNKNOWN)] == [False, False, True, False]
+    assert [access.authenticate(Credentials((f"Bearer {token}",))) for token in (A, B)] == ["team-a", "team-b"]
+    shared = "found a token of auth.tenants.team-a.token_file, expected each in one file"
+    assert [(line["log_level"], line["files"], line["problem"]) for line in logs] == [
+        ("error", [str(tmp_path / name)], shared) for name in ("reader", "b")
+    ]
+    (tmp_path / "a").write_text("token-of-team-a-4567")
+    (tmp_path / "b").write_text(B)
+    access.refresh()
+    access.refresh()
+    assert [access.readers.holds(token) for token in (A, B, READER, UNKNOWN)] == [True, False, True, True]
 
 
 async def test_the_service_notices_new_tokens_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
