@@ -47,7 +47,7 @@ class HttpServer:
                 ws="none",
                 lifespan="off",
                 log_config=None,
-                log_level="warning",
+                log_level="error",  # its warnings are about requests, and anybody could fill the log with them
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,

@@ -64,6 +64,16 @@ async def test_it_serves_on_ipv6() -> None:
     await server.stop()
 
 
+async def test_a_mistake_of_a_sender_is_answered_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    server = HttpServer(hello, "127.0.0.1:0")
+    await server.start()
+    upgrade = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: upgrade, close\r\nUpgrade: websocket\r\n\r\n"
+    answers = [await exchange(server.port, request) for request in (upgrade, b"no HTTP\r\n\r\n")]
+    await server.stop()
+    assert [answer.split()[1] for answer in answers] == [b"200", b"400"]
+    assert caplog.messages == []
+
+
 async def test_an_address_in_use_is_an_error_that_names_it() -> None:
     first = HttpServer(hello, "127.0.0.1:0")
     await first.start()
