@@ -6,7 +6,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,14 +86,23 @@ def test_all_files_share_one_budget_and_what_is_known_already(run: Run, folder: 
     assert len(model.asked) == 2
 
 
+@contextmanager
+def heeding_ctrl_c() -> Iterator[None]:
+    """For processes that are started meanwhile: they inherit that it is ignored, as shells have it for what runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_ctrl_c_ends_it_while_a_model_is_asked(folder: Path) -> None:
     talk(folder, "Refunded.")
     with JudgeServer(judge=lambda asked: replace(judge(asked), delay=PATIENCE_S)) as model:
         configured(folder, model)
-        pathgauge = Path(sys.executable).with_name("pathgauge")
-        gate = subprocess.Popen(
-            [pathgauge, "score", "traces.bin", "--config", "pathgauge.yaml"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        command = [str(Path(sys.executable).with_name("pathgauge")), "score", "traces.bin", "--config", "pathgauge.yaml"]
+        with heeding_ctrl_c():
+            gate = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert until(lambda: bool(model.asked))
         gate.send_signal(signal.SIGINT)
         said = gate.communicate(timeout=PATIENCE_S)
