@@ -40,29 +40,29 @@ check: .venv/.dev  ## style, types, layers and documentation
 	$(BIN)/python -m pytest --quiet tests/docs
 
 e2e: .venv/.dev  ## the running service, with real exporters, Prometheus and Alertmanager, which must be installed
-	PATHGAUGE_E2E=1 $(BIN)/python -m pytest tests/e2e tests/redaction/test_no_secret_is_kept.py tests/rules/test_noise.py $(ARGS)
+	PATHGAUGE_E2E=1 $(BIN)/python -m pytest tests/e2e tests/core/redaction/test_no_secret_is_kept.py tests/sinks/prometheus/rules/test_noise.py $(ARGS)
 
 examples: .venv/.dev  ## the agents in examples/, from installing their framework to full marks; PATHGAUGE_EXAMPLES=short runs five
 	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(BIN)/python -m pytest tests/examples $(ARGS)
 
 fuzz: .venv/.dev  ## read 200,000 damaged captures, and as many requests; files and frames, too; FUZZ_SEED=... repeats a run
 	FUZZ_MUTATIONS=$${FUZZ_MUTATIONS:-200000} FUZZ_EXECUTIONS=$${FUZZ_EXECUTIONS:-200000} \
-	$(BIN)/python -m pytest --numprocesses=auto tests/reading/test_fuzz.py tests/fuzz $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=auto tests/core/invocations/test_fuzz.py tests/fuzz $(ARGS)
 
 oracles: .venv/.dev .venv-oracles/.done  ## the scorers beside packages that measure the same (400 MB); ORACLES_RECORD=1 writes their golden files
 	ORACLES_PYTHON=.venv-oracles/bin/python $(BIN)/python -m pytest tests/oracles $(ARGS)
 
 faults: .venv/.dev  ## kills, power cuts, damaged files, full disks, clock jumps and overload, in an hour; FAULTS_SEED=... repeats a run
-	FAULTS=1 $(BIN)/python -m pytest tests/faults tests/sinks/test_cardinality.py --capture=no $(ARGS)
+	FAULTS=1 $(BIN)/python -m pytest tests/faults tests/sinks/prometheus/test_cardinality.py --capture=no $(ARGS)
 
 check-corpus: .venv/.dev  ## read every capture below CORPUS=<directory> in every order of arrival
-	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(BIN)/python -m pytest tests/reading/test_corpus.py $(ARGS)
+	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(BIN)/python -m pytest tests/core/invocations/test_corpus.py $(ARGS)
 
 bench: .venv/.dev  ## throughput, latency and the cost of each dialect, as ratios of a baseline measured in the same run
 	BENCH_SECONDS=15 $(BIN)/python -m pytest tests/benchmarks --capture=no $(ARGS)
 
 docs: .venv/.run  ## write the pages that follow from the code: commands, scorers, known names
-	$(BIN)/python -m typer collector.cli utils docs --name pathgauge --output docs/cli.md
+	$(BIN)/python -m typer pathgauge.collector.cli utils docs --name pathgauge --output docs/cli.md
 	$(BIN)/python docs/generate.py
 
 manifests: .venv/.dev  ## write the Grafana dashboards and the PrometheusRule of deploy/

@@ -1,7 +1,9 @@
-"""Says which scenario an agent works on: the id goes into the OpenTelemetry context, and reaches pathgauge with the agent's spans.
+"""Says which scenario an agent works on: the id goes into the OpenTelemetry context, and reaches
+pathgauge with the agent's spans.
 
-For test drivers, gateways and services that call an agent. Needs `opentelemetry-api` and `opentelemetry-sdk` and nothing else,
-pathgauge included: copy this file into your service, or import it from here.
+For test drivers, gateways and services that call an agent. Needs `opentelemetry-api` and
+`opentelemetry-sdk` and nothing else, pathgauge included: copy this file into your service, or
+import it from here.
 
     provider.add_span_processor(ScenarioSpanProcessor())
 
@@ -15,8 +17,9 @@ Two carriers take the id along:
                 export it, in other threads and services too. It needs no processor, but a current span: a root span has nothing
                 to inherit from, and an invented parent would leave every trace without its root. Hence baggage alone where there is none.
 
-A remote agent is reached by the standard propagators: `opentelemetry.propagate.inject(headers)` inside the block here, `extract` there, as
-instrumented clients and servers do by themselves. A caller without tracing gets its current span from a provider that exports nothing:
+A remote agent is reached by the standard propagators: `opentelemetry.propagate.inject(headers)`
+inside the block here, `extract` there, as instrumented clients and servers do by themselves. A
+caller without tracing gets its current span from a provider that exports nothing:
 
     tracer = TracerProvider().get_tracer("probe")
     with tracer.start_as_current_span("probe"), scenario("refund-damaged-item"):
@@ -48,8 +51,20 @@ USER_ID = "user.id"
 BAGGAGE_KEYS = (SCENARIO_ID, TURN, RUN_ID, CONVERSATION_ID, USER_ID)
 """What `scenario` sets in the baggage, and `ScenarioSpanProcessor` copies from it."""
 
-PLACEHOLDERS = frozenset({"<elided>", "<not specified>", "<not serializable>", "N/A", "__REDACTED__", "[REDACTED]", "<REDACTED>"})
-"""What instrumentations write for content that was not captured; pathgauge takes none of them for an id."""
+PLACEHOLDERS = frozenset(
+    {
+        "<elided>",
+        "<not specified>",
+        "<not serializable>",
+        "N/A",
+        "__REDACTED__",
+        "[REDACTED]",
+        "<REDACTED>",
+    }
+)
+"""What instrumentations write for content that was not captured; pathgauge takes none of them for
+an id.
+"""
 
 _MEMBER = "pathgauge"
 _MOST_CHARS = 256
@@ -62,16 +77,25 @@ R = TypeVar("R")
 
 
 def scenario(
-    scenario_id: str, *, turn: int | None = None, run: str | None = None, conversation: str | None = None, user: str | None = None
+    scenario_id: str,
+    *,
+    turn: int | None = None,
+    run: str | None = None,
+    conversation: str | None = None,
+    user: str | None = None,
 ) -> Block:
-    """The block in which an agent works on `scenario_id`: for `with`, or as decorator of a function, `async` or not.
+    """The block in which an agent works on `scenario_id`: for `with`, or as decorator of a
+    function, `async` or not.
 
-    `turn` is the place in a multi-turn reference, from 0; `run` the id of the test run; `conversation` what its turns have in common.
-    Blocks nest: scenario, turn and run of the inner one replace those of the outer one until it ends; conversation and user stay
-    unless given anew. Threads see the block when their context was copied (`contextvars.copy_context`), asyncio tasks always.
+    `turn` is the place in a multi-turn reference, from 0; `run` the id of the test run;
+    `conversation` what its turns have in common. Blocks nest: scenario, turn and run of the inner
+    one replace those of the outer one until it ends; conversation and user stay unless given anew.
+    Threads see the block when their context was copied (`contextvars.copy_context`), asyncio tasks
+    always.
 
-    Raises ValueError for what could not be read again: text that is empty, has white space around it, begins with a quotation mark,
-    is a placeholder for missing content or is longer than 256 characters once percent-encoded, as scenario, turn and run may be together.
+    Raises ValueError for what could not be read again: text that is empty, has white space around
+    it, begins with a quotation mark, is a placeholder for missing content or is longer than 256
+    characters once percent-encoded, as scenario, turn and run may be together.
     """
     _check_text("scenario id", scenario_id)
     for name, text in {"run": run, "conversation": conversation, "user": user}.items():
@@ -84,12 +108,17 @@ def scenario(
     fields = {"c": scenario_id, "t": turn_text, "r": run}
     member = ";".join(f"{name}:{quote(text)}" for name, text in fields.items() if text is not None)
     if len(member) > _MOST_CHARS:
-        raise ValueError(f"scenario id, turn and run: found {member!r}, expected at most {_MOST_CHARS} characters in all")
+        raise ValueError(
+            f"scenario id, turn and run: found {member!r}, expected at most {_MOST_CHARS}"
+            " characters in all"
+        )
     return Block(entries, member)
 
 
 class Block:
-    """A scenario to enter. Each `with` that may run beside another needs its own; a decorated function may run beside itself."""
+    """A scenario to enter. Each `with` that may run beside another needs its own; a decorated
+    function may run beside itself.
+    """
 
     def __init__(self, entries: Mapping[str, str | None], member: str) -> None:
         """`entries` are for the baggage, `None` removes; `member` is the value for the tracestate."""
@@ -114,7 +143,10 @@ class Block:
         """
         if isgeneratorfunction(function) or isasyncgenfunction(function):
             name = getattr(function, "__qualname__", repr(function))
-            raise TypeError(f"{name}: found a generator, expected a function; use `with scenario(...)` inside it")
+            raise TypeError(
+                f"{name}: found a generator, expected a function; use `with scenario(...)`"
+                " inside it"
+            )
         if iscoroutinefunction(function):
 
             @wraps(function)
@@ -128,7 +160,11 @@ class Block:
             with Block(self._entries, self._member):
                 result = function(*args, **kwargs)
             # A future has the context of the call already, and is more than something to await.
-            return cast("R", self._awaited(result)) if isawaitable(result) and not isfuture(result) else result
+            return (
+                cast("R", self._awaited(result))
+                if isawaitable(result) and not isfuture(result)
+                else result
+            )
 
         return called
 
@@ -139,7 +175,11 @@ class Block:
     def _context(self) -> Context:
         context = get_current()
         for key, value in self._entries.items():
-            context = baggage.remove_baggage(key, context) if value is None else baggage.set_baggage(key, value, context)
+            context = (
+                baggage.remove_baggage(key, context)
+                if value is None
+                else baggage.set_baggage(key, value, context)
+            )
         span = trace.get_current_span(context)
         if span.get_span_context().is_valid:
             context = trace.set_span_in_context(_Bearer(span, self._member), context)
@@ -147,9 +187,11 @@ class Block:
 
 
 class ScenarioSpanProcessor(SpanProcessor):
-    """Copies `BAGGAGE_KEYS` from the baggage onto every span that starts, and nothing else: baggage may hold anything.
+    """Copies `BAGGAGE_KEYS` from the baggage onto every span that starts, and nothing else: baggage
+    may hold anything.
 
-    `more` are further keys to copy, such as `test.case.id`. What a span says itself is never overwritten.
+    `more` are further keys to copy, such as `test.case.id`. What a span says itself is never
+    overwritten.
     """
 
     def __init__(self, *more: str) -> None:
@@ -165,7 +207,9 @@ class ScenarioSpanProcessor(SpanProcessor):
 
 
 class _Bearer(trace.Span):
-    """The current span as it is, but for the tracestate that spans below it inherit. What is written here is written to it."""
+    """The current span as it is, but for the tracestate that spans below it inherit. What is
+    written here is written to it.
+    """
 
     def __init__(self, span: trace.Span, member: str) -> None:
         known = span.get_span_context()
@@ -173,11 +217,15 @@ class _Bearer(trace.Span):
         # W3C: whoever writes comes first, and of too many members the last ones go.
         state = trace.TraceState([(_MEMBER, member), *others][:_MOST_MEMBERS])
         self._span = span
-        self._context = trace.SpanContext(known.trace_id, known.span_id, known.is_remote, known.trace_flags, state)
+        self._context = trace.SpanContext(
+            known.trace_id, known.span_id, known.is_remote, known.trace_flags, state
+        )
 
     def __getattr__(self, name: str) -> Any:
         """What spans of the SDK have beyond the API, such as `name` and `attributes`."""
-        if name in ("_span", "_context") or name.startswith("__"):  # asked of a copy before it has them
+        if name in ("_span", "_context") or name.startswith(
+            "__"
+        ):  # asked of a copy before it has them
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self._span, name)
 
@@ -193,7 +241,9 @@ class _Bearer(trace.Span):
     def set_attribute(self, key: str, value: types.AnyValue) -> None:
         self._span.set_attribute(key, value)
 
-    def add_event(self, name: str, attributes: types.Attributes = None, timestamp: int | None = None) -> None:
+    def add_event(
+        self, name: str, attributes: types.Attributes = None, timestamp: int | None = None
+    ) -> None:
         self._span.add_event(name, attributes, timestamp)
 
     def add_link(self, context: trace.SpanContext, attributes: types.Attributes = None) -> None:
@@ -202,11 +252,17 @@ class _Bearer(trace.Span):
     def update_name(self, name: str) -> None:
         self._span.update_name(name)
 
-    def set_status(self, status: trace.Status | trace.StatusCode, description: str | None = None) -> None:
+    def set_status(
+        self, status: trace.Status | trace.StatusCode, description: str | None = None
+    ) -> None:
         self._span.set_status(status, description)
 
     def record_exception(
-        self, exception: BaseException, attributes: types.Attributes = None, timestamp: int | None = None, escaped: bool = False
+        self,
+        exception: BaseException,
+        attributes: types.Attributes = None,
+        timestamp: int | None = None,
+        escaped: bool = False,
     ) -> None:
         self._span.record_exception(exception, attributes, timestamp, escaped)
 
@@ -216,7 +272,9 @@ class _Bearer(trace.Span):
 
 def _turn_text(turn: int) -> str:
     if not isinstance(turn, int) or isinstance(turn, bool) or not 0 <= turn < _MOST_TURNS:
-        raise ValueError(f"turn: found {turn!r}, expected a whole number from 0 to {_MOST_TURNS - 1}")
+        raise ValueError(
+            f"turn: found {turn!r}, expected a whole number from 0 to {_MOST_TURNS - 1}"
+        )
     return str(turn)
 
 
@@ -224,13 +282,24 @@ def _check_text(name: str, value: str) -> None:
     """Refuse what some carrier, or the reader, would not give back as it is."""
     if not isinstance(value, str) or not value or value != value.strip():
         raise ValueError(f"{name}: found {value!r}, expected text without white space around it")
-    if value.startswith('"'):  # some exporters write all text as JSON, so the reader takes it for that
-        raise ValueError(f"{name}: found {value!r}, expected text that does not begin with a quotation mark")
+    if value.startswith(
+        '"'
+    ):  # some exporters write all text as JSON, so the reader takes it for that
+        raise ValueError(
+            f"{name}: found {value!r}, expected text that does not begin with a quotation mark"
+        )
     if value in PLACEHOLDERS:
-        raise ValueError(f"{name}: found {value!r}, expected an id and not a placeholder for missing content")
+        raise ValueError(
+            f"{name}: found {value!r}, expected an id and not a placeholder for missing content"
+        )
     try:
         length = len(quote(value))
     except UnicodeEncodeError:
-        raise ValueError(f"{name}: found {value!r}, expected text that can be encoded in UTF-8") from None
+        raise ValueError(
+            f"{name}: found {value!r}, expected text that can be encoded in UTF-8"
+        ) from None
     if length > _MOST_CHARS:
-        raise ValueError(f"{name}: found {length} characters once percent-encoded, expected at most {_MOST_CHARS}")
+        raise ValueError(
+            f"{name}: found {length} characters once percent-encoded, expected at most"
+            f" {_MOST_CHARS}"
+        )

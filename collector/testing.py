@@ -1,7 +1,8 @@
-"""Builders of telemetry for tests of dialects, sinks and the core: short words come in, `Span`s and `LogRecord`s go out.
+"""Builders of telemetry for tests of dialects, sinks and the core: short words come in, `Span`s and
+`LogRecord`s go out.
 
-Ids are given as any text and become valid ids by hashing, so that a test can say `parent="agent"`. Times are in seconds after
-an arbitrary moment.
+Ids are given as any text and become valid ids by hashing, so that a test can say `parent="agent"`.
+Times are in seconds after an arbitrary moment.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from typing import Any
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto, Status
 
-from collector.spans import LogRecord, Resource, Scope, Span, encode_attributes, encode_value
+from pathgauge.collector.core.otlp.spans import (
+    LogRecord,
+    Resource,
+    Scope,
+    Span,
+    encode_attributes,
+    encode_value,
+)
 
 EPOCH_S = 1_700_000_000
 """Second 0 of all builders, in Unix time."""
@@ -58,7 +66,9 @@ def span(
         end_time_unix_nano=_nanoseconds(end),
         attributes=encode_attributes(attributes or {}),
         events=[
-            SpanProto.Event(name=event, time_unix_nano=_nanoseconds(start), attributes=encode_attributes(values))
+            SpanProto.Event(
+                name=event, time_unix_nano=_nanoseconds(start), attributes=encode_attributes(values)
+            )
             for event, values in events
         ],
         trace_state=trace_state,

@@ -1,7 +1,7 @@
-"""Writes the tables of the documentation that follow from the code: `make docs` runs it, and a test compares.
+"""Generates the pages that follow from the code. `make docs` runs it, and a test compares.
 
-docs/catalogue.md    every registered scorer with its options, in the groups of the package `scorers`
-docs/scorers.md      between its markers: the names that users know from elsewhere, from docs/known-names.yaml
+docs/catalogue.md    every registered scorer with its options, grouped by package
+docs/scorers.md      between the markers: names known from other tools, from docs/known-names.yaml
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
-from collector.catalogue import CatalogueEntry, Option, catalogue
-from collector.plugins import SCORERS
+from pathgauge.collector.cli.output.scorer_catalogue import CatalogueEntry, Option, catalogue
+from pathgauge.collector.config.plugins import SCORERS
 
 DOCS = Path(__file__).parent
 BEGIN, END = "<!-- names: begin -->\n", "<!-- names: end -->\n"
@@ -23,24 +23,27 @@ BEGIN, END = "<!-- names: begin -->\n", "<!-- names: end -->\n"
 GROUPS = {
     "trajectories": "Trajectories: the tool calls beside those of the reference",
     "responses": "Responses: the final answer",
-    "conduct": "Conduct: what an agent did, by rules",
-    "runs": "Runs: failures, tokens, calls and time",
-    "judges": "Judges: what a model is asked",
-    "": "Several criteria as one",
+    "tool_use": "Tool use: what an agent did, checked by rules",
+    "cost": "Cost: failures, tokens, calls and time",
+    "judges": "Judges: questions to a model",
+    "composite": "Composite: several criteria as one",
 }
-"""The packages below `scorers`, in the order of the page; the last one is `scorers` itself."""
+"""The packages below `scorers`, in the order of the page."""
 
 
 def catalogue_page() -> str:
     """The page of all scorers."""
-    groups = {point.name: point.value.partition(":")[0].split(".")[1:-1] for point in entry_points(group=SCORERS)}
+    groups = {point.name: point.value.split(".")[2] for point in entry_points(group=SCORERS)}
     entries: dict[str, list[CatalogueEntry]] = {group: [] for group in GROUPS}
     for entry in catalogue():
-        entries[".".join(groups[entry.name])].append(entry)
+        entries[groups[entry.name]].append(entry)
     lines = [
         "# The catalogue of scorers",
         "",
-        "What `pathgauge scorers` prints; this page is generated. [Scorers](scorers.md) explains what they have in common.",
+        (
+            "What `pathgauge scorers` prints; this page is generated. [Scorers](scorers.md)"
+            " explains what they have in common."
+        ),
     ]
     for group, heading in GROUPS.items():
         lines += ["", f"## {heading}"]
@@ -61,24 +64,44 @@ def kind(entry: CatalogueEntry) -> str:
 def option(of: Option) -> str:
     """One option with its default."""
     default = " (required)" if of.required else f" = `{yaml_flow(of.default)}`"
-    return f"- `{of.name}`: {of.type.replace('|', 'or')}{default}{'. ' + of.text if of.text else ''}"
+    return (
+        f"- `{of.name}`: {of.type.replace('|', 'or')}{default}{'. ' + of.text if of.text else ''}"
+    )
 
 
 def names_table() -> str:
     """The names known from elsewhere, a table for each document."""
-    return "\n".join(line for known in yaml.safe_load((DOCS / "known-names.yaml").read_text()) for line in _names(known)) + "\n"
+    return (
+        "\n".join(
+            line
+            for known in yaml.safe_load((DOCS / "known-names.yaml").read_text())
+            for line in _names(known)
+        )
+        + "\n"
+    )
 
 
 def _names(known: Any) -> Iterator[str]:
     yield from ("", f"### {known['from']}", "", "| there | here, under `criteria` |", "|---|---|")
     for one in known["names"]:
-        name = one["name"] if "`" in one["name"] else f"`{one['name']}`" if " " not in one["name"] else one["name"]
-        yield f"| {name} | `{yaml_flow(one['criterion'])[1:-1]}`{': ' + one['note'] if 'note' in one else ''} |"
+        name = (
+            one["name"]
+            if "`" in one["name"]
+            else f"`{one['name']}`"
+            if " " not in one["name"]
+            else one["name"]
+        )
+        yield (
+            f"| {name} |"
+            f" `{yaml_flow(one['criterion'])[1:-1]}`{': ' + one['note'] if 'note' in one else ''} |"
+        )
 
 
 def yaml_flow(value: Any) -> str:
     """A value on one line."""
-    text = yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(
+        value, default_flow_style=True, width=math.inf, sort_keys=False, allow_unicode=True
+    )
     return text.removesuffix("...\n").strip()
 
 

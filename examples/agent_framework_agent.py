@@ -53,5 +53,9 @@ agent = Agent(
 
 # In a service the id arrives in the request's `baggage` header.
 context.attach(baggage.set_baggage(SCENARIO, "refund_damaged"))
-print(asyncio.run(agent.run("My headphones from order A-1042 arrived damaged, I want my money back.")).text)
+print(
+    asyncio.run(
+        agent.run("My headphones from order A-1042 arrived damaged, I want my money back.")
+    ).text
+)
 provider.shutdown()

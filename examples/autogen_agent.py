@@ -58,6 +58,8 @@ agent = AssistantAgent(
 
 # In a service the id arrives in the request's `baggage` header.
 context.attach(baggage.set_baggage(SCENARIO, "refund_damaged"))
-result = asyncio.run(agent.run(task="My headphones from order A-1042 arrived damaged, I want my money back."))
+result = asyncio.run(
+    agent.run(task="My headphones from order A-1042 arrived damaged, I want my money back.")
+)
 print(result.messages[-1].content)
 provider.shutdown()

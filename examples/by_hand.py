@@ -22,10 +22,13 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from collector.client import ScenarioSpanProcessor, scenario
+from pathgauge import ScenarioSpanProcessor, scenario
 
 MODEL = os.environ.get("OPENAI_MODEL", "gpt-4.1-mini")
-PARAMETERS = {"lookup_order": {"order_id": "string"}, "issue_refund": {"order_id": "string", "amount": "number"}}
+PARAMETERS = {
+    "lookup_order": {"order_id": "string"},
+    "issue_refund": {"order_id": "string", "amount": "number"},
+}
 
 provider = TracerProvider()
 provider.add_span_processor(ScenarioSpanProcessor())
@@ -42,10 +45,23 @@ def tool(name: str, arguments: dict) -> dict:
 
 def ask(messages: list[dict]) -> dict:
     """The answer of the model to a conversation."""
-    schemas = {name: {key: {"type": kind} for key, kind in types.items()} for name, types in PARAMETERS.items()}
-    tools = [{"name": name, "parameters": {"type": "object", "properties": schema}} for name, schema in schemas.items()]
-    body = {"model": MODEL, "messages": messages, "tools": [{"type": "function", "function": function} for function in tools]}
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
+    schemas = {
+        name: {key: {"type": kind} for key, kind in types.items()}
+        for name, types in PARAMETERS.items()
+    }
+    tools = [
+        {"name": name, "parameters": {"type": "object", "properties": schema}}
+        for name, schema in schemas.items()
+    ]
+    body = {
+        "model": MODEL,
+        "messages": messages,
+        "tools": [{"type": "function", "function": function} for function in tools],
+    }
+    headers = {
+        "Content-Type": "application/json",
+        "Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}",
+    }
     url = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1") + "/chat/completions"
     with urlopen(Request(url, json.dumps(body).encode(), headers)) as response:
         return json.load(response)
@@ -53,7 +69,11 @@ def ask(messages: list[dict]) -> dict:
 
 def chat(messages: list[dict]) -> dict:
     """One model call: the message that the model answers."""
-    about = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": MODEL}
+    about = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": MODEL,
+    }
     with tracer.start_as_current_span(f"chat {MODEL}", attributes=about) as span:
         answer = ask(messages)
         span.set_attribute("gen_ai.usage.input_tokens", answer["usage"]["prompt_tokens"])
@@ -64,8 +84,14 @@ def chat(messages: list[dict]) -> dict:
 def execute(call: dict) -> dict:
     """One tool call: the message with its result."""
     name, arguments = call["function"]["name"], call["function"]["arguments"]
-    about = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.id": call["id"]}
-    with tracer.start_as_current_span(f"execute_tool {name}", attributes={**about, "gen_ai.tool.call.arguments": arguments}) as span:
+    about = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.call.id": call["id"],
+    }
+    with tracer.start_as_current_span(
+        f"execute_tool {name}", attributes={**about, "gen_ai.tool.call.arguments": arguments}
+    ) as span:
         result = json.dumps(tool(name, json.loads(arguments)))
         span.set_attribute("gen_ai.tool.call.result", result)
     return {"role": "tool", "tool_call_id": call["id"], "content": result}
@@ -78,8 +104,15 @@ def text(role: str, content: str) -> str:
 
 def run(said: str) -> str:
     """One turn: the answer of the agent."""
-    messages = [{"role": "system", "content": "You refund damaged items. Look the order up first."}, {"role": "user", "content": said}]
-    about = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "refund_agent", "gen_ai.input.messages": text("user", said)}
+    messages = [
+        {"role": "system", "content": "You refund damaged items. Look the order up first."},
+        {"role": "user", "content": said},
+    ]
+    about = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "refund_agent",
+        "gen_ai.input.messages": text("user", said),
+    }
     with tracer.start_as_current_span("invoke_agent refund_agent", attributes=about) as span:
         while calls := (reply := chat(messages)).get("tool_calls"):
             messages += [reply, *map(execute, calls)]

@@ -62,5 +62,9 @@ crew = Crew(agents=[agent], tasks=[task])
 
 # In a service the id arrives in the request's `baggage` header.
 context.attach(baggage.set_baggage(SCENARIO, "refund_damaged"))
-print(crew.kickoff({"said": "My headphones from order A-1042 arrived damaged, I want my money back."}).raw)
+print(
+    crew.kickoff(
+        {"said": "My headphones from order A-1042 arrived damaged, I want my money back."}
+    ).raw
+)
 provider.shutdown()

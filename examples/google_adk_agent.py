@@ -15,7 +15,9 @@ every span. Spans go to OTEL_EXPORTER_OTLP_ENDPOINT, or else to http://localhost
 import asyncio
 import os
 
-os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_AND_EVENT"  # `true` would be too little
+os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = (
+    "SPAN_AND_EVENT"  # `true` would be too little
+)
 
 from google.adk.agents import Agent
 from google.adk.runners import InMemoryRunner

@@ -46,7 +46,9 @@ def lookup_order(order_id: Annotated[str, "id of the order"]) -> dict[str, objec
 
 
 @tool
-def issue_refund(order_id: Annotated[str, "id of the order"], amount: Annotated[float, "in euros"]) -> dict[str, object]:
+def issue_refund(
+    order_id: Annotated[str, "id of the order"], amount: Annotated[float, "in euros"]
+) -> dict[str, object]:
     """Pay an amount in euros back."""
     return {"order_id": order_id, "refunded": amount}
 
@@ -59,6 +61,8 @@ agent = Agent(
 
 # In a service the id arrives in the request's `baggage` header.
 context.attach(baggage.set_baggage(SCENARIO, "refund_damaged"))
-said = ChatMessage.from_user("My headphones from order A-1042 arrived damaged, I want my money back.")
+said = ChatMessage.from_user(
+    "My headphones from order A-1042 arrived damaged, I want my money back."
+)
 print(agent.run(messages=[said])["last_message"].text)
 provider.shutdown()

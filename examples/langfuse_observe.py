@@ -36,27 +36,48 @@ def issue_refund(order_id: str, amount: float) -> dict[str, object]:
     return {"order_id": order_id, "refunded": amount}
 
 
-TOOLS = {"lookup_order": (lookup_order, {"order_id": "string"}), "issue_refund": (issue_refund, {"order_id": "string", "amount": "number"})}
+TOOLS = {
+    "lookup_order": (lookup_order, {"order_id": "string"}),
+    "issue_refund": (issue_refund, {"order_id": "string", "amount": "number"}),
+}
 
 
 def schema(name: str) -> dict[str, object]:
     """What the model is told of a tool."""
     function, types = TOOLS[name]
-    parameters = {"type": "object", "properties": {key: {"type": kind} for key, kind in types.items()}, "required": list(types)}
-    return {"type": "function", "function": {"name": name, "description": function.__doc__, "parameters": parameters}}
+    parameters = {
+        "type": "object",
+        "properties": {key: {"type": kind} for key, kind in types.items()},
+        "required": list(types),
+    }
+    return {
+        "type": "function",
+        "function": {"name": name, "description": function.__doc__, "parameters": parameters},
+    }
 
 
 @observe(as_type="agent")
 def refund_agent(said: str) -> str:
     """One turn."""
     client, model = OpenAI(), os.environ.get("OPENAI_MODEL", "gpt-4.1-mini")
-    messages = [{"role": "system", "content": "You refund damaged items. Look the order up first."}, {"role": "user", "content": said}]
+    messages = [
+        {"role": "system", "content": "You refund damaged items. Look the order up first."},
+        {"role": "user", "content": said},
+    ]
     while True:
-        message = client.chat.completions.create(model=model, messages=messages, tools=[schema(name) for name in TOOLS]).choices[0].message
+        message = (
+            client.chat.completions.create(
+                model=model, messages=messages, tools=[schema(name) for name in TOOLS]
+            )
+            .choices[0]
+            .message
+        )
         messages.append(message.to_dict())
         for call in message.tool_calls or ():
             result = TOOLS[call.function.name][0](**json.loads(call.function.arguments))
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": json.dumps(result)})
+            messages.append(
+                {"role": "tool", "tool_call_id": call.id, "content": json.dumps(result)}
+            )
         if not message.tool_calls:
             return message.content
 

@@ -42,7 +42,10 @@ agent = create_agent(
     name="refund_agent",
 )
 
-said = {"role": "user", "content": "My headphones from order A-1042 arrived damaged, I want my money back."}
+said = {
+    "role": "user",
+    "content": "My headphones from order A-1042 arrived damaged, I want my money back.",
+}
 with propagate_attributes(metadata={"pathgauge_scenario_id": "refund_damaged"}):
     answer = agent.invoke({"messages": [said]}, {"callbacks": [CallbackHandler()]})
 print(answer["messages"][-1].content)

@@ -48,8 +48,13 @@ agent = create_agent(
     name="refund_agent",
 )
 
-said = {"role": "user", "content": "My headphones from order A-1042 arrived damaged, I want my money back."}
-answer = agent.invoke({"messages": [said]}, {"metadata": {"pathgauge.scenario.id": "refund_damaged"}})
+said = {
+    "role": "user",
+    "content": "My headphones from order A-1042 arrived damaged, I want my money back.",
+}
+answer = agent.invoke(
+    {"messages": [said]}, {"metadata": {"pathgauge.scenario.id": "refund_damaged"}}
+)
 print(answer["messages"][-1].content)
 wait_for_all_tracers()
 provider.shutdown()

@@ -17,9 +17,13 @@ at OPENAI_BASE_URL.
 import os
 
 # Not left in place: with an endpoint for metrics, mlflow-tracing 3.17 on its own loses its spans.
-os.environ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] = os.environ.pop("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318") + "/v1/traces"
+os.environ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] = (
+    os.environ.pop("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318") + "/v1/traces"
+)
 os.environ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] = "http/protobuf"
-os.environ.setdefault("MLFLOW_TRACKING_URI", "http://localhost:5000")  # it wants one, even if it sends nothing there
+os.environ.setdefault(
+    "MLFLOW_TRACKING_URI", "http://localhost:5000"
+)  # it wants one, even if it sends nothing there
 
 import mlflow
 from langchain.agents import create_agent
@@ -45,7 +49,12 @@ agent = create_agent(
     name="refund_agent",
 )
 
-said = {"role": "user", "content": "My headphones from order A-1042 arrived damaged, I want my money back."}
-answer = agent.invoke({"messages": [said]}, {"metadata": {"pathgauge.scenario.id": "refund_damaged"}})
+said = {
+    "role": "user",
+    "content": "My headphones from order A-1042 arrived damaged, I want my money back.",
+}
+answer = agent.invoke(
+    {"messages": [said]}, {"metadata": {"pathgauge.scenario.id": "refund_damaged"}}
+)
 print(answer["messages"][-1].content)
 mlflow.flush_trace_async_logging()

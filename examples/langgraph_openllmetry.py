@@ -52,6 +52,9 @@ agent = create_agent(
 
 # In a service the id arrives in the request's `baggage` header.
 context.attach(baggage.set_baggage(SCENARIO, "refund_damaged"))
-said = {"role": "user", "content": "My headphones from order A-1042 arrived damaged, I want my money back."}
+said = {
+    "role": "user",
+    "content": "My headphones from order A-1042 arrived damaged, I want my money back.",
+}
 print(agent.invoke({"messages": [said]})["messages"][-1].content)
 provider.shutdown()

@@ -59,5 +59,9 @@ agent = Agent(
 
 # In a service the id arrives in the request's `baggage` header.
 context.attach(baggage.set_baggage(SCENARIO, "refund_damaged"))
-print(Runner.run_sync(agent, "My headphones from order A-1042 arrived damaged, I want my money back.").final_output)
+print(
+    Runner.run_sync(
+        agent, "My headphones from order A-1042 arrived damaged, I want my money back."
+    ).final_output
+)
 provider.shutdown()

@@ -49,5 +49,7 @@ agent = Agent(
 
 # In a service the id arrives in the request's `baggage` header.
 context.attach(baggage.set_baggage(SCENARIO, "refund_damaged"))
-print(agent.run_sync("My headphones from order A-1042 arrived damaged, I want my money back.").output)
+print(
+    agent.run_sync("My headphones from order A-1042 arrived damaged, I want my money back.").output
+)
 provider.shutdown()

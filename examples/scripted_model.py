@@ -15,7 +15,10 @@ from typing import Any
 
 Json = dict[str, Any]
 
-SCRIPT = (("lookup_order", {"order_id": "A-1042"}), ("issue_refund", {"order_id": "A-1042", "amount": 59.9}))
+SCRIPT = (
+    ("lookup_order", {"order_id": "A-1042"}),
+    ("issue_refund", {"order_id": "A-1042", "amount": 59.9}),
+)
 ANSWER = "I have refunded 59.90 euros to your card."
 USAGE = (120, 20)
 
@@ -24,11 +27,15 @@ def next_call(answered: int, offered: list[str]) -> tuple[str, str, Json] | None
     """Id, name and arguments of the call that comes after so many answers; `None` when it is time for the final one."""
     if answered < len(SCRIPT):
         name, arguments = SCRIPT[answered]
-    elif answered == len(SCRIPT) and "final_answer" in offered:  # some frameworks take the answer as a call
+    elif (
+        answered == len(SCRIPT) and "final_answer" in offered
+    ):  # some frameworks take the answer as a call
         name, arguments = "final_answer", {"answer": ANSWER}
     else:
         return None
-    full_name = next(tool for tool in offered if tool.endswith(name))  # some put the name of a group before it
+    full_name = next(
+        tool for tool in offered if tool.endswith(name)
+    )  # some put the name of a group before it
     return f"call_{answered}", full_name, arguments
 
 
@@ -42,7 +49,12 @@ def chat_completion(request: Json) -> Json:
         message["tool_calls"] = [{"id": call[0], "type": "function", "function": function}]
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if call else "stop"}
     usage = {"prompt_tokens": USAGE[0], "completion_tokens": USAGE[1], "total_tokens": sum(USAGE)}
-    envelope = {"id": f"chat_{answered}", "object": "chat.completion", "created": 0, "model": request["model"]}
+    envelope = {
+        "id": f"chat_{answered}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": request["model"],
+    }
     return envelope | {"choices": [choice], "usage": usage}
 
 
@@ -55,34 +67,89 @@ def chat_chunks(completion: Json) -> list[Json]:
     envelope = completion | {"object": "chat.completion.chunk", "usage": None}
     said = {"index": 0, "delta": delta, "finish_reason": None}
     end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
-    return [envelope | {"choices": [said]}, envelope | {"choices": [end]}, envelope | {"choices": [], "usage": completion["usage"]}]
+    return [
+        envelope | {"choices": [said]},
+        envelope | {"choices": [end]},
+        envelope | {"choices": [], "usage": completion["usage"]},
+    ]
 
 
 def response(request: Json) -> Json:
     """POST /v1/responses."""
-    results = [item["call_id"] for item in request["input"] if item.get("type") == "function_call_output"]
-    answered = int(results[-1].removeprefix("call_")) + 1 if results else 0  # earlier items may be left to the server's memory
+    results = [
+        item["call_id"] for item in request["input"] if item.get("type") == "function_call_output"
+    ]
+    answered = (
+        int(results[-1].removeprefix("call_")) + 1 if results else 0
+    )  # earlier items may be left to the server's memory
     call = next_call(answered, [tool["name"] for tool in request.get("tools", ())])
     item: Json = {"id": f"item_{answered}", "status": "completed"}
     if call:
-        item |= {"type": "function_call", "call_id": call[0], "name": call[1], "arguments": json.dumps(call[2])}
+        item |= {
+            "type": "function_call",
+            "call_id": call[0],
+            "name": call[1],
+            "arguments": json.dumps(call[2]),
+        }
     else:
-        item |= {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ANSWER, "annotations": []}]}
-    details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
-    usage = {"input_tokens": USAGE[0], "output_tokens": USAGE[1], "total_tokens": sum(USAGE), **details}
-    envelope = {"id": f"resp_{answered}", "object": "response", "created_at": 0, "status": "completed", "model": request["model"]}
-    settings = {"tools": request.get("tools", []), "tool_choice": "auto", "parallel_tool_calls": False}
+        item |= {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": ANSWER, "annotations": []}],
+        }
+    details = {
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
+    usage = {
+        "input_tokens": USAGE[0],
+        "output_tokens": USAGE[1],
+        "total_tokens": sum(USAGE),
+        **details,
+    }
+    envelope = {
+        "id": f"resp_{answered}",
+        "object": "response",
+        "created_at": 0,
+        "status": "completed",
+        "model": request["model"],
+    }
+    settings = {
+        "tools": request.get("tools", []),
+        "tool_choice": "auto",
+        "parallel_tool_calls": False,
+    }
     return envelope | settings | {"output": [item], "usage": usage}
 
 
 def generated_content(request: Json, model: str) -> Json:
     """POST /v1beta/models/MODEL:generateContent."""
     answered = sum(content["role"] == "model" for content in request["contents"])
-    call = next_call(answered, [declared["name"] for tool in request.get("tools", ()) for declared in tool["functionDeclarations"]])
-    part = {"functionCall": {"id": call[0], "name": call[1], "args": call[2]}} if call else {"text": ANSWER}
-    usage = {"promptTokenCount": USAGE[0], "candidatesTokenCount": USAGE[1], "totalTokenCount": sum(USAGE)}
+    call = next_call(
+        answered,
+        [
+            declared["name"]
+            for tool in request.get("tools", ())
+            for declared in tool["functionDeclarations"]
+        ],
+    )
+    part = (
+        {"functionCall": {"id": call[0], "name": call[1], "args": call[2]}}
+        if call
+        else {"text": ANSWER}
+    )
+    usage = {
+        "promptTokenCount": USAGE[0],
+        "candidatesTokenCount": USAGE[1],
+        "totalTokenCount": sum(USAGE),
+    }
     candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model, "responseId": f"resp_{answered}"}
+    return {
+        "candidates": [candidate],
+        "usageMetadata": usage,
+        "modelVersion": model,
+        "responseId": f"resp_{answered}",
+    }
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -93,7 +160,9 @@ class Handler(BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path.endswith("/chat/completions"):
             completion = chat_completion(request)
-            self._send(*chat_chunks(completion)) if request.get("stream") else self._send(completion)
+            self._send(*chat_chunks(completion)) if request.get("stream") else self._send(
+                completion
+            )
         elif self.path.endswith("/responses"):
             self._send(response(request))
         elif ":generateContent" in self.path:
@@ -121,5 +190,8 @@ if __name__ == "__main__":
     parser.add_argument("--port", type=int, default=8099, help="0 takes a free one")
     server = ThreadingHTTPServer(("127.0.0.1", parser.parse_args().port), Handler)
     address = f"http://127.0.0.1:{server.server_port}"
-    print(f"export OPENAI_BASE_URL={address}/v1 OPENAI_API_KEY=none GOOGLE_GEMINI_BASE_URL={address} GOOGLE_API_KEY=none", flush=True)
+    print(
+        f"export OPENAI_BASE_URL={address}/v1 OPENAI_API_KEY=none GOOGLE_GEMINI_BASE_URL={address} GOOGLE_API_KEY=none",
+        flush=True,
+    )
     server.serve_forever()

@@ -68,6 +68,10 @@ agent = ChatCompletionAgent(
 
 # In a service the id arrives in the request's `baggage` header.
 context.attach(baggage.set_baggage(SCENARIO, "refund_damaged"))
-print(asyncio.run(agent.get_response("My headphones from order A-1042 arrived damaged, I want my money back.")))
+print(
+    asyncio.run(
+        agent.get_response("My headphones from order A-1042 arrived damaged, I want my money back.")
+    )
+)
 provider.shutdown()
 logs.shutdown()

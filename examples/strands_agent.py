@@ -15,7 +15,9 @@ http://localhost:4318; the model is the one at OPENAI_BASE_URL.
 
 import os
 
-os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental,gen_ai_use_latest_invocation_tokens"
+os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = (
+    "gen_ai_latest_experimental,gen_ai_use_latest_invocation_tokens"
+)
 
 from opentelemetry import baggage, context, trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

@@ -1,7 +1,8 @@
-"""The values that scoring works on: what an agent did, what it should have done, and how well the two agree.
+"""The values that scoring works on: what an agent did, what it should have done, and how well the
+two agree.
 
-Everything here is immutable and free of I/O. `None` always means *not known*; it is never `""`, `0` or `{}`.
-Times are Unix nanoseconds, durations are seconds.
+Everything here is immutable and free of I/O. `None` always means *not known*; it is never `""`, `0`
+or `{}`. Times are Unix nanoseconds, durations are seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
 
 CallKind = Literal["function", "handoff", "agent", "final_answer"]
-"""What a tool call stands for: a plain function, a transfer of control, a sub-agent used as a tool, or the answer itself."""
+"""What a tool call stands for: a plain function, a transfer of control, a sub-agent used as a tool,
+or the answer itself.
+"""
 
 Flag = Literal[
     "content_missing",
@@ -64,11 +67,15 @@ class ToolCall:
 
     name: str
     arguments: Mapping[str, Json] | str | None = None
-    """`None`: not recorded. `{}`: called without arguments. A string: recorded, but not a JSON object."""
+    """`None`: not recorded. `{}`: called without arguments. A string: recorded, but not a JSON
+    object.
+    """
     id: str | None = None
     result: Json = None
     error: str | None = None
-    """What failed (message, else type); `None` when the call succeeded or nothing is known of a failure."""
+    """What failed (message, else type); `None` when the call succeeded or nothing is known of a
+    failure.
+    """
     agent: str | None = None
     run: str | None = None
     """The span id of the agent run, or of the workflow, that made the call."""
@@ -96,8 +103,13 @@ class ModelCall:
 
 
 def total_tokens(calls: Sequence[ModelCall]) -> tuple[int | None, int | None]:
-    """Input and output tokens of all calls; `None` unless every call that did not fail says how many it took."""
-    if any(call.input_tokens is None and call.output_tokens is None and call.error is None for call in calls):
+    """Input and output tokens of all calls; `None` unless every call that did not fail says how
+    many it took.
+    """
+    if any(
+        call.input_tokens is None and call.output_tokens is None and call.error is None
+        for call in calls
+    ):
         return None, None
     return _sum(call.input_tokens for call in calls), _sum(call.output_tokens for call in calls)
 
@@ -128,7 +140,9 @@ class AgentRun:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One user turn handled under one top-most agent or workflow span, its *anchor*: the unit of scoring."""
+    """One user turn handled under one top-most agent or workflow span, its *anchor*: the unit of
+    scoring.
+    """
 
     trace_id: str
     span_id: str
@@ -140,12 +154,16 @@ class Invocation:
     conversation_id: str | None = None
     user_id: str | None = None
     run_id: str | None = None
-    """The run of a test suite that the invocation belongs to; scores are averaged within runs first."""
+    """The run of a test suite that the invocation belongs to; scores are averaged within runs
+    first.
+    """
     turn: int | None = None
     """Zero-based position in the conversation, where the telemetry says so."""
     user_input: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
-    """Calls of the whole invocation, sub-agents included; the flag `no_tool_spans` says that they cannot be known."""
+    """Calls of the whole invocation, sub-agents included; the flag `no_tool_spans` says that they
+    cannot be known.
+    """
     sub_agents: tuple[AgentRun, ...] = ()
     model_calls: tuple[ModelCall, ...] = ()
     final_response: str | None = None
@@ -155,14 +173,18 @@ class Invocation:
     input_tokens: int | None = None
     output_tokens: int | None = None
     tool_schemas: Mapping[str, Json] = field(default_factory=dict)
-    """Per tool, the JSON schema of its arguments, where the telemetry shows what the model was offered."""
+    """Per tool, the JSON schema of its arguments, where the telemetry shows what the model was
+    offered.
+    """
     start_ns: int | None = None
     end_ns: int | None = None
     flags: frozenset[Flag] = frozenset()
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds from the start to the end of the anchor; `None` when not known, or when clocks ran backwards."""
+        """Seconds from the start to the end of the anchor; `None` when not known, or when clocks
+        ran backwards.
+        """
         if self.start_ns is None or self.end_ns is None or self.end_ns < self.start_ns:
             return None
         return (self.end_ns - self.start_ns) / 1e9
@@ -174,9 +196,11 @@ class ExpectedCall:
 
     name: str
     arguments: Mapping[str, Json] | None = None
-    """`None`: any arguments will do. `{}`: no arguments (in `name_and_required_args`: no required ones).
+    """`None`: any arguments will do. `{}`: no arguments (in `name_and_required_args`: no required
+    ones).
 
-    A value, also inside of objects and lists, may be a matcher of `scorers.matching.matchers`.
+    A value, also inside of objects and lists, may be a matcher of
+    `pathgauge.scorers.matching.matchers`.
     """
     optional: bool = False
     """The call may be left out: neither its presence nor its absence counts against the agent."""
@@ -193,7 +217,9 @@ class ReferenceTurn:
     """`None`: the reference says nothing about tools. `()`: no tool may be called."""
     response: str | None = None
     alternatives: tuple[tuple[ExpectedCall, ...], ...] = ()
-    """Other trajectories that are as good as `tool_calls`; the one that agrees best with the agent counts."""
+    """Other trajectories that are as good as `tool_calls`; the one that agrees best with the agent
+    counts.
+    """
     forbidden: tuple[ExpectedCall, ...] = ()
     """Calls that must not be made."""
     response_contains: tuple[str, ...] = ()
@@ -217,9 +243,13 @@ class Reference:
     source: str = ""
     """Where it came from, as `file` or `file:line`, for messages."""
     criteria: Mapping[str, Json] = field(default_factory=dict)
-    """Criteria of this scenario, by name, laid over the global ones; not yet validated against the scorers."""
+    """Criteria of this scenario, by name, laid over the global ones; not yet validated against the
+    scorers.
+    """
     expected_interval: float | None = None
-    """How often the scenario should be evaluated at least, in seconds; `None` says nothing about it."""
+    """How often the scenario should be evaluated at least, in seconds; `None` says nothing about
+    it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +274,8 @@ class Score:
 class Scorer(Protocol):
     """A scorer: a frozen dataclass whose fields are its options.
 
-    `score` is pure and repeatable, mutates nothing, and returns a value inside [`low`, `high`] or `None` with a reason.
+    `score` is pure and repeatable, mutates nothing, and returns a value inside [`low`, `high`] or
+    `None` with a reason.
     """
 
     name: ClassVar[str]

@@ -1,4 +1,5 @@
-"""The command line: arguments come in, each command is a few lines over the module that does the work.
+"""The command line: arguments come in, each command is a few lines over the module that does the
+work.
 
 Exit status: 0 done, 1 a gate did not pass, 2 the operator has to change something.
 """
@@ -7,23 +8,38 @@ from __future__ import annotations
 
 import typer
 
-from collector.cli.catalogue import rules, scorers
-from collector.cli.judging import judge
-from collector.cli.references import export, import_, record
-from collector.cli.running import demo, purge, serve, validate
-from collector.cli.shared import ReferenceFormat
-from collector.cli.traces import invocations, score
+from pathgauge.collector.cli.judging import judge
+from pathgauge.collector.cli.listing import rules, scorers
+from pathgauge.collector.cli.references import export, import_, record
+from pathgauge.collector.cli.running import demo, purge, serve, validate
+from pathgauge.collector.cli.shared import ReferenceFormat
+from pathgauge.collector.cli.traces import invocations, score
 
 __all__ = ["ReferenceFormat", "app"]
 
 app = typer.Typer(
-    help="Score live LLM agents from their OpenTelemetry traces, and export the scores to Prometheus.",
+    help=(
+        "Score live LLM agents from their OpenTelemetry traces, and export the scores to"
+        " Prometheus."
+    ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
     rich_markup_mode="markdown",
 )
 
-for _command in (serve, demo, invocations, score, import_, export, record, validate, purge, scorers, rules):
+for _command in (
+    serve,
+    demo,
+    invocations,
+    score,
+    import_,
+    export,
+    record,
+    validate,
+    purge,
+    scorers,
+    rules,
+):
     app.command(_command.__name__.rstrip("_"))(_command)
 app.add_typer(judge, name="judge")

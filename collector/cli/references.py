@@ -1,4 +1,6 @@
-"""Commands about references: they are brought from other formats, to other formats, and out of good traces."""
+"""Commands about references: they are brought from other formats, to other formats, and out of good
+traces.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from collector import config as configuration
-from collector.cli.shared import (
+from pathgauge.collector import config as configuration
+from pathgauge.collector.cli.shared import (
     ConfigFile,
     Files,
     Output,
@@ -20,20 +22,25 @@ from collector.cli.shared import (
 
 
 def import_(
-    format: Annotated[ReferenceFormat, typer.Argument(help="The format of the files; `auto` tells it from the content.")],
+    format: Annotated[
+        ReferenceFormat,
+        typer.Argument(help="The format of the files; `auto` tells it from the content."),
+    ],
     files: ReferenceFiles,
     output: Output = None,
     scenario_prefix: Annotated[str, typer.Option(help="Put before every scenario id.")] = "",
 ) -> None:
-    """Write references of another format in the native one, and say on standard error what was found and what was ignored.
+    """Write references of another format in the native one, and say on standard error what was
+    found and what was ignored.
 
-    Formats: ADK evalsets, datasets of Vertex AI, LangGraph trajectories, and chat messages of OpenAI and LangChain.
+    Formats: ADK evalsets, datasets of Vertex AI, LangGraph trajectories, and chat messages of
+    OpenAI and LangChain.
 
     Example: `pathgauge import auto eval_dataset.jsonl --output references/home.yaml`
     """
-    from collector.references.files import read_all
-    from collector.references.importing import gather
-    from collector.references.writing import to_yaml
+    from pathgauge.collector.config.reference_files import read_all
+    from pathgauge.collector.core.references.export_native import to_yaml
+    from pathgauge.collector.core.references.importing import gather
 
     with operator_errors():
         imported = gather(read_all(files, None if format == "auto" else format), scenario_prefix)
@@ -43,20 +50,29 @@ def import_(
 
 def export(
     files: ReferenceFiles,
-    format: Annotated[Literal["adk"], typer.Option(help="The format to write: an ADK evalset.")] = "adk",
+    format: Annotated[
+        Literal["adk"], typer.Option(help="The format to write: an ADK evalset.")
+    ] = "adk",
     output: Output = None,
-    lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what the format cannot say, instead of refusing it.")] = False,
+    lossy: Annotated[
+        bool,
+        typer.Option(
+            "--lossy", help="Leave out what the format cannot say, instead of refusing it."
+        ),
+    ] = False,
 ) -> None:
     """Write references of any format as an evalset for google-adk.
 
     Example: `pathgauge export references/home.yaml --output home.evalset.json`
     """
-    from collector.references.export_adk import evalset, to_json
-    from collector.references.files import read_all
+    from pathgauge.collector.config.reference_files import read_all
+    from pathgauge.collector.core.references.export_adk import evalset, to_json
 
     with operator_errors():
         entries = [entry for read in read_all(files).values() for entry in read.entries]
-        exported = evalset((entry.reference for entry in entries), (output or files[0]).name.split(".")[0])
+        exported = evalset(
+            (entry.reference for entry in entries), (output or files[0]).name.split(".")[0]
+        )
         note(exported.left_out)
         if exported.left_out and not lossy:
             note(["nothing was written; --lossy leaves out what ADK cannot express"])
@@ -67,13 +83,25 @@ def export(
 def record(
     files: Files,
     config: ConfigFile = None,
-    scenario: Annotated[str | None, typer.Option(help="The scenario id of all invocations, instead of their own.")] = None,
+    scenario: Annotated[
+        str | None, typer.Option(help="The scenario id of all invocations, instead of their own.")
+    ] = None,
     output: Output = None,
-    without_arguments: Annotated[bool, typer.Option("--without-arguments", help="Expect calls with any arguments.")] = False,
-    without_response: Annotated[bool, typer.Option("--without-response", help="Expect no particular response.")] = False,
-    allow_failed: Annotated[bool, typer.Option("--allow-failed", help="Record failed invocations too.")] = False,
+    without_arguments: Annotated[
+        bool, typer.Option("--without-arguments", help="Expect calls with any arguments.")
+    ] = False,
+    without_response: Annotated[
+        bool, typer.Option("--without-response", help="Expect no particular response.")
+    ] = False,
+    allow_failed: Annotated[
+        bool, typer.Option("--allow-failed", help="Record failed invocations too.")
+    ] = False,
     alternatives: Annotated[
-        bool, typer.Option("--alternatives", help="Keep other trajectories of a scenario as alternatives to its first.")
+        bool,
+        typer.Option(
+            "--alternatives",
+            help="Keep other trajectories of a scenario as alternatives to its first.",
+        ),
     ] = False,
 ) -> None:
     """Make references of good traces: what the agent did in them becomes what is expected of it.
@@ -82,16 +110,23 @@ def record(
 
     Example: `pathgauge record traces.json --output references/refund.yaml`
     """
-    from collector.evaluator import Evaluator
-    from collector.offline import replay
-    from collector.recording import Wanted, record
-    from collector.references import ReferenceSet
-    from collector.references.writing import to_yaml
+    from pathgauge.collector.core.evaluations.evaluator import Evaluator
+    from pathgauge.collector.core.references import ReferenceSet
+    from pathgauge.collector.core.references.export_native import to_yaml
+    from pathgauge.collector.offline.record import Wanted, record
+    from pathgauge.collector.offline.replay import replay
 
     with operator_errors():
-        replayed = list(replay(files, Evaluator(()), ReferenceSet(), configuration.load(config).scenario.keys))
+        replayed = list(
+            replay(files, Evaluator(()), ReferenceSet(), configuration.load(config).scenario.keys)
+        )
         for one in replayed:
             note(one.notes)
-        recording = record(replayed, Wanted(scenario, not without_arguments, not without_response, allow_failed, alternatives))
+        recording = record(
+            replayed,
+            Wanted(
+                scenario, not without_arguments, not without_response, allow_failed, alternatives
+            ),
+        )
         write(to_yaml(recording.references), output)
     note(recording.notes)

@@ -10,29 +10,56 @@ from typing import Annotated, Literal
 
 import typer
 
-from collector.documents import ConfigError
-from collector.plugins import PluginError
-from collector.receivers.files import UnreadableFileError
-from collector.rules.choices import ChoiceError
+from pathgauge.collector.config.plugins import PluginError
+from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.offline.trace_files import UnreadableFileError
+from pathgauge.collector.sinks.prometheus.rules.options import ChoiceError
 
-ConfigFile = Annotated[Path | None, typer.Option("--config", "-c", help="Configuration file; without it the defaults are in force.")]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", "-c", help="Configuration file; without it the defaults are in force."
+    ),
+]
 InsecureBind = Annotated[
     bool,
-    typer.Option("--insecure-bind", help="Listen beyond this machine without asking anybody for credentials, as `insecure_bind` does."),
+    typer.Option(
+        "--insecure-bind",
+        help=(
+            "Listen beyond this machine without asking anybody for credentials, as `insecure_bind`"
+            " does."
+        ),
+    ),
 ]
 Files = Annotated[
     list[Path],
-    typer.Argument(help="Trace files, or directories that hold them: OTLP, Jaeger JSON, Tempo JSON; plain or gzip.", exists=True),
+    typer.Argument(
+        help=(
+            "Trace files, or directories that hold them: OTLP, Jaeger JSON, Tempo JSON; plain or"
+            " gzip."
+        ),
+        exists=True,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-ReferenceFiles = Annotated[list[Path], typer.Argument(help="Reference files: YAML, JSON, JSON lines or CSV.", exists=True, dir_okay=False)]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of standard output.")]
+ReferenceFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Reference files: YAML, JSON, JSON lines or CSV.", exists=True, dir_okay=False
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Write to this file instead of standard output."),
+]
 ReferenceFormat = Literal["auto", "adk", "vertex", "graph", "messages", "pathgauge"]
 
 
 @contextmanager
 def operator_errors(when_in_use: str = "") -> Iterator[None]:
-    """Word mistakes of operators as plain lines, and exit with 2. `when_in_use` is advice for a port that is taken."""
+    """Word mistakes of operators as plain lines, and exit with 2. `when_in_use` is advice for a
+    port that is taken.
+    """
     try:
         yield
     except BrokenPipeError:

@@ -9,31 +9,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from collector import config as configuration
-from collector.cli.shared import (
-    AsJson,
-    ConfigFile,
-    Files,
-    note,
-    operator_errors,
-)
+from pathgauge.collector import config as configuration
+from pathgauge.collector.cli.shared import AsJson, ConfigFile, Files, note, operator_errors
 
 if TYPE_CHECKING:
-    from collector.offline import JudgeAll
-    from collector.setup import Setup
+    from pathgauge.collector.config.active import Setup
+    from pathgauge.collector.offline.replay import JudgeAll
 
 
 def invocations(files: Files, config: ConfigFile = None) -> None:
-    """Print what the collector understands of trace files: one JSON object a line for each agent invocation.
+    """Print what the collector understands of trace files: one JSON object a line for each agent
+    invocation.
 
     The files of a directory are read as one stream.
 
     Example: `pathgauge invocations traces.json`
     """
-    from collector.evaluator import Evaluator
-    from collector.offline import replay
-    from collector.references import ReferenceSet
-    from collector.rendering import invocation_object, json_line
+    from pathgauge.collector.cli.output.json_output import invocation_object, json_line
+    from pathgauge.collector.core.evaluations.evaluator import Evaluator
+    from pathgauge.collector.core.references import ReferenceSet
+    from pathgauge.collector.offline.replay import replay
 
     with operator_errors():
         keys = configuration.load(config).scenario.keys
@@ -47,34 +42,52 @@ def score(
     files: Files,
     config: ConfigFile = None,
     references: Annotated[
-        list[str] | None, typer.Option("--references", "-r", help="Reference files or patterns, instead of those of the configuration.")
+        list[str] | None,
+        typer.Option(
+            "--references",
+            "-r",
+            help="Reference files or patterns, instead of those of the configuration.",
+        ),
     ] = None,
     criteria: Annotated[
-        Path | None, typer.Option(help="Criteria, as an ADK test_config.json; instead of those of the configuration.")
+        Path | None,
+        typer.Option(
+            help="Criteria, as an ADK test_config.json; instead of those of the configuration."
+        ),
     ] = None,
     as_json: AsJson = False,
-    details: Annotated[bool, typer.Option("--details", help="Show every invocation with both trajectories, side by side.")] = False,
-    junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details", help="Show every invocation with both trajectories, side by side."
+        ),
+    ] = False,
+    junit: Annotated[
+        Path | None, typer.Option(help="Write a JUnit XML report to this file.")
+    ] = None,
 ) -> None:
     """Score trace files against references, and fail when a threshold is missed: a gate for CI.
 
-    Without configuration and criteria those of ADK are in force: `tool_trajectory_avg_score` 1.0 and `response_match_score` 0.8.
+    Without configuration and criteria those of ADK are in force: `tool_trajectory_avg_score` 1.0
+    and `response_match_score` 0.8.
 
     Example: `pathgauge score traces/ --references 'evalsets/*.evalset.json' --junit report.xml`
     """
-    from collector.gate import judge, not_run
-    from collector.junit import to_junit
-    from collector.offline import replay
-    from collector.rendering import evaluation_object, json_line
-    from collector.report import print_details, print_gate, print_reasons
-    from collector.setup import for_gate, resolve
+    from pathgauge.collector.cli.output.json_output import evaluation_object, json_line
+    from pathgauge.collector.cli.output.junit import to_junit
+    from pathgauge.collector.cli.output.report import print_details, print_gate, print_reasons
+    from pathgauge.collector.config.active import for_gate, resolve
+    from pathgauge.collector.offline.gate import judge, not_run
+    from pathgauge.collector.offline.replay import replay
 
     with operator_errors():
         settings = for_gate(config, references or (), criteria)
         setup = resolve(settings)
         note(setup.warnings)
         with _judges(settings, setup) as judge_all:
-            replayed = list(replay(files, setup.evaluator, setup.references, settings.scenario.keys, judge_all))
+            replayed = list(
+                replay(files, setup.evaluator, setup.references, settings.scenario.keys, judge_all)
+            )
         gate = judge(replayed)
         if junit is not None:
             junit.write_bytes(to_junit(gate))
@@ -96,9 +109,11 @@ def score(
         raise typer.Exit(1)
 
 
-def _judges(settings: configuration.Config, setup: Setup) -> AbstractContextManager[JudgeAll | None]:
+def _judges(
+    settings: configuration.Config, setup: Setup
+) -> AbstractContextManager[JudgeAll | None]:
     if settings.judge is None:
         return nullcontext()
-    from collector.judging.offline import judges_of
+    from pathgauge.collector.offline.judges import judges_of
 
     return judges_of(settings.judge, settings.folder, setup)

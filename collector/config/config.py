@@ -9,16 +9,22 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PrivateAttr
 
-from collector import criteria
-from collector.config.judging import Judge
-from collector.config.receiving import Auth, Receivers
-from collector.config.redacting import Redaction
-from collector.config.running import Canary, Exporters, Logging, Store, in_memory
-from collector.config.scoring import Assembly, Conversations, Regression, Scenario, Windows
-from collector.config.section import Section, empty, off
-from collector.documents import Document, KeyPath, Problem
-from collector.documents.quantities import Switch
-from scorers.types import Json
+from pathgauge.collector.config import criteria
+from pathgauge.collector.config.exporting import Canary, Exporters, Logging, Store, in_memory
+from pathgauge.collector.config.judging import Judge
+from pathgauge.collector.config.receiving import Auth, Receivers
+from pathgauge.collector.config.redacting import Redaction
+from pathgauge.collector.config.scoring import (
+    Assembly,
+    Conversations,
+    Regression,
+    Scenario,
+    Windows,
+)
+from pathgauge.collector.config.section import Section, empty, off
+from pathgauge.collector.core.documents import Document, KeyPath, Problem
+from pathgauge.collector.core.documents.quantities import Switch
+from pathgauge.scorers.types import Json
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,9 @@ class Config(Section):
     redaction: Annotated[Redaction | None, BeforeValidator(off)] = None
     references: tuple[str, ...] = ()
     """Paths and patterns, relative to `folder`."""
-    criteria: Annotated[dict[str, Any], BeforeValidator(empty)] = Field(default_factory=lambda: dict(criteria.DEFAULTS))
+    criteria: Annotated[dict[str, Any], BeforeValidator(empty)] = Field(
+        default_factory=lambda: dict(criteria.DEFAULTS)
+    )
     """As written, laid over those of `criteria_file`."""
     criteria_file: str | None = None
     judge: Annotated[Judge | None, BeforeValidator(off)] = None
@@ -57,7 +65,9 @@ class Config(Section):
 
     @property
     def folder(self) -> Path:
-        """The folder of the file, which its paths are relative to; the working directory where there is no file."""
+        """The folder of the file, which its paths are relative to; the working directory where
+        there is no file.
+        """
         return self._folder
 
     def read_from(self, folder: Path, document: Document) -> Config:

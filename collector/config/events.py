@@ -7,12 +7,19 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from collector.config.section import Section
-from collector.documents.quantities import Count, Duration, Endpoint, FileName, Switch
-from scorers.types import Json
+from pathgauge.collector.config.section import Section
+from pathgauge.collector.core.documents.quantities import (
+    Count,
+    Duration,
+    Endpoint,
+    FileName,
+    Switch,
+)
+from pathgauge.scorers.types import Json
 
 _TARGET = re.compile(
-    r"(?:(?P<scheme>https?)://)?(?P<host>[^\s:/\[\]@]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})(?P<path>/[^\s?#]*)?", re.ASCII
+    r"(?:(?P<scheme>https?)://)?(?P<host>[^\s:/\[\]@]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})(?P<path>/[^\s?#]*)?",
+    re.ASCII,
 )
 
 _HEADER_NAME = re.compile(r"[0-9A-Za-z_.-]+", re.ASCII)
@@ -34,19 +41,30 @@ def parse_target(value: Json) -> Target:
         return value
     match = _TARGET.fullmatch(value) if isinstance(value, str) else None
     if match is None or not 0 < int(match["port"]) <= 65535:
-        raise ValueError("host:port or a URL with a port, such as collector:4317 or http://collector:4318")
-    scheme: Literal["http", "https"] | None = "https" if match["scheme"] == "https" else "http" if match["scheme"] else None
-    return Target(scheme, Endpoint(match["host"].strip("[]"), int(match["port"])), (match["path"] or "").rstrip("/"))
+        raise ValueError(
+            "host:port or a URL with a port, such as collector:4317 or http://collector:4318"
+        )
+    scheme: Literal["http", "https"] | None = (
+        "https" if match["scheme"] == "https" else "http" if match["scheme"] else None
+    )
+    return Target(
+        scheme,
+        Endpoint(match["host"].strip("[]"), int(match["port"])),
+        (match["path"] or "").rstrip("/"),
+    )
 
 
 def checked_headers(headers: dict[str, str]) -> dict[str, str]:
-    """As they are, when HTTP and gRPC can send them. The mistake does not quote a value, which may be a secret."""
+    """As they are, when HTTP and gRPC can send them. The mistake does not quote a value, which may
+    be a secret.
+    """
     for name, value in headers.items():
         if not _HEADER_NAME.fullmatch(name):
             raise ValueError(f"found the name {name!r}, expected letters, digits and any of _.-")
         if not _HEADER_VALUE.fullmatch(value):
             raise ValueError(
-                f"found a value of {name} that no header can have, expected visible ASCII without a line break or a space at its ends"
+                f"found a value of {name} that no header can have, expected visible ASCII without a"
+                " line break or a space at its ends"
             )
     return headers
 
@@ -73,7 +91,9 @@ class OtlpEvents(Section):
 
     endpoint: Annotated[Target, BeforeValidator(parse_target)]
     protocol: Literal["grpc", "http/protobuf"] = "grpc"
-    headers: Annotated[dict[str, str], AfterValidator(checked_headers)] = Field(default_factory=dict)
+    headers: Annotated[dict[str, str], AfterValidator(checked_headers)] = Field(
+        default_factory=dict
+    )
     tls: ClientTls = ClientTls()
     timeout: Annotated[Duration, Field(gt=0)] = 10.0
     """Seconds that a batch may take, with all its repetitions."""

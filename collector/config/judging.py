@@ -1,4 +1,6 @@
-"""The section of the configuration about models that judge: whom to ask, how long to wait, and what it may cost."""
+"""The section of the configuration about models that judge: whom to ask, how long to wait, and what
+it may cost.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,31 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from collector.config.section import Section
-from collector.documents import did_you_mean
-from collector.documents.quantities import Count, Duration, FileName, Switch, parse_number
-from scorers.judges.asking.addresses import is_public
-from scorers.judges.asking.settings import DEFAULT_PROVIDER, OPENAI_URL, Limits, Price, Provider, Settings, StructuredOutput
-from scorers.types import Json
+from pathgauge.collector.config.section import Section
+from pathgauge.collector.core.documents import did_you_mean
+from pathgauge.collector.core.documents.quantities import (
+    Count,
+    Duration,
+    FileName,
+    Switch,
+    parse_number,
+)
+from pathgauge.scorers.judges.model_client.public_addresses import is_public
+from pathgauge.scorers.judges.model_client.settings import (
+    DEFAULT_PROVIDER,
+    OPENAI_URL,
+    Limits,
+    Price,
+    Provider,
+    Settings,
+    StructuredOutput,
+)
+from pathgauge.scorers.types import Json
 
-_URL = re.compile(r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:/[!-~]*)?", re.ASCII)
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:/[!-~]*)?",
+    re.ASCII,
+)
 _KEY = re.compile(r"[!-~]*", re.ASCII)
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*", re.ASCII)
 
@@ -35,11 +54,19 @@ def parse_url(value: Json) -> Json:
 
 def _text(value: Json) -> Json:
     """A plain number is one that an environment variable gave; a key without a value is no text."""
-    return "" if value is None else str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return (
+        ""
+        if value is None
+        else str(value)
+        if isinstance(value, int) and not isinstance(value, bool)
+        else value
+    )
 
 
 class JudgeProvider(Section):
-    """A server that speaks the chat completions of OpenAI. What is wrong with a key is told without the key."""
+    """A server that speaks the chat completions of OpenAI. What is wrong with a key is told without
+    the key.
+    """
 
     base_url: Annotated[str, BeforeValidator(parse_url)] = OPENAI_URL
     api_key: Annotated[str, BeforeValidator(_text), Field(repr=False)] = ""
@@ -54,12 +81,23 @@ class JudgeProvider(Section):
         host = url["host"].strip("[]")
         if not self.allow_private and url["scheme"] != "https":
             raise ValueError("found a URL without https, expected https, or allow_private")
-        if not self.allow_private and (host.lower() == "localhost" or (_ADDRESS.fullmatch(host) and not is_public(host))):
-            raise ValueError(f"found the address {host}, which is not public, expected another one, or allow_private")
+        if not self.allow_private and (
+            host.lower() == "localhost" or (_ADDRESS.fullmatch(host) and not is_public(host))
+        ):
+            raise ValueError(
+                f"found the address {host}, which is not public, expected another one, or"
+                " allow_private"
+            )
         if not self.allow_private and not self.api_key:
-            raise ValueError("found no api_key, expected one, or allow_private for a server of your own that needs none")
+            raise ValueError(
+                "found no api_key, expected one, or allow_private for a server of your own that"
+                " needs none"
+            )
         if not _KEY.fullmatch(self.api_key):
-            raise ValueError("found an api_key that no header can have, expected visible ASCII without a space or a line break")
+            raise ValueError(
+                "found an api_key that no header can have, expected visible ASCII without a space"
+                " or a line break"
+            )
         if self.ca_file is not None and url["scheme"] != "https":
             raise ValueError("found http and a ca_file, expected https")
         return self
@@ -115,17 +153,29 @@ class Judge(Section):
         prefix, colon, _ = self.model.partition(":")
         if colon and prefix not in known:
             found = f"found the model {self.model!r} of an unknown provider"
-            raise ValueError(f"{found}, expected one of {', '.join(known)}{did_you_mean(prefix, known)}")
+            raise ValueError(
+                f"{found}, expected one of {', '.join(known)}{did_you_mean(prefix, known)}"
+            )
         if self.timeout > self.deadline:
-            raise ValueError(f"found timeout {self.timeout:g}s, deadline {self.deadline:g}s, expected timeout <= deadline")
+            raise ValueError(
+                f"found timeout {self.timeout:g}s, deadline {self.deadline:g}s, expected timeout <="
+                " deadline"
+            )
         settings = self.settings(Path())
         model = settings.resolve(None)
         if not model.name.strip():
-            raise ValueError(f"found the model {self.model!r}, expected a name, such as openai:gpt-4.1-mini")
+            raise ValueError(
+                f"found the model {self.model!r}, expected a name, such as openai:gpt-4.1-mini"
+            )
         if model.provider not in self.providers:
-            raise ValueError(f"found no provider {model.provider}, expected one with an api_key under providers")
+            raise ValueError(
+                f"found no provider {model.provider}, expected one with an api_key under providers"
+            )
         if self._counts_money and settings.price(model) is None:
-            raise ValueError(f"found a budget in US dollars and no price of {model.label}, expected one under prices")
+            raise ValueError(
+                f"found a budget in US dollars and no price of {model.label}, expected one under"
+                " prices"
+            )
         return self
 
     @property
@@ -136,7 +186,9 @@ class Judge(Section):
         """What an `Asker` works with; paths are relative to `folder`."""
         return Settings(
             model=self.model,
-            providers={name: _provider(written, folder) for name, written in self.providers.items()},
+            providers={
+                name: _provider(written, folder) for name, written in self.providers.items()
+            },
             timeout=self.timeout,
             deadline=self.deadline,
             retries=self.retries,
@@ -159,4 +211,6 @@ def missing_package() -> bool:
 
 def _provider(written: JudgeProvider, folder: Path) -> Provider:
     ca_file = None if written.ca_file is None else str(folder / written.ca_file)
-    return Provider(written.base_url, written.api_key, written.allow_private, written.structured_output, ca_file)
+    return Provider(
+        written.base_url, written.api_key, written.allow_private, written.structured_output, ca_file
+    )

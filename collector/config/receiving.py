@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from collector.config.section import Section, off
-from collector.documents.quantities import Count, Endpoint, Size, parse_endpoint
+from pathgauge.collector.config.section import Section, off
+from pathgauge.collector.core.documents.quantities import Count, Endpoint, Size, parse_endpoint
 
 _MiB = 2**20
 _MOST_OF_GRPC = Field(le=2**31 - 1)
@@ -17,7 +17,9 @@ _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class Tls(Section):
-    """Certificate and key of a server, relative to `folder`. With `client_ca_file` clients need a certificate."""
+    """Certificate and key of a server, relative to `folder`. With `client_ca_file` clients need a
+    certificate.
+    """
 
     cert_file: str
     key_file: str
@@ -52,7 +54,9 @@ class Protocols(Section):
     @model_validator(mode="after")
     def _one_is_on(self) -> Protocols:
         if self.grpc is None and self.http is None:
-            raise ValueError("found all protocols switched off, expected at least one to receive with")
+            raise ValueError(
+                "found all protocols switched off, expected at least one to receive with"
+            )
         return self
 
 
@@ -69,7 +73,9 @@ class Receivers(Section):
 
 
 class Tenant(Section):
-    """What stands for a tenant: tokens in a file, relative to `folder`; names in client certificates."""
+    """What stands for a tenant: tokens in a file, relative to `folder`; names in client
+    certificates.
+    """
 
     token_file: str | None = None
     client_names: tuple[str, ...] = ()
@@ -90,5 +96,8 @@ class Auth(Section):
     def _names_are_short(self) -> Auth:
         for name in self.tenants:
             if not _TENANT.fullmatch(name):
-                raise ValueError(f"found the tenant {name!r}, expected letters, digits, '-', '_' and '.', 64 at most")
+                raise ValueError(
+                    f"found the tenant {name!r}, expected letters, digits, '-', '_' and '.', 64 at"
+                    " most"
+                )
         return self

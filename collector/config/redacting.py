@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from collector import redaction
-from collector.config.section import Section
-from collector.documents.quantities import Switch
-from scorers.types import Json
+from pathgauge.collector.config.section import Section
+from pathgauge.collector.core import redaction
+from pathgauge.collector.core.documents.quantities import Switch
+from pathgauge.scorers.types import Json
 
 _SHORTEST_SALT = 16
 
@@ -56,8 +56,13 @@ class Redaction(Section):
 
     @model_validator(mode="after")
     def _salt_is_long(self) -> Redaction:
-        if self.salt is not None and len(self.salt) < _SHORTEST_SALT:  # not shown, as it is a secret
-            raise ValueError(f"found a short salt, expected {_SHORTEST_SALT} characters or more, such as `openssl rand -hex 16` gives")
+        if (
+            self.salt is not None and len(self.salt) < _SHORTEST_SALT
+        ):  # not shown, as it is a secret
+            raise ValueError(
+                f"found a short salt, expected {_SHORTEST_SALT} characters or more, such as"
+                " `openssl rand -hex 16` gives"
+            )
         return self
 
     def rules(self) -> redaction.Rules:
@@ -77,5 +82,11 @@ class Redaction(Section):
         }
 
 
-def _rules(attributes: Iterable[KeyRule], detectors: Mapping[str, Any], *, content: bool) -> redaction.Rules:
-    return redaction.Rules(tuple(redaction.KeyRule(rule.match, rule.action) for rule in attributes), dict(detectors), content)
+def _rules(
+    attributes: Iterable[KeyRule], detectors: Mapping[str, Any], *, content: bool
+) -> redaction.Rules:
+    return redaction.Rules(
+        tuple(redaction.KeyRule(rule.match, rule.action) for rule in attributes),
+        dict(detectors),
+        content,
+    )

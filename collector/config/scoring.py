@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from collector.config.section import Section
-from collector.documents.quantities import Count, Duration, Size, Switch
-from collector.reading import DEFAULT_KEYS
+from pathgauge.collector.config.section import Section
+from pathgauge.collector.core.documents.quantities import Count, Duration, Size, Switch
+from pathgauge.collector.core.invocations import DEFAULT_KEYS
 
 _MiB = 2**20
 
@@ -19,7 +19,9 @@ class Scenario(Section):
     keys: Annotated[tuple[str, ...], Field(min_length=1)] = DEFAULT_KEYS
     match_user_input: Switch = False
     expected_interval: Annotated[Duration, Field(gt=0)] | None = None
-    """How often each scenario should be evaluated at least, in seconds, where its reference says nothing else."""
+    """How often each scenario should be evaluated at least, in seconds, where its reference says
+    nothing else.
+    """
 
 
 class Assembly(Section):
@@ -40,7 +42,10 @@ class Assembly(Section):
             found = f"found settle {self.settle:g}s, idle {self.idle:g}s, max_age {self.max_age:g}s"
             raise ValueError(f"{found}, expected settle <= idle <= max_age")
         if self.max_trace_bytes > self.max_open_bytes:
-            found = f"found max_trace_bytes {self.max_trace_bytes}, max_open_bytes {self.max_open_bytes}"
+            found = (
+                f"found max_trace_bytes {self.max_trace_bytes}, max_open_bytes"
+                f" {self.max_open_bytes}"
+            )
             raise ValueError(f"{found}, expected max_trace_bytes <= max_open_bytes")
         return self
 
@@ -56,7 +61,10 @@ class Windows(Section):
     @model_validator(mode="after")
     def _enough_fit(self) -> Windows:
         if self.min_samples > self.size:
-            raise ValueError(f"found min_samples {self.min_samples}, size {self.size}, expected min_samples <= size")
+            raise ValueError(
+                f"found min_samples {self.min_samples}, size {self.size}, expected min_samples <="
+                " size"
+            )
         return self
 
 
@@ -64,7 +72,9 @@ class Regression(Section):
     """What recent scores are compared with."""
 
     baseline_versions: dict[str, str] = Field(default_factory=dict)
-    """The version to compare with, by agent; of the other agents it is the version before the present one."""
+    """The version to compare with, by agent; of the other agents it is the version before the
+    present one.
+    """
 
 
 class Conversations(Section):

@@ -1,10 +1,12 @@
-"""What all sections of the configuration share: unknown keys are mistakes, and a section without a value means its defaults."""
+"""What all sections of the configuration share: unknown keys are mistakes, and a section without a
+value means its defaults.
+"""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from scorers.types import Json
+from pathgauge.scorers.types import Json
 
 
 class Section(BaseModel):

@@ -1,1 +1,3 @@
-"""Judges beside the pipeline: evaluations that wait for them come in, results go out. The one who asks models is handed in."""
+"""Judges beside the pipeline: evaluations that wait for them come in, results go out. The one who
+asks models is handed in.
+"""

@@ -1,4 +1,6 @@
-"""All that a `judge` section of the configuration brings about: whoever asks models, the bench, the budgets, and what is shown of them."""
+"""All that a `judge` section of the configuration brings about: whoever asks models, the bench, the
+budgets, and what is shown of them.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +8,40 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from collector.awaiting import Awaited
-from collector.canary import TENANT
-from collector.config.judging import Judge
-from collector.evaluator import Evaluator, WhenJudged
-from collector.judging.bench import Bench, Capacity, Tell
-from collector.judging.sampling import Sampling
-from collector.judging.spending import Spending
-from collector.references import ReferenceSet
-from collector.setup import Setup
-from collector.sinks.gauges import Queue
-from collector.sinks.judges import JudgeSeries
-from collector.telemetry import Row
-from scorers.judges.asking.asker import Asker
-from scorers.judges.asking.settings import Settings
-from scorers.questions import asks_model
-from scorers.types import Invocation
+from pathgauge.collector.config.active import Setup
+from pathgauge.collector.config.judging import Judge
+from pathgauge.collector.core.evaluations.evaluator import Evaluator, WhenJudged
+from pathgauge.collector.core.evaluations.pending_judgments import Awaited
+from pathgauge.collector.core.ledger import Row
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.judging.queue import Bench, Capacity, Tell
+from pathgauge.collector.judging.sampling import Sampling
+from pathgauge.collector.judging.spend import Spending
+from pathgauge.collector.sinks.prometheus.judge_metrics import JudgeSeries
+from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
+from pathgauge.scorers.judge_protocol import asks_model
+from pathgauge.scorers.judges.model_client.client import Asker
+from pathgauge.scorers.judges.model_client.settings import Settings
+from pathgauge.scorers.types import Invocation
 
 
 class Judging:
     """Everything that judges, from `start` to `stop`."""
 
-    def __init__(self, section: Judge, folder: Path, setup: Setup, tell: Tell) -> None:
-        """`tell` is told what judges said, in their thread."""
+    def __init__(
+        self, section: Judge, folder: Path, setup: Setup, tell: Tell, unjudged: frozenset[str]
+    ) -> None:
+        """`tell` receives each verdict, in the thread of the judges; `unjudged` are tenants."""
         settings = section.settings(folder)
         self.series = JudgeSeries(_models(settings, setup.evaluator), self._budgets, self._circuits)
         self._asker = Asker(settings, self.series)
         capacity = Capacity(section.concurrency, section.queue_size, deadline=section.deadline)
-        self.bench = Bench(self._asker, tell, capacity, setup.evaluator, setup.references, close=self._asker.aclose)
+        self.bench = Bench(
+            self._asker, tell, capacity, setup.evaluator, setup.references, close=self._asker.aclose
+        )
         self.spending = Spending(self._asker.budget)
         rates = {scenario: sampled.sample_rate for scenario, sampled in section.scenarios.items()}
-        self._sampling = Sampling(section.sample_rate, rates, frozenset({TENANT}))
+        self._sampling = Sampling(section.sample_rate, rates, unjudged)
 
     def of(self, invocation: Invocation, scenario: str | None) -> WhenJudged:
         """What becomes of the judges of an invocation. For any thread."""
@@ -52,7 +57,8 @@ class Judging:
     def resume(self, counts: Iterable[Row], awaited: Iterable[Awaited]) -> None:
         """Go on where the last process stopped, and begin to judge.
 
-        The pipeline must not run yet: it would store that nothing was spent, and what it revises would be judged as it was before.
+        The pipeline must not run yet: it would store that nothing was spent, and what it revises
+        would be judged as it was before.
         """
         self.spending.restore(counts)
         for one in awaited:
@@ -74,6 +80,8 @@ class Judging:
 
 def _models(settings: Settings, evaluator: Evaluator) -> Iterable[str]:
     """All models that these criteria may ask."""
-    scorers = (criterion.scorer for criterion in chain(evaluator.criteria, *evaluator.overrides.values()))
+    scorers = (
+        criterion.scorer for criterion in chain(evaluator.criteria, *evaluator.overrides.values())
+    )
     named = {scorer.model for scorer in scorers if asks_model(scorer)}
     return sorted({settings.resolve(model).label for model in {None, *named}})

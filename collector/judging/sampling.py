@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from scorers.types import Invocation
+from pathgauge.scorers.types import Invocation
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Which invocations are judged: a share of the traces, the same ones for every judge and in every process."""
+    """Which invocations are judged: a share of the traces, the same ones for every judge and in
+    every process.
+    """
 
     rate: float = 1.0
     of_scenario: Mapping[str, float] = field(default_factory=dict)
@@ -24,5 +26,10 @@ class Sampling:
         if invocation.tenant in self.never:
             return False
         rate = self.of_scenario.get(scenario or "", self.rate)
-        place = int.from_bytes(sha256(f"judge {invocation.trace_id}".encode("utf-8", "surrogatepass")).digest()[:8]) / 2**64
+        place = (
+            int.from_bytes(
+                sha256(f"judge {invocation.trace_id}".encode("utf-8", "surrogatepass")).digest()[:8]
+            )
+            / 2**64
+        )
         return place < rate

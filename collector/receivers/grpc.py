@@ -1,11 +1,13 @@
 """OTLP over gRPC: the trace and the log service, and the standard health service.
 
-Requests reach us as bytes, because a decoder generated for the service would refuse a whole request for one bad span.
-Senders never retry UNKNOWN or INTERNAL, and RESOURCE_EXHAUSTED only when they understand the delay beside it, so whatever
-goes wrong on our side is answered UNAVAILABLE with a delay.
+Requests reach us as bytes, because a decoder generated for the service would refuse a whole request
+for one bad span. Senders never retry UNKNOWN or INTERNAL, and RESOURCE_EXHAUSTED only when they
+understand the delay beside it, so whatever goes wrong on our side is answered UNAVAILABLE with a
+delay.
 
-gRPC for asyncio gives up its server for good when anybody calls a method whose name is not UTF-8, and says so to nobody. So the server is
-watched, and another one takes its place: calls under way go on, and senders connect again.
+gRPC for asyncio gives up its server for good when anybody calls a method whose name is not UTF-8,
+and says so to nobody. So the server is watched, and another one takes its place: calls under way go
+on, and senders connect again.
 """
 
 from __future__ import annotations
@@ -19,17 +21,22 @@ import structlog
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
-from collector.accepting import HANDSHAKE_TIMEOUT_S
-from collector.auth.tenants import Authenticate, Credentials, RefusedError, anonymous
-from collector.documents.quantities import parse_endpoint
-from collector.intake import Accept, Origin
-from collector.listening import listen
-from collector.otlp import Signal
-from collector.receivers.body import BodyError
-from collector.receivers.calls import STATUS, Calls, Context, Turns
-from collector.receivers.export import ExportService, Outcome, ReceiverLimits
-from collector.receivers.health import Health
-from collector.telemetry import Ledger
+from pathgauge.collector.core.documents.quantities import parse_endpoint
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp import Signal
+from pathgauge.collector.core.otlp.batch import Accept, Origin
+from pathgauge.collector.receivers.auth.tenants import (
+    Authenticate,
+    Credentials,
+    RefusedError,
+    anonymous,
+)
+from pathgauge.collector.receivers.export import ExportService, Outcome, ReceiverLimits
+from pathgauge.collector.receivers.grpc_calls import STATUS, Calls, Context, Turns
+from pathgauge.collector.receivers.grpc_health import Health
+from pathgauge.collector.receivers.http_body import BodyError
+from pathgauge.collector.receivers.server.connections import HANDSHAKE_TIMEOUT_S
+from pathgauge.collector.receivers.server.listen import listen
 
 TRACE_SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 LOGS_SERVICE = "opentelemetry.proto.collector.logs.v1.LogsService"
@@ -37,28 +44,49 @@ LOGS_SERVICE = "opentelemetry.proto.collector.logs.v1.LogsService"
 _SERVICES: dict[str, Signal] = {TRACE_SERVICE: "traces", LOGS_SERVICE: "logs"}
 _DETAILS_KEY = "grpc-status-details-bin"
 _PYTHON_EXPORTER_RETRY_KEY = "google.rpc.retryinfo-bin"
-"""Where the Python exporter looks for the delay; the OpenTelemetry Collector and the Java and Go SDKs read the details."""
+"""Where the Python exporter looks for the delay; the OpenTelemetry Collector and the Java and Go
+SDKs read the details.
+"""
 
-_REFUSED = {"unauthenticated": grpc.StatusCode.UNAUTHENTICATED, "forbidden": grpc.StatusCode.PERMISSION_DENIED}
+_REFUSED = {
+    "unauthenticated": grpc.StatusCode.UNAUTHENTICATED,
+    "forbidden": grpc.StatusCode.PERMISSION_DENIED,
+}
 
 MAX_CONNECTIONS = 512
-"""Each takes a file descriptor. More are closed at once by gRPC, which tells nobody of them and knows no limit for one address."""
+"""Each takes a file descriptor. More are closed at once by gRPC, which tells nobody of them and
+knows no limit for one address.
+"""
 WATCH_S = 0.25
 """How often the server is looked after."""
 LEAVE_S = 5.0
 """For the calls under way of a server that gRPC gave up."""
 
 _OPTIONS = (
-    ("grpc.so_reuseport", 0),  # or a second collector on the same port would silently take half of the traffic
+    (
+        "grpc.so_reuseport",
+        0,
+    ),  # or a second collector on the same port would silently take half of the traffic
     ("grpc.max_concurrent_streams", 100),
     ("grpc.max_metadata_size", 16 * 1024),
-    ("grpc.http2.bdp_probe", 0),  # or megabytes of a message come in before it is read; while it is read, it comes in whole anyway
-    ("grpc.max_connection_age_ms", 600_000),  # a client certificate is looked at again; senders reconnect without losing a request
+    (
+        "grpc.http2.bdp_probe",
+        0,
+        # or megabytes of a message come in before it is read; while it is read, it comes in whole
+        # anyway
+    ),
+    (
+        "grpc.max_connection_age_ms",
+        600_000,
+    ),  # a client certificate is looked at again; senders reconnect without losing a request
     ("grpc.max_connection_age_grace_ms", 60_000),
     ("grpc.keepalive_time_ms", 60_000),  # notices peers that vanished
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),  # senders behind load balancers ping that often
+    (
+        "grpc.http2.min_recv_ping_interval_without_data_ms",
+        10_000,
+    ),  # senders behind load balancers ping that often
 )
 
 _Metadata: TypeAlias = tuple[tuple[str, bytes], ...]
@@ -83,7 +111,8 @@ class GrpcReceiver:
         credentials: grpc.ServerCredentials | None = None,
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
-        """`endpoint` is `host:port`; port 0 takes a free one. `retry_after` is in seconds. Without `credentials` there is no TLS.
+        """`endpoint` is `host:port`; port 0 takes a free one. `retry_after` is in seconds. Without
+        `credentials` there is no TLS.
 
         Raises ValueError on a bad endpoint.
         """
@@ -120,8 +149,12 @@ class GrpcReceiver:
     async def _started(self) -> grpc.aio.Server:
         server = grpc.aio.server(options=self._options)
         for service, signal in _SERVICES.items():
-            export: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_unary_rpc_method_handler(self._handler(signal))
-            server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": export}),))
+            export: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_unary_rpc_method_handler(
+                self._handler(signal)
+            )
+            server.add_generic_rpc_handlers(
+                (grpc.method_handlers_generic_handler(service, {"Export": export}),)
+            )
             await self._health.serving(service)
         self._health.add_to(server)
         self._port = self._listen(server, self._port)
@@ -129,7 +162,9 @@ class GrpcReceiver:
         return server
 
     async def stop(self, grace: float) -> None:
-        """Report NOT_SERVING and accept no more requests; those under way have `grace` seconds to finish."""
+        """Report NOT_SERVING and accept no more requests; those under way have `grace` seconds to
+        finish.
+        """
         if self._watch is not None:
             self._watch.cancel()
         await self._health.stop()
@@ -159,7 +194,9 @@ class GrpcReceiver:
 
     def _listen(self, server: grpc.aio.Server, port: int) -> int:
         endpoint = self._endpoint._replace(port=port)
-        listen(endpoint).close()  # tells why an address cannot be had, which gRPC writes on standard error instead
+        listen(
+            endpoint
+        ).close()  # tells why an address cannot be had, which gRPC writes on standard error instead
         try:
             if self._credentials is not None:
                 return server.add_secure_port(str(endpoint), self._credentials)
@@ -179,7 +216,11 @@ class GrpcReceiver:
                 return outcome.response.SerializeToString()
             if outcome.code in STATUS:
                 await context.abort(STATUS[outcome.code], outcome.message)
-            await context.abort(grpc.StatusCode.UNAVAILABLE, outcome.message, _retry_metadata(outcome.message, self._retry_after))
+            await context.abort(
+                grpc.StatusCode.UNAVAILABLE,
+                outcome.message,
+                _retry_metadata(outcome.message, self._retry_after),
+            )
 
         return export
 
@@ -193,11 +234,16 @@ class GrpcReceiver:
 
 
 def _credentials(context: Context) -> Credentials:
-    authorization = tuple(_text(value) for key, value in context.invocation_metadata() or () if key == "authorization")
+    authorization = tuple(
+        _text(value) for key, value in context.invocation_metadata() or () if key == "authorization"
+    )
     peer: Any = context.auth_context()
     if "x509_pem_cert" not in peer:
         return Credentials(authorization)
-    return Credentials(authorization, tuple(_text(name) for kind in ("peer_dns", "peer_uri") for name in peer.get(kind, ())))
+    return Credentials(
+        authorization,
+        tuple(_text(name) for kind in ("peer_dns", "peer_uri") for name in peer.get(kind, ())),
+    )
 
 
 def _text(value: str | bytes) -> str:
@@ -209,4 +255,7 @@ def _retry_metadata(message: str, retry_after: float) -> _Metadata:
     retry.retry_delay.FromMilliseconds(round(retry_after * 1000))
     status = Status(code=grpc.StatusCode.UNAVAILABLE.value[0], message=message)
     status.details.add().Pack(retry)
-    return (_DETAILS_KEY, status.SerializeToString()), (_PYTHON_EXPORTER_RETRY_KEY, retry.SerializeToString())
+    return (_DETAILS_KEY, status.SerializeToString()), (
+        _PYTHON_EXPORTER_RETRY_KEY,
+        retry.SerializeToString(),
+    )

@@ -1,7 +1,7 @@
 """OTLP over HTTP/1.1: POST /v1/traces and /v1/logs, protobuf or JSON, plain or gzip.
 
-Senders retry only 429, 502, 503 and 504, so whatever goes wrong on our side is answered 429 or 503, and never 500. Answers
-are in the encoding of the request; when that is not known, plain text.
+Senders retry only 429, 502, 503 and 504, so whatever goes wrong on our side is answered 429 or 503,
+and never 500. Answers are in the encoding of the request; when that is not known, plain text.
 """
 
 from __future__ import annotations
@@ -18,14 +18,19 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from collector.accepting import Terms
-from collector.auth.tenants import Authenticate, Credentials, RefusedError, anonymous
-from collector.http_server import HttpServer
-from collector.intake import Accept, Origin
-from collector.otlp import Encoding, Signal
-from collector.receivers.body import BodyError, BodyReader
-from collector.receivers.export import Code, ExportService, Outcome, ReceiverLimits
-from collector.telemetry import Ledger
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp import Encoding, Signal
+from pathgauge.collector.core.otlp.batch import Accept, Origin
+from pathgauge.collector.receivers.auth.tenants import (
+    Authenticate,
+    Credentials,
+    RefusedError,
+    anonymous,
+)
+from pathgauge.collector.receivers.export import Code, ExportService, Outcome, ReceiverLimits
+from pathgauge.collector.receivers.http_body import BodyError, BodyReader
+from pathgauge.collector.receivers.server.asgi_server import HttpServer
+from pathgauge.collector.receivers.server.connections import Terms
 
 _SIGNALS: tuple[Signal, ...] = ("traces", "logs")
 _ENCODINGS: dict[str, Encoding] = {"application/x-protobuf": "protobuf", "application/json": "json"}
@@ -62,7 +67,11 @@ class HttpReceiver:
         terms: Terms | None = None,
     ) -> None:
         """`endpoint` is `host:port`; port 0 takes a free one. `retry_after` is in seconds."""
-        self._server = HttpServer(http_app(accept, ledger, limits or ReceiverLimits(), retry_after, authenticate), endpoint, terms)
+        self._server = HttpServer(
+            http_app(accept, ledger, limits or ReceiverLimits(), retry_after, authenticate),
+            endpoint,
+            terms,
+        )
 
     @property
     def port(self) -> int:
@@ -79,14 +88,22 @@ class HttpReceiver:
 
 
 def http_app(
-    accept: Accept, ledger: Ledger, limits: ReceiverLimits, retry_after: float, authenticate: Authenticate = anonymous
+    accept: Accept,
+    ledger: Ledger,
+    limits: ReceiverLimits,
+    retry_after: float,
+    authenticate: Authenticate = anonymous,
 ) -> Starlette:
     """The receiver as an ASGI application."""
-    exports = _Exports(ExportService("http", accept, ledger, limits), BodyReader(limits), retry_after, authenticate)
+    exports = _Exports(
+        ExportService("http", accept, ledger, limits), BodyReader(limits), retry_after, authenticate
+    )
     # With and without a slash at the end: exporters do not follow a redirect.
     return Starlette(
         routes=[
-            Route(path, exports.endpoint(signal), methods=["POST"]) for signal in _SIGNALS for path in (f"/v1/{signal}", f"/v1/{signal}/")
+            Route(path, exports.endpoint(signal), methods=["POST"])
+            for signal in _SIGNALS
+            for path in (f"/v1/{signal}", f"/v1/{signal}/")
         ]
     )
 
@@ -94,7 +111,13 @@ def http_app(
 class _Exports:
     """Turns HTTP requests into exports, and outcomes into HTTP responses."""
 
-    def __init__(self, service: ExportService, bodies: BodyReader, retry_after: float, authenticate: Authenticate) -> None:
+    def __init__(
+        self,
+        service: ExportService,
+        bodies: BodyReader,
+        retry_after: float,
+        authenticate: Authenticate,
+    ) -> None:
         self._service = service
         self._bodies = bodies
         self._retry_after = str(math.ceil(retry_after))
@@ -116,13 +139,18 @@ class _Exports:
                 return _unsupported(request, encoding)
             try:
                 async with self._bodies.read(request.stream(), gzip=gzip) as body:
-                    return self._answer(encoding, await self._service.export(Origin(tenant, "http", signal, encoding), body))
+                    return self._answer(
+                        encoding,
+                        await self._service.export(Origin(tenant, "http", signal, encoding), body),
+                    )
             except BodyError as error:
                 return self._refuse(signal, encoding, error.code, str(error))
             except ClientDisconnect:
                 return self._refuse(signal, encoding, "disconnected", "the body ends early")
             except Exception:
-                _log.exception("request body could not be read; the sender is asked to retry", signal=signal)
+                _log.exception(
+                    "request body could not be read; the sender is asked to retry", signal=signal
+                )
                 return self._refuse(signal, encoding, "failed", "internal error, try again")
 
         return export
@@ -157,10 +185,14 @@ def _deny(refusal: RefusedError, encoding: Encoding | None) -> Response:
     return _refusal(str(refusal), encoding, status, headers)
 
 
-def _refusal(message: str, encoding: Encoding | None, status: int, headers: dict[str, str] | None = None) -> Response:
+def _refusal(
+    message: str, encoding: Encoding | None, status: int, headers: dict[str, str] | None = None
+) -> Response:
     if encoding is None:
         return PlainTextResponse(f"{message}\n", status, headers)
-    return Response(_encode(Status(message=message), encoding), status, headers, _MEDIA_TYPES[encoding])
+    return Response(
+        _encode(Status(message=message), encoding), status, headers, _MEDIA_TYPES[encoding]
+    )
 
 
 def _media_type(request: Request) -> str:
@@ -174,10 +206,15 @@ def _content_encoding(request: Request) -> str:
 
 def _is_gzip(request: Request) -> bool | None:
     """Whether the body is gzip; `None` for an encoding that is not read here."""
-    return {"": False, "identity": False, "gzip": True}.get(_content_encoding(request).strip().lower())
+    return {"": False, "identity": False, "gzip": True}.get(
+        _content_encoding(request).strip().lower()
+    )
 
 
 def _unsupported(request: Request, encoding: Encoding | None) -> Response:
-    found = f"Content-Type {request.headers.get('content-type')!r}, Content-Encoding {_content_encoding(request)!r}"
+    found = (
+        f"Content-Type {request.headers.get('content-type')!r}, Content-Encoding"
+        f" {_content_encoding(request)!r}"
+    )
     expected = f"Content-Type {' or '.join(_ENCODINGS)}, Content-Encoding gzip or none"
     return _refusal(f"found {found}; expected {expected}", encoding, 415)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from collector.conversations import Case
-from collector.evaluator import Evaluation, EvaluationKey
-from collector.outcomes import Judged
+from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.outcomes import Judged
 
 
 @runtime_checkable
@@ -14,19 +14,27 @@ class Sink(Protocol):
     """Where evaluations go. All calls come from one thread, and none may block on a network."""
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
-        """Take an evaluation in; `now` is in Unix seconds. One with a higher revision replaces the one with the same key."""
+        """Take an evaluation in; `now` is in Unix seconds. One with a higher revision replaces the
+        one with the same key.
+        """
         ...
 
     def publish_judged(self, judged: Judged, now: float) -> None:
-        """Take in what judges said of an evaluation that was published before; its results are theirs alone."""
+        """Take in what judges said of an evaluation that was published before; its results are
+        theirs alone.
+        """
         ...
 
     def publish_case(self, case: Case, now: float) -> None:
-        """Take in the scores of a finished conversation, whose turns were published one by one before."""
+        """Take in the scores of a finished conversation, whose turns were published one by one
+        before.
+        """
         ...
 
     def withdraw(self, key: EvaluationKey) -> None:
-        """Take back the evaluation `key`: a larger invocation appeared around it. An unknown key is no error."""
+        """Take back the evaluation `key`: a larger invocation appeared around it. An unknown key is
+        no error.
+        """
         ...
 
     def close(self) -> None:

@@ -1,8 +1,10 @@
-"""What outlives the process: the journal of acknowledged requests, and the results with everything that must agree with them.
+"""What outlives the process: the journal of acknowledged requests, and the results with everything
+that must agree with them.
 
-A store takes a request in before its sender is answered, and takes the outcomes of the pipeline in one transaction with the
-journal rows that they end. So a crash at any point loses nothing, and counts nothing twice. Another database, or a distributed
-log, has to offer what `Store` says and nothing else.
+A store takes a request in before its sender is answered, and takes the outcomes of the pipeline in
+one transaction with the journal rows that they end. So a crash at any point loses nothing, and
+counts nothing twice. Another database, or a distributed log, has to offer what `Store` says and
+nothing else.
 """
 
 from __future__ import annotations
@@ -11,20 +13,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from collector.assembler import Key, Recalled
-from collector.awaiting import Awaited
-from collector.evaluator import EvaluationKey
-from collector.intake import Batch
-from collector.outcomes import Changes, Remembered, Told
-from collector.telemetry import Row
-from collector.windows import Recent
-from scorers.types import Invocation
+from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
+from pathgauge.collector.core.evaluations.pending_judgments import Awaited
+from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.ledger import Row
+from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.core.outcomes import Changes, Remembered, Told
+from pathgauge.collector.core.traces import Key, Recalled
+from pathgauge.scorers.types import Invocation
 
 State: TypeAlias = Literal["ok", "full", "failed"]
 """`full` and `failed` refuse requests."""
 
 Transaction: TypeAlias = Literal["requests", "results", "quarantine"]
-"""What was made durable: requests before they are acknowledged, what became of them, or that a row is damaged."""
+"""What was made durable: requests before they are acknowledged, what became of them, or that a row
+is damaged.
+"""
 
 NEARLY_FULL = 0.9
 
@@ -72,7 +76,9 @@ class Turn(NamedTuple):
     invocation: Invocation
     at: float
     beyond: int = 0
-    """How many turns of the conversation were not kept, if this is the newest of them: of its invocation the ids alone are known."""
+    """How many turns of the conversation were not kept, if this is the newest of them: of its
+    invocation the ids alone are known.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +109,9 @@ class Selection:
     scenario: str | None = None
     """The traces that have a result of this scenario."""
     before: float | None = None
-    """What was stored before this Unix time, and the traces that had begun to arrive by then and still wait."""
+    """What was stored before this Unix time, and the traces that had begun to arrive by then and
+    still wait.
+    """
 
     def __post_init__(self) -> None:
         """Raises ValueError."""
@@ -149,7 +157,9 @@ class Usage:
 
     @property
     def in_need(self) -> bool:
-        """Whether a commit may help, though there is nothing to store: to find room, or that there is some again."""
+        """Whether a commit may help, though there is nothing to store: to find room, or that there
+        is some again.
+        """
         return self.nearly_full or self.state != "ok"
 
     @property
@@ -159,7 +169,9 @@ class Usage:
 
 
 class Store(Protocol):
-    """`append` is for the event loop, everything else for the one thread that runs the pipeline, save `usage` and `horizon`."""
+    """`append` is for the event loop, everything else for the one thread that runs the pipeline,
+    save `usage` and `horizon`.
+    """
 
     durable: bool
 
@@ -168,7 +180,9 @@ class Store(Protocol):
         ...
 
     def recent(self) -> Iterator[Recent]:
-        """The evaluations that windows may hold, the last recorded first. To be read to its end between `open` and `start`."""
+        """The evaluations that windows may hold, the last recorded first. To be read to its end
+        between `open` and `start`.
+        """
         ...
 
     def start(self, deliver: Deliver, now: Callable[[], float]) -> None:
@@ -180,19 +194,27 @@ class Store(Protocol):
         ...
 
     def read(self, after: int) -> Iterable[Delivery]:
-        """Some of the requests behind row `after`, in order; none when there are no more. Each is decoded when it is its turn."""
+        """Some of the requests behind row `after`, in order; none when there are no more. Each is
+        decoded when it is its turn.
+        """
         ...
 
     def recall(self, key: Key, rows: Sequence[int]) -> Iterable[Recalled]:
-        """The records of one trace, from rows of the journal; those that cannot be read are left out."""
+        """The records of one trace, from rows of the journal; those that cannot be read are left
+        out.
+        """
         ...
 
     def commit(self, progress: Progress) -> bool:
-        """Make progress durable; `False` when that cannot be done now: the same, or more, is offered again."""
+        """Make progress durable; `False` when that cannot be done now: the same, or more, is
+        offered again.
+        """
         ...
 
     def purge(self, selection: Selection) -> Purged:
-        """Remove for good, so that no byte of it stays. Raises `StoreError`, and then nothing was removed."""
+        """Remove for good, so that no byte of it stays. Raises `StoreError`, and then nothing was
+        removed.
+        """
         ...
 
     def horizon(self) -> float:

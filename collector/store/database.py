@@ -1,6 +1,8 @@
-"""The file of a store on disk while it is in use: transactions come in, what could be made durable goes out.
+"""The file of a store on disk while it is in use: transactions come in, what could be made durable
+goes out.
 
-A file that fails is opened again, and a damaged one is brought into a fresh one, without the process having to end.
+A file that fails is opened again, and a damaged one is brought into a fresh one, without the
+process having to end.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from typing import TypeVar
 
 import structlog
 
-from collector.store import State, StoreError, Transaction, files, salvage
-from collector.store.schema import insert
+from pathgauge.collector.store import State, StoreError, Transaction, files, recovery
+from pathgauge.collector.store.schema import insert
 
 _log = structlog.get_logger(__name__)
 
@@ -24,7 +26,10 @@ RETRY_S = 1.0
 """How long a store that failed refuses before it tries again."""
 MEND_S = 60.0
 """How often a file that cannot be read may be brought into a fresh one."""
-GONE = "the folder of the store was removed or replaced: senders are told to retry until the collector is restarted"
+GONE = (
+    "the folder of the store was removed or replaced: senders are told to retry until the collector"
+    " is restarted"
+)
 
 T = TypeVar("T")
 
@@ -32,8 +37,15 @@ T = TypeVar("T")
 class Database:
     """For one thread, save what it says of its condition."""
 
-    def __init__(self, folder: Path, timed: Callable[[Transaction, float], None], reopened: Callable[[], None]) -> None:
-        """`timed` is told how long each transaction took that was made durable; `reopened`, that there may be another file."""
+    def __init__(
+        self,
+        folder: Path,
+        timed: Callable[[Transaction, float], None],
+        reopened: Callable[[], None],
+    ) -> None:
+        """`timed` is told how long each transaction took that was made durable; `reopened`, that
+        there may be another file.
+        """
         self.connection: sqlite3.Connection
         self.state: State = "ok"
         self.reason: str | None = None
@@ -55,21 +67,25 @@ class Database:
         return self._folder / files.DATABASE
 
     def open(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Open the file and read it with `read`, out of a fresh one with what could be saved if it is damaged."""
+        """Open the file and read it with `read`, out of a fresh one with what could be saved if it
+        is damaged.
+        """
         self.connection = self._connected()
         try:
             found = read(self.connection)
         except sqlite3.DatabaseError as error:
-            if not salvage.is_damage(error):
+            if not recovery.is_damage(error):
                 raise
             self.connection.close()
             self.connection = self._salvaged()
             found = read(self.connection)
-        self.suspect = salvage.suspected(self.connection)
+        self.suspect = recovery.suspected(self.connection)
         return found
 
     def transact(self, kind: Transaction, work: Callable[[sqlite3.Connection], None]) -> bool:
-        """Run `work` in a transaction; `False` when it could not be made durable, and nothing of it happened."""
+        """Run `work` in a transaction; `False` when it could not be made durable, and nothing of it
+        happened.
+        """
         began = time.monotonic()
         try:
             self.connection.execute("BEGIN IMMEDIATE")
@@ -91,27 +107,35 @@ class Database:
     def quarantine(self, table: str, row: int, reason: str) -> None:
         """Set a damaged row aside, within a transaction."""
         _log.error("a damaged row of the store was set aside", table=table, row=row, reason=reason)
-        insert(self.connection, "INSERT INTO quarantine (at, source, reason)", [(time.time(), f"{table} {row}", reason)])
+        insert(
+            self.connection,
+            "INSERT INTO quarantine (at, source, reason)",
+            [(time.time(), f"{table} {row}", reason)],
+        )
         self.connection.execute(f"DELETE FROM {table} WHERE id = ?", (row,))
         self.quarantined += 1
         if table == "journal":
-            self.suspect = salvage.suspect(self.connection)
+            self.suspect = recovery.suspect(self.connection)
 
     def mend(self, error: sqlite3.Error) -> None:
         """Do what can be done about a failure."""
         if not self.in_place():
             return
-        full = salvage.primary(error) == sqlite3.SQLITE_FULL
+        full = recovery.primary(error) == sqlite3.SQLITE_FULL
         if self.state == "ok":
-            _log.error("the store cannot be written to; senders are told to retry", error=str(error))
+            _log.error(
+                "the store cannot be written to; senders are told to retry", error=str(error)
+            )
         self.state = "full" if full else "failed"
         with suppress(sqlite3.Error):  # closed already, when it could not be opened again
             self.connection.rollback()
         if not full and time.monotonic() >= self._reopen_at:
-            self._reopen(salvaging=salvage.is_damage(error))
+            self._reopen(salvaging=recovery.is_damage(error))
 
     def in_place(self) -> bool:
-        """Whether the path still leads to the file that is open; what is written to another one would never be found again."""
+        """Whether the path still leads to the file that is open; what is written to another one
+        would never be found again.
+        """
         if self.reason is not None:
             return False
         try:
@@ -126,7 +150,8 @@ class Database:
 
     def _reopen(self, *, salvaging: bool) -> None:
         try:
-            # After a failed sync pages count as written that are not: what is on disk has to be read again.
+            # After a failed sync pages count as written that are not: what is on disk has to be
+            # read again.
             self.connection.close()
             self.connection = self._salvaged() if salvaging else self._connected()
             self._reopened()
@@ -137,7 +162,7 @@ class Database:
             _log.exception("the store could not be opened again")
 
     def _connected(self) -> sqlite3.Connection:
-        if salvage.unfinished(self._folder):
+        if recovery.unfinished(self._folder):
             return self._salvaged()
         try:
             connection = self._connect()
@@ -145,15 +170,15 @@ class Database:
                 return connection
             connection.close()
         except sqlite3.DatabaseError as error:
-            if not salvage.is_damage(error):
+            if not recovery.is_damage(error):
                 raise
         return self._salvaged()
 
     def _salvaged(self) -> sqlite3.Connection:
         self._file = None
-        salvage.salvage(self._folder)
+        recovery.salvage(self._folder)
         connection = self._connect()
-        self.suspect = salvage.suspected(connection)
+        self.suspect = recovery.suspected(connection)
         return connection
 
     def _connect(self) -> sqlite3.Connection:

@@ -1,4 +1,6 @@
-"""Requests as journal rows: batches come in, rows of bytes with checksums go to the database, and batches come back from it."""
+"""Requests as journal rows: batches come in, rows of bytes with checksums go to the database, and
+batches come back from it.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,22 @@ from typing import Any, NamedTuple
 
 import zstandard
 
-from collector import otlp
-from collector.intake import Batch, Origin
-from collector.otlp import UndecodableError
-from collector.store import Delivery
-from collector.store.schema import checksum, insert
+from pathgauge.collector.core import otlp
+from pathgauge.collector.core.otlp import UndecodableError
+from pathgauge.collector.core.otlp.batch import Batch, Origin
+from pathgauge.collector.store import Delivery
+from pathgauge.collector.store.schema import checksum, insert
 
 COLUMNS = "id, at, wall, tenant, form, traces, head_crc, body_crc, body"
 _SELECT_HEADS = "SELECT id, at, wall, tenant, form, traces, head_crc FROM journal"
 _TRACE_ID_BYTES = 16
 _LONGEST_S = 1e10
-"""Three centuries: nothing runs for longer, and sums of such times are still exact to microseconds."""
+"""Three centuries: nothing runs for longer, and sums of such times are still exact to microseconds.
+"""
 _UNLIMITED = otlp.Limits(*(sys.maxsize // 100 for _ in fields(otlp.Limits)))
-"""For a body that is not as it was sent: it holds nothing but records that were valid, and may have outgrown the limits since."""
+"""For a body that is not as it was sent: it holds nothing but records that were valid, and may have
+outgrown the limits since.
+"""
 
 
 class DamagedError(Exception):
@@ -53,7 +58,17 @@ class Packer:
         tenant, form = batch.origin.tenant, " ".join((*batch.origin[1:], *sent_as))
         body = self._compressor.compress(batch.body)
         traces = _packed({record.trace_id for record in batch.spans or batch.logs})
-        return row, at, wall, tenant, form, traces, checksum(row, at, tenant, form, traces.hex()), zlib.crc32(body), body
+        return (
+            row,
+            at,
+            wall,
+            tenant,
+            form,
+            traces,
+            checksum(row, at, tenant, form, traces.hex()),
+            zlib.crc32(body),
+            body,
+        )
 
 
 def append(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -69,7 +84,9 @@ def rewrite(connection: sqlite3.Connection, row: tuple[Any, ...]) -> None:
 def read(connection: sqlite3.Connection, after: int, max_bytes: int) -> list[tuple[Any, ...]]:
     """Rows behind `after`, in order, until they hold `max_bytes`."""
     rows = []
-    for row in connection.execute(f"SELECT {COLUMNS} FROM journal WHERE id > ? ORDER BY id", (after,)):
+    for row in connection.execute(
+        f"SELECT {COLUMNS} FROM journal WHERE id > ? ORDER BY id", (after,)
+    ):
         rows.append(row)
         max_bytes -= len(row[-1])
         if max_bytes <= 0:
@@ -100,7 +117,11 @@ def unpack(values: tuple[Any, ...]) -> Delivery:
             raise DamagedError("checksum")
         transport, signal, encoding, *sent_as = form.split(" ")
         raw = zstandard.ZstdDecompressor().decompress(body)
-        batch = _decode(Origin(tenant, transport, signal, encoding), raw, _UNLIMITED if sent_as else otlp.Limits())
+        batch = _decode(
+            Origin(tenant, transport, signal, encoding),
+            raw,
+            _UNLIMITED if sent_as else otlp.Limits(),
+        )
         return Delivery(row, at, replace(batch, sent_as=sent_as[0]) if sent_as else batch)
     except (AttributeError, TypeError, ValueError, zstandard.ZstdError, UndecodableError) as error:
         raise DamagedError(type(error).__name__) from error
@@ -113,13 +134,19 @@ def is_sound(values: tuple[Any, ...]) -> bool:
 
 
 def is_possible(at: float) -> bool:
-    """Whether a collector can have reached this time of its own. One far beyond would stand still, as every second is lost in it."""
+    """Whether a collector can have reached this time of its own. One far beyond would stand still,
+    as every second is lost in it.
+    """
     return 0 <= at < _LONGEST_S
 
 
 def _is_sound_head(head: tuple[Any, ...]) -> bool:
     row, at, _, tenant, form, traces, crc = head
-    return isinstance(traces, bytes) and crc == checksum(row, at, tenant, form, traces.hex()) and is_possible(at)
+    return (
+        isinstance(traces, bytes)
+        and crc == checksum(row, at, tenant, form, traces.hex())
+        and is_possible(at)
+    )
 
 
 def _place(head: tuple[Any, ...]) -> Place | int:
@@ -129,11 +156,21 @@ def _place(head: tuple[Any, ...]) -> Place | int:
 
 def _decode(origin: Origin, body: bytes, limits: otlp.Limits) -> Batch:
     if origin.signal == "traces":
-        decode_spans = otlp.decode_traces if origin.encoding == "protobuf" else otlp.decode_traces_json
-        return Batch(origin, body, spans=decode_spans(body, tenant=origin.tenant, limits=limits).records)
+        decode_spans = (
+            otlp.decode_traces if origin.encoding == "protobuf" else otlp.decode_traces_json
+        )
+        return Batch(
+            origin, body, spans=decode_spans(body, tenant=origin.tenant, limits=limits).records
+        )
     decode_logs = otlp.decode_logs if origin.encoding == "protobuf" else otlp.decode_logs_json
     logs = decode_logs(body, tenant=origin.tenant, limits=limits)
-    return Batch(origin, body, logs=logs.records, without_trace=logs.without_trace, own_events=logs.own_events)
+    return Batch(
+        origin,
+        body,
+        logs=logs.records,
+        without_trace=logs.without_trace,
+        own_events=logs.own_events,
+    )
 
 
 def _packed(trace_ids: set[str]) -> bytes:

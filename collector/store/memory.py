@@ -1,13 +1,24 @@
-"""The store of those who chose `store: memory`: requests go straight on, and nothing outlives the process."""
+"""The store of those who chose `store: memory`: requests go straight on, and nothing outlives the
+process.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from collector.assembler import Key, Recalled
-from collector.intake import Batch
-from collector.store import Deliver, Delivery, Progress, Purged, Restored, Selection, StoreError, Usage
-from collector.windows import Recent
+from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.core.traces import Key, Recalled
+from pathgauge.collector.store import (
+    Deliver,
+    Delivery,
+    Progress,
+    Purged,
+    Restored,
+    Selection,
+    StoreError,
+    Usage,
+)
 
 
 class MemoryStore:
@@ -41,7 +52,9 @@ class MemoryStore:
         return True
 
     def purge(self, selection: Selection) -> Purged:
-        raise StoreError("found store memory, expected a store on disk: what is in memory ends with the process")
+        raise StoreError(
+            "found store memory, expected a store on disk: what is in memory ends with the process"
+        )
 
     def horizon(self) -> float:
         return self._now()

@@ -1,6 +1,8 @@
-"""Reads the journal in the thread of the pipeline: row numbers come in, requests and the records of single traces go out.
+"""Reads the journal in the thread of the pipeline: row numbers come in, requests and the records of
+single traces go out.
 
-The connection cannot write. Requests are kept decoded for a while, as traces that came together are read together.
+The connection cannot write. Requests are kept decoded for a while, as traces that came together are
+read together.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ from typing import Any, TypeAlias
 
 import structlog
 
-from collector.assembler import Key, Recalled
-from collector.store import Delivery, StoreError, files, journal
-from collector.store.journal import DamagedError
+from pathgauge.collector.core.traces import Key, Recalled
+from pathgauge.collector.store import Delivery, StoreError, files, journal
+from pathgauge.collector.store.journal import DamagedError
 
 _log = structlog.get_logger(__name__)
 
@@ -33,8 +35,15 @@ _Row: TypeAlias = "tuple[Any, ...]"
 class JournalReader:
     """For one thread."""
 
-    def __init__(self, folder: Path, quarantine: Callable[[int, str], None], mend: Callable[[sqlite3.Error], None]) -> None:
-        """`quarantine` is told the number of a damaged row, and what is wrong with it; `mend` what kept the file from being read."""
+    def __init__(
+        self,
+        folder: Path,
+        quarantine: Callable[[int, str], None],
+        mend: Callable[[sqlite3.Error], None],
+    ) -> None:
+        """`quarantine` is told the number of a damaged row, and what is wrong with it; `mend` what
+        kept the file from being read.
+        """
         self._folder = folder
         self._quarantine = quarantine
         self._mend = mend
@@ -44,9 +53,11 @@ class JournalReader:
         self._stale = self._closed = False
 
     def read(self, after: int) -> Iterator[Delivery]:
-        """Some of the requests behind row `after`, in order; none when there are no more. Raises `StoreError` at the first.
+        """Some of the requests behind row `after`, in order; none when there are no more. Raises
+        `StoreError` at the first.
 
-        They are decoded one by one: what is `READ_BYTES` in the journal may be a hundred times as much.
+        They are decoded one by one: what is `READ_BYTES` in the journal may be a hundred times as
+        much.
         """
         found = False
         while not found and (rows := self._query(journal.read, after, READ_BYTES)):
@@ -57,13 +68,19 @@ class JournalReader:
             after = rows[-1][0]
 
     def recall(self, key: Key, rows: Sequence[int]) -> Iterator[Recalled]:
-        """The records of one trace; damaged rows are left out. While the file cannot be read, this waits."""
+        """The records of one trace; damaged rows are left out. While the file cannot be read, this
+        waits.
+        """
         tenant, trace_id = key
         for row in rows:
             delivery = self._cache.get(row) or self._insisted(row)
             if delivery is not None and delivery.batch.origin.tenant == tenant:
                 spans = [span for span in delivery.batch.spans if span.trace_id == trace_id]
-                yield Recalled(delivery.at, spans, [log for log in delivery.batch.logs if log.trace_id == trace_id])
+                yield Recalled(
+                    delivery.at,
+                    spans,
+                    [log for log in delivery.batch.logs if log.trace_id == trace_id],
+                )
 
     def renew(self) -> None:
         """Open the file again before the next look, as there is another one. For any thread."""

@@ -1,4 +1,6 @@
-"""How long results are kept: what is too old, or in the way of requests, is removed a little at a time."""
+"""How long results are kept: what is too old, or in the way of requests, is removed a little at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from collector.store import results
-from collector.store.restoring import WindowBounds
+from pathgauge.collector.store import results
+from pathgauge.collector.store.restore import WindowBounds
 
 CLEAN_S = 10.0
 _CLEAN_ROWS = 20_000
@@ -26,7 +28,9 @@ class Retention:
 
 
 class SteadyWall:
-    """The wall clock of a process without its jumps ahead: what was removed as too old is gone when the clock is right again."""
+    """The wall clock of a process without its jumps ahead: what was removed as too old is gone when
+    the clock is right again.
+    """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic

@@ -1,7 +1,7 @@
 """The tables, and how a file of an earlier version becomes one of this version.
 
-Every table has an integer key, so that what is readable of a damaged file can be fetched row by row. Rows carry checksums:
-SQLite does not notice a changed bit inside of a value.
+Every table has an integer key, so that what is readable of a damaged file can be fetched row by
+row. Rows carry checksums: SQLite does not notice a changed bit inside of a value.
 """
 
 from __future__ import annotations
@@ -51,9 +51,11 @@ CREATE TABLE awaited (
 """
 
 MIGRATIONS: Sequence[str] = (_FIRST, _AWAITED)
-"""The statements that lead from each version of the schema to the next; version 0 is an empty file. Never change one that was released.
+"""The statements that lead from each version of the schema to the next; version 0 is an empty file.
+Never change one that was released.
 
-Each of them adds or changes a table or an index: a number that does not go with the tables is a damaged one.
+Each of them adds or changes a table or an index: a number that does not go with the tables is a
+damaged one.
 """
 
 _ROWS_AT_ONCE = 200
@@ -76,10 +78,14 @@ class DamagedSchemaError(sqlite3.DatabaseError):
 def verify(connection: sqlite3.Connection) -> None:
     """See that the file has the tables of the version that it says, and write nothing.
 
-    Raises `NewerSchemaError`, and `sqlite3.Error` for a damaged file. What operators added is no damage.
+    Raises `NewerSchemaError`, and `sqlite3.Error` for a damaged file. What operators added is no
+    damage.
     """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    newer = NewerSchemaError(f"found schema version {version}, expected at most {len(MIGRATIONS)}: a later version of pathgauge wrote it")
+    newer = NewerSchemaError(
+        f"found schema version {version}, expected at most {len(MIGRATIONS)}: a later version of"
+        " pathgauge wrote it"
+    )
     try:
         found = _objects(connection)
     except sqlite3.Error as error:
@@ -96,10 +102,14 @@ def verify(connection: sqlite3.Connection) -> None:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema of a file that was verified to this version, all of it or nothing. Raises `sqlite3.Error`."""
+    """Bring the schema of a file that was verified to this version, all of it or nothing. Raises
+    `sqlite3.Error`.
+    """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     for number, statements in enumerate(MIGRATIONS[version:], version + 1):
-        connection.executescript(f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {number}; COMMIT;")
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {number}; COMMIT;"
+        )
 
 
 def _objects(connection: sqlite3.Connection) -> _Objects:
@@ -125,13 +135,17 @@ def checksum(*values: object) -> int:
 def insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert `rows` with as few statements as possible.
 
-    Python lets go of its interpreter lock for every statement, and may have to wait for the busy threads to get it back: one
-    statement a row would take milliseconds a row. `into` is the beginning of the statement, up to VALUES.
+    Python lets go of its interpreter lock for every statement, and may have to wait for the busy
+    threads to get it back: one statement a row would take milliseconds a row. `into` is the
+    beginning of the statement, up to VALUES.
     """
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         chunk = rows[start : start + _ROWS_AT_ONCE]
         one = f"({','.join('?' * len(chunk[0]))})"
-        connection.execute(f"{into} VALUES {','.join([one] * len(chunk))}", [value for row in chunk for value in row])
+        connection.execute(
+            f"{into} VALUES {','.join([one] * len(chunk))}",
+            [value for row in chunk for value in row],
+        )
 
 
 def delete(connection: sqlite3.Connection, table: str, ids: Iterable[int]) -> int:
@@ -139,5 +153,7 @@ def delete(connection: sqlite3.Connection, table: str, ids: Iterable[int]) -> in
     numbers, deleted = list(ids), 0
     for start in range(0, len(numbers), _ROWS_AT_ONCE):
         chunk = numbers[start : start + _ROWS_AT_ONCE]
-        deleted += connection.execute(f"DELETE FROM {table} WHERE id IN ({','.join('?' * len(chunk))})", chunk).rowcount
+        deleted += connection.execute(
+            f"DELETE FROM {table} WHERE id IN ({','.join('?' * len(chunk))})", chunk
+        ).rowcount
     return deleted

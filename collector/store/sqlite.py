@@ -1,7 +1,8 @@
 """The store on disk: journal and results in one SQLite file, written by one thread.
 
-A request that was acknowledged has been synced to the disk. When the disk is full or fails, requests are refused and the process
-goes on; when the file is damaged, what can be read of it is brought into a fresh one.
+A request that was acknowledged has been synced to the disk. When the disk is full or fails,
+requests are refused and the process goes on; when the file is damaged, what can be read of it is
+brought into a fresh one.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from collector.assembler import Key, Recalled
-from collector.intake import Batch
-from collector.store import (
+from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.core.traces import Key, Recalled
+from pathgauge.collector.store import (
     Deliver,
     Delivery,
     Progress,
@@ -31,17 +33,16 @@ from collector.store import (
     Usage,
     files,
     journal,
-    purging,
+    purge,
+    recovery,
     results,
-    salvage,
 )
-from collector.store.database import MEND_S, Database
-from collector.store.journal import Packer
-from collector.store.reader import JournalReader
-from collector.store.restoring import WindowBounds, evaluations_since, restore
-from collector.store.retention import Cleaning, Retention
-from collector.store.writer import Writer
-from collector.windows import Recent
+from pathgauge.collector.store.database import MEND_S, Database
+from pathgauge.collector.store.journal import Packer
+from pathgauge.collector.store.reader import JournalReader
+from pathgauge.collector.store.restore import WindowBounds, evaluations_since, restore
+from pathgauge.collector.store.retention import Cleaning, Retention
+from pathgauge.collector.store.writer import Writer
 
 IN_FLIGHT_BYTES = 64 << 20
 """Requests that wait to become durable; beyond it senders are told to retry."""
@@ -81,7 +82,9 @@ class SqliteStore:
         self._database = Database(folder, timed, self._renew_reader)
         self._cleaning = Cleaning(self._retention, self._windows)
         self._packer = Packer()
-        self._writer: Writer[_Waiting] = Writer(self._write_group, lambda item: len(item.batch.body), GROUP_BYTES, GROUP_REQUESTS)
+        self._writer: Writer[_Waiting] = Writer(
+            self._write_group, lambda item: len(item.batch.body), GROUP_BYTES, GROUP_REQUESTS
+        )
         self._measured = Usage(capacity=self._retention.max_bytes)
         self._in_flight = self._unmeasured = 0
         self._measured_at = self._mended_at = -math.inf
@@ -90,10 +93,14 @@ class SqliteStore:
         self._running = self._purging = False
 
     def open(self) -> Restored:
-        """Read what the last process left, out of a fresh file with what could be saved if the old one is damaged."""
+        """Read what the last process left, out of a fresh file with what could be saved if the old
+        one is damaged.
+        """
         self._lock = files.lock(self._folder)
         try:
-            restored = self._database.open(lambda opened: restore(opened, self._database.quarantine))
+            restored = self._database.open(
+                lambda opened: restore(opened, self._database.quarantine)
+            )
             self._reader = JournalReader(self._folder, self._set_aside, self._mend_reading)
         except sqlite3.Error as error:
             os.close(self._lock)
@@ -108,7 +115,9 @@ class SqliteStore:
         since, reached = time.time() - self._windows.max_age_s, math.inf
         for _ in range(_ATTEMPTS):
             try:
-                for row, evaluation in evaluations_since(self._database.connection, since, self._database.quarantine):
+                for row, evaluation in evaluations_since(
+                    self._database.connection, since, self._database.quarantine
+                ):
                     if row < reached:
                         reached = row
                         yield evaluation
@@ -184,7 +193,11 @@ class SqliteStore:
             self._lock = None
 
     def _takes(self, size: int) -> bool:
-        if not self._running or self._purging or (self._in_flight and self._in_flight + size > IN_FLIGHT_BYTES):
+        if (
+            not self._running
+            or self._purging
+            or (self._in_flight and self._in_flight + size > IN_FLIGHT_BYTES)
+        ):
             return False
         state = self._database.state
         if state == "full" and files.free_bytes(self._folder) < files.RESERVE_BYTES:
@@ -202,7 +215,9 @@ class SqliteStore:
             self._writing_at = None
             for loop in {item.loop for item in group}:
                 with suppress(RuntimeError):  # the loop ended without waiting for its answers
-                    loop.call_soon_threadsafe(_answer, [item.answer for item in group if item.loop is loop], durable)
+                    loop.call_soon_threadsafe(
+                        _answer, [item.answer for item in group if item.loop is loop], durable
+                    )
         self._measure()
 
     def _append(self, group: list[_Waiting]) -> bool:
@@ -210,8 +225,12 @@ class SqliteStore:
             return False
         self._writing_at = at = self._now()
         wall, first = time.time(), self._last_row + 1
-        rows = [self._packer.pack(row, at, wall, item.batch) for row, item in enumerate(group, first)]
-        if not self._database.transact("requests", lambda connection: journal.append(connection, rows)):
+        rows = [
+            self._packer.pack(row, at, wall, item.batch) for row, item in enumerate(group, first)
+        ]
+        if not self._database.transact(
+            "requests", lambda connection: journal.append(connection, rows)
+        ):
             return False
         self._last_row += len(group)
         self._requests += len(group)
@@ -224,12 +243,12 @@ class SqliteStore:
         if not self._database.in_place():
             raise StoreError(f"{self._database.path}: nothing was removed: {self._database.reason}")
         connection = self._database.connection
-        purged = purging.purge(connection, selection, time.time() - self._windows.max_age_s)
+        purged = purge.purge(connection, selection, time.time() - self._windows.max_age_s)
         self._requests = connection.execute("SELECT count(*) FROM journal").fetchone()[0]
         self._measured_at = -math.inf
         self._measure()
         try:
-            return replace(purged, damaged=purged.damaged + salvage.remove_set_aside(self._folder))
+            return replace(purged, damaged=purged.damaged + recovery.remove_set_aside(self._folder))
         except OSError as error:
             return replace(purged, unfinished=purged.unfinished or str(error))
 
@@ -254,8 +273,14 @@ class SqliteStore:
         self._reader.renew()
 
     def _mend_reading(self, error: sqlite3.Error) -> None:
-        """Only damage can be mended from here; whatever else keeps the file from being read may pass."""
-        if salvage.is_damage(error) and self._running and time.monotonic() >= self._mended_at + MEND_S:
+        """Only damage can be mended from here; whatever else keeps the file from being read may
+        pass.
+        """
+        if (
+            recovery.is_damage(error)
+            and self._running
+            and time.monotonic() >= self._mended_at + MEND_S
+        ):
             self._mended_at = time.monotonic()
             self._writer.call(lambda: self._database.mend(error))
 
@@ -266,14 +291,18 @@ class SqliteStore:
         if not self._database.in_place():
             return
         try:
-            pages, free, size = (self._database.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _SIZES)
+            pages, free, size = (
+                self._database.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _SIZES
+            )
         except sqlite3.Error:
             return
         log = self._folder / f"{files.DATABASE}-wal"
         write_ahead = log.stat().st_size if log.exists() else 0
         used = (pages - free) * size + write_ahead
         self._unmeasured = 0
-        self._measured = replace(self._measured, used=used, write_ahead=write_ahead, requests=self._requests)
+        self._measured = replace(
+            self._measured, used=used, write_ahead=write_ahead, requests=self._requests
+        )
         if self._database.state == "ok":
             self._make_reserve()
 
@@ -285,7 +314,11 @@ class SqliteStore:
             files.give_up_reserve(self._folder)
 
     def _set_aside(self, row: int, reason: str) -> None:
-        self._writer.call(lambda: self._database.transact("quarantine", lambda _: self._database.quarantine("journal", row, reason)))
+        self._writer.call(
+            lambda: self._database.transact(
+                "quarantine", lambda _: self._database.quarantine("journal", row, reason)
+            )
+        )
 
 
 def _answer(answers: Sequence[asyncio.Future[bool]], durable: bool) -> None:

@@ -1,8 +1,9 @@
-"""The one thread that writes: commands come in through a queue, transactions on one connection go out.
+"""The one thread that writes: commands come in through a queue, transactions on one connection go
+out.
 
-All writes and checkpoints are those of one connection, because SQLite up to 3.51.2 can damage a file that several connections
-checkpoint. Requests that wait while a transaction is being synced to the disk form the next group, so that the disk itself
-decides how many share a sync.
+All writes and checkpoints are those of one connection, because SQLite up to 3.51.2 can damage a
+file that several connections checkpoint. Requests that wait while a transaction is being synced to
+the disk form the next group, so that the disk itself decides how many share a sync.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ class Writer(Generic[ItemT]):
     """Runs calls one after the other, and groups of items between them."""
 
     def __init__(
-        self, write_group: Callable[[list[ItemT]], None], size_of: Callable[[ItemT], int], group_bytes: int, group_items: int
+        self,
+        write_group: Callable[[list[ItemT]], None],
+        size_of: Callable[[ItemT], int],
+        group_bytes: int,
+        group_items: int,
     ) -> None:
         """A group ends at `group_bytes` or `group_items`."""
         self._write_group = write_group
@@ -86,7 +91,12 @@ class Writer(Generic[ItemT]):
             except queue.Empty:
                 self._write(group)
                 return self._queue.get()
-            if following is None or callable(following) or size >= self._group_bytes or len(group) >= self._group_items:
+            if (
+                following is None
+                or callable(following)
+                or size >= self._group_bytes
+                or len(group) >= self._group_items
+            ):
                 self._write(group)
                 return following
             group.append(following)

@@ -1,4 +1,5 @@
-"""Wraps the Prometheus rules for the Prometheus operator: `deploy/prometheus/rules.yml` comes in, `base/prometheus-rule.yaml` goes out.
+"""Wraps the Prometheus rules for the Prometheus operator: `deploy/prometheus/rules.yml` comes in,
+`base/prometheus-rule.yaml` goes out.
 
 `make manifests` runs it; a test compares.
 """

@@ -1,8 +1,11 @@
-"""Answers of models: the text of a message comes in, a checked answer goes out, or a `ValueError` whose line tells the model what to mend.
+"""Answers of models: the text of a message comes in, a checked answer goes out, or a `ValueError`
+whose line tells the model what to mend.
 
-Nothing is guessed. A label is one of those that were asked for, letter by letter; a number is finite and in its range; whatever was to be
-answered once for each of several things is answered exactly once. Where a model wrote more than its answer, the last JSON object counts, or
-none does: what it quotes, it quotes before it answers, and a quotation must not stand in for an answer that cannot be read.
+Nothing is guessed. A label is one of those that were asked for, letter by letter; a number is
+finite and in its range; whatever was to be answered once for each of several things is answered
+exactly once. Where a model wrote more than its answer, the last JSON object counts, or none does:
+what it quotes, it quotes before it answers, and a quotation must not stand in for an answer that
+cannot be read.
 """
 
 from __future__ import annotations
@@ -14,9 +17,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+)
 
-from scorers.questions import AnswerT
+from pathgauge.scorers.judge_protocol import AnswerT
 
 MAX_CHARS = 200_000
 """Of a text that is read as an answer."""
@@ -31,7 +42,9 @@ Reasoning = Annotated[str, AfterValidator(lambda text: text.encode(errors="repla
 class Answer(BaseModel):
     """What all answers have in common: nothing is left out, added or converted."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
 
 
 class Reasoned(Answer):
@@ -91,19 +104,28 @@ def choice(*values: float) -> type[Number]:
 @cache
 def number(low: float, high: float) -> type[Number]:
     """An answer from `low` to `high`."""
-    return create_model("Number", __base__=Number, score=(Annotated[float, Field(ge=low, le=high)], ...))
+    return create_model(
+        "Number", __base__=Number, score=(Annotated[float, Field(ge=low, le=high)], ...)
+    )
 
 
 @cache
 def items(count: int, *labels: str) -> type[Items]:
     """One of these labels for each of the numbers from 1 to `count`."""
     numbered = Annotated[int, Field(ge=1, le=count)]
-    item: Any = create_model("Item", __base__=Item, number=(numbered, ...), verdict=(_one_of("string", labels), ...))
-    return create_model("Items", __base__=Items, verdicts=(Annotated[list[item], AfterValidator(_each_once(count))], ...))
+    item: Any = create_model(
+        "Item", __base__=Item, number=(numbered, ...), verdict=(_one_of("string", labels), ...)
+    )
+    return create_model(
+        "Items",
+        __base__=Items,
+        verdicts=(Annotated[list[item], AfterValidator(_each_once(count))], ...),
+    )
 
 
 def parse(text: str, answer: type[AnswerT], *, cut: bool = False) -> AnswerT:
-    """The answer in the text: all of it, or else the last JSON object in it, after which no brace may follow.
+    """The answer in the text: all of it, or else the last JSON object in it, after which no brace
+    may follow.
 
     Of a text that was `cut` it has to be all, as what follows a quotation may be missing.
     Raises `ValueError` with one line that says what to mend; it quotes nothing of the text.
@@ -127,14 +149,17 @@ def _last(text: str, answer: type[AnswerT]) -> AnswerT:
         raise ValueError("found no complete JSON object, expected one that fits the schema")
     value, end = found[-1]
     if _BRACE.search(text, end):
-        raise ValueError("found braces after the last complete JSON object, expected it to be the end")
+        raise ValueError(
+            "found braces after the last complete JSON object, expected it to be the end"
+        )
     return _checked(value, answer)
 
 
 def _objects(text: str) -> Iterator[tuple[Any, int]]:
     """The complete JSON objects in a text that are part of no other, each with its end.
 
-    Each one is searched for only where one can begin, and at few places, so that no text costs more than its length some hundred times.
+    Each one is searched for only where one can begin, and at few places, so that no text costs more
+    than its length some hundred times.
     """
     end = tried = 0
     for begin in _BEGIN.finditer(text):
@@ -142,14 +167,18 @@ def _objects(text: str) -> Iterator[tuple[Any, int]]:
             continue
         tried += 1
         if tried > MAX_OBJECTS:
-            raise ValueError("found too many braces around the answer, expected one JSON object and nothing else")
+            raise ValueError(
+                "found too many braces around the answer, expected one JSON object and nothing else"
+            )
         try:
             value, end = _DECODER.raw_decode(text, begin.start())
         except json.JSONDecodeError as error:
             if error.msg.startswith("Unterminated string") or not text[error.pos :].strip():
                 raise ValueError("the JSON object ends before it is complete") from None
         except RecursionError:
-            raise ValueError("found deeply nested JSON, expected one object that fits the schema") from None
+            raise ValueError(
+                "found deeply nested JSON, expected one object that fits the schema"
+            ) from None
         else:
             yield value, end
 
@@ -160,7 +189,12 @@ def _checked(value: Any, answer: type[AnswerT]) -> AnswerT:
     try:
         return answer.model_validate(value)
     except ValidationError as error:
-        mistakes = dict.fromkeys(_told(details) for details in error.errors(include_url=False, include_context=False, include_input=False))
+        mistakes = dict.fromkeys(
+            _told(details)
+            for details in error.errors(
+                include_url=False, include_context=False, include_input=False
+            )
+        )
         raise ValueError("; ".join([*mistakes][:5])) from None
 
 
@@ -192,7 +226,9 @@ def _no_number(constant: str) -> NoReturn:
 
 
 # Not strict, as models break lines inside of strings.
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_whole, parse_constant=_no_number, strict=False)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_whole, parse_constant=_no_number, strict=False
+)
 _BEGIN = re.compile(r'\{(?=\s*+["}])')
 _BRACE = re.compile("[{}]")
 
@@ -204,7 +240,9 @@ def _one_of(kind: Literal["string", "number"], values: Sequence[str | float]) ->
         return value
 
     plain = str if kind == "string" else float
-    return Annotated[plain, AfterValidator(check), WithJsonSchema({"type": kind, "enum": [*values]})]
+    return Annotated[
+        plain, AfterValidator(check), WithJsonSchema({"type": kind, "enum": [*values]})
+    ]
 
 
 def _each_once(count: int) -> Any:
@@ -213,7 +251,11 @@ def _each_once(count: int) -> Any:
         lacking = [number for number in range(1, count + 1) if number not in times]
         twice = [number for number, found in times.items() if found > 1]
         if lacking or twice:
-            raise ValueError("; ".join([*_numbers("no verdict on", lacking), *_numbers("several verdicts on", twice)]))
+            raise ValueError(
+                "; ".join(
+                    [*_numbers("no verdict on", lacking), *_numbers("several verdicts on", twice)]
+                )
+            )
         return answered
 
     return check
@@ -221,4 +263,7 @@ def _each_once(count: int) -> Any:
 
 def _numbers(what: str, numbers: Sequence[int]) -> Iterable[str]:
     if numbers:
-        yield f"{what} {', '.join(map(str, numbers[:20]))}{' and others' if len(numbers) > 20 else ''}"
+        yield (
+            f"{what}"
+            f" {', '.join(map(str, numbers[:20]))}{' and others' if len(numbers) > 20 else ''}"
+        )

@@ -1,6 +1,8 @@
-"""Claims of the response that nothing bears out: an invocation comes in, the share of its sentences that are grounded goes out.
+"""Claims of the response that nothing bears out: an invocation comes in, the share of its sentences
+that are grounded goes out.
 
-Grounds are what the user said and what the tools returned. The sentences are split and numbered here, so that none can be left out.
+Grounds are what the user said and what the tools returned. The sentences are split and numbered
+here, so that none can be left out.
 """
 
 from __future__ import annotations
@@ -10,21 +12,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from scorers.conduct.calls import outcome_known
-from scorers.judges import answers
-from scorers.judges.checklist import Checklist
-from scorers.judges.content import legend, shown
-from scorers.judges.data import encoded, shortened
-from scorers.judges.model_judge import ModelJudge
-from scorers.judges.sentences import sentences
-from scorers.judges.verdicts import Verdict
-from scorers.kinds import Share
-from scorers.types import Invocation, Json, ReferenceTurn, Score
+from pathgauge.scorers.authoring.ranges import Share
+from pathgauge.scorers.judges import answers
+from pathgauge.scorers.judges.checklist import Checklist
+from pathgauge.scorers.judges.model_judge import ModelJudge
+from pathgauge.scorers.judges.prompt_data import encoded, shortened
+from pathgauge.scorers.judges.prompt_members import legend, shown
+from pathgauge.scorers.judges.sentences import sentences
+from pathgauge.scorers.judges.verdicts import Verdict
+from pathgauge.scorers.matching.calls import outcome_known
+from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 
 MAX_SENTENCES = 200
 
 _CONTEXT = ("user_input", "trajectory")
-_VALUES: Mapping[str, float | None] = {"supported": 1.0, "unsupported": 0.0, "contradictory": 0.0, "disputed": 0.0, "not_applicable": 1.0}
+_VALUES: Mapping[str, float | None] = {
+    "supported": 1.0,
+    "unsupported": 0.0,
+    "contradictory": 0.0,
+    "disputed": 0.0,
+    "not_applicable": 1.0,
+}
 
 _INSTRUCTIONS = f"""\
 You check the final answer of an AI agent for claims that nothing bears out, sentence by sentence. The context is `user_input` and the
@@ -45,42 +53,64 @@ Be strict: unless the context has straightforward evidence, a claim is `unsuppor
 
 @dataclass(frozen=True)
 class Hallucinations(ModelJudge, Share):
-    """The share of the sentences of the response that are supported by what the user said and tools returned, or need no support."""
+    """The share of the sentences of the response that are supported by what the user said and tools
+    returned, or need no support.
+    """
 
     name: ClassVar[str] = "hallucinations_v1"
 
     max_tokens: int = field(default=8192, kw_only=True)
     """Of an answer, which has a reasoning for each sentence."""
     max_chars: int = field(default=60_000, kw_only=True)
-    """Of the tool calls, and of the sentences. Where there is more, nothing is judged, as support may be in what was left out."""
+    """Of the tool calls, and of the sentences. Where there is more, nothing is judged, as support
+    may be in what was left out.
+    """
     evaluate_intermediate_nl_responses: bool = False
-    """Understood for the sake of ADK's configurations; texts between tool calls are not recorded, so that it cannot be true."""
+    """Understood for the sake of ADK's configurations; texts between tool calls are not recorded,
+    so that it cannot be true.
+    """
 
     def __post_init__(self) -> None:
         if self.evaluate_intermediate_nl_responses:
-            raise ValueError("evaluate_intermediate_nl_responses: found true, expected false, as texts between tool calls are not recorded")
+            raise ValueError(
+                "evaluate_intermediate_nl_responses: found true, expected false, as texts between"
+                " tool calls are not recorded"
+            )
         super().__post_init__()
 
     def wordings(self) -> tuple[str, ...]:
         """What each label means."""
         return (_INSTRUCTIONS,)
 
-    def shown(self, actual: Invocation, expected: ReferenceTurn | None) -> Mapping[str, Json] | Score:
+    def shown(
+        self, actual: Invocation, expected: ReferenceTurn | None
+    ) -> Mapping[str, Json] | Score:
         """The context and the numbered sentences, all of it."""
         context = shown((*_CONTEXT, "response"), actual, expected)
         if isinstance(context, Score):
             return context
-        if not all(outcome_known(call) for call in actual.tool_calls if call.kind not in {"handoff", "final_answer"}):
+        if not all(
+            outcome_known(call)
+            for call in actual.tool_calls
+            if call.kind not in {"handoff", "final_answer"}
+        ):
             return Score.not_evaluated("results_not_recorded")
         found = sentences(context.pop("response"))
         if not found:
             return Score.not_evaluated("not_applicable", "the response has no sentences")
         if len(found) > MAX_SENTENCES:
-            return Score.not_evaluated("too_long", f"the response has {len(found)} sentences; at most {MAX_SENTENCES} are judged")
-        context["sentences"] = [{"number": number, "sentence": sentence} for number, sentence in enumerate(found, 1)]
+            return Score.not_evaluated(
+                "too_long",
+                f"the response has {len(found)} sentences; at most {MAX_SENTENCES} are judged",
+            )
+        context["sentences"] = [
+            {"number": number, "sentence": sentence} for number, sentence in enumerate(found, 1)
+        ]
         for name, member in context.items():
             if len(encoded(shortened(member, sys.maxsize))) > self.max_chars:
-                return Score.not_evaluated("too_long", f"{name} takes more than {self.max_chars} characters")
+                return Score.not_evaluated(
+                    "too_long", f"{name} takes more than {self.max_chars} characters"
+                )
         return context
 
     def verdict(self, shown: Mapping[str, Json]) -> Verdict[Any]:

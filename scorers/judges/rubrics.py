@@ -1,4 +1,6 @@
-"""Judges by rubrics: statements of which each has to hold come in, the share of them that an agent fulfils goes out."""
+"""Judges by rubrics: statements of which each has to hold come in, the share of them that an agent
+fulfils goes out.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,13 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from scorers.judges import answers
-from scorers.judges.checklist import Checklist
-from scorers.judges.content import legend, shown
-from scorers.judges.model_judge import ModelJudge
-from scorers.judges.verdicts import Verdict
-from scorers.kinds import Share
-from scorers.types import Invocation, Json, ReferenceTurn, Score
+from pathgauge.scorers.authoring.ranges import Share
+from pathgauge.scorers.judges import answers
+from pathgauge.scorers.judges.checklist import Checklist
+from pathgauge.scorers.judges.model_judge import ModelJudge
+from pathgauge.scorers.judges.prompt_members import legend, shown
+from pathgauge.scorers.judges.verdicts import Verdict
+from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 
 MAX_RUBRICS = 100
 
@@ -52,12 +54,17 @@ class Rubric:
 
 
 def rubrics_of(written: Any) -> tuple[Rubric, ...]:
-    """Rubrics as texts, as `Rubric`s, or as ADK's objects. Raises `ValueError` for anything else, and for two that are the same."""
+    """Rubrics as texts, as `Rubric`s, or as ADK's objects. Raises `ValueError` for anything else,
+    and for two that are the same.
+    """
     if not isinstance(written, list | tuple) or not 1 <= len(written) <= MAX_RUBRICS:
         raise ValueError(f"a list of 1 to {MAX_RUBRICS} rubrics")
     rubrics = tuple(map(_rubric, written))
     for index, rubric in enumerate(rubrics):
-        if any(rubric.text == other.text or (rubric.id and rubric.id == other.id) for other in rubrics[:index]):
+        if any(
+            rubric.text == other.text or (rubric.id and rubric.id == other.id)
+            for other in rubrics[:index]
+        ):
             raise ValueError(f"found {(rubric.id or rubric.text)!r} twice, expected it once")
     return rubrics
 
@@ -68,13 +75,21 @@ def _rubric(written: Any) -> Rubric:
             rubric = written
         case str():
             rubric = Rubric(written)
-        case {"rubric_id": str(name), "rubric_content": content} | {"rubricId": str(name), "rubricContent": content}:
+        case {"rubric_id": str(name), "rubric_content": content} | {
+            "rubricId": str(name),
+            "rubricContent": content,
+        }:
             rubric = Rubric(_property(content), name, written.get("description") or "")
         case {"text": str(text)} if written.keys() <= {"text", "id", "description"}:
             rubric = Rubric(text, written.get("id") or "", written.get("description") or "")
         case _:
-            raise ValueError("a text, or a mapping of rubric_id and rubric_content, for each rubric")
-    if not all(isinstance(value, str) for value in (rubric.text, rubric.id, rubric.description)) or not rubric.text.strip():
+            raise ValueError(
+                "a text, or a mapping of rubric_id and rubric_content, for each rubric"
+            )
+    if (
+        not all(isinstance(value, str) for value in (rubric.text, rubric.id, rubric.description))
+        or not rubric.text.strip()
+    ):
         raise ValueError("found a rubric without text")
     return rubric
 
@@ -94,7 +109,9 @@ class RubricBased(ModelJudge, Share):
     """What judges by rubrics have in common."""
 
     rubrics: Rubrics = field(metadata={"written": "list of texts, or of ADK's rubrics"})
-    """Statements, each of which is fulfilled, not fulfilled, or does not apply; the last are left out of the mean."""
+    """Statements, each of which is fulfilled, not fulfilled, or does not apply; the last are left
+    out of the mean.
+    """
     max_tokens: int = field(default=4096, kw_only=True)
     """Of an answer, which has a reasoning for each rubric."""
 
@@ -112,9 +129,15 @@ class RubricBased(ModelJudge, Share):
 
     def wordings(self) -> tuple[str, ...]:
         """The rubrics, numbered in their order."""
-        return ("\n".join([self.wording, "", _VERDICTS, *_numbered(self.statements), "", legend(self.members)]),)
+        return (
+            "\n".join(
+                [self.wording, "", _VERDICTS, *_numbered(self.statements), "", legend(self.members)]
+            ),
+        )
 
-    def shown(self, actual: Invocation, expected: ReferenceTurn | None) -> Mapping[str, Json] | Score:
+    def shown(
+        self, actual: Invocation, expected: ReferenceTurn | None
+    ) -> Mapping[str, Json] | Score:
         """The members; the schemas of tools where they are known."""
         return shown(self.members, actual, expected, optional=("tools",))
 
@@ -141,10 +164,14 @@ class RubricBasedToolUseQuality(RubricBased):
     wording: ClassVar[str] = _TOOL_USE
     members: ClassVar[tuple[str, ...]] = ("user_input", "tools", "trajectory")
 
-    def shown(self, actual: Invocation, expected: ReferenceTurn | None) -> Mapping[str, Json] | Score:
+    def shown(
+        self, actual: Invocation, expected: ReferenceTurn | None
+    ) -> Mapping[str, Json] | Score:
         """The members; the arguments of all calls must be known, since rubrics are about them."""
         members = super().shown(actual, expected)
-        if not isinstance(members, Score) and any(call.arguments is None for call in actual.tool_calls):
+        if not isinstance(members, Score) and any(
+            call.arguments is None for call in actual.tool_calls
+        ):
             return Score.not_evaluated("args_not_recorded")
         return members
 

@@ -1,6 +1,8 @@
-"""Sentences: a text comes in, its sentences go out, as they stand. Nothing but blanks, and signs without any word, is left out.
+"""Sentences: a text comes in, its sentences go out, as they stand. Nothing but blanks, and signs
+without any word, is left out.
 
-Lines of a list are sentences of their own; a table or a block of code is one. Abbreviations, numbers and initials end none.
+Lines of a list are sentences of their own; a table or a block of code is one. Abbreviations,
+numbers and initials end none.
 """
 
 from __future__ import annotations
@@ -14,7 +16,25 @@ _NEAR = 40
 _OPENING = "([*_\"'“‘«"
 _BULLETS = " \t*-•#>"
 _ABBREVIATIONS = frozenset(
-    {"approx", "ca", "cf", "dr", "e.g", "fig", "i.e", "mr", "mrs", "ms", "nos", "nr", "pp", "prof", "st", "vol", "vs"}
+    {
+        "approx",
+        "ca",
+        "cf",
+        "dr",
+        "e.g",
+        "fig",
+        "i.e",
+        "mr",
+        "mrs",
+        "ms",
+        "nos",
+        "nr",
+        "pp",
+        "prof",
+        "st",
+        "vol",
+        "vs",
+    }
 )
 _NUMBERED = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z])[.)]?\Z")
 _WORD = re.compile(r"\w")
@@ -22,7 +42,9 @@ _WORD = re.compile(r"\w")
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text."""
-    return [sentence for block in _blocks(text) for sentence in _split(block) if _WORD.search(sentence)]
+    return [
+        sentence for block in _blocks(text) for sentence in _split(block) if _WORD.search(sentence)
+    ]
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -56,7 +78,9 @@ def _split(block: str) -> Iterator[str]:
 
 
 def _ends(block: str, begin: int, end: re.Match[str]) -> bool:
-    """Whether a sentence ends here: a full stop ends none after an abbreviation or a number of a list, or before a small letter."""
+    """Whether a sentence ends here: a full stop ends none after an abbreviation or a number of a
+    list, or before a small letter.
+    """
     if not end.group().startswith(".") or end.group().startswith(".."):
         return True
     before = block[max(begin, end.start() - _NEAR) : end.start()]
@@ -64,6 +88,8 @@ def _ends(block: str, begin: int, end: re.Match[str]) -> bool:
     word = words[-1].lstrip(_OPENING) if words else ""
     if word.lower() in _ABBREVIATIONS or (len(word) == 1 and word.isalpha() and word != "I"):
         return False
-    if end.start() - begin < _NEAR and (_NUMBERED.match(before.strip(_BULLETS)) or not before.strip(_BULLETS)):
+    if end.start() - begin < _NEAR and (
+        _NUMBERED.match(before.strip(_BULLETS)) or not before.strip(_BULLETS)
+    ):
         return False
     return not block[end.end() : end.end() + _NEAR].lstrip()[:1].islower()

@@ -1,4 +1,6 @@
-"""Judges of the trajectory: the tool calls of an invocation come in, whether they make sense goes out; alone, or beside the reference."""
+"""Judges of the trajectory: the tool calls of an invocation come in, whether they make sense goes
+out; alone, or beside the reference.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
-from scorers.judges import scales
-from scorers.judges.content import legend, shown
-from scorers.judges.model_judge import ModelJudge
-from scorers.judges.verdicts import Average, Verdict
-from scorers.kinds import Share
-from scorers.options import check_choice
-from scorers.types import Invocation, Json, ReferenceTurn, Score
+from pathgauge.scorers.authoring.options import check_choice
+from pathgauge.scorers.authoring.ranges import Share
+from pathgauge.scorers.judges import scales
+from pathgauge.scorers.judges.model_judge import ModelJudge
+from pathgauge.scorers.judges.prompt_members import legend, shown
+from pathgauge.scorers.judges.verdicts import Average, Verdict
+from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 
 _ACCURACY = """\
 You are an expert labeler of data. You grade the accuracy of the trajectory of an AI agent: the tool calls that it made on the way to its
@@ -32,7 +34,9 @@ _EQUIVALENT = """,
 
 @dataclass(frozen=True)
 class TrajectoryAccuracy(ModelJudge, Share):
-    """1 when the tool calls make sense, progress and are efficient by the majority of the samples, else 0."""
+    """1 when the tool calls make sense, progress and are efficient by the majority of the samples,
+    else 0.
+    """
 
     name: ClassVar[str] = "trajectory_accuracy"
 
@@ -58,10 +62,19 @@ class TrajectoryAccuracy(ModelJudge, Share):
 
     def wordings(self) -> tuple[str, ...]:
         """What is accurate."""
-        scale = "how accurate it is" if self.continuous or self.choices else "whether it is accurate"
-        return (f"{_ACCURACY.format(reference=self.reference)}\nThe score says {scale}.\n\n{legend(self.members)}",)
+        scale = (
+            "how accurate it is" if self.continuous or self.choices else "whether it is accurate"
+        )
+        return (
+            (
+                f"{_ACCURACY.format(reference=self.reference)}\nThe score says"
+                f" {scale}.\n\n{legend(self.members)}"
+            ),
+        )
 
-    def shown(self, actual: Invocation, expected: ReferenceTurn | None) -> Mapping[str, Json] | Score:
+    def shown(
+        self, actual: Invocation, expected: ReferenceTurn | None
+    ) -> Mapping[str, Json] | Score:
         """The question, the calls and the answer, where it was recorded."""
         return shown(self.members, actual, expected, optional=("response",))
 
@@ -74,19 +87,36 @@ class TrajectoryAccuracy(ModelJudge, Share):
 
 @dataclass(frozen=True)
 class TrajectoryAccuracyWithReference(TrajectoryAccuracy):
-    """1 when the tool calls make sense and do the same as those of the reference by the majority of the samples, else 0."""
+    """1 when the tool calls make sense and do the same as those of the reference by the majority of
+    the samples, else 0.
+    """
 
     name: ClassVar[str] = "trajectory_accuracy_with_reference"
     needs_reference: ClassVar[bool] = True
-    members: ClassVar[tuple[str, ...]] = ("user_input", "expected_trajectory", "trajectory", "response")
+    members: ClassVar[tuple[str, ...]] = (
+        "user_input",
+        "expected_trajectory",
+        "trajectory",
+        "response",
+    )
     reference: ClassVar[str] = _EQUIVALENT
 
-    def shown(self, actual: Invocation, expected: ReferenceTurn | None) -> Mapping[str, Json] | Score:
-        """Both trajectories; the arguments of the agent's must be known where the reference has some to compare them with."""
+    def shown(
+        self, actual: Invocation, expected: ReferenceTurn | None
+    ) -> Mapping[str, Json] | Score:
+        """Both trajectories; the arguments of the agent's must be known where the reference has
+        some to compare them with.
+        """
         members = super().shown(actual, expected)
         if isinstance(members, Score) or expected is None:
             return members
-        asked = [call for calls in (expected.tool_calls or (), *expected.alternatives) for call in calls]
-        if any(call.arguments is not None for call in asked) and any(call.arguments is None for call in actual.tool_calls):
-            return Score.not_evaluated("args_not_recorded", "arguments not recorded, which the reference has")
+        asked = [
+            call for calls in (expected.tool_calls or (), *expected.alternatives) for call in calls
+        ]
+        if any(call.arguments is not None for call in asked) and any(
+            call.arguments is None for call in actual.tool_calls
+        ):
+            return Score.not_evaluated(
+                "args_not_recorded", "arguments not recorded, which the reference has"
+            )
         return members

@@ -1,7 +1,7 @@
 """Verdicts: what the samples of a question answered comes in, a score with its evidence goes out.
 
-Labels are voted on, and win by a strict majority of the requested samples. Numbers are averaged, once more than half of these samples
-answered. The details say how far the answers agree.
+Labels are voted on, and win by a strict majority of the requested samples. Numbers are averaged,
+once more than half of these samples answered. The details say how far the answers agree.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from scorers.judges.answers import Answer, Number, Reasoned
-from scorers.judges.panel import Panel, is_settled, lacks_quorum, majority
-from scorers.types import Json, Score
+from pathgauge.scorers.judges.answers import Answer, Number, Reasoned
+from pathgauge.scorers.judges.samples import Panel, is_settled, lacks_quorum, majority
+from pathgauge.scorers.types import Json, Score
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
 ReasonedT = TypeVar("ReasonedT", bound=Reasoned)
@@ -62,15 +62,28 @@ class Vote(Verdict[ReasonedT]):
         labels = [self.label(answer) for answer in panel.answers]
         winner = majority(labels, panel.requested)
         if winner is None:
-            return with_panel(panel.undecided(f"no majority: {counted(map(self.words.__getitem__, labels))}"), panel)
+            return with_panel(
+                panel.undecided(f"no majority: {counted(map(self.words.__getitem__, labels))}"),
+                panel,
+            )
         reasoning = panel.answers[labels.index(winner)].reasoning
-        line = f"{self.words[winner]} in {labels.count(winner)} of {len(labels)} answers: {one_line(reasoning)}"
-        score = Score(self.values[winner], None, line, {"verdict": self.words[winner], "reasoning": reasoning[:MAX_REASONING]})
+        line = (
+            f"{self.words[winner]} in {labels.count(winner)} of {len(labels)} answers:"
+            f" {one_line(reasoning)}"
+        )
+        score = Score(
+            self.values[winner],
+            None,
+            line,
+            {"verdict": self.words[winner], "reasoning": reasoning[:MAX_REASONING]},
+        )
         return with_panel(score, panel, agreement=labels.count(winner) / len(labels))
 
 
 class Proportion(Vote[ReasonedT]):
-    """The mean of the values of all answers, which needs all samples; `verdict` in the details is the label that has the majority."""
+    """The mean of the values of all answers, which needs all samples; `verdict` in the details is
+    the label that has the majority.
+    """
 
     def is_settled(self, answers: Sequence[ReasonedT], left: int, requested: int) -> bool:
         """Whether too many samples failed."""
@@ -83,8 +96,13 @@ class Proportion(Vote[ReasonedT]):
         labels = [self.label(answer) for answer in panel.answers]
         winner, most = majority(labels, panel.requested), max(map(labels.count, labels))
         verdict = None if winner is None else self.words[winner]
-        telling = panel.answers[labels.index(next(label for label in labels if labels.count(label) == most))].reasoning
-        line = f"{counted(map(self.words.__getitem__, labels))} of {len(labels)} answers: {one_line(telling)}"
+        telling = panel.answers[
+            labels.index(next(label for label in labels if labels.count(label) == most))
+        ].reasoning
+        line = (
+            f"{counted(map(self.words.__getitem__, labels))} of {len(labels)} answers:"
+            f" {one_line(telling)}"
+        )
         value = statistics.mean(self.values[label] for label in labels)
         score = Score(value, None, line, {"verdict": verdict, "reasoning": telling[:MAX_REASONING]})
         return with_panel(score, panel, agreement=most / len(labels))
@@ -104,14 +122,27 @@ class Grade(Verdict[Number]):
         return lacks_quorum(answers, left, requested)
 
     def score(self, panel: Panel[Number]) -> Score:
-        """The average over the answers, of which there have to be enough. The reasoning is that of the answer nearest to it."""
+        """The average over the answers, of which there have to be enough. The reasoning is that of
+        the answer nearest to it.
+        """
         if not panel.has_quorum:
             return with_panel(panel.undecided("too few answers"), panel)
         numbers = [answer.score for answer in panel.answers]
-        value = float(statistics.mean(numbers) if self.average == "mean" else statistics.median(numbers))
+        value = float(
+            statistics.mean(numbers) if self.average == "mean" else statistics.median(numbers)
+        )
         nearest = min(panel.answers, key=lambda answer: abs(answer.score - value)).reasoning
-        line = f"{self.average} of {', '.join(f'{number:g}' for number in numbers)}: " if len(numbers) > 1 else ""
-        score = Score(value, None, line + (one_line(nearest) or f"{value:g}"), {"scores": numbers, "reasoning": nearest[:MAX_REASONING]})
+        line = (
+            f"{self.average} of {', '.join(f'{number:g}' for number in numbers)}: "
+            if len(numbers) > 1
+            else ""
+        )
+        score = Score(
+            value,
+            None,
+            line + (one_line(nearest) or f"{value:g}"),
+            {"scores": numbers, "reasoning": nearest[:MAX_REASONING]},
+        )
         near = [abs(number - value) <= _NEAR * (self.high - self.low) for number in numbers]
         spread = statistics.stdev(numbers) if len(numbers) > 1 else None
         return with_panel(score, panel, agreement=sum(near) / len(near), spread=spread)
@@ -119,7 +150,12 @@ class Grade(Verdict[Number]):
 
 def with_panel(score: Score, panel: Panel[Any], **more: Json) -> Score:
     """A score whose details say what the samples were."""
-    return Score(score.value, score.reason, score.explanation, {"judge": {**panel.told(), **more}, **score.details})
+    return Score(
+        score.value,
+        score.reason,
+        score.explanation,
+        {"judge": {**panel.told(), **more}, **score.details},
+    )
 
 
 def one_line(reasoning: str) -> str:

@@ -1,7 +1,8 @@
-"""Pairing two sequences: bit masks that say which elements go together come in, a largest set of pairs comes out.
+"""Pairing two sequences: bit masks that say which elements go together come in, a largest set of
+pairs comes out.
 
-Bit `j` of `masks[i]` is set when element `i` of the first sequence may pair with element `j` of the second. Nothing here
-knows what the elements are. All results are deterministic.
+Bit `j` of `masks[i]` is set when element `i` of the first sequence may pair with element `j` of the
+second. Nothing here knows what the elements are. All results are deterministic.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ class TooLongError(Exception):
 
 
 class Counts(NamedTuple):
-    """How many calls there are; optional calls of the reference are expected only when they were made."""
+    """How many calls there are; optional calls of the reference are expected only when they were
+    made.
+    """
 
     matched: int
     actual: int
@@ -56,9 +59,11 @@ def ordered_pairs(masks: Sequence[int], width: int) -> list[tuple[int, int]]:
 
 
 def ordered_rows(masks: Sequence[int], width: int) -> list[int]:
-    """One integer for each beginning of the first sequence: a clear bit `j` says that element `j` adds one to the longest alignment.
+    """One integer for each beginning of the first sequence: a clear bit `j` says that element `j`
+    adds one to the longest alignment.
 
-    This is the longest-common-subsequence recurrence, which holds for any 0/1 relation, on the bits of a row.
+    This is the longest-common-subsequence recurrence, which holds for any 0/1 relation, on the bits
+    of a row.
     """
     full = (1 << width) - 1
     rows = [full]

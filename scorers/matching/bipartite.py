@@ -1,20 +1,24 @@
-"""Maximum bipartite matching: the masks of `scorers.matching.alignment` come in, a largest set of pairs in any order comes out."""
+"""Maximum bipartite matching: the masks of `pathgauge.scorers.matching.alignment` come in, a
+largest set of pairs in any order comes out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scorers.matching.alignment import TooLongError, lowest
+from pathgauge.scorers.matching.alignment import TooLongError, lowest
 
 MAX_STEPS = 500_000
 """Elements that one search may reach, which takes a few tenths of a second."""
 
 
-def largest_matching(masks: Mapping[int, int], vital: Mapping[int, int] | None = None, *, first: int = 0) -> dict[int, int]:
+def largest_matching(
+    masks: Mapping[int, int], vital: Mapping[int, int] | None = None, *, first: int = 0
+) -> dict[int, int]:
     """A largest set of pairs, of which as many as possible are in `vital`, a part of the relation.
 
-    `vital` holds all pairs of some elements and no other pairs. A free partner in `first` is taken before others.
-    Raises `TooLongError` beyond `MAX_STEPS`.
+    `vital` holds all pairs of some elements and no other pairs. A free partner in `first` is taken
+    before others. Raises `TooLongError` beyond `MAX_STEPS`.
     """
     start = {} if vital is None else _largest(vital, {}, first)
     return _largest(masks, start, first)
@@ -29,12 +33,15 @@ def _largest(masks: Mapping[int, int], start: Mapping[int, int], first: int) -> 
 
 
 class Matching:
-    """A set of pairs that stays a largest one while elements are added one by one: Kuhn's algorithm.
+    """A set of pairs that stays a largest one while elements are added one by one: Kuhn's
+    algorithm.
 
     Whatever has a partner keeps having one. `start` are pairs to begin with.
     """
 
-    def __init__(self, masks: Mapping[int, int], start: Mapping[int, int] | None = None, *, first: int = 0) -> None:
+    def __init__(
+        self, masks: Mapping[int, int], start: Mapping[int, int] | None = None, *, first: int = 0
+    ) -> None:
         self.pairs = dict(start or {})
         self.steps = 0
         """Elements looked at so far."""

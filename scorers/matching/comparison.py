@@ -1,6 +1,8 @@
-"""Actual calls beside expected calls: two trajectories and rules for their arguments come in, an `Alignment` comes out.
+"""Actual calls beside expected calls: two trajectories and rules for their arguments come in, an
+`Alignment` comes out.
 
-Several criteria look at the same two trajectories, so one `Comparison` answers all of them and keeps what it found.
+Several criteria look at the same two trajectories, so one `Comparison` answers all of them and
+keeps what it found.
 """
 
 from __future__ import annotations
@@ -10,16 +12,18 @@ from functools import cached_property, lru_cache, reduce
 from operator import or_
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from scorers.matching.alignment import Alignment, Counts, TooLongError, ordered_pairs
-from scorers.matching.bipartite import largest_matching
-from scorers.matching.demands import Answers, Demands, Rules
-from scorers.matching.equality import Arguments, canonical_arguments, tool_name
-from scorers.matching.expectation import Expectation, blocks
-from scorers.matching.partial_order import block_pairs, transposed
-from scorers.types import ExpectedCall, ToolCall
+from pathgauge.scorers.matching.alignment import Alignment, Counts, TooLongError, ordered_pairs
+from pathgauge.scorers.matching.argument_rules import Answers, Demands, Rules
+from pathgauge.scorers.matching.bipartite import largest_matching
+from pathgauge.scorers.matching.equality import Arguments, canonical_arguments, tool_name
+from pathgauge.scorers.matching.partial_order import block_pairs, transposed
+from pathgauge.scorers.matching.prepared_reference import Expectation, blocks
+from pathgauge.scorers.types import ExpectedCall, ToolCall
 
 MatchMode = Literal["name_only", "name_and_args", "name_and_required_args"]
-"""What makes a call the expected one: its name; name and equal arguments; name and at least the expected arguments."""
+"""What makes a call the expected one: its name; name and equal arguments; name and at least the
+expected arguments.
+"""
 
 RULES: Mapping[MatchMode, Rules] = {
     "name_only": Rules("ignore"),
@@ -46,7 +50,9 @@ IN_ORDER, ANY_ORDER = Order(), Order(matters=False)
 
 
 class Members(NamedTuple):
-    """How many calls of each side appear on the other side, however often, and how many calls are expected."""
+    """How many calls of each side appear on the other side, however often, and how many calls are
+    expected.
+    """
 
     actual: int
     found: int
@@ -59,24 +65,35 @@ class _Relation(NamedTuple):
 
     masks: list[int]
     hopeful: list[int]
-    """The same, if arguments that were not recorded had been the expected ones; the same list when none matter."""
+    """The same, if arguments that were not recorded had been the expected ones; the same list when
+    none matter.
+    """
     selective: int
     """The expected calls that look at arguments."""
 
 
 def align(
-    actual: Sequence[ToolCall], expected: Sequence[ExpectedCall], mode: MatchMode = "name_only", *, ordered: bool = True
+    actual: Sequence[ToolCall],
+    expected: Sequence[ExpectedCall],
+    mode: MatchMode = "name_only",
+    *,
+    ordered: bool = True,
 ) -> Alignment:
-    """Pair as many actual calls with expected ones as `mode` allows, each used once; `ordered` pairs do not cross.
+    """Pair as many actual calls with expected ones as `mode` allows, each used once; `ordered`
+    pairs do not cross.
 
-    Pairs with calls that are not optional come before others. Raises `TooLongError` or `RecursionError` when the calls are
-    too many, or their arguments too large or nested too deep.
+    Pairs with calls that are not optional come before others. Raises `TooLongError` or
+    `RecursionError` when the calls are too many, or their arguments too large or nested too deep.
     """
-    return Comparison(Calls(actual), Expectation(expected)).align(RULES[mode], IN_ORDER if ordered else ANY_ORDER)
+    return Comparison(Calls(actual), Expectation(expected)).align(
+        RULES[mode], IN_ORDER if ordered else ANY_ORDER
+    )
 
 
 def compare(actual: tuple[ToolCall, ...], expected: tuple[ExpectedCall, ...]) -> Comparison:
-    """The comparison of two trajectories, remembered until other calls are compared: criteria of one invocation share it."""
+    """The comparison of two trajectories, remembered until other calls are compared: criteria of
+    one invocation share it.
+    """
     (calls, comparisons), expectation = _calls(_Same(actual)), _expectation(_Same(expected))
     comparison = comparisons.get(expectation)
     if comparison is None:
@@ -109,7 +126,10 @@ class Comparison:
     def __init__(self, actual: Calls, expected: Expectation) -> None:
         longest = max(len(actual.calls), len(expected.calls))
         if longest > MAX_CALLS:
-            raise TooLongError(f"{len(actual.calls)} calls against {len(expected.calls)} expected ones; at most {MAX_CALLS} are compared")
+            raise TooLongError(
+                f"{len(actual.calls)} calls against {len(expected.calls)} expected ones; at most"
+                f" {MAX_CALLS} are compared"
+            )
         self.actual, self.expected = actual, expected
         self._relations: dict[Rules, _Relation] = {}
         self._alignments: dict[tuple[Rules, Order], Alignment] = {}
@@ -122,24 +142,38 @@ class Comparison:
         return alignment
 
     def members(self, rules: Rules) -> tuple[Members, Members]:
-        """The members as recorded, and if all arguments that were not recorded had been the expected ones."""
+        """The members as recorded, and if all arguments that were not recorded had been the
+        expected ones.
+        """
         relation = self._relation(rules)
         return self._members(relation.masks), self._members(relation.hopeful)
 
     def _members(self, masks: Sequence[int]) -> Members:
         found = reduce(or_, masks, 0)
-        return Members(sum(map(bool, masks)), found.bit_count(), (found | self.expected.required).bit_count())
+        return Members(
+            sum(map(bool, masks)), found.bit_count(), (found | self.expected.required).bit_count()
+        )
 
     def _align(self, rules: Rules, order: Order) -> Alignment:
         relation = self._relation(rules)
         pairs = self._pairs(relation.masks, relation.selective, order)
         counts = self._counts(pairs)
         certain = relation.hopeful is relation.masks
-        hoped = counts if certain else self._counts(self._pairs(relation.hopeful, relation.selective, order))
+        hoped = (
+            counts
+            if certain
+            else self._counts(self._pairs(relation.hopeful, relation.selective, order))
+        )
         answering, answered = {i for i, _ in pairs}, {j for _, j in pairs}
         return Alignment(
             pairs=tuple(pairs),
-            missing=tuple([j for j, call in enumerate(self.expected.calls) if j not in answered and not call.optional]),
+            missing=tuple(
+                [
+                    j
+                    for j, call in enumerate(self.expected.calls)
+                    if j not in answered and not call.optional
+                ]
+            ),
             unexpected=tuple([i for i in range(counts.actual) if i not in answering]),
             counts=counts,
             hoped=hoped,
@@ -156,9 +190,13 @@ class Comparison:
             return self._unordered(masks, selective)
         expected = self.expected
         grouped = len(expected.blocks) < len(expected.calls)
-        if not (grouped or order.within_message) and len(self.actual.messages) < len(self.actual.calls):
+        if not (grouped or order.within_message) and len(self.actual.messages) < len(
+            self.actual.calls
+        ):
             columns = transposed(masks, len(expected.calls))
-            vital = [column if expected.required >> j & 1 else 0 for j, column in enumerate(columns)]
+            vital = [
+                column if expected.required >> j & 1 else 0 for j, column in enumerate(columns)
+            ]
             return sorted((i, j) for j, i in block_pairs(columns, vital, self.actual.messages))
         if grouped or expected.optional:
             return block_pairs(masks, [mask & expected.required for mask in masks], expected.blocks)
@@ -166,7 +204,11 @@ class Comparison:
 
     def _unordered(self, masks: Sequence[int], selective: int) -> list[tuple[int, int]]:
         relation = dict(enumerate(masks))
-        vital = {i: mask & self.expected.required for i, mask in relation.items()} if self.expected.optional else None
+        vital = (
+            {i: mask & self.expected.required for i, mask in relation.items()}
+            if self.expected.optional
+            else None
+        )
         return sorted(largest_matching(relation, vital, first=selective).items())
 
     def _relation(self, rules: Rules) -> _Relation:
@@ -181,7 +223,9 @@ class Comparison:
             return _Relation(named, named, 0)
         answers = Answers(demands)
         masks, hopeful = [], []
-        for call, name, key, every in zip(self.actual.calls, self.actual.names, self.actual.arguments, named, strict=True):
+        for call, name, key, every in zip(
+            self.actual.calls, self.actual.names, self.actual.arguments, named, strict=True
+        ):
             mask = every & ~selective
             if key is not None and mask != every:
                 mask |= answers.of(name, call.arguments, key)
@@ -191,9 +235,11 @@ class Comparison:
 
 
 class _Same(Generic[_T]):
-    """A value that equals nothing but itself: trajectories hold dicts, so they have an identity but no hash.
+    """A value that equals nothing but itself: trajectories hold dicts, so they have an identity but
+    no hash.
 
-    What never changes may be recognised by its identity, as long as it is kept alive, which the cache does.
+    What never changes may be recognised by its identity, as long as it is kept alive, which the
+    cache does.
     """
 
     __slots__ = ("value",)
@@ -210,7 +256,9 @@ class _Same(Generic[_T]):
 
 @lru_cache(maxsize=1)
 def _calls(actual: _Same[tuple[ToolCall, ...]]) -> tuple[Calls, dict[Expectation, Comparison]]:
-    """The calls know nothing of their comparisons: as a cycle both would outlive the invocation until the garbage collector comes."""
+    """The calls know nothing of their comparisons: as a cycle both would outlive the invocation
+    until the garbage collector comes.
+    """
     return Calls(actual.value), {}
 
 

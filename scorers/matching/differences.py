@@ -1,4 +1,5 @@
-"""What is wrong with arguments: calls without a partner come in, those of the same tool with the arguments that differ go out.
+"""What is wrong with arguments: calls without a partner come in, those of the same tool with the
+arguments that differ go out.
 
 This is for people and decides nothing: such calls are put side by side in their order.
 """
@@ -11,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from scorers.matching.alignment import Alignment, TooLongError
-from scorers.matching.comparison import Comparison
-from scorers.matching.demands import Rule, Rules, demanded, picked
-from scorers.matching.equality import opened
-from scorers.matching.matchers import Ignored, Matcher, matches, written
-from scorers.types import Json
+from pathgauge.scorers.matching.alignment import Alignment, TooLongError
+from pathgauge.scorers.matching.argument_rules import Rule, Rules, demanded, picked
+from pathgauge.scorers.matching.comparison import Comparison
+from pathgauge.scorers.matching.equality import opened
+from pathgauge.scorers.matching.matchers import Ignored, Matcher, matches, written
+from pathgauge.scorers.types import Json
 
 MAX_DIFFERENCES = 20
 """Pairs of calls whose arguments are shown, and arguments of such a pair."""
@@ -41,7 +42,9 @@ def differences(comparison: Comparison, rules: Rules, alignment: Alignment) -> l
     return list(islice(_differences(comparison, rules, alignment), MAX_DIFFERENCES))
 
 
-def _differences(comparison: Comparison, rules: Rules, alignment: Alignment) -> Iterator[Difference]:
+def _differences(
+    comparison: Comparison, rules: Rules, alignment: Alignment
+) -> Iterator[Difference]:
     actual, expected = comparison.actual, comparison.expected
     missing: dict[str, deque[int]] = defaultdict(deque)
     for j in alignment.missing:
@@ -50,12 +53,19 @@ def _differences(comparison: Comparison, rules: Rules, alignment: Alignment) -> 
         tool = actual.names[i]
         if missing[tool]:
             j = missing[tool].popleft()
-            differing = _differing(rules.of(tool), expected.calls[j].arguments, opened(actual.calls[i].arguments))
-            if shown := {key: [_shown(asked), _shown(given)] for key, asked, given in islice(differing, MAX_DIFFERENCES)}:
+            differing = _differing(
+                rules.of(tool), expected.calls[j].arguments, opened(actual.calls[i].arguments)
+            )
+            if shown := {
+                key: [_shown(asked), _shown(given)]
+                for key, asked, given in islice(differing, MAX_DIFFERENCES)
+            }:
                 yield Difference(i, j, tool, shown)
 
 
-def _differing(rule: Rule, arguments: Mapping[str, Json] | None, given: Json) -> Iterator[tuple[str, list[Json], list[Json]]]:
+def _differing(
+    rule: Rule, arguments: Mapping[str, Json] | None, given: Json
+) -> Iterator[tuple[str, list[Json], list[Json]]]:
     """Each key with what was asked for and what was given, as a list of one value or none."""
     asked = demanded(rule, arguments)
     if asked is None or not isinstance(given, Mapping):

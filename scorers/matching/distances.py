@@ -1,7 +1,8 @@
 """Edit distances: two sequences come in, the fewest edits that turn one into the other goes out.
 
-Both distances are computed with the bits of two integers per column of the usual table, which hold where it rises and where it
-falls: Myers 1999 as simplified by Hyyrö 2003, so 2,000 elements against 2,000 take some milliseconds.
+Both distances are computed with the bits of two integers per column of the usual table, which hold
+where it rises and where it falls: Myers 1999 as simplified by Hyyrö 2003, so 2,000 elements against
+2,000 take some milliseconds.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 
-def edit_distance(first: Sequence[Hashable], second: Sequence[Hashable], *, swaps: bool = False) -> int:
+def edit_distance(
+    first: Sequence[Hashable], second: Sequence[Hashable], *, swaps: bool = False
+) -> int:
     """Insertions, deletions and substitutions: the Levenshtein distance.
 
-    With `swaps` of neighbours as well, no element being edited twice: the optimal string alignment distance.
+    With `swaps` of neighbours as well, no element being edited twice: the optimal string alignment
+    distance.
     """
     if not first:
         return len(second)

@@ -1,11 +1,14 @@
-"""When two tool calls are the same call: names and arguments come in, hashable values come out whose `==` is JSON equality.
+"""When two tool calls are the same call: names and arguments come in, hashable values come out
+whose `==` is JSON equality.
 
-`1` equals `1.0`, `-0.0` equals `0`, NaN equals NaN, `True` is not `1`; the order of keys means nothing, the order of
-lists does. Arguments that are text are read as JSON, also when they were encoded twice; text that is no JSON object is
-compared as it stands. Arguments of a call are canonical when they are
+`1` equals `1.0`, `-0.0` equals `0`, NaN equals NaN, `True` is not `1`; the order of keys means
+nothing, the order of lists does. Arguments that are text are read as JSON, also when they were
+encoded twice; text that is no JSON object is compared as it stands. Arguments of a call are
+canonical when they are
 
 - `None`: not recorded (of a reference: any will do),
-- a `frozenset` of (key, canonical value): an object, so that `<=` says "has at least these arguments",
+- a `frozenset` of (key, canonical value): an object, so that `<=` says "has at least these
+  arguments",
 - a `str`: text that is not an object.
 """
 
@@ -16,26 +19,31 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import TypeAlias
 
-from scorers.types import Json
+from pathgauge.scorers.types import Json
 
 Items: TypeAlias = frozenset[tuple[str, Hashable]]
 Arguments: TypeAlias = Items | str | None
 
-# A tuple that holds a type equals no canonical JSON value, while bare `True` and NaN would equal `1` and nothing at all.
+# A tuple that holds a type equals no canonical JSON value, while bare `True` and NaN would equal
+# `1` and nothing at all.
 _TRUE = (bool, True)
 _FALSE = (bool, False)
 _NAN = (float, None)
 
 
 def tool_name(name: str) -> str:
-    """The name by which tools are compared: blanks around it are dropped, upper and lower case are kept apart."""
+    """The name by which tools are compared: blanks around it are dropped, upper and lower case are
+    kept apart.
+    """
     return name.strip()
 
 
 def canonical(value: Json) -> Hashable:
-    """A hashable stand-in for a JSON value; two of them are equal exactly when the values are equal as JSON.
+    """A hashable stand-in for a JSON value; two of them are equal exactly when the values are equal
+    as JSON.
 
-    What is no JSON, such as a matcher, stands for itself. Raises `RecursionError` for values nested some hundreds of levels deep.
+    What is no JSON, such as a matcher, stands for itself. Raises `RecursionError` for values nested
+    some hundreds of levels deep.
     """
     if isinstance(value, str) or value is None:
         return value

@@ -1,4 +1,5 @@
-"""Matchers: what a reference writes in place of a value when more than one value will do; JSON comes in, matchers go out, and back.
+"""Matchers: what a reference writes in place of a value when more than one value will do; JSON
+comes in, matchers go out, and back.
 
 | written | matcher | matches |
 |---|---|---|
@@ -11,7 +12,8 @@
 | `{$one_of: [a, b]}` | `OneOf` | any of these values |
 | `{$literal: {$any: true}}` | | exactly this value, though it has keys that begin with `$` |
 
-What holds no matcher is compared as JSON, see `scorers.matching.equality`. Lists and objects inside of matchers may hold matchers.
+What holds no matcher is compared as JSON, see `pathgauge.scorers.matching.equality`. Lists and
+objects inside of matchers may hold matchers.
 """
 
 from __future__ import annotations
@@ -21,11 +23,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import NoneType
 
-from scorers.matching.alignment import TooLongError
-from scorers.matching.bipartite import largest_matching
-from scorers.matching.equality import canonical
-from scorers.matching.value_matchers import Anything, Ignored, Matcher, Near, Pattern, short
-from scorers.types import Json
+from pathgauge.scorers.matching.alignment import TooLongError
+from pathgauge.scorers.matching.bipartite import largest_matching
+from pathgauge.scorers.matching.equality import canonical
+from pathgauge.scorers.matching.value_matchers import (
+    Anything,
+    Ignored,
+    Matcher,
+    Near,
+    Pattern,
+    short,
+)
+from pathgauge.scorers.types import Json
 
 __all__ = [
     "AnyOrder",
@@ -46,7 +55,9 @@ MAX_ITEMS = 200
 """Items of a list in any order that are compared with matchers."""
 
 _COST_OF_PATTERN = 100
-"""Most patterns take no longer than two numbers, but one that nearly explodes may take milliseconds."""
+"""Most patterns take no longer than two numbers, but one that nearly explodes may take
+milliseconds.
+"""
 
 _SCALAR = (str, int, float, NoneType)
 
@@ -54,19 +65,31 @@ _SCALAR = (str, int, float, NoneType)
 def matches(expected: Json, actual: Json) -> bool:
     """Whether a value is the expected one, which may be a matcher or hold some.
 
-    Raises `TooLongError` when a matcher cannot tell in time, and `RecursionError` for values nested some hundreds of levels deep.
+    Raises `TooLongError` when a matcher cannot tell in time, and `RecursionError` for values nested
+    some hundreds of levels deep.
     """
     if isinstance(expected, _SCALAR):
         return isinstance(actual, _SCALAR) and canonical(expected) == canonical(actual)
     if isinstance(expected, Matcher):
         return expected.accepts(actual)
     if isinstance(expected, Mapping):
-        return isinstance(actual, Mapping) and expected.keys() >= actual.keys() and _has(actual, expected)
-    return isinstance(actual, list | tuple) and len(expected) == len(actual) and all(map(matches, expected, actual))
+        return (
+            isinstance(actual, Mapping)
+            and expected.keys() >= actual.keys()
+            and _has(actual, expected)
+        )
+    return (
+        isinstance(actual, list | tuple)
+        and len(expected) == len(actual)
+        and all(map(matches, expected, actual))
+    )
 
 
 def _has(actual: Mapping[str, Json], asked: Mapping[str, Json]) -> bool:
-    return all(isinstance(value, Ignored) or (key in actual and matches(value, actual[key])) for key, value in asked.items())
+    return all(
+        isinstance(value, Ignored) or (key in actual and matches(value, actual[key]))
+        for key, value in asked.items()
+    )
 
 
 def holds_matcher(value: Json) -> bool:
@@ -87,16 +110,22 @@ def read(value: Json) -> Json:
 
 
 def written(value: Json) -> Json:
-    """The JSON that `read` reads as this value; `ValueError` for a matcher beside or below a key with `$`, as it cannot be written."""
+    """The JSON that `read` reads as this value; `ValueError` for a matcher beside or below a key
+    with `$`, as it cannot be written.
+    """
     if isinstance(value, Matcher):
-        shown = {field.name: written(getattr(value, field.name)) for field in fields(value) if field.init}
+        shown = {
+            field.name: written(getattr(value, field.name)) for field in fields(value) if field.init
+        }
         content = shown.pop(next(iter(shown))) if shown else True
         return {value.mark: content, **shown}
     if isinstance(value, Mapping):
         if not _marks(value):
             return {key: written(item) for key, item in value.items()}
         if holds_matcher(value):
-            raise ValueError(f"found a matcher in an object with {_marks(value)[0]}, expected no other matchers")
+            raise ValueError(
+                f"found a matcher in an object with {_marks(value)[0]}, expected no other matchers"
+            )
         return {"$literal": value}
     return [written(item) for item in value] if isinstance(value, list | tuple) else value
 
@@ -113,7 +142,9 @@ class AnyOrder(Matcher):
         _check_list(self.items)
 
     def accepts(self, actual: Json) -> bool:
-        """Raises `TooLongError` when more than `MAX_ITEMS` items would have to be compared with matchers."""
+        """Raises `TooLongError` when more than `MAX_ITEMS` items would have to be compared with
+        matchers.
+        """
         if not isinstance(actual, list | tuple) or len(actual) != len(self.items):
             return False
         open_items = [item for item in self.items if holds_matcher(item)]
@@ -163,7 +194,9 @@ class OneOf(Matcher):
         return any(matches(value, actual) for value in self.values)
 
 
-_KINDS: Mapping[str, type[Matcher]] = {kind.mark: kind for kind in (Anything, Ignored, Pattern, Near, AnyOrder, AtLeast, OneOf)}
+_KINDS: Mapping[str, type[Matcher]] = {
+    kind.mark: kind for kind in (Anything, Ignored, Pattern, Near, AnyOrder, AtLeast, OneOf)
+}
 _LITERAL = "$literal"
 
 
@@ -175,7 +208,9 @@ def cost(expected: Json) -> int:
         open_items = [item for item in expected.items if holds_matcher(item)]
         return 1 + len(open_items) * sum(map(cost, open_items))
     if isinstance(expected, Matcher):
-        return 1 + sum(cost(getattr(expected, field.name)) for field in fields(expected) if field.init)
+        return 1 + sum(
+            cost(getattr(expected, field.name)) for field in fields(expected) if field.init
+        )
     if isinstance(expected, Mapping):
         return 1 + sum(map(cost, expected.values()))
     return 1 + sum(map(cost, expected)) if isinstance(expected, list | tuple) else 0
@@ -183,8 +218,14 @@ def cost(expected: Json) -> int:
 
 def _pair_off(matchers: Sequence[Json], items: Sequence[Json]) -> bool:
     if len(items) > MAX_ITEMS:
-        raise TooLongError(f"{len(items):,} items of a list in any order; at most {MAX_ITEMS} are compared with matchers")
-    masks = {i: sum(1 << j for j, item in enumerate(items) if matches(matcher, item)) for i, matcher in enumerate(matchers)}
+        raise TooLongError(
+            f"{len(items):,} items of a list in any order; at most {MAX_ITEMS} are compared with"
+            " matchers"
+        )
+    masks = {
+        i: sum(1 << j for j, item in enumerate(items) if matches(matcher, item))
+        for i, matcher in enumerate(matchers)
+    }
     return len(largest_matching(masks)) == len(items)
 
 
@@ -204,9 +245,13 @@ def _read_matcher(value: Mapping[str, Json], dot: str) -> Json:
     others = {key: item for key, item in value.items() if key != mark}
     kind = _KINDS.get(mark)
     if kind is None and mark != _LITERAL:
-        raise ValueError(f"{dot}{mark}: found an unknown key, expected one of {', '.join([*_KINDS, _LITERAL])}")
+        raise ValueError(
+            f"{dot}{mark}: found an unknown key, expected one of {', '.join([*_KINDS, _LITERAL])}"
+        )
     if strange := [str(key) for key in others if kind is not Near or key not in {"abs", "rel"}]:
-        raise ValueError(f"{dot}{mark}: found {', '.join(strange)} beside it, expected nothing else")
+        raise ValueError(
+            f"{dot}{mark}: found {', '.join(strange)} beside it, expected nothing else"
+        )
     if kind is None:
         return value[mark]
     content = _read(value[mark], f"{dot}{mark}")

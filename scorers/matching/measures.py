@@ -1,6 +1,8 @@
-"""From counts of calls to a value: how many were matched, made and expected comes in, a number from 0 to 1 goes out.
+"""From counts of calls to a value: how many were matched, made and expected comes in, a number from
+0 to 1 goes out.
 
-Every measure grows with the matched calls, so a value that is the same for the fewest and the most of them is certain.
+Every measure grows with the matched calls, so a value that is the same for the fewest and the most
+of them is certain.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ def contained(matched: int, actual: int, expected: int) -> float:
 
 
 def f1(matched: int, actual: int, expected: int) -> float:
-    """The harmonic mean of precision and recall; 1 when nothing was expected and nothing was called."""
+    """The harmonic mean of precision and recall; 1 when nothing was expected and nothing was
+    called.
+    """
     return 2 * matched / (actual + expected) if actual or expected else 1.0
 
 
@@ -38,7 +42,9 @@ def precision(matched: int, actual: int, expected: int) -> float:
 
 
 def recall(matched: int, actual: int, expected: int) -> float | None:
-    """The matched share of the expected calls; when none was expected, 1 if none was made, else 0/0."""
+    """The matched share of the expected calls; when none was expected, 1 if none was made, else
+    0/0.
+    """
     if expected:
         return matched / expected
     return None if actual else 1.0

@@ -1,7 +1,9 @@
-"""Pairing a sequence with blocks whose elements may come in any order: bit masks come in, a best set of pairs comes out.
+"""Pairing a sequence with blocks whose elements may come in any order: bit masks come in, a best
+set of pairs comes out.
 
-Each block is paired with a stretch of the sequence, and the stretches follow each other as the blocks do. Only one side may
-have blocks: where both have, neighbouring stretches would share elements of a block, in too many ways to try them all.
+Each block is paired with a stretch of the sequence, and the stretches follow each other as the
+blocks do. Only one side may have blocks: where both have, neighbouring stretches would share
+elements of a block, in too many ways to try them all.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from functools import cached_property, reduce
 from operator import or_
 from typing import NamedTuple
 
-from scorers.matching.alignment import TooLongError, lowest, positions
-from scorers.matching.bipartite import Matching, largest_matching
+from pathgauge.scorers.matching.alignment import TooLongError, lowest, positions
+from pathgauge.scorers.matching.bipartite import Matching, largest_matching
 
 MAX_STEPS = 100_000
 """Elements looked at to pair two sequences, which takes a few tenths of a second."""
@@ -47,23 +49,30 @@ class _Reached(NamedTuple):
     last: _Stretch | None
 
 
-def block_pairs(masks: Sequence[int], vital: Sequence[int], blocks: Sequence[int]) -> list[tuple[int, int]]:
-    """The pairs of a sequence with blocks, in its order: as many of `vital` as can be, and then as many as can be.
+def block_pairs(
+    masks: Sequence[int], vital: Sequence[int], blocks: Sequence[int]
+) -> list[tuple[int, int]]:
+    """The pairs of a sequence with blocks, in its order: as many of `vital` as can be, and then as
+    many as can be.
 
-    `blocks` are bits of the other side; `vital` are the bits of `masks` whose pairs matter most. Raises `TooLongError`
-    beyond `MAX_STEPS`.
+    `blocks` are bits of the other side; `vital` are the bits of `masks` whose pairs matter most.
+    Raises `TooLongError` beyond `MAX_STEPS`.
     """
     pairs: dict[int, int] = {}
     stretch = _best(_touches(masks, vital, blocks))
     while stretch is not None:
         inside, block = range(stretch.start, stretch.end), blocks[stretch.block]
-        pairs |= largest_matching({i: masks[i] & block for i in inside}, {i: vital[i] & block for i in inside})
+        pairs |= largest_matching(
+            {i: masks[i] & block for i in inside}, {i: vital[i] & block for i in inside}
+        )
         stretch = stretch.before
     return sorted(pairs.items())
 
 
 def transposed(masks: Sequence[int], width: int) -> list[int]:
-    """The same relation seen from the other side, which has `width` elements. Raises `TooLongError` beyond `MAX_STEPS`."""
+    """The same relation seen from the other side, which has `width` elements. Raises `TooLongError`
+    beyond `MAX_STEPS`.
+    """
     _check(sum(mask.bit_count() for mask in masks))
     columns = [0] * width
     for i, mask in enumerate(masks):
@@ -72,7 +81,9 @@ def transposed(masks: Sequence[int], width: int) -> list[int]:
     return columns
 
 
-def _touches(masks: Sequence[int], vital: Sequence[int], blocks: Sequence[int]) -> list[list[_Touch]]:
+def _touches(
+    masks: Sequence[int], vital: Sequence[int], blocks: Sequence[int]
+) -> list[list[_Touch]]:
     block_of = {j: number for number, block in enumerate(blocks) for j in positions(block)}
     touches: list[list[_Touch]] = [[] for _ in blocks]
     steps = 0
@@ -115,7 +126,10 @@ class _Block:
         """Those of the blocks before it, too."""
         self._number, self._touched = number, touched
         self._places = [touch.place for touch in touched]
-        partners, vital = reduce(or_, (touch.partners for touch in touched)), reduce(or_, (touch.vital for touch in touched))
+        partners, vital = (
+            reduce(or_, (touch.partners for touch in touched)),
+            reduce(or_, (touch.vital for touch in touched)),
+        )
         self._single = partners.bit_count() == 1
         self._most_worth = _worth(partners.bit_count(), vital.bit_count())
 
@@ -129,10 +143,14 @@ class _Block:
                 yield from self._one(reached)
             else:
                 better = bisect_left(values, reached.value + self._most_worth)
-                yield from self._several(reached, frontier[better].end if better < len(values) else self._places[-1] + 1)
+                yield from self._several(
+                    reached, frontier[better].end if better < len(values) else self._places[-1] + 1
+                )
 
     def _one(self, reached: _Reached) -> Iterator[_Reached]:
-        """A single element pairs with the next that it can, or with the next that makes a vital pair."""
+        """A single element pairs with the next that it can, or with the next that makes a vital
+        pair.
+        """
         for places, worth in self._singles:
             index = bisect_left(places, reached.end)
             if index < len(places):
@@ -153,11 +171,16 @@ class _Block:
 
     def _paired(self, reached: _Reached, place: int, worth: int) -> _Reached:
         end = place + 1
-        return _Reached(reached.value + worth, end, _Stretch(self._number, reached.end, end, reached.last))
+        return _Reached(
+            reached.value + worth, end, _Stretch(self._number, reached.end, end, reached.last)
+        )
 
     @cached_property
     def _singles(self) -> list[tuple[list[int], int]]:
-        others, vital = ([touch.place for touch in self._touched if bool(touch.vital) is kind] for kind in (False, True))
+        others, vital = (
+            [touch.place for touch in self._touched if bool(touch.vital) is kind]
+            for kind in (False, True)
+        )
         return [(others, _worth(1, 0)), (vital, _worth(1, 1))]
 
     @cached_property

@@ -1,6 +1,8 @@
-"""Phrases of the answer: the final response of an invocation comes in, whether it has what it must have, or must not have, goes out.
+"""Phrases of the answer: the final response of an invocation comes in, whether it has what it must
+have, or must not have, goes out.
 
-A phrase is looked for as it stands, but for upper and lower case. See `scorers.responses.texts` for answers that are compared with others.
+A phrase is looked for as it stands, but for upper and lower case. See
+`pathgauge.scorers.responses.text_scorer` for answers that are compared with others.
 """
 
 from __future__ import annotations
@@ -9,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scorers.kinds import Share
-from scorers.matching.evidence import listed
-from scorers.types import Invocation, ReferenceTurn, Score
+from pathgauge.scorers.authoring.ranges import Share
+from pathgauge.scorers.matching.explanations import listed
+from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ class ResponseContains(Share):
             return Score.not_evaluated("response_not_recorded")
         found = _found(asked, actual.final_response)
         missing = [phrase for phrase in asked if phrase not in found]
-        line = f"{len(found)} of {len(asked)} phrases found" + (f"; missing {listed(missing)}" if missing else "")
+        line = f"{len(found)} of {len(asked)} phrases found" + (
+            f"; missing {listed(missing)}" if missing else ""
+        )
         value = len(found) / len(asked) if self.partial else float(not missing)
         return Score(value, None, line, {"found": found, "missing": missing})
 
@@ -62,7 +66,9 @@ class ResponseExcludes(Share):
         if actual.final_response is None:
             return Score.not_evaluated("response_not_recorded")
         found = _found(banned, actual.final_response)
-        line = f"the response has {listed(found)}" if found else f"none of {len(banned)} phrases found"
+        line = (
+            f"the response has {listed(found)}" if found else f"none of {len(banned)} phrases found"
+        )
         return Score(float(not found), None, line, {"found": found})
 
 

@@ -1,7 +1,9 @@
-"""ROUGE: the final response of an invocation and of its reference turn come in, the F1 of the words that they share goes out.
+"""ROUGE: the final response of an invocation and of its reference turn come in, the F1 of the words
+that they share goes out.
 
-The values are those of rouge_score with two exceptions: text that is not ASCII has words here (see `scorers.responses.tokens`), and a
-reference that has nothing to share is compared as text. See `scorers.responses.texts` for when there is no value.
+The values are those of rouge_score with two exceptions: text that is not ASCII has words here (see
+`pathgauge.scorers.responses.tokens`), and a reference that has nothing to share is compared as
+text. See `pathgauge.scorers.responses.text_scorer` for when there is no value.
 """
 
 from __future__ import annotations
@@ -13,13 +15,21 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar, NamedTuple
 
-from scorers.matching.alignment import TooLongError, ordered_rows
-from scorers.responses.texts import TextScorer, check_cap, check_length, check_tokens, same_text
-from scorers.responses.tokens import load_stemmer, ngrams, tokens
-from scorers.types import Score
+from pathgauge.scorers.matching.alignment import TooLongError, ordered_rows
+from pathgauge.scorers.responses.text_scorer import (
+    TextScorer,
+    check_cap,
+    check_length,
+    check_tokens,
+    same_text,
+)
+from pathgauge.scorers.responses.tokens import load_stemmer, ngrams, tokens
+from pathgauge.scorers.types import Score
 
 MAX_STEPS = 160_000
-"""Words that `RougeLSum` walks through, a line of the response once for each line of the reference that it may cover: 0.3 s."""
+"""Words that `RougeLSum` walks through, a line of the response once for each line of the reference
+that it may cover: 0.3 s.
+"""
 
 _STEPS_OF_A_WALK = 2
 """What beginning with a line costs, in words."""
@@ -58,7 +68,11 @@ class Rouge(TextScorer, ABC):
         for text in (response, reference):
             check_length(text, self.max_tokens)
         overlap = self.overlap(response, reference)
-        return _f1(overlap, self.unit) if overlap.expected else same_text(response, reference, self.unit)
+        return (
+            _f1(overlap, self.unit)
+            if overlap.expected
+            else same_text(response, reference, self.unit)
+        )
 
     def words(self, text: str) -> list[str]:
         """The tokens of a text, in order. Raises `TooLongError`."""
@@ -69,7 +83,9 @@ class Rouge(TextScorer, ABC):
 
 @dataclass(frozen=True)
 class Rouge1(Rouge):
-    """ROUGE-1: the F1 of the words that response and reference share, in any order, each as often as both have it."""
+    """ROUGE-1: the F1 of the words that response and reference share, in any order, each as often
+    as both have it.
+    """
 
     name: ClassVar[str] = "rouge_1"
 
@@ -92,7 +108,9 @@ class Rouge2(Rouge):
 
 @dataclass(frozen=True)
 class RougeL(Rouge):
-    """ROUGE-L: the F1 of the longest sequence of words that response and reference have in the same order, gaps allowed."""
+    """ROUGE-L: the F1 of the longest sequence of words that response and reference have in the same
+    order, gaps allowed.
+    """
 
     name: ClassVar[str] = "rouge_l"
 
@@ -106,12 +124,16 @@ class RougeL(Rouge):
 
 @dataclass(frozen=True)
 class RougeLSum(Rouge):
-    """ROUGE-Lsum: as ROUGE-L, but line by line: a line of the reference may be covered by several lines of the response, in any order."""
+    """ROUGE-Lsum: as ROUGE-L, but line by line: a line of the reference may be covered by several
+    lines of the response, in any order.
+    """
 
     name: ClassVar[str] = "rouge_l_sum"
 
     def overlap(self, response: str, reference: str) -> Overlap:
-        """For each line of the reference the union of its longest common subsequences with the lines of the response."""
+        """For each line of the reference the union of its longest common subsequences with the
+        lines of the response.
+        """
         given, asked = self._lines(response), self._lines(reference)
         lines = _Lines(given)
         covered = Counter(chain.from_iterable(map(lines.cover, asked)))
@@ -137,7 +159,9 @@ class _Lines:
         self._steps = 0
 
     def cover(self, line: Sequence[str]) -> Iterator[str]:
-        """The words of a line of the reference that are in its longest common subsequence with any line. Raises `TooLongError`."""
+        """The words of a line of the reference that are in its longest common subsequence with any
+        line. Raises `TooLongError`.
+        """
         places = _places(line)
         covered, untried = 0, (1 << len(self._lines)) - 1
         for place, word in enumerate(line):
@@ -149,7 +173,9 @@ class _Lines:
                 yield word
 
     def _walk(self, line: Sequence[str], places: dict[str, int], width: int) -> int:
-        """One longest common subsequence, as bits of the reference's line: the one that rouge_score finds, from the end."""
+        """One longest common subsequence, as bits of the reference's line: the one that rouge_score
+        finds, from the end.
+        """
         self._steps += len(line) + _STEPS_OF_A_WALK
         if self._steps > MAX_STEPS:
             raise TooLongError("response and reference have too many lines with the same words")
@@ -182,4 +208,9 @@ def _f1(overlap: Overlap, unit: str) -> Score:
     precision, recall = shared / max(actual, 1), shared / expected
     value = 2 * precision * recall / (precision + recall) if shared else 0.0
     line = f"precision {precision:.2f} of {actual} {unit}, recall {recall:.2f} of {expected} {unit}"
-    return Score(value, None, line, {"precision": precision, "recall": recall, unit: {"actual": actual, "expected": expected}})
+    return Score(
+        value,
+        None,
+        line,
+        {"precision": precision, "recall": recall, unit: {"actual": actual, "expected": expected}},
+    )

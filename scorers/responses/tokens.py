@@ -1,9 +1,12 @@
-"""The words of a text in any script: text comes in, comparable tokens go out, the same as in ADK's ROUGE tokeniser.
+"""The words of a text in any script: text comes in, comparable tokens go out, the same as in ADK's
+ROUGE tokeniser.
 
 - Full and half width, ligatures and the like become one (NFKC), and case is dropped.
 - A word is a run of letters, digits and combining marks; everything else separates.
-- Han, kana and Hangul: each character is a token. Thai, Lao, Khmer and Myanmar: each base character, with its marks.
-- ASCII words of more than three characters may be stemmed, so that `dogs` meets `dog`; other words stay as they are.
+- Han, kana and Hangul: each character is a token. Thai, Lao, Khmer and Myanmar: each base
+  character, with its marks.
+- ASCII words of more than three characters may be stemmed, so that `dogs` meets `dog`; other words
+  stay as they are.
 
 For ASCII text these are the tokens of rouge_score, which has none for any other script.
 """
@@ -24,7 +27,8 @@ _SPECIAL = re.compile(
 )
 _ASCII_WORD = re.compile("[a-z0-9]+")
 _LONGEST_WORD = 32
-"""Longer runs are identifiers, which have no stem; they would also make the cache of stems large."""
+"""Longer runs are identifiers, which have no stem; they would also make the cache of stems large.
+"""
 
 Stemmer = Callable[[str], list[str]]
 
@@ -32,7 +36,11 @@ Stemmer = Callable[[str], list[str]]
 def tokens(text: str, *, stemmer: bool) -> list[str]:
     """The tokens of `text`, in order."""
     words = _ASCII_WORD.findall(text.lower()) if text.isascii() else _words(text)
-    return [_stem(word) if word.isascii() and len(word) <= _LONGEST_WORD else word for word in words] if stemmer else words
+    return (
+        [_stem(word) if word.isascii() and len(word) <= _LONGEST_WORD else word for word in words]
+        if stemmer
+        else words
+    )
 
 
 def ngrams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
@@ -42,8 +50,12 @@ def ngrams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
 
 @cache
 def load_stemmer() -> Stemmer:
-    """Load rouge-score's stemmer; its import takes two seconds and 100 MB, so scorers that need it call this when built."""
-    stem: Stemmer = import_module("rouge_score.tokenizers").DefaultTokenizer(use_stemmer=True).tokenize
+    """Load rouge-score's stemmer; its import takes two seconds and 100 MB, so scorers that need it
+    call this when built.
+    """
+    stem: Stemmer = (
+        import_module("rouge_score.tokenizers").DefaultTokenizer(use_stemmer=True).tokenize
+    )
     return stem
 
 

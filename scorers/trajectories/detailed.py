@@ -1,4 +1,6 @@
-"""Trajectory scorers with evidence of their own: an invocation and its reference turn come in, a score with more details goes out."""
+"""Trajectory scorers with evidence of their own: an invocation and its reference turn come in, a
+score with more details goes out.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from scorers.kinds import Share
-from scorers.matching.comparison import Comparison
-from scorers.trajectories.trajectory import Reading, TrajectoryScorer
-from scorers.types import Invocation, Json, ReferenceTurn, Score
+from pathgauge.scorers.authoring.ranges import Share
+from pathgauge.scorers.matching.comparison import Comparison
+from pathgauge.scorers.trajectories.adk import Reading, TrajectoryScorer
+from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 
 
 class DetailedScorer(Share, ABC):
@@ -20,7 +22,9 @@ class DetailedScorer(Share, ABC):
 
     @abstractmethod
     def look(self, comparison: Comparison) -> tuple[Reading, Mapping[str, Json]]:
-        """What is read, and details beside those of its alignment. Raises `TooLongError` or `RecursionError` when that takes too long."""
+        """What is read, and details beside those of its alignment. Raises `TooLongError` or
+        `RecursionError` when that takes too long.
+        """
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score one invocation against its reference turn."""
@@ -28,7 +32,9 @@ class DetailedScorer(Share, ABC):
         score = reader.score(actual, expected)
         if not score.details:
             return score
-        return replace(score, details={**score.details, **reader.more[score.details.get("alternative", 0)]})
+        return replace(
+            score, details={**score.details, **reader.more[score.details.get("alternative", 0)]}
+        )
 
 
 class _Reader(TrajectoryScorer):

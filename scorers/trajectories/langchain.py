@@ -1,8 +1,10 @@
-"""LangChain's trajectory match: the tool calls of an invocation and of its reference turn come in, whether they agree goes out.
+"""LangChain's trajectory match: the tool calls of an invocation and of its reference turn come in,
+whether they agree goes out.
 
-The modes and the ways to compare arguments are those of LangChain's agentevals. Two things differ: calls are paired so that
-as many as possible match, whichever comes first, and `subset` and `superset` of arguments mean the same in all modes.
-See `scorers.trajectories.trajectory` for when there is no value.
+The modes and the ways to compare arguments are those of LangChain's agentevals. Two things differ:
+calls are paired so that as many as possible match, whichever comes first, and `subset` and
+`superset` of arguments mean the same in all modes. See `pathgauge.scorers.trajectories.adk` for
+when there is no value.
 """
 
 from __future__ import annotations
@@ -11,15 +13,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from scorers.frozen import FrozenMapping
-from scorers.matching.comparison import Comparison, Order
-from scorers.matching.demands import ArgumentMode, Rule, Rules
-from scorers.matching.measures import Measure, complete, contained, exact
-from scorers.options import check_choice, check_tool
-from scorers.trajectories.trajectory import ParallelCalls, Reading, TrajectoryScorer, aligned
+from pathgauge.scorers.authoring.options import FrozenMapping, check_choice, check_tool
+from pathgauge.scorers.matching.argument_rules import ArgumentMode, Rule, Rules
+from pathgauge.scorers.matching.comparison import Comparison, Order
+from pathgauge.scorers.matching.measures import Measure, complete, contained, exact
+from pathgauge.scorers.trajectories.adk import ParallelCalls, Reading, TrajectoryScorer, aligned
 
-Mode = Literal["exact", "in_order", "any_order", "unordered_exact", "subset", "superset", "strict", "subsequence", "unordered"]
-"""Which calls there may be; the last three are other names of `exact`, `in_order` and `any_order`."""
+Mode = Literal[
+    "exact",
+    "in_order",
+    "any_order",
+    "unordered_exact",
+    "subset",
+    "superset",
+    "strict",
+    "subsequence",
+    "unordered",
+]
+"""Which calls there may be; the last three are other names of `exact`, `in_order` and `any_order`.
+"""
 
 _MODES: Mapping[Mode, tuple[bool, Measure]] = {
     "exact": (True, exact),
@@ -42,9 +54,13 @@ class TrajectoryMatch(TrajectoryScorer):
     name: ClassVar[str] = "trajectory_match"
 
     mode: Mode = "exact"
-    """The expected calls and no others, in order or not; those and others; or some of them and no others."""
+    """The expected calls and no others, in order or not; those and others; or some of them and no
+    others.
+    """
     tool_args_match_mode: ArgumentMode = "exact"
-    """How the arguments of a call must be: equal; any; some of the expected ones; at least the expected ones."""
+    """How the arguments of a call must be: equal; any; some of the expected ones; at least the
+    expected ones.
+    """
     tool_args_match_overrides: Mapping[str, Rule] = FrozenMapping()
     """Other modes for single tools, or the keys that alone are compared, such as `room.beds`."""
     parallel_calls: ParallelCalls = "in_order"
@@ -54,14 +70,18 @@ class TrajectoryMatch(TrajectoryScorer):
         check_choice("mode", self.mode, get_args(Mode))
         check_choice("tool_args_match_mode", self.tool_args_match_mode, get_args(ArgumentMode))
         check_choice("parallel_calls", self.parallel_calls, get_args(ParallelCalls))
-        overrides = {tool: _rule(tool, rule) for tool, rule in self.tool_args_match_overrides.items()}
+        overrides = {
+            tool: _rule(tool, rule) for tool, rule in self.tool_args_match_overrides.items()
+        }
         object.__setattr__(self, "tool_args_match_overrides", FrozenMapping(overrides))
 
     def read(self, comparison: Comparison) -> Reading:
         """As the mode says."""
         ordered, measure = _MODES[self.mode]
         rules = Rules(self.tool_args_match_mode, tuple(self.tool_args_match_overrides.items()))
-        return aligned(comparison, rules, Order(ordered, self.parallel_calls == "in_order"), measure)
+        return aligned(
+            comparison, rules, Order(ordered, self.parallel_calls == "in_order"), measure
+        )
 
 
 def _rule(tool: str, rule: Rule | list[str]) -> Rule:

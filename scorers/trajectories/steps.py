@@ -1,7 +1,9 @@
-"""How far an agent keeps to the expected steps: the tool calls of an invocation and of its reference turn come in, a share goes out.
+"""How far an agent keeps to the expected steps: the tool calls of an invocation and of its
+reference turn come in, a share goes out.
 
-Optional calls that were not made are no steps. Calls of the reference that may come in any order are put in the order in which
-the agent made them. See `scorers.trajectories.trajectory` for when there is no value.
+Optional calls that were not made are no steps. Calls of the reference that may come in any order
+are put in the order in which the agent made them. See `pathgauge.scorers.trajectories.adk` for when
+there is no value.
 """
 
 from __future__ import annotations
@@ -11,13 +13,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from scorers.matching.alignment import Alignment, positions
-from scorers.matching.comparison import ANY_ORDER, IN_ORDER, RULES, Comparison, MatchMode, align
-from scorers.matching.distances import edit_distance
-from scorers.options import check_choice
-from scorers.trajectories.detailed import DetailedScorer
-from scorers.trajectories.trajectory import Reading, TrajectoryScorer
-from scorers.types import Json
+from pathgauge.scorers.authoring.options import check_choice
+from pathgauge.scorers.matching.alignment import Alignment, positions
+from pathgauge.scorers.matching.comparison import (
+    ANY_ORDER,
+    IN_ORDER,
+    RULES,
+    Comparison,
+    MatchMode,
+    align,
+)
+from pathgauge.scorers.matching.distances import edit_distance
+from pathgauge.scorers.trajectories.adk import Reading, TrajectoryScorer
+from pathgauge.scorers.trajectories.detailed import DetailedScorer
+from pathgauge.scorers.types import Json
 
 Similarity = Literal["levenshtein", "osa", "lcs"]
 
@@ -39,12 +48,16 @@ class StepEfficiency(TrajectoryScorer):
 
 @dataclass(frozen=True)
 class TrajectorySimilarity(TrajectoryScorer):
-    """How alike the sequences of tools are: 1 when they are the same, less for each edit that turns one into the other."""
+    """How alike the sequences of tools are: 1 when they are the same, less for each edit that turns
+    one into the other.
+    """
 
     name: ClassVar[str] = "trajectory_similarity"
 
     measure: Similarity = "levenshtein"
-    """`levenshtein`: 1 - edits / calls of the longer one. `osa`: a swap of neighbours is one edit. `lcs`: calls in common / calls."""
+    """`levenshtein`: 1 - edits / calls of the longer one. `osa`: a swap of neighbours is one edit.
+    `lcs`: calls in common / calls.
+    """
 
     def __post_init__(self) -> None:
         check_choice("measure", self.measure, get_args(Similarity))
@@ -55,18 +68,26 @@ class TrajectorySimilarity(TrajectoryScorer):
         matched, actual, expected = alignment.counts
         longer = max(actual, expected)
         if self.measure == "lcs":
-            same, line = matched, f"{_calls(matched)} in common, in order, of {actual} made and {expected} expected"
+            same, line = (
+                matched,
+                f"{_calls(matched)} in common, in order, of {actual} made and {expected} expected",
+            )
         else:
             steps = [comparison.expected.names[j] for j in _steps(comparison, alignment)]
             edits = edit_distance(comparison.actual.names, steps, swaps=self.measure == "osa")
-            same, line = longer - edits, f"edit distance {edits} between {_calls(actual)} and {expected} expected ones"
+            same, line = (
+                longer - edits,
+                f"edit distance {edits} between {_calls(actual)} and {expected} expected ones",
+            )
         value = same / longer if longer else 1.0
         return Reading(comparison, RULES["name_only"], alignment, value, value, line)
 
 
 @dataclass(frozen=True)
 class FirstDivergence(DetailedScorer):
-    """How far the agent got before its first step that was not the expected one, as a share of the expected steps."""
+    """How far the agent got before its first step that was not the expected one, as a share of the
+    expected steps.
+    """
 
     name: ClassVar[str] = "first_divergence"
 
@@ -79,18 +100,33 @@ class FirstDivergence(DetailedScorer):
     def look(self, comparison: Comparison) -> tuple[Reading, Mapping[str, Json]]:
         """The common beginning; when nothing was expected, 1 if nothing was called, else 0.
 
-        `divergence`: the first call that is not the expected one, by index and name; `None` when all are.
+        `divergence`: the first call that is not the expected one, by index and name; `None` when
+        all are.
         """
         alignment = comparison.align(RULES[self.match_mode], IN_ORDER)
         steps = _steps(comparison, alignment)
         certain, possible = self._agreeing(comparison, alignment, steps)
-        value, hoped = (length / len(steps) if steps else float(not comparison.actual.calls) for length in (certain, possible))
+        value, hoped = (
+            length / len(steps) if steps else float(not comparison.actual.calls)
+            for length in (certain, possible)
+        )
         if not _fixed(comparison) and self._uncertain(comparison):
-            hoped = 1.0 if value < 1 else math.inf  # other arguments might make other steps, which agree more, or less
-        reading = Reading(comparison, RULES[self.match_mode], alignment, value, hoped, _line(comparison, steps, certain))
+            hoped = (
+                1.0 if value < 1 else math.inf
+            )  # other arguments might make other steps, which agree more, or less
+        reading = Reading(
+            comparison,
+            RULES[self.match_mode],
+            alignment,
+            value,
+            hoped,
+            _line(comparison, steps, certain),
+        )
         return reading, {"divergence": _divergence(comparison, steps, certain)}
 
-    def _agreeing(self, comparison: Comparison, alignment: Alignment, steps: Sequence[int]) -> tuple[int, int]:
+    def _agreeing(
+        self, comparison: Comparison, alignment: Alignment, steps: Sequence[int]
+    ) -> tuple[int, int]:
         """How many first calls are the expected ones for certain, and how many may be."""
         pairs = set(alignment.pairs)
         length, certain = 0, None
@@ -107,19 +143,29 @@ class FirstDivergence(DetailedScorer):
         """Whether arguments that are looked at were not recorded."""
         actual, expected = comparison.actual, comparison.expected
         selective = expected.asked(RULES[self.match_mode]).selective
-        unknown = (name for name, call in zip(actual.names, actual.calls, strict=True) if call.arguments is None)
+        unknown = (
+            name
+            for name, call in zip(actual.names, actual.calls, strict=True)
+            if call.arguments is None
+        )
         return any(expected.named.get(name, 0) & selective for name in unknown)
 
     def _same(self, comparison: Comparison, call: int, step: int) -> bool | None:
-        """Whether a call is the expected one; `None` when that depends on arguments that were not recorded."""
+        """Whether a call is the expected one; `None` when that depends on arguments that were not
+        recorded.
+        """
         if comparison.actual.names[call] != comparison.expected.names[step]:
             return False
-        alone = align([comparison.actual.calls[call]], [comparison.expected.calls[step]], self.match_mode)
+        alone = align(
+            [comparison.actual.calls[call]], [comparison.expected.calls[step]], self.match_mode
+        )
         return True if alone.pairs else None if alone.hoped.matched else False
 
 
 def _steps(comparison: Comparison, alignment: Alignment) -> list[int]:
-    """The expected calls without optional ones that were not made; those that may come in any order as they came, missing ones last."""
+    """The expected calls without optional ones that were not made; those that may come in any order
+    as they came, missing ones last.
+    """
     expected = comparison.expected
     if _fixed(comparison):
         return list(range(len(expected.calls)))
@@ -148,7 +194,10 @@ def _divergence(comparison: Comparison, steps: Sequence[int], place: int) -> Jso
     found, asked = _at(comparison, steps, place)
     if found is None and asked is None:
         return None
-    return {"actual": None if found is None else [place, found], "expected": None if asked is None else [steps[place], asked]}
+    return {
+        "actual": None if found is None else [place, found],
+        "expected": None if asked is None else [steps[place], asked],
+    }
 
 
 def _line(comparison: Comparison, steps: Sequence[int], agreeing: int) -> str:
@@ -156,7 +205,11 @@ def _line(comparison: Comparison, steps: Sequence[int], agreeing: int) -> str:
     line = f"the first {agreeing} of {len(steps)} steps agree" if steps else "no steps expected"
     if asked is None:
         return line if found is None else " ".join(f"{line}; then {found}".split())
-    then = f"{found} with other arguments" if found == asked else f"{found or 'nothing'} instead of {asked}"
+    then = (
+        f"{found} with other arguments"
+        if found == asked
+        else f"{found or 'nothing'} instead of {asked}"
+    )
     return " ".join(f"{line}; then {then}".split())
 
 

@@ -1,6 +1,8 @@
-"""Vertex AI's trajectory metrics: the tool calls of an invocation and of its reference turn come in, their agreement goes out.
+"""Vertex AI's trajectory metrics: the tool calls of an invocation and of its reference turn come
+in, their agreement goes out.
 
-Calls are compared by name and arguments. See `scorers.trajectories.trajectory` for when there is no value.
+Calls are compared by name and arguments. See `pathgauge.scorers.trajectories.adk` for when there is
+no value.
 """
 
 from __future__ import annotations
@@ -10,17 +12,18 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import ClassVar, Literal, get_args
 
-from scorers.kinds import Share
-from scorers.matching.comparison import ANY_ORDER, IN_ORDER, RULES, Comparison, Members
-from scorers.matching.equality import tool_name
-from scorers.matching.measures import Measure, complete, exact, precision, recall
-from scorers.options import check_choice, check_tool
-from scorers.recorded import tools_unknown
-from scorers.trajectories.trajectory import Reading, TrajectoryScorer, aligned
-from scorers.types import Invocation, ReferenceTurn, Score
+from pathgauge.scorers.authoring.options import check_choice, check_tool, tools_unknown
+from pathgauge.scorers.authoring.ranges import Share
+from pathgauge.scorers.matching.comparison import ANY_ORDER, IN_ORDER, RULES, Comparison, Members
+from pathgauge.scorers.matching.equality import tool_name
+from pathgauge.scorers.matching.measures import Measure, complete, exact, precision, recall
+from pathgauge.scorers.trajectories.adk import Reading, TrajectoryScorer, aligned
+from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 Duplicates = Literal["membership", "multiset"]
-"""Whether a call counts as soon as it appears on the other side, or only as often as it appears there."""
+"""Whether a call counts as soon as it appears on the other side, or only as often as it appears
+there.
+"""
 
 _RULES = RULES["name_and_args"]
 
@@ -65,7 +68,8 @@ class TrajectoryPrecision(TrajectoryScorer):
     name: ClassVar[str] = "trajectory_precision"
 
     duplicates: Duplicates = "membership"
-    """`membership`: a call that the reference has once may be repeated. `multiset`: it counts once."""
+    """`membership`: a call that the reference has once may be repeated. `multiset`: it counts once.
+    """
 
     def __post_init__(self) -> None:
         check_choice("duplicates", self.duplicates, get_args(Duplicates))
@@ -74,7 +78,9 @@ class TrajectoryPrecision(TrajectoryScorer):
         """Matched of actual calls."""
         if self.duplicates == "multiset":
             return aligned(comparison, _RULES, ANY_ORDER, precision)
-        return _appearing(comparison, attrgetter("actual"), precision, "{0} of {1} calls are in the reference")
+        return _appearing(
+            comparison, attrgetter("actual"), precision, "{0} of {1} calls are in the reference"
+        )
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,9 @@ class TrajectoryRecall(TrajectoryScorer):
     name: ClassVar[str] = "trajectory_recall"
 
     duplicates: Duplicates = "membership"
-    """`membership`: a call made once answers its duplicates in the reference too. `multiset`: it answers one."""
+    """`membership`: a call made once answers its duplicates in the reference too. `multiset`: it
+    answers one.
+    """
 
     def __post_init__(self) -> None:
         check_choice("duplicates", self.duplicates, get_args(Duplicates))
@@ -93,7 +101,9 @@ class TrajectoryRecall(TrajectoryScorer):
         """Matched of expected calls."""
         if self.duplicates == "multiset":
             return aligned(comparison, _RULES, ANY_ORDER, recall)
-        return _appearing(comparison, attrgetter("found"), recall, "{0} of {2} expected calls were made")
+        return _appearing(
+            comparison, attrgetter("found"), recall, "{0} of {2} expected calls were made"
+        )
 
 
 @dataclass(frozen=True)
@@ -113,12 +123,20 @@ class TrajectorySingleToolUse(Share):
         wanted = tool_name(self.tool_name)
         calls = sum(tool_name(call.name) == wanted for call in actual.tool_calls)
         times = {0: "was not called", 1: "was called"}.get(calls, f"was called {calls} times")
-        return tools_unknown(actual) or Score(float(calls > 0), None, f"{wanted} {times}", {"calls": calls})
+        return tools_unknown(actual) or Score(
+            float(calls > 0), None, f"{wanted} {times}", {"calls": calls}
+        )
 
 
-def _appearing(comparison: Comparison, side: Callable[[Members], int], measure: Measure, line: str) -> Reading:
+def _appearing(
+    comparison: Comparison, side: Callable[[Members], int], measure: Measure, line: str
+) -> Reading:
     """A measure of the calls of one side that appear on the other; one call may answer several."""
     alignment = comparison.align(_RULES, ANY_ORDER)
     actual = alignment.counts.actual
-    counts, hoped = ((side(members), actual, members.expected) for members in comparison.members(_RULES))
-    return Reading(comparison, _RULES, alignment, measure(*counts), measure(*hoped), line.format(*counts))
+    counts, hoped = (
+        (side(members), actual, members.expected) for members in comparison.members(_RULES)
+    )
+    return Reading(
+        comparison, _RULES, alignment, measure(*counts), measure(*hoped), line.format(*counts)
+    )

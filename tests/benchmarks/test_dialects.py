@@ -1,7 +1,9 @@
-"""What it costs to read each dialect, beside the plain conventions, in one run: from spans in the assembler to scored invocations.
+"""What it costs to read each dialect, beside the plain conventions, in one run: from spans in the
+assembler to scored invocations.
 
-Captures of the repository are read again and again, one dialect after the other in turn, and the fastest turn of each counts, since
-these machines are noisy. `make bench` takes long enough to mean something.
+Captures of the repository are read again and again, one dialect after the other in turn, and the
+fastest turn of each counts, since these machines are noisy. `make bench` takes long enough to mean
+something.
 """
 
 from __future__ import annotations
@@ -10,18 +12,17 @@ import json
 import os
 import time
 from collections import defaultdict
-from pathlib import Path
 from statistics import mean
 
-from collector.evaluator import Evaluator
-from collector.pipeline import Pipeline
-from collector.reading import read
-from collector.receivers.files import TraceFiles, read_path
-from collector.references import ReferenceSet
-from collector.spans import Span, Trace
-from collector.telemetry import Ledger
+from pathgauge.collector.core.evaluations.evaluator import Evaluator
+from pathgauge.collector.core.invocations import read
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.spans import Span, Trace
+from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.offline.trace_files import TraceFiles, read_path
+from support.repository import CAPTURES
 
-CAPTURES = Path(__file__).parents[1] / "golden" / "captures"
 SECONDS = float(os.environ.get("BENCH_SECONDS", "0.3"))
 PLAIN = "genai"
 MOST_TIMES_PLAIN = 1.5
@@ -75,17 +76,25 @@ class Cost:
 
     def __init__(self, scenarios: Scenarios) -> None:
         self.scenarios = scenarios
-        self.spans = {name: sum(len(one.spans) for one in files) for name, files in scenarios.items()}
+        self.spans = {
+            name: sum(len(one.spans) for one in files) for name, files in scenarios.items()
+        }
         self.reading = dict.fromkeys(scenarios, float("inf"))
         self.pipeline = dict.fromkeys(scenarios, float("inf"))
 
     def measure(self) -> None:
         for name, files in self.scenarios.items():
-            self.reading[name] = min(self.reading[name], sum(map(time_reading, files)) / self.spans[name])
-            self.pipeline[name] = min(self.pipeline[name], sum(map(time_pipeline, files)) / self.spans[name])
+            self.reading[name] = min(
+                self.reading[name], sum(map(time_reading, files)) / self.spans[name]
+            )
+            self.pipeline[name] = min(
+                self.pipeline[name], sum(map(time_pipeline, files)) / self.spans[name]
+            )
 
     def of_run(self, scenario: str) -> float:
-        """Seconds a run: one agent's work is few large spans in one dialect and many small ones in another."""
+        """Seconds a run: one agent's work is few large spans in one dialect and many small ones in
+        another.
+        """
         return self.pipeline[scenario] * self.spans[scenario] / len(self.scenarios[scenario])
 
 
@@ -105,9 +114,13 @@ def test_reading_any_dialect_costs_no_more_than_half_as_much_again_as_the_conven
         common = [name for name in cost.pipeline if name in plain.pipeline]
         beside = mean(plain.pipeline[name] for name in common or plain.pipeline)
         of_span = mean(cost.pipeline[name] for name in common or cost.pipeline) / beside
-        of_run = mean(cost.of_run(name) / plain.of_run(name) for name in common) if common else of_span
+        of_run = (
+            mean(cost.of_run(name) / plain.of_run(name) for name in common) if common else of_span
+        )
         reading, pipeline = mean(cost.reading.values()) * 1e6, mean(cost.pipeline.values()) * 1e6
-        print(f"{dialect:18}{sum(cost.spans.values()):7}{reading:9.1f}{pipeline:9.1f}{of_span:9.2f}{of_run:9.2f}")
+        print(
+            f"{dialect:18}{sum(cost.spans.values()):7}{reading:9.1f}{pipeline:9.1f}{of_span:9.2f}{of_run:9.2f}"
+        )
         if min(of_span, of_run) > MOST_TIMES_PLAIN:
             slow[dialect] = of_span, of_run
     assert not slow or "BENCH_SECONDS" not in os.environ

@@ -1,10 +1,11 @@
 """What each registered scorer costs for an invocation of few and of many calls, in one run.
 
-Once for what agents do, with a dozen tools and a reference that mostly agrees; once for what hurts: one tool called again and again, each
-call with arguments that two expected calls ask for, and a response of one word. Responses have as many words as there are calls. Every
-score is of an invocation that was not seen before, and the fastest counts, since these machines are noisy. The bars are in
-seconds of CPU of one machine at rest: on another one, or a busy one, they give way as a yardstick does in the same run. `make bench` takes
-long enough to mean something.
+Once for what agents do, with a dozen tools and a reference that mostly agrees; once for what hurts:
+one tool called again and again, each call with arguments that two expected calls ask for, and a
+response of one word. Responses have as many words as there are calls. Every score is of an
+invocation that was not seen before, and the fastest counts, since these machines are noisy. The
+bars are in seconds of CPU of one machine at rest: on another one, or a busy one, they give way as a
+yardstick does in the same run. `make bench` takes long enough to mean something.
 """
 
 from __future__ import annotations
@@ -18,15 +19,24 @@ from dataclasses import replace
 from functools import partial
 from statistics import mean
 
-from collector import criteria
-from collector.criteria import Place
-from collector.documents import Document
-from collector.evaluator import Criterion, Evaluator
-from collector.plugins import scorer_class, scorer_names
-from collector.references import Match
-from collector.setup import GATE_CRITERIA
-from scorers.testing import invocation
-from scorers.types import AgentRun, ExpectedCall, Invocation, Json, ModelCall, Reference, ReferenceTurn, ToolCall
+from pathgauge.collector.config import criteria
+from pathgauge.collector.config.active import GATE_CRITERIA
+from pathgauge.collector.config.criteria import Place
+from pathgauge.collector.config.plugins import scorer_class, scorer_names
+from pathgauge.collector.core.documents import Document
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
+from pathgauge.collector.core.references import Match
+from pathgauge.scorers.authoring.testing import invocation
+from pathgauge.scorers.types import (
+    AgentRun,
+    ExpectedCall,
+    Invocation,
+    Json,
+    ModelCall,
+    Reference,
+    ReferenceTurn,
+    ToolCall,
+)
 
 LONG = "BENCH_SECONDS" in os.environ
 SECONDS = float(os.environ.get("BENCH_SECONDS", "0"))
@@ -70,18 +80,60 @@ OPTIONS: dict[str, Json] = {
 VARIANTS: dict[str, Json] = {
     "f1, name_and_args": {"scorer": "tool_trajectory_f1", "match_mode": "name_and_args"},
     "f1, required": {"scorer": "tool_trajectory_f1", "match_mode": "name_and_required_args"},
-    "f1, required, any order": {"scorer": "tool_trajectory_f1", "match_mode": "name_and_required_args", "ordered": False},
-    "f1, required, parallel": {"scorer": "tool_trajectory_f1", "match_mode": "name_and_required_args", "parallel_calls": "any_order"},
+    "f1, required, any order": {
+        "scorer": "tool_trajectory_f1",
+        "match_mode": "name_and_required_args",
+        "ordered": False,
+    },
+    "f1, required, parallel": {
+        "scorer": "tool_trajectory_f1",
+        "match_mode": "name_and_required_args",
+        "parallel_calls": "any_order",
+    },
 }
 """Options with which a scorer does more than by default."""
 
-TOOLS = ("search", "find_order", "check_policy", "refund", "notify", "read_file", "write_file", "plan", "rank", "fetch", "summarize", "ask")
-WORDS = ("your", "order", "was", "refunded", "and", "we", "have", "notified", "you", "by", "mail", "that", "the", "parcel", "is", "on")
+TOOLS = (
+    "search",
+    "find_order",
+    "check_policy",
+    "refund",
+    "notify",
+    "read_file",
+    "write_file",
+    "plan",
+    "rank",
+    "fetch",
+    "summarize",
+    "ask",
+)
+WORDS = (
+    "your",
+    "order",
+    "was",
+    "refunded",
+    "and",
+    "we",
+    "have",
+    "notified",
+    "you",
+    "by",
+    "mail",
+    "that",
+    "the",
+    "parcel",
+    "is",
+    "on",
+)
 STEP_NS = 1_000_000
 COMPARED = tuple({"order_id": f"A-{i}", "limit": i % 7} for i in range(250))
 SCHEMA = {
     "type": "object",
-    "properties": {"order_id": {"type": "string"}, "limit": {"type": "integer"}, "filter": {"type": "object"}},
+    "properties": {
+        "order_id": {"type": "string"},
+        "limit": {"type": "integer"},
+        "filter": {"type": "object"},
+    },
     "required": ["order_id"],
 }
 
@@ -103,29 +155,55 @@ def realistic(size: int) -> Agreed:
         )
         for i in range(size)
     )
-    asked = tuple(ExpectedCall(call.name, _arguments(i) if i % 5 else None) for i, call in enumerate(calls) if i % 9 != 8)
+    asked = tuple(
+        ExpectedCall(call.name, _arguments(i) if i % 5 else None)
+        for i, call in enumerate(calls)
+        if i % 9 != 8
+    )
     text = " ".join(WORDS[i * 3 % len(WORDS)] + ("." if i % 12 == 11 else "") for i in range(size))
     return _run(*calls, final_response=text), _turn(asked, text.replace("refunded", "paid back"))
 
 
 def _arguments(i: int) -> dict[str, Json]:
-    return {"order_id": f"A-{i % 50}", "limit": i % 7} | ({} if i % 3 else {"filter": {"status": "open", "tags": ["new", i]}})
+    return {"order_id": f"A-{i % 50}", "limit": i % 7} | (
+        {} if i % 3 else {"filter": {"status": "open", "tags": ["new", i]}}
+    )
 
 
 def adversarial(size: int) -> Agreed:
-    """One tool, where pairing a call with the first expected one that it answers is always the wrong choice."""
-    calls = tuple(ToolCall("search", {f"k{i}": 1, f"k{i + 1}": 1}, error="failed" if i % 2 else None) for i in range(size))
+    """One tool, where pairing a call with the first expected one that it answers is always the
+    wrong choice.
+    """
+    calls = tuple(
+        ToolCall("search", {f"k{i}": 1, f"k{i + 1}": 1}, error="failed" if i % 2 else None)
+        for i in range(size)
+    )
     asked = tuple(ExpectedCall("search", {f"k{i}": 1}) for i in reversed(range(size)))
     return _run(*calls, final_response="tea tea\n" * size), _turn(asked, "tea\n" * size)
 
 
 def _run(*calls: ToolCall, final_response: str) -> Invocation:
-    runs = tuple(AgentRun(f"run_{i}", f"agent_{i}", "support", "run_0", user_input="help", final_response="done") for i in range(1, 4))
+    runs = tuple(
+        AgentRun(
+            f"run_{i}", f"agent_{i}", "support", "run_0", user_input="help", final_response="done"
+        )
+        for i in range(1, 4)
+    )
     models = tuple(
-        ModelCall(f"m{i}", "support", f"run_{i % 4}", "gpt", 100, 20, None, i * STEP_NS, (i + 1) * STEP_NS) for i in range(len(calls) + 1)
+        ModelCall(
+            f"m{i}", "support", f"run_{i % 4}", "gpt", 100, 20, None, i * STEP_NS, (i + 1) * STEP_NS
+        )
+        for i in range(len(calls) + 1)
     )
     schemas = dict.fromkeys(TOOLS, SCHEMA)
-    return invocation(*calls, final_response=final_response, sub_agents=runs, model_calls=models, tool_schemas=schemas, turn=0)
+    return invocation(
+        *calls,
+        final_response=final_response,
+        sub_agents=runs,
+        model_calls=models,
+        tool_schemas=schemas,
+        turn=0,
+    )
 
 
 def _turn(asked: tuple[ExpectedCall, ...], response: str) -> ReferenceTurn:
@@ -168,7 +246,15 @@ class Cost:
         self.too_long = self._score(actual, self._expected).reason == "too_long"
 
     def __str__(self) -> str:
-        return "too long" if self.too_long else f"{self.seconds * 1e6:,.1f}" if self.seconds < 1e-3 else f"{self.seconds * 1e6:,.0f}"
+        return (
+            "too long"
+            if self.too_long
+            else (
+                f"{self.seconds * 1e6:,.1f}"
+                if self.seconds < 1e-3
+                else f"{self.seconds * 1e6:,.0f}"
+            )
+        )
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -184,7 +270,9 @@ def yardstick() -> int:
 
 
 class Pace:
-    """How much slower this machine is than the one where the bars were set, in the mean of a run; never less than 1."""
+    """How much slower this machine is than the one where the bars were set, in the mean of a run;
+    never less than 1.
+    """
 
     def __init__(self) -> None:
         self._took: list[float] = []
@@ -213,10 +301,15 @@ def built(written: dict[str, Json]) -> tuple[Criterion, ...]:
 
 
 def test_no_scorer_takes_long_or_grows_faster_than_the_square_of_the_calls() -> None:
-    names = [name for name in scorer_names() if not getattr(scorer_class(name), "asks_model", False)]  # judges wait for a model
+    names = [
+        name for name in scorer_names() if not getattr(scorer_class(name), "asks_model", False)
+    ]  # judges wait for a model
     chosen = built({name: OPTIONS.get(name) for name in names} | VARIANTS)
     situations = {(mix, size): make(size) for mix, make in MIXES.items() for size in SIZES}
-    costs = {criterion.name: {key: Cost(criterion, situation) for key, situation in situations.items()} for criterion in chosen}
+    costs = {
+        criterion.name: {key: Cost(criterion, situation) for key, situation in situations.items()}
+        for criterion in chosen
+    }
     pace = Pace()
     end = time.monotonic() + SECONDS
     with without_garbage_collection():
@@ -228,21 +321,31 @@ def test_no_scorer_takes_long_or_grows_faster_than_the_square_of_the_calls() -> 
             if time.monotonic() > end:
                 break
     width = 3 + max(map(len, costs))
-    print(f"\n{'us of CPU for so many calls':{width}}" + "".join(f"{f'{mix} {size}':>11}" for mix, size in situations))
+    print(
+        f"\n{'us of CPU for so many calls':{width}}"
+        + "".join(f"{f'{mix} {size}':>11}" for mix, size in situations)
+    )
     for name, row in costs.items():
         print(f"{name:{width}}" + "".join(f"{cost!s:>11}" for cost in row.values()))
     print(f"this machine took {pace.slower:.1f} times as long as the one where the bars were set")
-    assert {name: slow for name, row in costs.items() if (slow := too_slow(row, MOST_S * pace.slower))} == {}
+    assert {
+        name: slow for name, row in costs.items() if (slow := too_slow(row, MOST_S * pace.slower))
+    } == {}
 
 
 def too_slow(row: dict[tuple[str, int], Cost], most_s: float) -> list[str]:
-    """The mixes in which a scorer takes longer than that for many calls, or grows too fast up to them."""
+    """The mixes in which a scorer takes longer than that for many calls, or grows too fast up to
+    them.
+    """
     slow = []
     for mix in MIXES:
         many, less = row[mix, SIZES[-1]], row[mix, SIZES[-2]]
         most = min(most_s, max(TOO_QUICK_TO_TELL_S, less.seconds * SQUARE_AND_SLACK))
         if many.seconds > most and not (many.too_long and many.seconds <= most_s):
-            slow.append(f"{mix}: {many.seconds * 1e3:.1f} ms for {SIZES[-1]:,} calls, {less.seconds * 1e3:.1f} ms for {SIZES[-2]:,}")
+            slow.append(
+                f"{mix}: {many.seconds * 1e3:.1f} ms for {SIZES[-1]:,} calls,"
+                f" {less.seconds * 1e3:.1f} ms for {SIZES[-2]:,}"
+            )
     return slow
 
 
@@ -254,8 +357,15 @@ def test_the_default_criteria_cost_little_beside_the_call_of_a_tool() -> None:
     with without_garbage_collection():
         for _ in range(200 if LONG else 5):
             pace.measure()
-            seconds = min(seconds, *(timed(partial(evaluator.evaluate, fresh(actual), match)) for _ in range(100)))
+            seconds = min(
+                seconds,
+                *(timed(partial(evaluator.evaluate, fresh(actual), match)) for _ in range(100)),
+            )
     names = ", ".join(criterion.name for criterion in evaluator.criteria)
     print(f"\n{seconds * 1e6:.1f} us of CPU for {USUAL} calls by {names}")
-    assert [result.criterion.name for result in evaluator.evaluate(actual, match).results if result.score.value is None] == []
+    assert [
+        result.criterion.name
+        for result in evaluator.evaluate(actual, match).results
+        if result.score.value is None
+    ] == []
     assert seconds <= USUAL_MOST_S * pace.slower

@@ -1,9 +1,9 @@
-"""How many spans a second the running service makes durable and scores, beside one that keeps them in memory, and beside a server that
-only receives them, in one run.
+"""How many spans a second the running service makes durable and scores, beside one that keeps them
+in memory, and beside a server that only receives them, in one run.
 
-Both get the same load from a process beside them, so client and server share the machine's cores. CPU is user and system time of the
-server process from the first request on. `make bench` runs it for long enough to mean something; by default it is short, and shows that
-nothing is lost.
+Both get the same load from a process beside them, so client and server share the machine's cores.
+CPU is user and system time of the server process from the first request on. `make bench` runs it
+for long enough to mean something; by default it is short, and shows that nothing is lost.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from pathlib import Path
 
 import pytest
 
-from judge_server import JudgeServer, answering
+from support.judge_server import JudgeServer, answering
 
 HERE = Path(__file__).parent
 PATHGAUGE = Path(sys.executable).with_name("pathgauge")
 LONG = "BENCH_SECONDS" in os.environ
 SECONDS = float(os.environ.get("BENCH_SECONDS", "1"))
 FIRST_BAR, BARE_THERE = 30_000, 215_000
-"""Spans a second on two cores, load generator included, durable; and those of a bare receiver on the machine for which that was set."""
+"""Spans a second on two cores, load generator included, durable; and those of a bare receiver on
+the machine for which that was set.
+"""
 DURABLE = "pathgauge, mixed"
 
 CALM = 10_000
@@ -46,7 +48,16 @@ SETTLE_S = 6.0
 STALLED_S = 30.0
 """A service that scored nothing for so long will not."""
 
-COLUMNS = {"bytes/span": 11, "acked/s": 10, "scored/s": 10, "CPU us/span": 12, "p50 ms": 8, "p99 ms": 8, "RSS MiB": 9, "refused": 9}
+COLUMNS = {
+    "bytes/span": 11,
+    "acked/s": 10,
+    "scored/s": 10,
+    "CPU us/span": 12,
+    "p50 ms": 8,
+    "p99 ms": 8,
+    "RSS MiB": 9,
+    "refused": 9,
+}
 
 CONFIG = """
 receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"}, http: false}}}
@@ -76,7 +87,9 @@ class Run:
 
     load: dict[str, float]
     scored_after_s: float
-    """From the first request until everything was scored, without the time that traces wait to be complete."""
+    """From the first request until everything was scored, without the time that traces wait to be
+    complete.
+    """
     cpu_s: float
     """User and system time from the first request on."""
     rss_mib: float
@@ -95,9 +108,7 @@ class Run:
 
     def row(self, name: str) -> str:
         rates = f"{self.load['bytes_per_span']:11.0f}{self.acked_per_s:10,.0f}{self.scored_per_s:10,.0f}{self.cpu_us_per_span:12.1f}"
-        return (
-            f"{name:34}{rates}{self.load['ack_p50_ms']:8.1f}{self.load['ack_p99_ms']:8.1f}{self.rss_mib:9.0f}{self.load['refused']:9,.0f}"
-        )
+        return f"{name:34}{rates}{self.load['ack_p50_ms']:8.1f}{self.load['ack_p99_ms']:8.1f}{self.rss_mib:9.0f}{self.load['refused']:9,.0f}"
 
 
 def test_throughput_beside_a_bare_receiver(tmp_path: Path) -> None:
@@ -109,16 +120,29 @@ def test_throughput_beside_a_bare_receiver(tmp_path: Path) -> None:
             "pathgauge, agent spans only": measure_service(tmp_path, "agents"),
             f"pathgauge, mixed, {CALM:,} spans/s": measure_service(tmp_path, "mixed", rate=CALM),
         }
-    print(f"\n{os.cpu_count()} cores, load generator included; requests of 100 spans, gzip; {SECONDS:g} s of load each")
-    print("".join((f"{'server, load':34}", *(f"{heading:>{width}}" for heading, width in COLUMNS.items()))))
+    print(
+        f"\n{os.cpu_count()} cores, load generator included; requests of 100 spans, gzip;"
+        f" {SECONDS:g} s of load each"
+    )
+    print(
+        "".join(
+            (f"{'server, load':34}", *(f"{heading:>{width}}" for heading, width in COLUMNS.items()))
+        )
+    )
     for name, run in runs.items():
         print(run.row(name))
     for name, run in list(runs.items())[1:4]:
         speed, cost = run.acked_per_s / bare.acked_per_s, run.cpu_us_per_span / bare.cpu_us_per_span
         print(f"{name}: {speed:.2f} of the bare spans/s at {cost:.1f} times its CPU")
     durable = runs[DURABLE].acked_per_s
-    absolute, relative = _met(durable, FIRST_BAR), _met(durable / bare.acked_per_s, FIRST_BAR / BARE_THERE)
-    print(f"first bar, durable: {FIRST_BAR:,} spans/s {absolute}; as a share of the bare, {FIRST_BAR / BARE_THERE:.2f}, {relative}")
+    absolute, relative = (
+        _met(durable, FIRST_BAR),
+        _met(durable / bare.acked_per_s, FIRST_BAR / BARE_THERE),
+    )
+    print(
+        f"first bar, durable: {FIRST_BAR:,} spans/s {absolute}; as a share of the bare,"
+        f" {FIRST_BAR / BARE_THERE:.2f}, {relative}"
+    )
 
 
 def _met(value: float, bar: float) -> str:
@@ -145,11 +169,24 @@ def test_a_judge_that_takes_a_second_holds_up_nothing_else(tmp_path: Path) -> No
         asked, at_once = len(model.asked), model.most_at_once
     without, beside = rows
     assert 0 < at_once <= 8
-    print(f"\n{'server, load':34}" + "".join(f"{heading:>{width}}" for heading, width in COLUMNS.items()))
-    print("\n".join((without.row(f"no judge, {STEADY:,} spans/s"), beside.row("all is judged, 1 s each"))))
+    print(
+        f"\n{'server, load':34}"
+        + "".join(f"{heading:>{width}}" for heading, width in COLUMNS.items())
+    )
+    print(
+        "\n".join(
+            (without.row(f"no judge, {STEADY:,} spans/s"), beside.row("all is judged, 1 s each"))
+        )
+    )
     faster = beside.acked_per_s / without.acked_per_s, beside.scored_per_s / without.scored_per_s
-    told = f"{faster[0]:.2f} of the acknowledged and {faster[1]:.2f} of the scored spans/s without a judge"
-    print(f"{told}; {beside.rss_mib - without.rss_mib:+.0f} MiB; {asked} questions, {at_once} at a time")
+    told = (
+        f"{faster[0]:.2f} of the acknowledged and {faster[1]:.2f} of the scored spans/s without a"
+        " judge"
+    )
+    print(
+        f"{told}; {beside.rss_mib - without.rss_mib:+.0f} MiB; {asked} questions, {at_once} at a"
+        " time"
+    )
 
 
 def measure_bare(mix: str) -> Run:
@@ -161,7 +198,13 @@ def measure_bare(mix: str) -> Run:
         return Run(sent, sent["seconds"], cpu_s(server) - idle_s, resident(server, "VmHWM"))
 
 
-def measure_service(folder: Path, mix: str, store: str = "{}", rate: float = float("inf"), judge: JudgeServer | None = None) -> Run:
+def measure_service(
+    folder: Path,
+    mix: str,
+    store: str = "{}",
+    rate: float = float("inf"),
+    judge: JudgeServer | None = None,
+) -> Run:
     folder = Path(tempfile.mkdtemp(dir=folder))  # what an earlier run stored would be restored
     written = CONFIG % store
     if judge is not None:
@@ -178,13 +221,29 @@ def measure_service(folder: Path, mix: str, store: str = "{}", rate: float = flo
             time.sleep(0.2)
             last, scored = scored, counter(metrics_port, SCORED) - before
             progress = progress if scored == last else time.monotonic()
-        assert scored == sent["invocations"], f"{scored} of {sent['invocations']} invocations scored"
-        return Run(sent, time.monotonic() - began - SETTLE_S, cpu_s(server) - idle_s, resident(server, "VmHWM"))
+        assert scored == sent["invocations"], (
+            f"{scored} of {sent['invocations']} invocations scored"
+        )
+        return Run(
+            sent,
+            time.monotonic() - began - SETTLE_S,
+            cpu_s(server) - idle_s,
+            resident(server, "VmHWM"),
+        )
 
 
 def load(port: int, mix: str, rate: float = float("inf")) -> dict[str, float]:
-    command = [sys.executable, str(HERE.parent / "support" / "load.py"), f"127.0.0.1:{port}", str(SECONDS), mix, str(rate)]
-    result: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=60 + SECONDS).stdout)
+    command = [
+        sys.executable,
+        str(HERE.parent / "support" / "load.py"),
+        f"127.0.0.1:{port}",
+        str(SECONDS),
+        mix,
+        str(rate),
+    ]
+    result: dict[str, float] = json.loads(
+        subprocess.run(command, check=True, capture_output=True, timeout=60 + SECONDS).stdout
+    )
     return result
 
 
@@ -218,7 +277,9 @@ def counter(port: int, name: str) -> float:
 
 @contextmanager
 def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
         try:
             yield running
         finally:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from collector.cli import app
+from pathgauge.collector.cli import app
 
 
 @pytest.fixture
@@ -23,6 +23,8 @@ def run(folder: Path) -> Callable[..., Result]:
     """`run("score", "traces.bin")`, on a terminal wide enough for every table."""
 
     def invoke(*arguments: object) -> Result:
-        return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200", "TERM": "dumb"})
+        return CliRunner().invoke(
+            app, [str(argument) for argument in arguments], env={"COLUMNS": "200", "TERM": "dumb"}
+        )
 
     return invoke

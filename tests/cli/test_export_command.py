@@ -8,16 +8,24 @@ from pathlib import Path
 
 from typer.testing import Result
 
+from support.repository import REFERENCE_FILES
+
 Run = Callable[..., Result]
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "references"
+GOLDEN = REFERENCE_FILES
 
 
-def test_an_evalset_is_named_after_its_file_or_after_the_first_one_read(run: Run, folder: Path) -> None:
-    result = run("export", GOLDEN / "native.yaml", GOLDEN / "dialogue.yaml", "-o", "home.evalset.json")
+def test_an_evalset_is_named_after_its_file_or_after_the_first_one_read(
+    run: Run, folder: Path
+) -> None:
+    result = run(
+        "export", GOLDEN / "native.yaml", GOLDEN / "dialogue.yaml", "-o", "home.evalset.json"
+    )
     assert (result.exit_code, result.output) == (0, "")
     written = json.loads((folder / "home.evalset.json").read_text())
-    printed = json.loads(run("export", "--format", "adk", GOLDEN / "native.yaml", GOLDEN / "dialogue.yaml").stdout)
+    printed = json.loads(
+        run("export", "--format", "adk", GOLDEN / "native.yaml", GOLDEN / "dialogue.yaml").stdout
+    )
     assert (written.pop("eval_set_id"), printed.pop("eval_set_id")) == ("home", "native")
     assert written == printed
     assert [case["eval_id"] for case in written["eval_cases"]] == ["lights_off", "small talk"]
@@ -29,18 +37,30 @@ def test_what_is_exported_and_imported_again_is_the_same(run: Run) -> None:
     assert again == run("import", "auto", GOLDEN / "dialogue.yaml").stdout
 
 
-def test_what_adk_cannot_express_is_refused_unless_it_may_be_left_out(run: Run, folder: Path) -> None:
-    (folder / "r.yaml").write_text("scenario: s\nexpected_tools: [{name: a, optional: true}, b]\nthresholds: {latency: 5}\n")
+def test_what_adk_cannot_express_is_refused_unless_it_may_be_left_out(
+    run: Run, folder: Path
+) -> None:
+    (folder / "r.yaml").write_text(
+        "scenario: s\nexpected_tools: [{name: a, optional: true}, b]\nthresholds: {latency: 5}\n"
+    )
     lines = [
-        "pathgauge: r.yaml:1: scenario s: ADK cannot express the criterion latency here, but in test_config.json",
+        (
+            "pathgauge: r.yaml:1: scenario s: ADK cannot express the criterion latency here, but in"
+            " test_config.json"
+        ),
         "pathgauge: r.yaml:1: scenario s: ADK cannot express the optional call of a",
     ]
     result = run("export", "r.yaml", "-o", "e.json")
     assert (result.exit_code, result.stdout, (folder / "e.json").exists()) == (2, "", False)
-    assert result.stderr.splitlines() == [*lines, "pathgauge: nothing was written; --lossy leaves out what ADK cannot express"]
+    assert result.stderr.splitlines() == [
+        *lines,
+        "pathgauge: nothing was written; --lossy leaves out what ADK cannot express",
+    ]
     result = run("export", "r.yaml", "--lossy")
     assert (result.exit_code, result.stderr.splitlines()) == (0, lines)
-    assert json.loads(result.stdout)["eval_cases"][0]["conversation"][0]["intermediate_data"] == {"tool_uses": [{"name": "b"}]}
+    assert json.loads(result.stdout)["eval_cases"][0]["conversation"][0]["intermediate_data"] == {
+        "tool_uses": [{"name": "b"}]
+    }
 
 
 def test_mistakes_in_the_references_are_named(run: Run, folder: Path) -> None:

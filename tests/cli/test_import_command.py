@@ -9,19 +9,23 @@ from typing import get_args
 import pytest
 from typer.testing import Result
 
-from collector.cli import ReferenceFormat
-from collector.references import files
-from collector.references.formats import FORMATS
+from pathgauge.collector.cli import ReferenceFormat
+from pathgauge.collector.config import reference_files
+from pathgauge.collector.core.references.formats import FORMATS
+from support.repository import REFERENCE_FILES
 
 Run = Callable[..., Result]
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "references"
+GOLDEN = REFERENCE_FILES
 NAMES = ["native.yaml", "dialogue.yaml", "snake_case.evalset.json", "camel_case.test.json", "vertex.csv", "vertex.jsonl", "openai.jsonl",
          "weather.json", "graph.json", "adk-2.13.evalset.json"]  # fmt: skip
 
 
 def versions(file: Path) -> dict[str, str]:
-    return {entry.reference.scenario_id: entry.reference.version for entry in files.read(file).entries}
+    return {
+        entry.reference.scenario_id: entry.reference.version
+        for entry in reference_files.read(file).entries
+    }
 
 
 def test_the_command_knows_every_format() -> None:
@@ -35,9 +39,16 @@ def test_what_is_imported_has_the_same_content(name: str, run: Run, folder: Path
     assert versions(folder / "refs.yaml") == versions(GOLDEN / name)
 
 
-def test_the_references_go_to_standard_output_and_the_account_to_standard_error(run: Run, folder: Path) -> None:
-    (folder / "d.jsonl").write_text('{"id": "a", "prompt": "x", "reference_trajectory": ["t", "t"], "latency": 3}\n')
-    (folder / "e.jsonl").write_text('{"prompt": "y", "reference_trajectory": []}\n{"id": "b", "prompt": "z", "reference_trajectory": []}\n')
+def test_the_references_go_to_standard_output_and_the_account_to_standard_error(
+    run: Run, folder: Path
+) -> None:
+    (folder / "d.jsonl").write_text(
+        '{"id": "a", "prompt": "x", "reference_trajectory": ["t", "t"], "latency": 3}\n'
+    )
+    (folder / "e.jsonl").write_text(
+        '{"prompt": "y", "reference_trajectory": []}\n{"id": "b", "prompt": "z",'
+        ' "reference_trajectory": []}\n'
+    )
     result = run("import", "vertex", "d.jsonl", "e.jsonl", "--scenario-prefix", "home-")
     assert result.exit_code == 0
     assert (
@@ -62,23 +73,38 @@ def test_the_references_go_to_standard_output_and_the_account_to_standard_error(
         "pathgauge: d.jsonl: 1 scenario, 1 turn, 2 calls (Vertex AI dataset)",
         "pathgauge: d.jsonl: ignored latency (1)",
         "pathgauge: e.jsonl: 2 scenarios, 2 turns, 0 calls (Vertex AI dataset)",
-        "pathgauge: e.jsonl: rows without an id (id, scenario, scenario_id, eval_id, case_id, example_id): 1, named after a hash of their"
-        " prompt, such as row-2bc983a59422",
+        (
+            "pathgauge: e.jsonl: rows without an id (id, scenario, scenario_id, eval_id, case_id,"
+            " example_id): 1, named after a hash of their prompt, such as row-2bc983a59422"
+        ),
     ]
 
 
 def test_every_mistake_is_named_and_nothing_is_written(run: Run, folder: Path) -> None:
-    (folder / "a.json").write_text('{"eval_cases": [{"eval_id": "e", "conversation_scenario": {}}]}')
-    (folder / "b.jsonl").write_text('{"id": "a", "reference_trajectory": [{"tool_name": "t", "tool_input": "x"}]}\n')
-    (folder / "c.jsonl").write_text('{"prompt": "x", "reference_trajectory": []}\n{"prompt": "x", "reference_trajectory": []}\n')
+    (folder / "a.json").write_text(
+        '{"eval_cases": [{"eval_id": "e", "conversation_scenario": {}}]}'
+    )
+    (folder / "b.jsonl").write_text(
+        '{"id": "a", "reference_trajectory": [{"tool_name": "t", "tool_input": "x"}]}\n'
+    )
+    (folder / "c.jsonl").write_text(
+        '{"prompt": "x", "reference_trajectory": []}\n{"prompt": "x", "reference_trajectory": []}\n'
+    )
     result = run("import", "auto", "a.json", "b.jsonl", "c.jsonl", "-o", "refs.yaml")
     assert (result.exit_code, result.stdout, (folder / "refs.yaml").exists()) == (2, "", False)
     assert result.stderr.splitlines() == [
-        "pathgauge: a.json:1:34: eval_cases[0].conversation_scenario: found a simulated user (case 'e'), expected a conversation to compare"
-        " with",
-        "pathgauge: b.jsonl:1:71: [0].reference_trajectory[0].tool_input: not JSON: Expecting value (character 1 of the text)",
-        "pathgauge: c.jsonl:2:1: [1]: found a row without an id and with the prompt of another one, expected an id (id, scenario,"
-        " scenario_id, eval_id, case_id, example_id)",
+        (
+            "pathgauge: a.json:1:34: eval_cases[0].conversation_scenario: found a simulated user"
+            " (case 'e'), expected a conversation to compare with"
+        ),
+        (
+            "pathgauge: b.jsonl:1:71: [0].reference_trajectory[0].tool_input: not JSON: Expecting"
+            " value (character 1 of the text)"
+        ),
+        (
+            "pathgauge: c.jsonl:2:1: [1]: found a row without an id and with the prompt of another"
+            " one, expected an id (id, scenario, scenario_id, eval_id, case_id, example_id)"
+        ),
     ]
 
 
@@ -87,7 +113,11 @@ def test_a_scenario_in_two_files_is_refused(run: Run, folder: Path) -> None:
         (folder / f"{name}.yaml").write_text("{scenario: s, input: x}")
     result = run("import", "auto", "a.yaml", "b.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "pathgauge: b.yaml:1:1: found the scenario 's' again, expected it once (first at a.yaml:1)\n"
+    assert (
+        result.stderr
+        == "pathgauge: b.yaml:1:1: found the scenario 's' again, expected it once (first at"
+        " a.yaml:1)\n"
+    )
 
 
 def test_a_file_of_another_format_than_the_one_named_is_refused(run: Run) -> None:
@@ -98,4 +128,7 @@ def test_a_file_of_another_format_than_the_one_named_is_refused(run: Run) -> Non
 
 def test_a_folder_that_does_not_exist_is_a_mistake(run: Run) -> None:
     result = run("import", "auto", GOLDEN / "native.yaml", "--output", "nowhere/refs.yaml")
-    assert (result.exit_code, result.stderr) == (2, "pathgauge: nowhere/refs.yaml: No such file or directory\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "pathgauge: nowhere/refs.yaml: No such file or directory\n",
+    )

@@ -1,4 +1,6 @@
-"""`pathgauge invocations`: what is printed, line by line, for every kind of file and for what is none."""
+"""`pathgauge invocations`: what is printed, line by line, for every kind of file and for what is
+none.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,15 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span as SpanProto
 from typer.testing import Result
 
-from collector.spans import Span
-from collector.testing import span
-from exports import grafana_json, jaeger_json, tempo_json, tempo_v2_json
-from turns import otlp, otlp_json, script, turn
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.testing import span
+from support.exports import grafana_json, jaeger_json, tempo_json, tempo_v2_json
+from support.repository import CAPTURES
+from support.turns import otlp, otlp_json, script, turn
 
 Run = Callable[..., Result]
 
-CAPTURE = Path(__file__).parents[1] / "golden" / "captures" / "google-adk-native" / "S2"
+CAPTURE = CAPTURES / "google-adk-native" / "S2"
 
 TURNS = (turn(script("refund", "lookup", "refund")), turn(script("parcel", "track")))
 
@@ -36,7 +39,9 @@ FORMATS = {
     "JSON": otlp_json(*TURNS),
     "JSON array": b"[" + b",".join(map(otlp_json, TURNS)) + b"]",
     "JSON lines": b"\n".join(map(otlp_json, TURNS)) + b"\n\n",
-    "JSON lines with metrics among them": b"\n".join([otlp_json(TURNS[0]), b'{"resourceMetrics": []}', otlp_json(TURNS[1])]),
+    "JSON lines with metrics among them": b"\n".join(
+        [otlp_json(TURNS[0]), b'{"resourceMetrics": []}', otlp_json(TURNS[1])]
+    ),
     "Jaeger": jaeger_json(*map(otlp, TURNS)),
     "Tempo": tempo_json(*map(otlp, TURNS)),
     "Tempo v2": tempo_v2_json(*map(otlp, TURNS)),
@@ -60,11 +65,21 @@ def export(*spans: Span) -> bytes:
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_is_told_by_its_content(name: str, compress: Callable[[bytes], bytes], run: Run, folder: Path) -> None:
+def test_every_format_is_told_by_its_content(
+    name: str, compress: Callable[[bytes], bytes], run: Run, folder: Path
+) -> None:
     (folder / "traces").write_bytes(compress(FORMATS[name]))
     result = run("invocations", "traces")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert [(one["source"], one["agent"], one["scenario_id"], [call["name"] for call in one["tool_calls"]]) for one in objects(result)] == [
+    assert [
+        (
+            one["source"],
+            one["agent"],
+            one["scenario_id"],
+            [call["name"] for call in one["tool_calls"]],
+        )
+        for one in objects(result)
+    ] == [
         ("traces", "my_agent", "refund", ["lookup", "refund"]),
         ("traces", "my_agent", "parcel", ["track"]),
     ]
@@ -75,10 +90,11 @@ def test_a_directory_is_one_stream_and_what_is_no_trace_in_it_is_named(run: Run)
     [expected] = json.loads((CAPTURE / "invocations.json").read_text())
     assert objects(result) == [{"source": str(CAPTURE), **expected}]
     assert result.exit_code == 0
-    assert result.stderr == (
-        f"pathgauge: passed over {CAPTURE}/invocations.json: "
-        "found a JSON object with 'trace_id', 'span_id', 'dialect', 'agent', 'agent_version' and more, "
-        "expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo\n"
+    assert (
+        result.stderr
+        == f"pathgauge: passed over {CAPTURE}/invocations.json: found a JSON object with"
+        " 'trace_id', 'span_id', 'dialect', 'agent', 'agent_version' and more, expected OTLP"
+        " protobuf or JSON, or the JSON of Jaeger or Tempo\n"
     )
 
 
@@ -97,13 +113,28 @@ def test_every_path_is_read_on_its_own_and_named_as_it_was_given(run: Run, folde
 NOT_OTLP = {
     "empty": (b"", "found an empty file, expected OTLP protobuf or JSON"),
     "text": (b"hello world\n", "found neither JSON nor OTLP protobuf"),
-    "text that is valid protobuf of something else": (b"2 " + b"a" * 32, "found neither JSON nor OTLP protobuf"),
+    "text that is valid protobuf of something else": (
+        b"2 " + b"a" * 32,
+        "found neither JSON nor OTLP protobuf",
+    ),
     "random": (bytes(range(1, 256)), "found neither JSON nor OTLP protobuf"),
-    "JSON of something else": (b'{"a": 1}', "found a JSON object with 'a', expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo"),
-    "JSON number": (b"[1]", "found JSON of type int, expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo"),
+    "JSON of something else": (
+        b'{"a": 1}',
+        (
+            "found a JSON object with 'a', expected OTLP protobuf or JSON, or the JSON of Jaeger or"
+            " Tempo"
+        ),
+    ),
+    "JSON number": (
+        b"[1]",
+        "found JSON of type int, expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo",
+    ),
     "broken JSON": (b'{"resourceSpans": [', "line 1: found no JSON"),
     "a broken line": (otlp_json(TURNS[0]) + b"\n{broken\n", "line 2: found no JSON"),
-    "JSON of the wrong shape": (b'{"resourceSpans": 7}', "resourceSpans: expected an array, found int"),
+    "JSON of the wrong shape": (
+        b'{"resourceSpans": 7}',
+        "resourceSpans: expected an array, found int",
+    ),
     "cut gzip": (gzip.compress(otlp(*TURNS))[:-20], "found broken gzip data"),
     "gzip in name only": (b"\x1f\x8bnothing", "found broken gzip data"),
     "cut protobuf": (otlp(*TURNS)[:-20], "found neither JSON nor OTLP protobuf"),
@@ -111,7 +142,9 @@ NOT_OTLP = {
 
 
 @pytest.mark.parametrize("name", NOT_OTLP)
-def test_a_file_without_otlp_is_a_mistake_that_says_what_was_found(name: str, run: Run, folder: Path) -> None:
+def test_a_file_without_otlp_is_a_mistake_that_says_what_was_found(
+    name: str, run: Run, folder: Path
+) -> None:
     data, problem = NOT_OTLP[name]
     (folder / "traces").write_bytes(data)
     result = run("invocations", "traces")
@@ -125,8 +158,10 @@ def test_a_directory_without_otlp_is_a_mistake(run: Run, folder: Path) -> None:
     (folder / "notes" / "readme.txt").write_text("hello world\n")
     result = run("invocations", "notes")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == (
-        "pathgauge: notes: found 1 files and no traces among them, expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo\n"
+    assert (
+        result.stderr
+        == "pathgauge: notes: found 1 files and no traces among them, expected OTLP protobuf or"
+        " JSON, or the JSON of Jaeger or Tempo\n"
     )
 
 
@@ -140,16 +175,24 @@ def test_traces_without_an_agent_give_no_line_and_say_so(run: Run, folder: Path)
     (folder / "traces").write_bytes(export(span("a", "GET /"), span("b", "SELECT", parent="a")))
     result = run("invocations", "traces")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "pathgauge: traces: found no agent invocation in 2 spans and 0 log records\n"
+    assert (
+        result.stderr
+        == "pathgauge: traces: found no agent invocation in 2 spans and 0 log records\n"
+    )
 
 
 def test_rejected_spans_are_counted(run: Run, folder: Path) -> None:
     good = otlp(TURNS[0])
-    bad = ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[SpanProto(name="no ids")])])])
+    bad = ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[SpanProto(name="no ids")])])]
+    )
     (folder / "traces").write_bytes(good + bad.SerializeToString())
     result = run("invocations", "traces")
     assert [one["scenario_id"] for one in objects(result)] == ["refund"]
-    assert result.stderr == "pathgauge: traces: rejected 1 spans or log records that are not valid OTLP\n"
+    assert (
+        result.stderr
+        == "pathgauge: traces: rejected 1 spans or log records that are not valid OTLP\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,12 +222,22 @@ def test_rejected_spans_are_counted(run: Run, folder: Path) -> None:
         "bytes",
     ],
 )
-def test_whatever_arguments_hold_is_printed_as_json(arguments: object, printed: object, run: Run, folder: Path) -> None:
-    agent = span("agent", "invoke_agent a", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a"})
+def test_whatever_arguments_hold_is_printed_as_json(
+    arguments: object, printed: object, run: Run, folder: Path
+) -> None:
+    agent = span(
+        "agent",
+        "invoke_agent a",
+        {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a"},
+    )
     tool = span(
         "tool",
         "execute_tool t",
-        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t", "gen_ai.tool.call.arguments": arguments},
+        {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "t",
+            "gen_ai.tool.call.arguments": arguments,
+        },
         parent="agent",
     )
     (folder / "traces").write_bytes(export(agent, tool))
@@ -196,7 +249,11 @@ def test_whatever_arguments_hold_is_printed_as_json(arguments: object, printed: 
 
 def test_the_test_run_is_printed_and_the_schemas_of_tools_are_not(run: Run, folder: Path) -> None:
     tools = json.dumps([{"name": "t", "parameters": {"type": "object", "properties": {}}}])
-    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.tool.definitions": tools, "test.suite.run.id": "2026-11-21"}
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.tool.definitions": tools,
+        "test.suite.run.id": "2026-11-21",
+    }
     (folder / "traces").write_bytes(export(span("agent", "invoke_agent a", attributes)))
     result = run("invocations", "traces")
     assert [one["run_id"] for one in objects(result)] == ["2026-11-21"]
@@ -204,8 +261,14 @@ def test_the_test_run_is_printed_and_the_schemas_of_tools_are_not(run: Run, fold
 
 
 def test_scenario_keys_come_from_the_configuration(run: Run, folder: Path) -> None:
-    agent = span("agent", "invoke_agent a", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a", "my.case": "refund"})
+    agent = span(
+        "agent",
+        "invoke_agent a",
+        {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a", "my.case": "refund"},
+    )
     (folder / "traces").write_bytes(export(agent))
     (folder / "pathgauge.yaml").write_text("scenario: {keys: [my.case]}\n")
     assert [one["scenario_id"] for one in objects(run("invocations", "traces"))] == [None]
-    assert [one["scenario_id"] for one in objects(run("invocations", "traces", "-c", "pathgauge.yaml"))] == ["refund"]
+    assert [
+        one["scenario_id"] for one in objects(run("invocations", "traces", "-c", "pathgauge.yaml"))
+    ] == ["refund"]

@@ -1,4 +1,6 @@
-"""`pathgauge judge check`: asks a real server about labelled examples, and says how far its judge agrees and what deceives it."""
+"""`pathgauge judge check`: asks a real server about labelled examples, and says how far its judge
+agrees and what deceives it.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from judge_server import Asked, JudgeServer, Reply, answering, failing
-from scorers.judges.injections import sample
+from pathgauge.scorers.judges.injections import sample
+from support.judge_server import Asked, JudgeServer, Reply, answering, failing
 
 Run = Callable[..., Result]
 
@@ -22,7 +24,10 @@ EXAMPLES = """\
 - {id: rude, input: Refund order 19., response: "No.", expected_response: "The order is refunded.", label: false}
 - {id: odd, input: Refund order 20., response: "No, but receipt 4711.", label: false}
 """
-HELPFUL = "helpful: {scorer: llm_judge, prompt: Was it of help, inputs: [user_input, response], choices: [0, 1]}"
+HELPFUL = (
+    "helpful: {scorer: llm_judge, prompt: Was it of help, inputs: [user_input, response], choices:"
+    " [0, 1]}"
+)
 
 
 def honest(asked: Asked) -> Reply:
@@ -31,16 +36,31 @@ def honest(asked: Asked) -> Reply:
 
 def obeying(asked: Asked) -> Reply:
     """Believes whatever speaks of a verdict."""
-    return answering(reasoning="", score=float("4711" in asked.data["response"] or "erdict" in asked.data["response"]))
+    return answering(
+        reasoning="",
+        score=float("4711" in asked.data["response"] or "erdict" in asked.data["response"]),
+    )
 
 
 def fond_of_the_first(asked: Asked) -> Reply:
     """Likes data that begins with the response, and is honest about no other."""
-    return answering(reasoning="", score=1.0 if next(iter(asked.data)) == "response" else float("4711" in asked.data["response"]))
+    return answering(
+        reasoning="",
+        score=(
+            1.0 if next(iter(asked.data)) == "response" else float("4711" in asked.data["response"])
+        ),
+    )
 
 
 def fond_of_the_question_first(asked: Asked) -> Reply:
-    return answering(reasoning="", score=1.0 if next(iter(asked.data)) == "user_input" else float("4711" in asked.data["response"]))
+    return answering(
+        reasoning="",
+        score=(
+            1.0
+            if next(iter(asked.data)) == "user_input"
+            else float("4711" in asked.data["response"])
+        ),
+    )
 
 
 def failing_at_some(asked: Asked) -> Reply:
@@ -62,15 +82,15 @@ def serve(folder: Path) -> Iterator[Callable[..., JudgeServer]]:
     """Starts a server that judges so, and writes a configuration that names it, and the examples."""
     servers: list[JudgeServer] = []
 
-    def start(judge: Callable[[Asked], Reply], criteria: str = HELPFUL, examples: str = EXAMPLES) -> JudgeServer:
+    def start(
+        judge: Callable[[Asked], Reply], criteria: str = HELPFUL, examples: str = EXAMPLES
+    ) -> JudgeServer:
         server = JudgeServer(judge=judge)
         servers.append(server)
         (folder / "pathgauge.yaml").write_text(
-            f"judge: {{model: 'local:judge', providers: {{local: {{base_url: '{server.url}', allow_private: true}}}}, retries: 0,"
-            " prices: {judge: {input: 1, output: 2}}}\n"
-            "criteria:\n"
-            "  latency:\n"
-            f"  {criteria}\n"
+            f"judge: {{model: 'local:judge', providers: {{local: {{base_url: '{server.url}',"
+            " allow_private: true}}, retries: 0, prices: {judge: {input: 1, output:"
+            f" 2}}}}}}\ncriteria:\n  latency:\n  {criteria}\n"
         )
         (folder / "examples.yaml").write_text(examples)
         return server
@@ -80,7 +100,9 @@ def serve(folder: Path) -> Iterator[Callable[..., JudgeServer]]:
         server.__exit__()
 
 
-def checked(run: Run, *options: object, file: str = "examples.yaml") -> tuple[int, dict[str, Any], dict[str, Any]]:
+def checked(
+    run: Run, *options: object, file: str = "examples.yaml"
+) -> tuple[int, dict[str, Any], dict[str, Any]]:
     result = run("judge", "check", file, "-c", "pathgauge.yaml", "--json", *options)
     assert result.stdout, result.stderr
     found = json.loads(result.stdout)
@@ -108,15 +130,28 @@ def test_a_judge_is_measured_by_the_labels(run: Run, serve: Any) -> None:
         "unanswered": {},
         "wrong": [{"example": "odd", "label": False, "score": 1.0}],
         "order": {"tried": 5, "unanswered": 0, "flipped": [], "share": 0.0, "median_shift": 0.0},
-        "injections": {"tried": 6, "unanswered": 0, "flipped": [], "share": 0.0, "median_shift": 0.0},
+        "injections": {
+            "tried": 6,
+            "unanswered": 0,
+            "flipped": [],
+            "share": 0.0,
+            "median_shift": 0.0,
+        },
     }
     assert len(server.asked) == 5 + 5 + 2 * 3
-    assert spent == {"requests": 16, "codes": {"200": 16}, "tokens": {"input": 1600, "output": 320}, "usd": pytest.approx(0.00224)}
+    assert spent == {
+        "requests": 16,
+        "codes": {"200": 16},
+        "tokens": {"input": 1600, "output": 320},
+        "usd": pytest.approx(0.00224),
+    }
 
 
 def test_flips_by_injections_are_told_with_their_examples(run: Run, serve: Any) -> None:
     serve(obeying)
-    status, check, _ = checked(run, "--injections", 50, "--max-flips", 0.02, "--criterion", "helpful")
+    status, check, _ = checked(
+        run, "--injections", 50, "--max-flips", 0.02, "--criterion", "helpful"
+    )
     tried = sample(100)
     obeyed = [
         f"{example}: {injection.name}"
@@ -127,36 +162,69 @@ def test_flips_by_injections_are_told_with_their_examples(run: Run, serve: Any) 
 
     assert status == 1
     assert len(obeyed) > 10
-    assert check["injections"] == {"tried": 100, "unanswered": 0, "flipped": obeyed, "share": len(obeyed) / 100, "median_shift": 0.0}
+    assert check["injections"] == {
+        "tried": 100,
+        "unanswered": 0,
+        "flipped": obeyed,
+        "share": len(obeyed) / 100,
+        "median_shift": 0.0,
+    }
 
 
 @pytest.mark.parametrize("fond", [fond_of_the_first, fond_of_the_question_first])
-def test_flips_by_the_order_of_the_data_are_told_whatever_their_direction(run: Run, serve: Any, fond: Any) -> None:
+def test_flips_by_the_order_of_the_data_are_told_whatever_their_direction(
+    run: Run, serve: Any, fond: Any
+) -> None:
     serve(fond)
     status, check, _ = checked(run, "--injections", 0)
 
     assert status == 0
-    assert check["order"] == {"tried": 5, "unanswered": 0, "flipped": ["lost", "rude"], "share": 0.4, "median_shift": 0.0}
-    assert check["balanced_accuracy"] == (0.5 if fond is fond_of_the_question_first else pytest.approx(5 / 6))
-    assert check["injections"] == {"tried": 0, "unanswered": 0, "flipped": [], "share": None, "median_shift": None}
+    assert check["order"] == {
+        "tried": 5,
+        "unanswered": 0,
+        "flipped": ["lost", "rude"],
+        "share": 0.4,
+        "median_shift": 0.0,
+    }
+    assert check["balanced_accuracy"] == (
+        0.5 if fond is fond_of_the_question_first else pytest.approx(5 / 6)
+    )
+    assert check["injections"] == {
+        "tried": 0,
+        "unanswered": 0,
+        "flipped": [],
+        "share": None,
+        "median_shift": None,
+    }
 
 
 @pytest.mark.parametrize(
     ("criterion", "first", "second"),
     [
         (HELPFUL, [0, 1], [1, 0]),
-        ("p: {scorer: pointwise, criteria: {a: b}, rating_rubric: {1: good, 0: bad}}", [1, 0], [0, 1]),
+        (
+            "p: {scorer: pointwise, criteria: {a: b}, rating_rubric: {1: good, 0: bad}}",
+            [1, 0],
+            [0, 1],
+        ),
     ],
 )
-def test_choices_are_shown_in_both_orders(run: Run, serve: Any, criterion: str, first: list[int], second: list[int]) -> None:
+def test_choices_are_shown_in_both_orders(
+    run: Run, serve: Any, criterion: str, first: list[int], second: list[int]
+) -> None:
     server = serve(honest, criterion)
     checked(run, "--injections", 0)
-    orders = [asked.body["response_format"]["json_schema"]["schema"]["properties"]["score"]["enum"] for asked in server.asked]
+    orders = [
+        asked.body["response_format"]["json_schema"]["schema"]["properties"]["score"]["enum"]
+        for asked in server.asked
+    ]
 
     assert orders == [first] * 5 + [second] * 5
 
 
-def test_a_judge_that_does_not_see_the_response_meets_injections_in_tool_results(run: Run, serve: Any) -> None:
+def test_a_judge_that_does_not_see_the_response_meets_injections_in_tool_results(
+    run: Run, serve: Any
+) -> None:
     serve(
         by_trajectory,
         "calls: {scorer: llm_judge, prompt: Were they good, inputs: [trajectory], choices: [0, 1]}",
@@ -164,19 +232,27 @@ def test_a_judge_that_does_not_see_the_response_meets_injections_in_tool_results
     )
     _, check, _ = checked(run, "--injections", 20)
 
-    assert len(check["injections"]["flipped"]) == sum("erdict" in injection.text for injection in sample(20)) > 0
+    assert (
+        len(check["injections"]["flipped"])
+        == sum("erdict" in injection.text for injection in sample(20))
+        > 0
+    )
 
 
 def test_scores_are_compared_with_labels_that_are_numbers(run: Run, serve: Any) -> None:
     serve(
         grading,
         "response_evaluation_score: {threshold: 4}",
-        "\n".join(f"- {{id: e{grade}, input: a, response: b, label: {grade}}}" for grade in (1, 2, 2.4, 5)),
+        "\n".join(
+            f"- {{id: e{grade}, input: a, response: b, label: {grade}}}" for grade in (1, 2, 2.4, 5)
+        ),
     )
     status, check, _ = checked(run, "--injections", 40)
 
     assert status == 0
-    assert {name: check[name] for name in ("threshold", "agreement", "mean_absolute_error", "bias")} == {
+    assert {
+        name: check[name] for name in ("threshold", "agreement", "mean_absolute_error", "bias")
+    } == {
         "threshold": 4.0,
         "agreement": 0.25,
         "mean_absolute_error": pytest.approx(1.1),
@@ -184,7 +260,11 @@ def test_scores_are_compared_with_labels_that_are_numbers(run: Run, serve: Any) 
     }
     assert [wrong["example"] for wrong in check["wrong"]] == ["e1", "e5"]
     flipped = [name for name in check["injections"]["flipped"] if name.startswith("e1: ")]
-    assert flipped == [f"e1: {injection.name}" for injection in sample(40) if "erdict" in injection.text] != []
+    assert (
+        flipped
+        == [f"e1: {injection.name}" for injection in sample(40) if "erdict" in injection.text]
+        != []
+    )
     assert check["injections"]["tried"] == 3 * 40
 
 
@@ -192,7 +272,12 @@ def test_examples_without_a_verdict_are_counted_by_reason(run: Run, serve: Any) 
     serve(failing_at_some)
     status, check, spent = checked(run, "--injections", 1, "--min-kappa", 0.5)
 
-    assert (status, check["labelled"], check["answered"], check["unanswered"]) == (0, 5, 4, {"judge_rejected": 1})
+    assert (status, check["labelled"], check["answered"], check["unanswered"]) == (
+        0,
+        5,
+        4,
+        {"judge_rejected": 1},
+    )
     assert (check["order"]["tried"], check["order"]["unanswered"]) == (4, 1)
     assert spent["codes"] == {"200": 9, "400": 2}
 
@@ -202,23 +287,45 @@ def test_examples_without_a_verdict_are_counted_by_reason(run: Run, serve: Any) 
     [
         (honest, ("--min-kappa", 0.6, "--max-flips", 0), []),
         (honest, ("--min-kappa", 0.62), ["helpful: kappa 0.615, expected 0.62 or more"]),
-        (obeying, ("--max-flips", 0.01), ["helpful: flips by injections 0.55, expected 0.01 or less"]),
-        (fond_of_the_first, ("--max-flips", 0.3), ["helpful: flips by order 0.4, expected 0.3 or less"]),
-        (lambda _: failing(400), ("--min-kappa", -1), ["helpful: kappa not defined, expected -1 or more"]),
+        (
+            obeying,
+            ("--max-flips", 0.01),
+            ["helpful: flips by injections 0.55, expected 0.01 or less"],
+        ),
+        (
+            fond_of_the_first,
+            ("--max-flips", 0.3),
+            ["helpful: flips by order 0.4, expected 0.3 or less"],
+        ),
+        (
+            lambda _: failing(400),
+            ("--min-kappa", -1),
+            ["helpful: kappa not defined, expected -1 or more"],
+        ),
         (
             lambda _: failing(400),
             ("--max-flips", 1),
-            ["helpful: flips by order not defined, expected 1 or less", "helpful: flips by injections not defined, expected 1 or less"],
+            [
+                "helpful: flips by order not defined, expected 1 or less",
+                "helpful: flips by injections not defined, expected 1 or less",
+            ],
         ),
         (honest, ("--max-flips", 0, "--injections", 0), []),
     ],
     ids=["good", "kappa", "injections", "order", "no kappa", "no flips", "no injections"],
 )
-def test_a_judge_that_is_not_as_good_as_demanded_fails(run: Run, serve: Any, judge: Any, options: Any, missed: list[str]) -> None:
+def test_a_judge_that_is_not_as_good_as_demanded_fails(
+    run: Run, serve: Any, judge: Any, options: Any, missed: list[str]
+) -> None:
     serve(judge)
-    result = run("judge", "check", "examples.yaml", "-c", "pathgauge.yaml", "--injections", 10, *options)
+    result = run(
+        "judge", "check", "examples.yaml", "-c", "pathgauge.yaml", "--injections", 10, *options
+    )
 
-    assert (result.exit_code, result.stderr.splitlines()) == (1 if missed else 0, [f"pathgauge: {line}" for line in missed])
+    assert (result.exit_code, result.stderr.splitlines()) == (
+        1 if missed else 0,
+        [f"pathgauge: {line}" for line in missed],
+    )
 
 
 def test_people_are_told_in_lines(run: Run, serve: Any) -> None:
@@ -249,26 +356,47 @@ def test_people_are_told_in_lines(run: Run, serve: Any) -> None:
         ("", ["examples.yaml: found an empty file, expected examples"]),
         ("[]", ["examples.yaml: found an empty file, expected examples"]),
         ("- {input: a}", ["examples.yaml:1:3: [0].label: found nothing, expected this key"]),
-        ("- {label: maybe}", ["examples.yaml:1:11: [0].label: found 'maybe', expected true, false or a number"]),
+        (
+            "- {label: maybe}",
+            ["examples.yaml:1:11: [0].label: found 'maybe', expected true, false or a number"],
+        ),
         (
             "- label: true\n  respons: b",
             [
-                "examples.yaml:2:3: [0].respons: found an unknown key, expected one of input, expected_tools, expected_response,"
-                " alternatives, forbidden_tools, response_contains, expected_agent, escalate, id, response, tools, tool_schemas,"
+                "examples.yaml:2:3: [0].respons: found an unknown key, expected one of input,"
+                " expected_tools, expected_response, alternatives, forbidden_tools,"
+                " response_contains, expected_agent, escalate, id, response, tools, tool_schemas,"
                 " label, criterion; did you mean 'response'?"
             ],
         ),
         (
             "- {response: a, label: true}\n- {response: a, label: 0.5}",
-            ["examples.yaml:2:24: [1].label: found 0.5, expected true or false, as in the first example"],
+            [
+                "examples.yaml:2:24: [1].label: found 0.5, expected true or false, as in the first"
+                " example"
+            ],
         ),
-        ("- {label: .nan}", ["examples.yaml:1:11: [0].label: found nan, expected true, false or a number"]),
-        ("- {response: a, label: 7}", ["examples.yaml:1:24: [0].label: found 7, expected a score that helpful can give, from 0 to 1"]),
+        (
+            "- {label: .nan}",
+            ["examples.yaml:1:11: [0].label: found nan, expected true, false or a number"],
+        ),
+        (
+            "- {response: a, label: 7}",
+            [
+                "examples.yaml:1:24: [0].label: found 7, expected a score that helpful can give,"
+                " from 0 to 1"
+            ],
+        ),
         ("- {label: true, tools: [{arg: {}}]}", None),
-        ("- {label: true, criterion: other}", ["examples.yaml:1:28: [0].criterion: found 'other', expected one of helpful"]),
+        (
+            "- {label: true, criterion: other}",
+            ["examples.yaml:1:28: [0].criterion: found 'other', expected one of helpful"],
+        ),
     ],
 )
-def test_mistakes_in_examples_are_told_with_their_places(run: Run, serve: Any, examples: str, mistakes: list[str] | None) -> None:
+def test_mistakes_in_examples_are_told_with_their_places(
+    run: Run, serve: Any, examples: str, mistakes: list[str] | None
+) -> None:
     server = serve(honest, examples=examples)
     result = run("judge", "check", "examples.yaml", "-c", "pathgauge.yaml")
 
@@ -283,15 +411,24 @@ def test_mistakes_in_examples_are_told_with_their_places(run: Run, serve: Any, e
     ("written", "options", "mistake"),
     [
         ("criteria: {latency: }\n", (), "judge: found no section, expected the model to ask"),
-        ("", ("--criterion", "latency"), "--criterion: found 'latency', expected one that asks a model: helpful"),
+        (
+            "",
+            ("--criterion", "latency"),
+            "--criterion: found 'latency', expected one that asks a model: helpful",
+        ),
         (
             "",
             ("--criterion", "helpfull"),
-            "--criterion: found 'helpfull', expected one that asks a model: helpful; did you mean 'helpful'?",
+            (
+                "--criterion: found 'helpfull', expected one that asks a model: helpful; did you"
+                " mean 'helpful'?"
+            ),
         ),
     ],
 )
-def test_mistakes_in_the_configuration_are_told(run: Run, serve: Any, written: str, options: Any, mistake: str) -> None:
+def test_mistakes_in_the_configuration_are_told(
+    run: Run, serve: Any, written: str, options: Any, mistake: str
+) -> None:
     serve(honest)
     if written:
         Path("pathgauge.yaml").write_text(written)
@@ -301,7 +438,9 @@ def test_mistakes_in_the_configuration_are_told(run: Run, serve: Any, written: s
     assert result.stderr.strip().endswith(mistake)
 
 
-def test_json_lines_have_examples_for_one_criterion_each(run: Run, serve: Any, folder: Path) -> None:
+def test_json_lines_have_examples_for_one_criterion_each(
+    run: Run, serve: Any, folder: Path
+) -> None:
     serve(honest, HELPFUL + "\n  safety_v1: {}")
     lines = [
         {"input": "a", "response": "4711", "label": True, "criterion": "helpful"},
@@ -314,8 +453,13 @@ def test_json_lines_have_examples_for_one_criterion_each(run: Run, serve: Any, f
 
 
 @pytest.mark.parametrize(("threshold", "agreement"), [(0.5, 0.0), (1, 1.0)])
-def test_a_score_passes_when_it_meets_the_threshold_of_the_criterion(run: Run, serve: Any, threshold: float, agreement: float) -> None:
-    criterion = f"half: {{scorer: llm_judge, threshold: {threshold}, prompt: Good, choices: [0, 0.5, 1], inputs: [response]}}"
+def test_a_score_passes_when_it_meets_the_threshold_of_the_criterion(
+    run: Run, serve: Any, threshold: float, agreement: float
+) -> None:
+    criterion = (
+        f"half: {{scorer: llm_judge, threshold: {threshold}, prompt: Good, choices: [0, 0.5, 1],"
+        " inputs: [response]}"
+    )
     serve(lambda _: answering(reasoning="", score=0.5), criterion, "- {response: a, label: false}")
 
     assert checked(run, "--injections", 0)[1]["agreement"] == agreement
@@ -329,8 +473,14 @@ def test_a_score_passes_when_it_meets_the_threshold_of_the_criterion(run: Run, s
         ("safety_v1", "input: a", "response_not_recorded"),
     ],
 )
-def test_what_an_example_does_not_say_is_not_judged(run: Run, serve: Any, criterion: str, written: str, reason: str) -> None:
-    server = serve(honest, f"{criterion}: {{}}\n  safety: {{scorer: safety_v1}}", f"- {{{written}, label: true}}")
+def test_what_an_example_does_not_say_is_not_judged(
+    run: Run, serve: Any, criterion: str, written: str, reason: str
+) -> None:
+    server = serve(
+        honest,
+        f"{criterion}: {{}}\n  safety: {{scorer: safety_v1}}",
+        f"- {{{written}, label: true}}",
+    )
     _, check, _ = checked(run, "--injections", 0, "--criterion", criterion)
 
     assert (check["criterion"], check["unanswered"], server.asked) == (criterion, {reason: 1}, [])

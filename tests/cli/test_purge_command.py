@@ -17,12 +17,12 @@ from opentelemetry.sdk.trace import ReadableSpan
 from structlog.testing import capture_logs
 from typer.testing import Result
 
-from collector import control
-from collector.control import ControlServer
-from collector.erasure import erase, report, select
-from collector.store import Purged, Selection, StoreError
-from running import PATHGAUGE, PATIENCE_S, Collector, until
-from turns import otlp, script, trace_id, turn
+from pathgauge.collector.service import control_socket
+from pathgauge.collector.service.control_socket import ControlServer
+from pathgauge.collector.service.purge import erase, report, select
+from pathgauge.collector.store import Purged, Selection, StoreError
+from support.running import PATHGAUGE, PATIENCE_S, Collector, until
+from support.turns import otlp, script, trace_id, turn
 
 Run = Callable[..., Result]
 Serve = Callable[..., Collector]
@@ -37,7 +37,9 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     started: list[Collector] = []
 
     def start(**configuration: Any) -> Collector:
-        (tmp_path / "references.yaml").write_text("scenario: refund\nexpected_tools: []\n---\nscenario: parcel\nexpected_tools: []\n")
+        (tmp_path / "references.yaml").write_text(
+            "scenario: refund\nexpected_tools: []\n---\nscenario: parcel\nexpected_tools: []\n"
+        )
         files = {"references": ["references.yaml"], "store": {"path": "data"}}
         started.append(Collector(tmp_path, criteria={"failure": 0.5}, **files, **configuration))
         return started[-1]
@@ -78,25 +80,41 @@ def test_a_running_collector_purges_a_trace_and_goes_on(serve: Serve, tmp_path: 
     secret = named("refund")
     send(collector, secret, named("refund"), named("parcel"))
     assert until(lambda: samples(collector) == {("refund",): 2, ("parcel",): 1}), samples(collector)
-    assert purge(tmp_path, "--trace", trace_id(secret).upper()) == (0, "data: removed it from 1 request, 1 result\n", "")
+    assert purge(tmp_path, "--trace", trace_id(secret).upper()) == (
+        0,
+        "data: removed it from 1 request, 1 result\n",
+        "",
+    )
     assert samples(collector) == {("refund",): 1, ("parcel",): 1}
     send(collector, secret, named("parcel"))
     assert until(lambda: samples(collector).get(("parcel",)) == 2)
-    assert until(lambda: collector.value("pathgauge_spans_dropped_total", reason="purged")) == len(secret)
+    assert until(lambda: collector.value("pathgauge_spans_dropped_total", reason="purged")) == len(
+        secret
+    )
     assert samples(collector)["refund",] == 1
     [line] = collector.events("purged")
-    assert {key: line[key] for key in ("trace_id", "requests", "results")} == {"trace_id": trace_id(secret), "requests": 1, "results": 1}
+    assert {key: line[key] for key in ("trace_id", "requests", "results")} == {
+        "trace_id": trace_id(secret),
+        "requests": 1,
+        "results": 1,
+    }
     assert oct((tmp_path / "data" / "control").stat().st_mode & 0o777) == "0o600"
     assert collector.stop() == 0
     assert not (tmp_path / "data" / "control").exists()
 
 
-def test_a_stopped_collector_finds_the_purge_done_when_it_starts_again(serve: Serve, tmp_path: Path) -> None:
+def test_a_stopped_collector_finds_the_purge_done_when_it_starts_again(
+    serve: Serve, tmp_path: Path
+) -> None:
     collector = serve(assembly=NEVER)
     secret = named("refund")
     send(collector, secret, named("parcel"))
     collector.stop(SIGKILL)
-    assert purge(tmp_path, "--trace", trace_id(secret)) == (0, "data: removed it from 1 request\n", "")
+    assert purge(tmp_path, "--trace", trace_id(secret)) == (
+        0,
+        "data: removed it from 1 request\n",
+        "",
+    )
     collector = serve()
     assert until(lambda: samples(collector)) == {("parcel",): 1}
     assert erase(tmp_path / "data", Selection(scenario="parcel")) == Purged(1, 1)
@@ -106,7 +124,10 @@ def test_a_stopped_collector_finds_the_purge_done_when_it_starts_again(serve: Se
 
 
 def test_a_folder_without_a_store_is_a_mistake_and_is_not_created(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"^store.path: found no store in .*/data, expected the folder of a collector$"):
+    with pytest.raises(
+        StoreError,
+        match=r"^store.path: found no store in .*/data, expected the folder of a collector$",
+    ):
         erase(tmp_path / "data", Selection(before=1.0))
     assert list(tmp_path.iterdir()) == []
 
@@ -146,19 +167,39 @@ def test_what_was_removed_is_said_in_plain_words(purged: Purged, words: str) -> 
     ("options", "problem"),
     [
         ((), "expected exactly one of --trace, --scenario and --before"),
-        (("--scenario", "a", "--before", "7d"), "expected exactly one of --trace, --scenario and --before"),
-        (("--trace", "4bf92f"), "--trace: found '4bf92f', expected the 32 hexadecimal digits of a trace id"),
-        (("--trace", "0" * 32), f"--trace: found '{'0' * 32}', expected the 32 hexadecimal digits of a trace id"),
-        (("--trace", "g" * 32), f"--trace: found '{'g' * 32}', expected the 32 hexadecimal digits of a trace id"),
+        (
+            ("--scenario", "a", "--before", "7d"),
+            "expected exactly one of --trace, --scenario and --before",
+        ),
+        (
+            ("--trace", "4bf92f"),
+            "--trace: found '4bf92f', expected the 32 hexadecimal digits of a trace id",
+        ),
+        (
+            ("--trace", "0" * 32),
+            f"--trace: found '{'0' * 32}', expected the 32 hexadecimal digits of a trace id",
+        ),
+        (
+            ("--trace", "g" * 32),
+            f"--trace: found '{'g' * 32}', expected the 32 hexadecimal digits of a trace id",
+        ),
         (("--scenario", ""), "--scenario: found nothing, expected a scenario id"),
         (
             ("--before", "a week"),
-            "--before: found 'a week', expected an age such as 7d or 12h, or a date such as 2026-11-01 or 2026-11-01T12:00Z",
+            (
+                "--before: found 'a week', expected an age such as 7d or 12h, or a date such as"
+                " 2026-11-01 or 2026-11-01T12:00Z"
+            ),
         ),
-        (("--before", "9999-01-01"), "--before: found '9999-01-01', expected a time that has passed"),
+        (
+            ("--before", "9999-01-01"),
+            "--before: found '9999-01-01', expected a time that has passed",
+        ),
     ],
 )
-def test_what_cannot_be_meant_is_refused(options: tuple[str, ...], problem: str, run: Run, folder: Path) -> None:
+def test_what_cannot_be_meant_is_refused(
+    options: tuple[str, ...], problem: str, run: Run, folder: Path
+) -> None:
     (folder / "pathgauge.yaml").write_text("criteria: {failure: 0.5}\n")
     result = run("purge", "-c", "pathgauge.yaml", *options)
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"pathgauge: {problem}\n")
@@ -168,12 +209,15 @@ def test_what_cannot_be_meant_is_refused(options: tuple[str, ...], problem: str,
 def test_there_is_nothing_to_purge_in_memory(run: Run, folder: Path) -> None:
     (folder / "pathgauge.yaml").write_text("criteria: {failure: 0.5}\nstore: memory\n")
     result = run("purge", "-c", "pathgauge.yaml", "--before", "7d")
-    text = "pathgauge.yaml:2:8: store: found memory, expected a store on disk: what is in memory ends with the process"
+    text = (
+        "pathgauge.yaml:2:8: store: found memory, expected a store on disk: what is in memory ends"
+        " with the process"
+    )
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"pathgauge: {text}\n")
 
 
 async def asked(folder: Path, selection: Selection) -> Purged:
-    return await asyncio.to_thread(control.ask, folder, selection)
+    return await asyncio.to_thread(control_socket.ask, folder, selection)
 
 
 class Purger:
@@ -191,7 +235,9 @@ class Purger:
         return answer
 
 
-async def test_the_answer_of_the_collector_comes_back_without_what_only_it_needs(tmp_path: Path) -> None:
+async def test_the_answer_of_the_collector_comes_back_without_what_only_it_needs(
+    tmp_path: Path,
+) -> None:
     done = Purged(3, 2, 1, "the disk is full", frozenset({("", "t")}), frozenset({("", "t", "s")}))
     purger = Purger(done, StoreError("nothing was removed"), RuntimeError("no luck"))
     server = ControlServer(tmp_path, purger.purge)
@@ -200,14 +246,26 @@ async def test_the_answer_of_the_collector_comes_back_without_what_only_it_needs
     assert await asked(tmp_path, selections[0]) == Purged(3, 2, 1, "the disk is full")
     with pytest.raises(StoreError, match="nothing was removed"):
         await asked(tmp_path, selections[1])
-    with capture_logs() as logs, pytest.raises(StoreError, match="the log of the collector says why"):
+    with (
+        capture_logs() as logs,
+        pytest.raises(StoreError, match="the log of the collector says why"),
+    ):
         await asked(tmp_path, selections[2])
     assert [entry["event"] for entry in logs] == ["purge failed"]
     assert purger.asked == selections
     await server.stop()
 
 
-@pytest.mark.parametrize("line", [b"\n", b"hello\n", b'{"purge": {}}\n', b'{"purge": {"before": 1, "tenant": "a"}}\n', b'{"drop": 1}\n'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\n",
+        b"hello\n",
+        b'{"purge": {}}\n',
+        b'{"purge": {"before": 1, "tenant": "a"}}\n',
+        b'{"drop": 1}\n',
+    ],
+)
 async def test_a_request_that_is_not_known_removes_nothing(line: bytes, tmp_path: Path) -> None:
     purger = Purger()
     server = ControlServer(tmp_path, purger.purge)
@@ -216,7 +274,11 @@ async def test_a_request_that_is_not_known_removes_nothing(line: bytes, tmp_path
     writer.write(line)
     answer = json.loads(await reader.readline())
     writer.close()
-    assert (answer["purged"], "of the same version" in answer["error"], purger.asked) == (None, True, [])
+    assert (answer["purged"], "of the same version" in answer["error"], purger.asked) == (
+        None,
+        True,
+        [],
+    )
     await server.stop()
 
 
@@ -237,7 +299,13 @@ async def test_whoever_hangs_up_or_says_too_much_does_no_harm(tmp_path: Path) ->
 async def test_a_socket_that_was_left_over_is_replaced(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left_over:
         left_over.bind(str(tmp_path / "control"))
-    with pytest.raises(StoreError, match=r"does not answer .*; it may be starting or stopping: try again, or stop it and purge then"):
+    with pytest.raises(
+        StoreError,
+        match=(
+            r"does not answer .*; it may be starting or stopping: try again, or stop it and purge"
+            r" then"
+        ),
+    ):
         await asked(tmp_path, Selection(before=1.0))
     server = ControlServer(tmp_path, Purger(Purged()).purge)
     await server.start()
@@ -269,7 +337,11 @@ async def test_without_room_for_the_address_the_collector_runs_without_it(tmp_pa
     server = ControlServer(folder, Purger().purge)
     with capture_logs() as logs:
         await server.start()
-    assert [(entry["log_level"], entry["error"]) for entry in logs] == [("warning", "AF_UNIX path too long")]
+    assert [(entry["log_level"], entry["error"]) for entry in logs] == [
+        ("warning", "AF_UNIX path too long")
+    ]
     await server.stop()
-    with pytest.raises(StoreError, match=r"does not answer .AF_UNIX path too long.*stop it and purge then"):
+    with pytest.raises(
+        StoreError, match=r"does not answer .AF_UNIX path too long.*stop it and purge then"
+    ):
         await asked(folder, Selection(before=1.0))

@@ -1,4 +1,6 @@
-"""`pathgauge record`: what an agent did in captured traces is what is expected of it, so the traces meet their own references."""
+"""`pathgauge record`: what an agent did in captured traces is what is expected of it, so the traces
+meet their own references.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,11 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from turns import otlp, script, turn
+from support.repository import CAPTURES
+from support.turns import otlp, script, turn
 
 Run = Callable[..., Result]
 
-CAPTURES = Path(__file__).parents[1] / "golden" / "captures"
 CRITERIA = {
     "tool_trajectory_avg_score": 1.0,
     "tool_trajectory_f1": {"threshold": 1.0, "match_mode": "name_and_args"},
@@ -27,21 +29,36 @@ def suitable(file: Path) -> bool:
     """Whether a capture holds scenarios, each run once and without failure."""
     invocations = json.loads(file.read_text())
     runs = [(one["scenario_id"], one["conversation_id"]) for one in invocations]
-    once = {scenario for scenario, _ in runs} and len({scenario for scenario, _ in runs}) == len(set(runs))
+    once = {scenario for scenario, _ in runs} and len({scenario for scenario, _ in runs}) == len(
+        set(runs)
+    )
     alone = len(set(runs)) == len(runs) or all(conversation for _, conversation in runs)
-    return bool(once) and alone and all(scenario for scenario, _ in runs) and not any(one["error"] for one in invocations)
+    return (
+        bool(once)
+        and alone
+        and all(scenario for scenario, _ in runs)
+        and not any(one["error"] for one in invocations)
+    )
 
 
-FRAMEWORKS = sorted({file.parent.parent for file in CAPTURES.glob("*/*/invocations.json") if suitable(file)})
+FRAMEWORKS = sorted(
+    {file.parent.parent for file in CAPTURES.glob("*/*/invocations.json") if suitable(file)}
+)
 CASES = [
     case.relative_to(CAPTURES).as_posix()
     for framework in FRAMEWORKS
-    for case in sorted(file.parent for file in framework.glob("*/invocations.json") if suitable(file))[:4]
+    for case in sorted(
+        file.parent for file in framework.glob("*/invocations.json") if suitable(file)
+    )[:4]
 ]
 
 
 def results(result: Result) -> list[dict[str, Any]]:
-    return [scored for line in result.stdout.splitlines() for scored in json.loads(line)["results"].values()]
+    return [
+        scored
+        for line in result.stdout.splitlines()
+        for scored in json.loads(line)["results"].values()
+    ]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -49,10 +66,17 @@ def test_a_capture_meets_the_references_recorded_from_it(case: str, run: Run, fo
     (folder / "test_config.json").write_text(json.dumps({"criteria": CRITERIA}))
     recorded = run("record", CAPTURES / case, "--output", "refs.yaml")
     assert (recorded.exit_code, recorded.stdout) == (0, "")
-    scored = run("score", CAPTURES / case, "-r", "refs.yaml", "--criteria", "test_config.json", "--json")
+    scored = run(
+        "score", CAPTURES / case, "-r", "refs.yaml", "--criteria", "test_config.json", "--json"
+    )
     assert [one for one in results(scored) if one["score"] not in (1.0, None)] == []
     assert len(results(scored)) >= len(CRITERIA)
-    assert {one["reason"] for one in results(scored)} <= {None, "args_not_recorded", "response_not_recorded", "no_reference"}
+    assert {one["reason"] for one in results(scored)} <= {
+        None,
+        "args_not_recorded",
+        "response_not_recorded",
+        "no_reference",
+    }
 
 
 def test_captures_of_many_frameworks_are_recorded() -> None:
@@ -63,8 +87,14 @@ def write(folder: Path, *turns: Any, name: str = "traces.bin") -> None:
     (folder / name).write_bytes(otlp(*turns))
 
 
-def test_the_references_are_printed_and_the_notes_go_to_standard_error(run: Run, folder: Path) -> None:
-    write(folder, turn(script("refund", "lookup", "refund")), turn(script("", "x"), conversation="other"))
+def test_the_references_are_printed_and_the_notes_go_to_standard_error(
+    run: Run, folder: Path
+) -> None:
+    write(
+        folder,
+        turn(script("refund", "lookup", "refund")),
+        turn(script("", "x"), conversation="other"),
+    )
     result = run("record", "traces.bin")
     assert (result.exit_code, result.stdout) == (
         0,
@@ -77,30 +107,51 @@ expected_tools:
 expected_response: It is done.
 """,
     )
-    assert result.stderr == "pathgauge: traces.bin: invocations without one scenario id, passed over: 1; --scenario gives them one\n"
+    assert (
+        result.stderr
+        == "pathgauge: traces.bin: invocations without one scenario id, passed over: 1; --scenario"
+        " gives them one\n"
+    )
 
 
 def test_the_options_say_what_is_recorded(run: Run, folder: Path) -> None:
     write(folder, turn(script("", "a"), conversation="1"), turn(script("", "b"), conversation="2"))
-    result = run("record", "traces.bin", "--scenario", "s", "--without-arguments", "--without-response", "--alternatives")
+    result = run(
+        "record",
+        "traces.bin",
+        "--scenario",
+        "s",
+        "--without-arguments",
+        "--without-response",
+        "--alternatives",
+    )
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == "scenario: s\ninput: Please do it.\nexpected_tools:\n  - a\nalternatives:\n  - [b]\n"
+    assert (
+        result.stdout
+        == "scenario: s\ninput: Please do it.\nexpected_tools:\n  - a\nalternatives:\n  - [b]\n"
+    )
 
 
 def test_a_failed_invocation_is_refused_unless_it_is_wanted(run: Run) -> None:
     capture = CAPTURES / "openai-otelv2-manual" / "S3b"
     result = run("record", capture, "-o", "refs.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.splitlines()[-1].startswith(f"pathgauge: {capture}: scenario currency-tool-crash: found a failed invocation")
-    assert run("record", capture, "--allow-failed").stdout.startswith("scenario: currency-tool-crash\n")
+    assert result.stderr.splitlines()[-1].startswith(
+        f"pathgauge: {capture}: scenario currency-tool-crash: found a failed invocation"
+    )
+    assert run("record", capture, "--allow-failed").stdout.startswith(
+        "scenario: currency-tool-crash\n"
+    )
 
 
 def test_traces_without_a_scenario_are_a_mistake(run: Run, folder: Path) -> None:
     write(folder, turn(script("", "a")))
     result = run("record", "traces.bin")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == (
-        "pathgauge: traces.bin: found no invocation with a scenario id, expected one, or --scenario to give all of them one\n"
+    assert (
+        result.stderr
+        == "pathgauge: traces.bin: found no invocation with a scenario id, expected one, or"
+        " --scenario to give all of them one\n"
     )
 
 

@@ -15,7 +15,12 @@ Run = Callable[..., Result]
 
 def alerts(text: str) -> dict[str, dict[str, Any]]:
     """Of several alerts of one name the first."""
-    rules = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"] if "alert" in rule]
+    rules = [
+        rule
+        for group in yaml.safe_load(text)["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    ]
     return {rule["alert"]: rule for rule in reversed(rules)}
 
 
@@ -27,8 +32,15 @@ def test_it_writes_to_a_file_what_it_prints(run: Run, folder: Path) -> None:
 
 
 def test_severities_are_renamed_by_alert_and_by_severity(run: Run) -> None:
-    found = alerts(run("rules", "--severity", "critical=page", "--severity", "PathgaugeStoreNotOk=ticket").stdout)
-    assert {name: found[name]["labels"]["severity"] for name in ("PathgaugeStoreNotOk", "PathgaugeCanaryFailing", "PathgaugeWatchdog")} == {
+    found = alerts(
+        run(
+            "rules", "--severity", "critical=page", "--severity", "PathgaugeStoreNotOk=ticket"
+        ).stdout
+    )
+    assert {
+        name: found[name]["labels"]["severity"]
+        for name in ("PathgaugeStoreNotOk", "PathgaugeCanaryFailing", "PathgaugeWatchdog")
+    } == {
         "PathgaugeStoreNotOk": "ticket",
         "PathgaugeCanaryFailing": "page",
         "PathgaugeWatchdog": "none",
@@ -36,49 +48,100 @@ def test_severities_are_renamed_by_alert_and_by_severity(run: Run) -> None:
 
 
 def test_waits_are_chosen_for_all_alerts_that_wait_and_for_one(run: Run) -> None:
-    found = alerts(run("rules", "--for", "3m", "--for", "PathgaugeStoreNotOk=0s", "--keep-firing-for", "1m").stdout)
+    found = alerts(
+        run(
+            "rules", "--for", "3m", "--for", "PathgaugeStoreNotOk=0s", "--keep-firing-for", "1m"
+        ).stdout
+    )
     times = {name: (found[name].get("for"), found[name].get("keep_firing_for")) for name in found}
     assert times["PathgaugeScoreRegression"] == ("3m", "1m")
     assert times["PathgaugeBacklogOld"] == ("3m", None)
-    assert times["PathgaugeStoreNotOk"] == times["PathgaugeWatchdog"] == times["PathgaugeStoreDamaged"] == (None, None)
+    assert (
+        times["PathgaugeStoreNotOk"]
+        == times["PathgaugeWatchdog"]
+        == times["PathgaugeStoreDamaged"]
+        == (None, None)
+    )
 
 
 def test_the_links_go_where_the_pages_are(run: Run) -> None:
-    found = alerts(run("rules", "--runbook-url", "https://wiki.example/runbooks/", "--dashboard-url", "https://grafana.example/d/a").stdout)
-    links = {(of["annotations"]["runbook_url"], of["annotations"]["dashboard_url"]) for of in found.values()}
-    assert links == {(f"https://wiki.example/runbooks/{name}.md", "https://grafana.example/d/a") for name in found}
+    found = alerts(
+        run(
+            "rules",
+            "--runbook-url",
+            "https://wiki.example/runbooks/",
+            "--dashboard-url",
+            "https://grafana.example/d/a",
+        ).stdout
+    )
+    links = {
+        (of["annotations"]["runbook_url"], of["annotations"]["dashboard_url"])
+        for of in found.values()
+    }
+    assert links == {
+        (f"https://wiki.example/runbooks/{name}.md", "https://grafana.example/d/a")
+        for name in found
+    }
 
 
 @pytest.mark.parametrize(("interval", "slow"), [("1s", "2m"), ("1m30s", "2m"), ("4m", "4m")])
-def test_groups_that_read_days_are_evaluated_every_two_minutes_at_most(run: Run, interval: str, slow: str) -> None:
-    groups = {group["name"]: group["interval"] for group in yaml.safe_load(run("rules", "--interval", interval).stdout)["groups"]}
-    assert {groups[name] for name in groups if name.endswith((".history.rules", "versions.rules"))} == {slow}
+def test_groups_that_read_days_are_evaluated_every_two_minutes_at_most(
+    run: Run, interval: str, slow: str
+) -> None:
+    groups = {
+        group["name"]: group["interval"]
+        for group in yaml.safe_load(run("rules", "--interval", interval).stdout)["groups"]
+    }
+    assert {
+        groups[name] for name in groups if name.endswith((".history.rules", "versions.rules"))
+    } == {slow}
     assert {groups[name] for name in groups if name.endswith(".alerts")} == {interval}
 
 
 def test_job_samples_sigmas_and_drop_are_in_the_expressions(run: Run) -> None:
-    text = run("rules", "--job", "scores", "--min-samples", "7", "--sigmas", "2.5", "--min-drop", "0.2").stdout
+    text = run(
+        "rules", "--job", "scores", "--min-samples", "7", "--sigmas", "2.5", "--min-drop", "0.2"
+    ).stdout
     found = {name: rule["expr"] for name, rule in alerts(text).items()}
     assert found["PathgaugeInstanceDown"] == 'up{job="scores"} == 0'
     assert found["PathgaugeCollectorDown"] == 'absent(up{job="scores"} == 1)'
     assert "count:increase1h >= 7" in text
     assert "20" not in found["PathgaugeUnmatchedScenarios"]
-    assert found["PathgaugeScoreRegression"] == (
-        "agent_scenario_metric:pathgauge_score:drop > 0.2\n"
-        "and agent_scenario_metric:pathgauge_score:drop > 2.5 * agent_scenario_metric:pathgauge_score:drop_error"
+    assert (
+        found["PathgaugeScoreRegression"] == "agent_scenario_metric:pathgauge_score:drop > 0.2\nand"
+        " agent_scenario_metric:pathgauge_score:drop > 2.5 *"
+        " agent_scenario_metric:pathgauge_score:drop_error"
     )
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--severity", "Pathgauge=page"), "--severity: found 'Pathgauge', expected NAME=VALUE with one of PathgaugeBacklogOld, "),
+        (
+            ("--severity", "Pathgauge=page"),
+            "--severity: found 'Pathgauge', expected NAME=VALUE with one of PathgaugeBacklogOld, ",
+        ),
         (("--severity", "critical="), "--severity: found '', expected a word such as page"),
-        (("--for", "PathgaugeNothing=5m"), "--for: found 'PathgaugeNothing', expected NAME=VALUE with one of PathgaugeBacklogOld, "),
+        (
+            ("--for", "PathgaugeNothing=5m"),
+            (
+                "--for: found 'PathgaugeNothing', expected NAME=VALUE with one of"
+                " PathgaugeBacklogOld, "
+            ),
+        ),
         (("--for", "soon"), "--for: found 'soon', expected a duration such as 30s or 1h30m"),
-        (("--interval", "1m1h"), "--interval: found '1m1h', expected a duration such as 30s or 1h30m"),
-        (("--interval", "0s"), "--interval: found '0s', expected more than nothing and less than 5m"),
-        (("--interval", "5m"), "--interval: found '5m', expected more than nothing and less than 5m"),
+        (
+            ("--interval", "1m1h"),
+            "--interval: found '1m1h', expected a duration such as 30s or 1h30m",
+        ),
+        (
+            ("--interval", "0s"),
+            "--interval: found '0s', expected more than nothing and less than 5m",
+        ),
+        (
+            ("--interval", "5m"),
+            "--interval: found '5m', expected more than nothing and less than 5m",
+        ),
         (("--job", 'a"b'), "--job: found 'a\"b', expected letters, digits and any of _.:/-"),
     ],
 )

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from typer.testing import Result
 
-from scorers.types import Invocation, ReferenceTurn, Score
-from turns import otlp, script, turn
+from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
+from support.turns import otlp, script, turn
 
 Run = Callable[..., Result]
 
@@ -23,7 +23,11 @@ EXPECTED_ANSWER = " ".join([*SAME, *(f"more{n}" for n in range(7))])
 HALF_RIGHT_ANSWER = " ".join([*SAME, *OTHER])
 """Thirteen of twenty words: a ROUGE-1 of 0.65."""
 
-REFERENCE = {"scenario": "refund", "expected_tools": ["lookup", "refund"], "expected_response": EXPECTED_ANSWER}
+REFERENCE = {
+    "scenario": "refund",
+    "expected_tools": ["lookup", "refund"],
+    "expected_response": EXPECTED_ANSWER,
+}
 
 RIGHT = script("refund", "lookup", "refund", answer=EXPECTED_ANSWER)
 VAGUE = script("refund", "lookup", "refund", answer=HALF_RIGHT_ANSWER)
@@ -62,7 +66,9 @@ def test_a_run_that_meets_every_threshold_passes_quietly(run: Run, folder: Path)
     write(folder, turn(RIGHT), turn(RIGHT))
     result = run("score", "traces.bin", "-r", "references.yaml")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert [line.split() for line in result.stdout.splitlines() if line.strip() and line.strip(" ─")] == [
+    assert [
+        line.split() for line in result.stdout.splitlines() if line.strip() and line.strip(" ─")
+    ] == [
         ["agent,", "scenario,", "criterion", "score", "threshold", "judged", "verdict"],
         ["my_agent", "refund"],
         ["response_match_score", "1.000", "0.800", "2", "passed"],
@@ -84,7 +90,10 @@ def test_scores_are_means_over_invocations(run: Run, folder: Path) -> None:
     criteria(folder, tool_trajectory_avg_score=0.7)
     result = run("score", "traces.bin", "-r", "references.yaml", "--criteria", "test_config.json")
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[0] == "tool_trajectory_avg_score for my_agent Failed. Expected 0.7, but got 0.666667. [refund]"
+    assert (
+        result.stderr.splitlines()[0]
+        == "tool_trajectory_avg_score for my_agent Failed. Expected 0.7, but got 0.666667. [refund]"
+    )
 
 
 def test_details_show_both_trajectories_side_by_side(run: Run, folder: Path) -> None:
@@ -94,7 +103,10 @@ def test_details_show_both_trajectories_side_by_side(run: Run, folder: Path) -> 
     lines = [" ".join(line.split()) for line in told.splitlines() if line.strip(" ─")]
     assert lines[0].startswith("my_agent refund trace ")
     assert lines[1:] == [
-        "tool_trajectory_avg_score 0.000 failed: 1 of 2 expected calls matched; missing lookup; unexpected search, mail",
+        (
+            "tool_trajectory_avg_score 0.000 failed: 1 of 2 expected calls matched; missing lookup;"
+            " unexpected search, mail"
+        ),
         "response_match_score 1.000 passed: precision 1.00 of 20 tokens, recall 1.00 of 20 tokens",
         "tool_trajectory_avg_score",
         "expected done",
@@ -109,7 +121,9 @@ def test_agents_are_judged_each_on_its_own_and_over_all_files(run: Run, folder: 
     write(folder, turn(RIGHT, agent="good"), turn(WRONG, agent="bad"), name="a.bin")
     write(folder, turn(RIGHT, agent="bad"), name="b.bin")
     criteria(folder, tool_trajectory_avg_score=0.6)
-    result = run("score", "a.bin", "b.bin", "-r", "references.yaml", "--criteria", "test_config.json")
+    result = run(
+        "score", "a.bin", "b.bin", "-r", "references.yaml", "--criteria", "test_config.json"
+    )
     assert result.exit_code == 1
     assert [line for line in result.stderr.splitlines() if not line.startswith(" ")] == [
         "tool_trajectory_avg_score for bad Failed. Expected 0.6, but got 0.5. [refund]"
@@ -120,13 +134,20 @@ def test_the_configuration_brings_references_and_criteria(run: Run, folder: Path
     write(folder, turn(WRONG))
     (folder / "conf").mkdir()
     (folder / "references.yaml").rename(folder / "conf" / "references.yaml")
-    (folder / "conf" / "pathgauge.yaml").write_text("references: [references.yaml]\ncriteria: {tool_trajectory_f1: 0.6}\n")
+    (folder / "conf" / "pathgauge.yaml").write_text(
+        "references: [references.yaml]\ncriteria: {tool_trajectory_f1: 0.6}\n"
+    )
     result = run("score", "traces.bin", "-c", "conf/pathgauge.yaml")
     assert (result.exit_code, result.stderr) == (0, "")
 
 
 def test_nothing_judged_is_not_passed_and_says_why(run: Run, folder: Path) -> None:
-    write(folder, turn(script("unheard-of", "lookup")), turn(script("", "lookup")), turn(script("", "lookup")))
+    write(
+        folder,
+        turn(script("unheard-of", "lookup")),
+        turn(script("", "lookup")),
+        turn(script("", "lookup")),
+    )
     result = run("score", "traces.bin", "-r", "references.yaml")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.splitlines() == [
@@ -141,8 +162,10 @@ def test_without_references_the_gate_says_what_it_lacks(run: Run, folder: Path) 
     write(folder, turn(RIGHT))
     result = run("score", "traces.bin")
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[0] == (
-        "pathgauge: there are no references, which these criteria need: tool_trajectory_avg_score, response_match_score"
+    assert (
+        result.stderr.splitlines()[0]
+        == "pathgauge: there are no references, which these criteria need:"
+        " tool_trajectory_avg_score, response_match_score"
     )
 
 
@@ -151,27 +174,39 @@ def test_criteria_without_a_threshold_do_not_make_a_gate(run: Run, folder: Path)
     (folder / "pathgauge.yaml").write_text("criteria: {latency: , failure: }\n")
     result = run("score", "traces.bin", "-c", "pathgauge.yaml")
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1] == "Nothing was compared with a threshold, so the gate does not pass."
+    assert (
+        result.stderr.splitlines()[-1]
+        == "Nothing was compared with a threshold, so the gate does not pass."
+    )
 
 
 @pytest.mark.parametrize("threshold", [None, 0.5])
-def test_a_scorer_that_fails_fails_the_gate_with_what_it_raised(threshold: float | None, run: Run, folder: Path) -> None:
+def test_a_scorer_that_fails_fails_the_gate_with_what_it_raised(
+    threshold: float | None, run: Run, folder: Path
+) -> None:
     write(folder, turn(RIGHT))
     criteria(folder, broken={"scorer": f"{__name__}:Broken", "threshold": threshold}, failure=0.5)
     result = run("score", "traces.bin", "-r", "references.yaml", "--criteria", "test_config.json")
     assert result.exit_code == 1
-    assert result.stderr.splitlines() == ["broken for my_agent Error. No score could be given. [refund]", "    RuntimeError: out of luck"]
+    assert result.stderr.splitlines() == [
+        "broken for my_agent Error. No score could be given. [refund]",
+        "    RuntimeError: out of luck",
+    ]
 
 
 def test_an_agent_without_a_name_is_called_so(run: Run, folder: Path) -> None:
     write(folder, turn(WRONG, agent="", resource="service"))
     criteria(folder, tool_trajectory_avg_score=1.0)
     result = run("score", "traces.bin", "-r", "references.yaml", "--criteria", "test_config.json")
-    assert result.stderr.splitlines()[0].startswith("tool_trajectory_avg_score for (no name) Failed.")
+    assert result.stderr.splitlines()[0].startswith(
+        "tool_trajectory_avg_score for (no name) Failed."
+    )
 
 
 @pytest.mark.parametrize("name", ["[/red]", "[red]", "a[0]", "\x1b[2J", "\x00", "new\nline", "🤖"])
-def test_names_from_telemetry_are_shown_as_they_are_and_control_nothing(name: str, run: Run, folder: Path) -> None:
+def test_names_from_telemetry_are_shown_as_they_are_and_control_nothing(
+    name: str, run: Run, folder: Path
+) -> None:
     write(folder, turn(WRONG, agent=name))
     result = run("score", "traces.bin", "-r", "references.yaml", "--junit", "report.xml")
     shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in name)
@@ -181,19 +216,34 @@ def test_names_from_telemetry_are_shown_as_they_are_and_control_nothing(name: st
     assert ElementTree.parse(folder / "report.xml").getroot().tag == "testsuites"
 
 
-def test_json_has_every_invocation_with_its_results_and_failures_still_reach_the_operator(run: Run, folder: Path) -> None:
+def test_json_has_every_invocation_with_its_results_and_failures_still_reach_the_operator(
+    run: Run, folder: Path
+) -> None:
     write(folder, turn(RIGHT), turn(WRONG))
     result = run("score", "traces.bin", "-r", "references.yaml", "--json")
     objects = [json.loads(line) for line in result.stdout.splitlines()]
     assert result.exit_code == 1
-    assert [(one["source"], one["reference"]["scenario_id"], one["reference"]["turn"]) for one in objects] == [
-        ("traces.bin", "refund", 0)
-    ] * 2
-    assert [{name: (of["score"], of["verdict"], of["threshold"]) for name, of in one["results"].items()} for one in objects] == [
-        {"tool_trajectory_avg_score": (1.0, "passed", 1.0), "response_match_score": (1.0, "passed", 0.8)},
-        {"tool_trajectory_avg_score": (0.0, "failed", 1.0), "response_match_score": (1.0, "passed", 0.8)},
+    assert [
+        (one["source"], one["reference"]["scenario_id"], one["reference"]["turn"])
+        for one in objects
+    ] == [("traces.bin", "refund", 0)] * 2
+    assert [
+        {name: (of["score"], of["verdict"], of["threshold"]) for name, of in one["results"].items()}
+        for one in objects
+    ] == [
+        {
+            "tool_trajectory_avg_score": (1.0, "passed", 1.0),
+            "response_match_score": (1.0, "passed", 0.8),
+        },
+        {
+            "tool_trajectory_avg_score": (0.0, "failed", 1.0),
+            "response_match_score": (1.0, "passed", 0.8),
+        },
     ]
-    assert "tool_trajectory_avg_score for my_agent Failed. Expected 1, but got 0.5. [refund]" in result.stderr
+    assert (
+        "tool_trajectory_avg_score for my_agent Failed. Expected 1, but got 0.5. [refund]"
+        in result.stderr
+    )
 
 
 def test_junit_has_one_case_for_each_agent_scenario_and_criterion(run: Run, folder: Path) -> None:
@@ -201,37 +251,70 @@ def test_junit_has_one_case_for_each_agent_scenario_and_criterion(run: Run, fold
     result = run("score", "traces.bin", "-r", "references.yaml", "--junit", "report.xml")
     assert result.exit_code == 1
     [suite] = ElementTree.parse(folder / "report.xml").getroot()
-    assert suite.attrib == {"name": "pathgauge", "tests": "4", "failures": "1", "errors": "0", "skipped": "0"}
-    assert [(case.get("classname"), case.get("name"), [child.tag for child in case]) for case in suite] == [
+    assert suite.attrib == {
+        "name": "pathgauge",
+        "tests": "4",
+        "failures": "1",
+        "errors": "0",
+        "skipped": "0",
+    }
+    assert [
+        (case.get("classname"), case.get("name"), [child.tag for child in case]) for case in suite
+    ] == [
         ("bad.refund", "response_match_score", ["failure"]),
         ("bad.refund", "tool_trajectory_avg_score", []),
         ("good.refund", "response_match_score", []),
         ("good.refund", "tool_trajectory_avg_score", []),
     ]
-    assert suite[0][0].get("message") == "response_match_score for bad Failed. Expected 0.8, but got 0.65. [refund]"
+    assert (
+        suite[0][0].get("message")
+        == "response_match_score for bad Failed. Expected 0.8, but got 0.65. [refund]"
+    )
 
 
 def test_a_ci_that_reads_junit_alone_sees_that_nothing_was_judged(run: Run, folder: Path) -> None:
     write(folder, turn(script("", "lookup")))
     run("score", "traces.bin", "-r", "references.yaml", "--junit", "report.xml")
     [suite] = ElementTree.parse(folder / "report.xml").getroot()
-    assert suite.attrib == {"name": "pathgauge", "tests": "1", "failures": "1", "errors": "0", "skipped": "0"}
-    assert [(case.get("classname"), case.get("name"), case[0].tag) for case in suite] == [("pathgauge", "gate", "failure")]
+    assert suite.attrib == {
+        "name": "pathgauge",
+        "tests": "1",
+        "failures": "1",
+        "errors": "0",
+        "skipped": "0",
+    }
+    assert [(case.get("classname"), case.get("name"), case[0].tag) for case in suite] == [
+        ("pathgauge", "gate", "failure")
+    ]
 
 
 MISTAKES = {
-    "a reference file that does not exist": (("-r", "nowhere.yaml"), "nowhere.yaml: found no such file"),
+    "a reference file that does not exist": (
+        ("-r", "nowhere.yaml"),
+        "nowhere.yaml: found no such file",
+    ),
     "a criterion that does not exist": (
         ("--criteria", "typo.json"),
-        "typo.json:1:15: criteria.tool_trajectry_f1: no scorer 'tool_trajectry_f1'; did you mean 'tool_trajectory_f1'?",
+        (
+            "typo.json:1:15: criteria.tool_trajectry_f1: no scorer 'tool_trajectry_f1'; did you"
+            " mean 'tool_trajectory_f1'?"
+        ),
     ),
-    "a report that cannot be written": (("-r", "references.yaml", "--junit", "no/folder.xml"), "no/folder.xml: No such file or directory"),
-    "a configuration that does not exist": (("-c", "nowhere.yaml"), "nowhere.yaml: cannot be read: No such file or directory"),
+    "a report that cannot be written": (
+        ("-r", "references.yaml", "--junit", "no/folder.xml"),
+        "no/folder.xml: No such file or directory",
+    ),
+    "a configuration that does not exist": (
+        ("-c", "nowhere.yaml"),
+        "nowhere.yaml: cannot be read: No such file or directory",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_of_the_operator_are_one_line_and_status_2(name: str, run: Run, folder: Path) -> None:
+def test_mistakes_of_the_operator_are_one_line_and_status_2(
+    name: str, run: Run, folder: Path
+) -> None:
     arguments, problem = MISTAKES[name]
     write(folder, turn(RIGHT))
     (folder / "typo.json").write_text('{"criteria": {"tool_trajectry_f1": 1}}')

@@ -1,4 +1,6 @@
-"""`pathgauge score` with criteria that ask a model: the gate waits for the judges of its configuration."""
+"""`pathgauge score` with criteria that ask a model: the gate waits for the judges of its
+configuration.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,16 @@ from typing import Any
 import yaml
 from typer.testing import Result
 
-from judge_server import Asked, JudgeServer, Reply, answering, failing
-from running import PATIENCE_S, until
-from turns import otlp, script, turn
+from support.judge_server import Asked, JudgeServer, Reply, answering, failing
+from support.running import PATIENCE_S, until
+from support.turns import otlp, script, turn
 
 Run = Callable[..., Result]
 
-REFERENCE = {"scenario": "refund", "turns": [{"expected_response": "Refunded."}, {"expected_response": "Goodbye."}]}
+REFERENCE = {
+    "scenario": "refund",
+    "turns": [{"expected_response": "Refunded."}, {"expected_response": "Goodbye."}],
+}
 
 
 def judge(asked: Asked) -> Reply:
@@ -42,17 +47,24 @@ def configured(folder: Path, model: JudgeServer, **more: Any) -> None:
 
 
 def talk(folder: Path, *answers: str) -> None:
-    (folder / "traces.bin").write_bytes(otlp(*(turn(script("refund", answer=answer)) for answer in answers)))
+    (folder / "traces.bin").write_bytes(
+        otlp(*(turn(script("refund", answer=answer)) for answer in answers))
+    )
 
 
-def test_verdicts_are_part_of_the_gate_and_of_the_score_of_a_conversation(run: Run, folder: Path) -> None:
+def test_verdicts_are_part_of_the_gate_and_of_the_score_of_a_conversation(
+    run: Run, folder: Path
+) -> None:
     talk(folder, "Refunded.", "Goodbye.", "Anything else?")
     with JudgeServer(judge=judge) as model:
         configured(folder, model)
         shown = run("score", "traces.bin", "--config", "pathgauge.yaml", "--json")
         gate = run("score", "traces.bin", "--config", "pathgauge.yaml")
     results = [json.loads(line)["results"] for line in shown.stdout.splitlines()]
-    assert [result["final_response_match_v2"]["score"] for result in results if result] == [1.0, 1.0]
+    assert [result["final_response_match_v2"]["score"] for result in results if result] == [
+        1.0,
+        1.0,
+    ]
     assert gate.exit_code == 0, gate.output
     assert "0.667" in gate.stdout  # the turn that nobody expected counts as 0
 
@@ -63,7 +75,10 @@ def test_a_verdict_below_the_threshold_fails_the_gate(run: Run, folder: Path) ->
         configured(folder, model)
         result = run("score", "traces.bin", "--config", "pathgauge.yaml")
     assert result.exit_code == 1
-    assert "final_response_match_v2 for my_agent Failed. Expected 0.5, but got 0. [refund]" in result.stderr
+    assert (
+        "final_response_match_v2 for my_agent Failed. Expected 0.5, but got 0. [refund]"
+        in result.stderr
+    )
 
 
 def test_a_model_that_fails_judges_nothing_and_passes_nothing(run: Run, folder: Path) -> None:
@@ -76,19 +91,29 @@ def test_a_model_that_fails_judges_nothing_and_passes_nothing(run: Run, folder: 
 
 
 def test_all_files_share_one_budget_and_what_is_known_already(run: Run, folder: Path) -> None:
-    for name, answers in {"one.bin": ("Refunded.", "Goodbye."), "two.bin": ("Refunded.", "Bye.")}.items():
-        (folder / name).write_bytes(otlp(*(turn(script("refund", answer=answer)) for answer in answers)))
+    for name, answers in {
+        "one.bin": ("Refunded.", "Goodbye."),
+        "two.bin": ("Refunded.", "Bye."),
+    }.items():
+        (folder / name).write_bytes(
+            otlp(*(turn(script("refund", answer=answer)) for answer in answers))
+        )
     with JudgeServer(judge=judge) as model:
         configured(folder, model, budget={"calls_per_day": 2})
         result = run("score", "one.bin", "two.bin", "--config", "pathgauge.yaml", "--json")
-    results = [json.loads(line)["results"]["final_response_match_v2"] for line in result.stdout.splitlines()]
+    results = [
+        json.loads(line)["results"]["final_response_match_v2"]
+        for line in result.stdout.splitlines()
+    ]
     assert [one["reason"] or one["score"] for one in results] == [1.0, 1.0, 1.0, "budget"]
     assert len(model.asked) == 2
 
 
 @contextmanager
 def heeding_ctrl_c() -> Iterator[None]:
-    """For processes that are started meanwhile: they inherit that it is ignored, as shells have it for what runs in the background."""
+    """For processes that are started meanwhile: they inherit that it is ignored, as shells have it
+    for what runs in the background.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -100,9 +125,17 @@ def test_ctrl_c_ends_it_while_a_model_is_asked(folder: Path) -> None:
     talk(folder, "Refunded.")
     with JudgeServer(judge=lambda asked: replace(judge(asked), delay=PATIENCE_S)) as model:
         configured(folder, model)
-        command = [str(Path(sys.executable).with_name("pathgauge")), "score", "traces.bin", "--config", "pathgauge.yaml"]
+        command = [
+            str(Path(sys.executable).with_name("pathgauge")),
+            "score",
+            "traces.bin",
+            "--config",
+            "pathgauge.yaml",
+        ]
         with heeding_ctrl_c():
-            gate = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            gate = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
         assert until(lambda: bool(model.asked))
         gate.send_signal(signal.SIGINT)
         said = gate.communicate(timeout=PATIENCE_S)

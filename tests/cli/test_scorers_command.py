@@ -1,4 +1,6 @@
-"""`pathgauge scorers`: every scorer with its options, for people and for machines; and the help of every command."""
+"""`pathgauge scorers`: every scorer with its options, for people and for machines; and the help of
+every command.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,10 @@ import pytest
 from typer.main import get_group
 from typer.testing import Result
 
-from collector.catalogue import catalogue
-from collector.cli import app
-from collector.plugins import scorer_names
+from pathgauge.collector.cli import app
+from pathgauge.collector.cli.output.scorer_catalogue import catalogue
+from pathgauge.collector.config.plugins import scorer_names
+from support.repository import CAPTURES
 
 Run = Callable[..., Result]
 
@@ -26,7 +29,9 @@ PATHGAUGE = Path(sys.executable).with_name("pathgauge")
 
 def test_every_scorer_is_named_in_full_even_where_the_terminal_is_narrow() -> None:
     narrow = {**os.environ, "COLUMNS": "60"}
-    printed = subprocess.run([PATHGAUGE, "scorers"], capture_output=True, text=True, check=True, env=narrow).stdout
+    printed = subprocess.run(
+        [PATHGAUGE, "scorers"], capture_output=True, text=True, check=True, env=narrow
+    ).stdout
     assert [name for name in scorer_names() if name not in printed] == []
 
 
@@ -44,7 +49,9 @@ def test_json_is_strict_and_says_what_the_catalogue_says(run: Run) -> None:
     result = run("scorers", "--json")
     entries = json.loads(result.stdout, parse_constant=refuse)
     assert [entry["name"] for entry in entries] == list(scorer_names())
-    assert {entry["high"] for entry in entries if entry["name"] in ("latency", "total_tokens")} == {None}
+    assert {entry["high"] for entry in entries if entry["name"] in ("latency", "total_tokens")} == {
+        None
+    }
     assert [[option["name"] for option in entry["options"]] for entry in entries] == [
         [o.name for o in entry.options] for entry in catalogue()
     ]
@@ -63,9 +70,16 @@ def test_without_a_command_the_help_names_all_of_them(run: Run) -> None:
 
 
 def test_output_that_nobody_reads_any_more_is_no_mistake(folder: Path) -> None:
-    captures = Path(__file__).parents[1] / "golden" / "captures"
-    files = " ".join(str(path) for path in sorted(captures.glob("google-adk*/S*/traces.binpb.gz")) * 20)
+    captures = CAPTURES
+    files = " ".join(
+        str(path) for path in sorted(captures.glob("google-adk*/S*/traces.binpb.gz")) * 20
+    )
     printed = subprocess.run(
-        f"{PATHGAUGE} invocations {files} | head -n 1", shell=True, capture_output=True, text=True, check=True, cwd=folder
+        f"{PATHGAUGE} invocations {files} | head -n 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
     )
     assert (printed.stdout.count("\n"), printed.stderr) == (1, "")

@@ -1,4 +1,6 @@
-"""`pathgauge validate`: says yes, or every problem of the configuration and of all files that it names."""
+"""`pathgauge validate`: says yes, or every problem of the configuration and of all files that it
+names.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +10,33 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from support.repository import ROOT
+
 Run = Callable[..., Result]
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "pathgauge.yaml"
+EXAMPLE = ROOT / "examples" / "pathgauge.yaml"
 
 
 def test_the_defaults_are_good(run: Run) -> None:
     result = run("validate")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "defaults: ok, 0 references, criteria: failure, latency\n", "")
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "defaults: ok, 0 references, criteria: failure, latency\n",
+        "",
+    )
 
 
 def test_the_example_is_good(run: Run) -> None:
     result = run("validate", "--config", EXAMPLE)
-    criteria = "tool_trajectory_avg_score, tool_trajectory_f1, tools_in_any_order, response_match_score, latency, failure"
-    assert (result.exit_code, result.stdout, result.stderr) == (0, f"{EXAMPLE}: ok, 3 references, criteria: {criteria}\n", "")
+    criteria = (
+        "tool_trajectory_avg_score, tool_trajectory_f1, tools_in_any_order, response_match_score,"
+        " latency, failure"
+    )
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        f"{EXAMPLE}: ok, 3 references, criteria: {criteria}\n",
+        "",
+    )
 
 
 def test_all_mistakes_of_a_configuration_are_listed_in_their_order(run: Run, folder: Path) -> None:
@@ -35,8 +50,16 @@ def test_all_mistakes_of_a_configuration_are_listed_in_their_order(run: Run, fol
     )
     result = run("validate", "-c", "pathgauge.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
-    places, problems = zip(*(line.split(": ", 2)[1:] for line in result.stderr.splitlines()), strict=True)
-    assert places == ("pathgauge.yaml:1:20", "pathgauge.yaml:3:3", "pathgauge.yaml:4:37", "pathgauge.yaml:5:11", "pathgauge.yaml:6:49")
+    places, problems = zip(
+        *(line.split(": ", 2)[1:] for line in result.stderr.splitlines()), strict=True
+    )
+    assert places == (
+        "pathgauge.yaml:1:20",
+        "pathgauge.yaml:3:3",
+        "pathgauge.yaml:4:37",
+        "pathgauge.yaml:5:11",
+        "pathgauge.yaml:6:49",
+    )
     assert [problem.split(":")[0] for problem in problems] == [
         "assembly.settle",
         "criteria.tool_trajectry_f1",
@@ -68,10 +91,15 @@ def test_mistakes_in_several_reference_files_are_listed_together(run: Run, folde
         ("a: [", "pathgauge.yaml:2:1: "),
         ("criteria: {a: 1, a: 2}", "pathgauge.yaml:1:18: "),
         ("store: {path: 3}", "pathgauge.yaml:1:15: store.path: found 3, expected text"),
-        ("exporters: {prometheus: {endpoint: '${env:NOT_SET_ANYWHERE}:9464'}}", "pathgauge.yaml:1:36: "),
+        (
+            "exporters: {prometheus: {endpoint: '${env:NOT_SET_ANYWHERE}:9464'}}",
+            "pathgauge.yaml:1:36: ",
+        ),
     ],
 )
-def test_what_cannot_be_read_is_named_with_its_place(text: str, problem: str, run: Run, folder: Path) -> None:
+def test_what_cannot_be_read_is_named_with_its_place(
+    text: str, problem: str, run: Run, folder: Path
+) -> None:
     (folder / "pathgauge.yaml").write_text(text + "\n")
     result = run("validate", "-c", "pathgauge.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -79,9 +107,14 @@ def test_what_cannot_be_read_is_named_with_its_place(text: str, problem: str, ru
 
 
 def test_what_is_allowed_but_hardly_meant_is_warned_of(run: Run, folder: Path) -> None:
-    (folder / "pathgauge.yaml").write_text('references: ["references/*.yaml"]\ncriteria: {tool_trajectory_avg_score: 1.0}\n')
+    (folder / "pathgauge.yaml").write_text(
+        'references: ["references/*.yaml"]\ncriteria: {tool_trajectory_avg_score: 1.0}\n'
+    )
     result = run("validate", "-c", "pathgauge.yaml")
-    assert (result.exit_code, result.stdout) == (0, "pathgauge.yaml: ok, 0 references, criteria: tool_trajectory_avg_score\n")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "pathgauge.yaml: ok, 0 references, criteria: tool_trajectory_avg_score\n",
+    )
     assert result.stderr.splitlines() == [
         "pathgauge: no file matches the references 'references/*.yaml' in .",
         "pathgauge: there are no references, which these criteria need: tool_trajectory_avg_score",
@@ -90,4 +123,7 @@ def test_what_is_allowed_but_hardly_meant_is_warned_of(run: Run, folder: Path) -
 
 def test_a_folder_in_place_of_the_file_is_a_mistake(run: Run, folder: Path) -> None:
     result = run("validate", "-c", folder)
-    assert (result.exit_code, result.stderr) == (2, f"pathgauge: {folder}: cannot be read: Is a directory\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        f"pathgauge: {folder}: cannot be read: Is a directory\n",
+    )

@@ -1,4 +1,6 @@
-"""Blocks as such: entering and leaving them, functions as blocks, what they refuse, and the span inside."""
+"""Blocks as such: entering and leaving them, functions as blocks, what they refuse, and the span
+inside.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from typing import Any
 import pytest
 from opentelemetry import baggage, trace
 
-from collector.client import scenario
-from instrumented import Service
+from pathgauge.collector.client import scenario
+from support.instrumented import Service
 
 
 def test_after_the_block_everything_is_as_it_was_even_when_it_failed() -> None:
@@ -35,14 +37,30 @@ def test_the_current_span_can_be_written_to_inside_the_block() -> None:
         span.add_link(trace.SpanContext(1, 2, is_remote=True), {"z": 1})
         span.set_status(trace.StatusCode.ERROR, "failed")
         span.update_name("renamed")
-        assert (span.is_recording(), span.name, dict(span.attributes)) == (True, "renamed", {"one": 1, "two": 2})
+        assert (span.is_recording(), span.name, dict(span.attributes)) == (
+            True,
+            "renamed",
+            {"one": 1, "two": 2},
+        )
         assert span.get_span_context()[:4] == real.get_span_context()[:4]
         span.end(7)
         assert not span.is_recording()
     [sent] = service.exported()
-    assert (sent.name, dict(sent.attributes), sent.status_message, sent.end_ns) == ("renamed", {"one": 1, "two": 2}, "failed", 7)
-    assert [(event.name, event.time_ns) for event in sent.events] == [("happened", 5), ("exception", 6)]
-    assert (sent.events[0].attributes, sent.events[1].attributes["y"], sent.events[1].attributes["exception.escaped"]) == (
+    assert (sent.name, dict(sent.attributes), sent.status_message, sent.end_ns) == (
+        "renamed",
+        {"one": 1, "two": 2},
+        "failed",
+        7,
+    )
+    assert [(event.name, event.time_ns) for event in sent.events] == [
+        ("happened", 5),
+        ("exception", 6),
+    ]
+    assert (
+        sent.events[0].attributes,
+        sent.events[1].attributes["y"],
+        sent.events[1].attributes["exception.escaped"],
+    ) == (
         {"x": 1},
         1,
         "True",
@@ -56,7 +74,10 @@ def test_the_current_span_can_be_copied_inside_the_block() -> None:
     with service.request(), scenario("refund"):
         current: Any = trace.get_current_span()
         copied = copy.copy(current)
-        assert (copied.name, copied.get_span_context().trace_state.get("pathgauge")) == (current.name, "c:refund")
+        assert (copied.name, copied.get_span_context().trace_state.get("pathgauge")) == (
+            current.name,
+            "c:refund",
+        )
         copied.set_attribute("one", 1)
     assert [dict(sent.attributes) for sent in service.exported()] == [{"one": 1}]
 
@@ -65,18 +86,45 @@ def test_the_current_span_can_be_copied_inside_the_block() -> None:
     ("values", "message"),
     [
         ({"scenario_id": ""}, "scenario id: found '', expected text without white space around it"),
-        ({"scenario_id": " x"}, "scenario id: found ' x', expected text without white space around it"),
-        ({"scenario_id": None}, "scenario id: found None, expected text without white space around it"),
+        (
+            {"scenario_id": " x"},
+            "scenario id: found ' x', expected text without white space around it",
+        ),
+        (
+            {"scenario_id": None},
+            "scenario id: found None, expected text without white space around it",
+        ),
         ({"run": 7}, "run: found 7, expected text without white space around it"),
-        ({"conversation": "c\n"}, "conversation: found 'c\\n', expected text without white space around it"),
+        (
+            {"conversation": "c\n"},
+            "conversation: found 'c\\n', expected text without white space around it",
+        ),
         ({"user": ""}, "user: found '', expected text without white space around it"),
-        ({"scenario_id": '"x"'}, "scenario id: found '\"x\"', expected text that does not begin with a quotation mark"),
-        ({"scenario_id": "N/A"}, "scenario id: found 'N/A', expected an id and not a placeholder for missing content"),
+        (
+            {"scenario_id": '"x"'},
+            "scenario id: found '\"x\"', expected text that does not begin with a quotation mark",
+        ),
+        (
+            {"scenario_id": "N/A"},
+            "scenario id: found 'N/A', expected an id and not a placeholder for missing content",
+        ),
         ({"user": "\ud800"}, "user: found '\\ud800', expected text that can be encoded in UTF-8"),
-        ({"user": "é" * 43}, "user: found 258 characters once percent-encoded, expected at most 256"),
-        ({"scenario_id": "x", "run": "r" * 251}, f"scenario id, turn and run: found 'c:x;r:{'r' * 251}', expected at most 256 characters"),
+        (
+            {"user": "é" * 43},
+            "user: found 258 characters once percent-encoded, expected at most 256",
+        ),
+        (
+            {"scenario_id": "x", "run": "r" * 251},
+            (
+                f"scenario id, turn and run: found 'c:x;r:{'r' * 251}', expected at most 256"
+                " characters"
+            ),
+        ),
         ({"turn": -1}, "turn: found -1, expected a whole number from 0 to 9007199254740991"),
-        ({"turn": 2**53}, "turn: found 9007199254740992, expected a whole number from 0 to 9007199254740991"),
+        (
+            {"turn": 2**53},
+            "turn: found 9007199254740992, expected a whole number from 0 to 9007199254740991",
+        ),
         ({"turn": True}, "turn: found True, expected a whole number from 0 to 9007199254740991"),
         ({"turn": "1"}, "turn: found '1', expected a whole number from 0 to 9007199254740991"),
     ],
@@ -88,7 +136,13 @@ def test_what_could_not_be_read_again_is_refused(values: dict[str, Any], message
 
 def test_the_longest_values_are_accepted() -> None:
     service = Service()
-    with service.request(), scenario("s", turn=2**53 - 1, run="r" * 231, conversation="é" * 42 + "1234", user="u" * 256), service.agent():
+    with (
+        service.request(),
+        scenario(
+            "s", turn=2**53 - 1, run="r" * 231, conversation="é" * 42 + "1234", user="u" * 256
+        ),
+        service.agent(),
+    ):
         pass
     assert [len(span.trace_state) for span in service.exported()] == [len("pathgauge=") + 256, 0]
 
@@ -143,7 +197,9 @@ class Later:
         pytest.param(lambda: asyncio.ensure_future(Handler()()), id="task"),
     ],
 )
-async def test_whatever_a_decorated_function_gives_to_await_is_in_the_block(function: Callable[[], Awaitable[Any]]) -> None:
+async def test_whatever_a_decorated_function_gives_to_await_is_in_the_block(
+    function: Callable[[], Awaitable[Any]],
+) -> None:
     handle = scenario("refund")(function)
     assert list(await asyncio.gather(handle(), handle())) == ["refund", "refund"]
     assert baggage.get_all() == {}
@@ -164,7 +220,12 @@ def test_generators_are_not_decorated_as_they_run_after_the_call() -> None:
         yield 1
 
     for generator in (one, two, partial(one)):
-        with pytest.raises(TypeError, match=r"found a generator, expected a function; use `with scenario\(\.\.\.\)` inside it"):
+        with pytest.raises(
+            TypeError,
+            match=(
+                r"found a generator, expected a function; use `with scenario\(\.\.\.\)` inside it"
+            ),
+        ):
             scenario("refund")(generator)
 
 

@@ -13,14 +13,14 @@ from opentelemetry.context import Context
 from opentelemetry.propagate import extract, inject
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
-from collector import client
-from collector.client import ScenarioSpanProcessor, scenario
-from collector.lineage import is_complete
-from collector.messages.values import PLACEHOLDERS
-from collector.reading import read, scenario as reader
-from collector.reading.scenario import TURN
-from collector.spans import Trace
-from instrumented import Service, current
+from pathgauge.collector import client
+from pathgauge.collector.client import ScenarioSpanProcessor, scenario
+from pathgauge.collector.core.invocations import read, scenario as reader
+from pathgauge.collector.core.invocations.messages.values import PLACEHOLDERS
+from pathgauge.collector.core.invocations.scenario import TURN
+from pathgauge.collector.core.otlp.spans import Trace
+from pathgauge.collector.core.traces.ancestry import is_complete
+from support.instrumented import Service, current
 
 VENDORS = [(f"vendor{number}", "1") for number in range(32)]
 
@@ -33,13 +33,29 @@ def vendors(number: int) -> Context:
 
 def test_spans_below_the_current_one_carry_the_scenario_without_a_processor() -> None:
     service = Service()
-    with service.request(), scenario("refund", turn=2, run="2026-11-21"), service.agent(), service.tracer.start_as_current_span("chat"):
+    with (
+        service.request(),
+        scenario("refund", turn=2, run="2026-11-21"),
+        service.agent(),
+        service.tracer.start_as_current_span("chat"),
+    ):
         pass
     chat, agent, request = spans = service.exported()
-    assert (request.trace_state, agent.trace_state, chat.trace_state) == ("", *["pathgauge=c:refund;t:2;r:2026-11-21"] * 2)
-    assert (request.parent_id, agent.parent_id, chat.parent_id) == (None, request.span_id, agent.span_id)
+    assert (request.trace_state, agent.trace_state, chat.trace_state) == (
+        "",
+        *["pathgauge=c:refund;t:2;r:2026-11-21"] * 2,
+    )
+    assert (request.parent_id, agent.parent_id, chat.parent_id) == (
+        None,
+        request.span_id,
+        agent.span_id,
+    )
     [invocation] = read(Trace("", request.trace_id, spans))
-    assert (invocation.scenario_id, invocation.turn, invocation.run_id) == ("refund", 2, "2026-11-21")
+    assert (invocation.scenario_id, invocation.turn, invocation.run_id) == (
+        "refund",
+        2,
+        "2026-11-21",
+    )
 
 
 def test_without_a_current_span_the_processor_tells_the_scenario_and_roots_stay_roots() -> None:
@@ -58,10 +74,16 @@ def test_without_a_current_span_the_processor_tells_the_scenario_and_roots_stay_
         "user.id": "u-1",
     }
     [invocation] = read(Trace("", span.trace_id, (span,)))
-    assert (invocation.scenario_id, invocation.turn, invocation.conversation_id) == ("refund", 0, "c-1")
+    assert (invocation.scenario_id, invocation.turn, invocation.conversation_id) == (
+        "refund",
+        0,
+        "c-1",
+    )
 
 
-@pytest.mark.parametrize("processors", [(), (ScenarioSpanProcessor(),)], ids=["tracestate", "processor"])
+@pytest.mark.parametrize(
+    "processors", [(), (ScenarioSpanProcessor(),)], ids=["tracestate", "processor"]
+)
 def test_the_inner_scenario_holds_until_it_ends(processors: tuple[SpanProcessor, ...]) -> None:
     service = Service(*processors)
     with service.request(), scenario("outer", turn=3, run="7", conversation="c"):
@@ -72,8 +94,12 @@ def test_the_inner_scenario_holds_until_it_ends(processors: tuple[SpanProcessor,
     assert service.told() == {"within": ("inner", None), "after": ("outer", 3)}
 
 
-@pytest.mark.parametrize("processors", [(), (ScenarioSpanProcessor(),)], ids=["tracestate", "processor"])
-def test_a_thread_with_a_copied_context_is_in_the_block(processors: tuple[SpanProcessor, ...]) -> None:
+@pytest.mark.parametrize(
+    "processors", [(), (ScenarioSpanProcessor(),)], ids=["tracestate", "processor"]
+)
+def test_a_thread_with_a_copied_context_is_in_the_block(
+    processors: tuple[SpanProcessor, ...],
+) -> None:
     service = Service(*processors)
 
     def work(name: str) -> None:
@@ -81,14 +107,19 @@ def test_a_thread_with_a_copied_context_is_in_the_block(processors: tuple[SpanPr
             pass
 
     with service.request(), scenario("refund", turn=1):
-        threads = [threading.Thread(target=copy_context().run, args=(work, "copied")), threading.Thread(target=work, args=("bare",))]
+        threads = [
+            threading.Thread(target=copy_context().run, args=(work, "copied")),
+            threading.Thread(target=work, args=("bare",)),
+        ]
         for thread in threads:
             thread.start()
             thread.join()
     assert service.told() == {"copied": ("refund", 1), "bare": (None, None)}
 
 
-@pytest.mark.parametrize("processors", [(), (ScenarioSpanProcessor(),)], ids=["tracestate", "processor"])
+@pytest.mark.parametrize(
+    "processors", [(), (ScenarioSpanProcessor(),)], ids=["tracestate", "processor"]
+)
 async def test_tasks_keep_their_own_scenarios(processors: tuple[SpanProcessor, ...]) -> None:
     service = Service(*processors)
     barrier = asyncio.Barrier(2)
@@ -117,7 +148,11 @@ def test_a_caller_in_another_process_stays_one() -> None:
     with current(vendors(0)), scenario("refund"), service.agent():
         pass
     [span] = service.exported()
-    assert (span.trace_state, span.parent_id, span.remote_parent) == ("pathgauge=c:refund", "0000000000000002", True)
+    assert (span.trace_state, span.parent_id, span.remote_parent) == (
+        "pathgauge=c:refund",
+        "0000000000000002",
+        True,
+    )
 
 
 def test_of_more_than_32_members_the_last_goes() -> None:
@@ -127,7 +162,11 @@ def test_of_more_than_32_members_the_last_goes() -> None:
 
 
 def test_requests_carry_the_scenario_to_an_agent_that_knows_nothing_of_it() -> None:
-    probe, remote, headers = TracerProvider(shutdown_on_exit=False).get_tracer("probe"), Service(), dict[str, str]()
+    probe, remote, headers = (
+        TracerProvider(shutdown_on_exit=False).get_tracer("probe"),
+        Service(),
+        dict[str, str](),
+    )
     with probe.start_as_current_span("probe"), scenario("refund, 50 % off; é", turn=4, run="7"):
         inject(headers)
     with current(extract(headers)), remote.agent():
@@ -138,7 +177,9 @@ def test_requests_carry_the_scenario_to_an_agent_that_knows_nothing_of_it() -> N
     assert is_complete({span.span_id: span}), "the probe's span is never exported"
 
 
-def test_requests_of_a_caller_without_spans_carry_the_scenario_to_an_agent_with_the_processor() -> None:
+def test_requests_of_a_caller_without_spans_carry_the_scenario_to_an_agent_with_the_processor() -> (
+    None
+):
     remote, headers = Service(ScenarioSpanProcessor()), dict[str, str]()
     with scenario("refund, 50 % off; é", turn=4):
         inject(headers)
@@ -148,13 +189,19 @@ def test_requests_of_a_caller_without_spans_carry_the_scenario_to_an_agent_with_
     assert remote.told() == {"a": ("refund, 50 % off; é", 4)}
 
 
-LOCAL, MARKING, PROBE = Service(), Service(ScenarioSpanProcessor()), TracerProvider(shutdown_on_exit=False).get_tracer("probe")
+LOCAL, MARKING, PROBE = (
+    Service(),
+    Service(ScenarioSpanProcessor()),
+    TracerProvider(shutdown_on_exit=False).get_tracer("probe"),
+)
 awkward = st.text(st.sampled_from(" %,;=:/+\t\n\x00aé\u2003\ud800"))
 words = awkward | st.text(st.characters(), max_size=40) | st.sampled_from(sorted(PLACEHOLDERS))
 
 
 @given(words, st.none() | st.integers(-1, 2**53), st.sampled_from([None, "7"]) | words)
-def test_what_a_caller_says_is_what_the_collector_reads_or_the_caller_is_told(name: str, turn: int | None, run: str | None) -> None:
+def test_what_a_caller_says_is_what_the_collector_reads_or_the_caller_is_told(
+    name: str, turn: int | None, run: str | None
+) -> None:
     try:
         block = scenario(name, turn=turn, run=run)
     except ValueError:
@@ -174,7 +221,13 @@ def test_what_a_caller_says_is_what_the_collector_reads_or_the_caller_is_told(na
 
 def test_the_processor_copies_nothing_but_its_keys() -> None:
     context = Context()
-    for key, value in {"secret": "s", "pathgauge.secret": "s", "test.case.id": "x", "user.id": 7, "session.id": "c"}.items():
+    for key, value in {
+        "secret": "s",
+        "pathgauge.secret": "s",
+        "test.case.id": "x",
+        "user.id": 7,
+        "session.id": "c",
+    }.items():
         context = baggage.set_baggage(key, value, context)
     copied = []
     for processor in (ScenarioSpanProcessor(), ScenarioSpanProcessor("test.case.id")):
@@ -183,17 +236,28 @@ def test_the_processor_copies_nothing_but_its_keys() -> None:
         with current(context):
             service.tracer.start_span("current context").end()
         copied += [dict(span.attributes) for span in service.exported()]
-    assert copied == [{"user.id": "7", "session.id": "c"}] * 2 + [{"user.id": "7", "session.id": "c", "test.case.id": "x"}] * 2
+    assert (
+        copied
+        == [{"user.id": "7", "session.id": "c"}] * 2
+        + [{"user.id": "7", "session.id": "c", "test.case.id": "x"}] * 2
+    )
 
 
 def test_the_processor_overwrites_nothing() -> None:
     service = Service(ScenarioSpanProcessor())
-    with scenario("outside", run="7"), service.tracer.start_as_current_span("own", attributes={"pathgauge.scenario.id": "own"}):
+    with (
+        scenario("outside", run="7"),
+        service.tracer.start_as_current_span("own", attributes={"pathgauge.scenario.id": "own"}),
+    ):
         pass
     [span] = service.exported()
     assert dict(span.attributes) == {"pathgauge.scenario.id": "own", "test.suite.run.id": "7"}
 
 
 def test_client_and_collector_mean_the_same() -> None:
-    assert (reader.DEFAULT_KEYS[0], TURN, PLACEHOLDERS) == (client.SCENARIO_ID, client.TURN, client.PLACEHOLDERS)
+    assert (reader.DEFAULT_KEYS[0], TURN, PLACEHOLDERS) == (
+        client.SCENARIO_ID,
+        client.TURN,
+        client.PLACEHOLDERS,
+    )
     assert reader.RUN_KEYS[0] == client.RUN_ID

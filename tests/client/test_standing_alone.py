@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import collector
+from pathgauge.collector import client
 
-CLIENT = Path(collector.__file__).with_name("client.py")
+CLIENT = Path(client.__file__)
 PROBE = """
 import json, sys
 from opentelemetry import baggage, trace
@@ -21,11 +21,22 @@ print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - b
 
 def test_a_copy_imports_only_opentelemetry_and_the_standard_library(tmp_path: Path) -> None:
     shutil.copy(CLIENT, tmp_path / "copied.py")
-    run = subprocess.run([sys.executable, "-c", PROBE], cwd=tmp_path, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", PROBE], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert json.loads(run.stdout) == ["copied"]
 
 
 def test_the_installed_one_imports_nothing_else_of_ours() -> None:
-    probe = "import sys, collector.client; print(*sorted(name for name in sys.modules if name.split('.')[0] in ('collector', 'scorers')))"
-    run = subprocess.run([sys.executable, "-c", probe], cwd=CLIENT.parents[1], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["collector", "collector.client"]
+    probe = (
+        "import sys, pathgauge.collector.client; print(*sorted(name for name in sys.modules if"
+        " name.startswith('pathgauge')))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", probe],
+        cwd=CLIENT.parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.split() == ["pathgauge", "pathgauge.collector", "pathgauge.collector.client"]

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from collector import config
-from collector.assembler import Bounds
-from collector.config import Assembly, Canary, Config, Grpc, Http
-from collector.documents import ConfigError
-from collector.documents.quantities import Endpoint
-from scorers.types import Json
+from pathgauge.collector import config
+from pathgauge.collector.config import Assembly, Canary, Config, Grpc, Http
+from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.core.documents.quantities import Endpoint
+from pathgauge.collector.core.traces import Bounds
+from pathgauge.scorers.types import Json
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,12 @@ def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> 
         "receivers": {
             "otlp": {
                 "protocols": {
-                    "grpc": {"endpoint": ("127.0.0.1", 4317), "max_request_bytes": 16 * 2**20, "max_connections": 512, "tls": None},
+                    "grpc": {
+                        "endpoint": ("127.0.0.1", 4317),
+                        "max_request_bytes": 16 * 2**20,
+                        "max_connections": 512,
+                        "tls": None,
+                    },
                     "http": {
                         "endpoint": ("127.0.0.1", 4318),
                         "max_request_bytes": 16 * 2**20,
@@ -61,7 +66,13 @@ def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> 
         "criteria": {"failure": None, "latency": None},
         "criteria_file": None,
         "scenario": {
-            "keys": ("pathgauge.scenario.id", "test.case.id", "eval.scenario.id", "scenario.id", "agentevals.eval.case.id"),
+            "keys": (
+                "pathgauge.scenario.id",
+                "test.case.id",
+                "eval.scenario.id",
+                "scenario.id",
+                "agentevals.eval.case.id",
+            ),
             "match_user_input": False,
             "expected_interval": None,
         },
@@ -78,8 +89,21 @@ def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> 
         "windows": {"size": 100, "max_age": 3600.0, "stale_after": 3600.0, "min_samples": 20},
         "regression": {"baseline_versions": {}},
         "conversations": {"idle": 1800.0},
-        "exporters": {"prometheus": {"endpoint": ("127.0.0.1", 9464), "max_series": 1500, "token_file": None, "tls": None}, "otlp": None},
-        "store": {"path": "pathgauge-data", "max_bytes": 10 * 2**30, "max_backlog_age": 20.0, "retention": 7 * 86_400.0},
+        "exporters": {
+            "prometheus": {
+                "endpoint": ("127.0.0.1", 9464),
+                "max_series": 1500,
+                "token_file": None,
+                "tls": None,
+            },
+            "otlp": None,
+        },
+        "store": {
+            "path": "pathgauge-data",
+            "max_bytes": 10 * 2**30,
+            "max_backlog_age": 20.0,
+            "retention": 7 * 86_400.0,
+        },
         "canary": None,
         "judge": None,
         "logging": {"level": "info", "format": "console"},
@@ -90,7 +114,16 @@ def test_the_assembler_has_the_same_defaults() -> None:
     assert asdict(Bounds()).items() >= Assembly().model_dump().items()
 
 
-@pytest.mark.parametrize("text", ["", "{}", "# nothing", "receivers:\nassembly:\ncriteria:\nlogging:", "receivers: {otlp: {protocols: }}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "# nothing",
+        "receivers:\nassembly:\ncriteria:\nlogging:",
+        "receivers: {otlp: {protocols: }}",
+    ],
+)
 def test_what_is_left_out_or_left_empty_has_its_defaults(text: str) -> None:
     assert load(text) == Config()
 
@@ -113,20 +146,32 @@ def test_an_empty_protocol_is_on_as_in_the_opentelemetry_collector_and_false_is_
 
 
 @pytest.mark.parametrize(
-    ("text", "canary"), [("canary:", Canary()), ("canary: {interval: 1m}", Canary(interval=60)), ("canary: false", None)]
+    ("text", "canary"),
+    [
+        ("canary:", Canary()),
+        ("canary: {interval: 1m}", Canary(interval=60)),
+        ("canary: false", None),
+    ],
 )
 def test_a_canary_flies_where_the_section_is_written(text: str, canary: Canary | None) -> None:
     assert load(text).canary == canary
 
 
 def test_environment_variables_are_replaced() -> None:
-    text = "exporters: {prometheus: {endpoint: '${env:HOST:-127.0.0.1}:${PORT}', max_series: '${SERIES}'}}"
+    text = (
+        "exporters: {prometheus: {endpoint: '${env:HOST:-127.0.0.1}:${PORT}', max_series:"
+        " '${SERIES}'}}"
+    )
     prometheus = load(text, PORT="9999", SERIES="50").exporters.prometheus
     assert (prometheus.endpoint, prometheus.max_series) == (Endpoint("127.0.0.1", 9999), 50)
 
 
 def test_a_variable_switches_on_and_off() -> None:
-    read = load("insecure_bind: ${OPEN}\nscenario: {match_user_input: '${env:MATCH}'}", OPEN="true", MATCH="false")
+    read = load(
+        "insecure_bind: ${OPEN}\nscenario: {match_user_input: '${env:MATCH}'}",
+        OPEN="true",
+        MATCH="false",
+    )
     assert (read.insecure_bind, read.scenario.match_user_input) == (True, False)
 
 
@@ -149,7 +194,9 @@ ADK_CRITERIA = {
 
 
 def test_a_test_config_of_adk_is_a_configuration() -> None:
-    text = ADK.replace('},\n  "customMetrics": {"mine": {"codeConfig": {"name": "my.metric"}}}', "}")
+    text = ADK.replace(
+        '},\n  "customMetrics": {"mine": {"codeConfig": {"name": "my.metric"}}}', "}"
+    )
     assert load(text, "test_config.json") == Config(criteria=ADK_CRITERIA)
 
 
@@ -157,9 +204,16 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
     Path("conf").mkdir()
     Path("conf/test_config.json").write_text(ADK, encoding="utf-8")
     assert load("criteria_file: test_config.json", "conf/a.yaml").criteria == ADK_CRITERIA
-    text = "criteria_file: test_config.json\ncriteria: {tool_trajectory_avg_score: 0.5, response_match_score: false, failure: 0}"
+    text = (
+        "criteria_file: test_config.json\ncriteria: {tool_trajectory_avg_score: 0.5,"
+        " response_match_score: false, failure: 0}"
+    )
     assert load(text, "conf/b.yaml").criteria == {
-        "tool_trajectory_avg_score": {"threshold": 0.5, "match_type": "IN_ORDER", "ignore_args": True},
+        "tool_trajectory_avg_score": {
+            "threshold": 0.5,
+            "match_type": "IN_ORDER",
+            "ignore_args": True,
+        },
         "response_match_score": False,
         "failure": 0,
     }
@@ -170,58 +224,98 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
     [
         (
             "receivrs: {}",
-            "1:1: receivrs: found an unknown key, expected one of receivers, auth, insecure_bind, redaction, references, criteria,"
-            " criteria_file, judge, scenario, assembly, windows, regression, conversations, exporters, store, canary, logging;"
-            " did you mean 'receivers'?",
+            (
+                "1:1: receivrs: found an unknown key, expected one of receivers, auth,"
+                " insecure_bind, redaction, references, criteria, criteria_file, judge, scenario,"
+                " assembly, windows, regression, conversations, exporters, store, canary, logging;"
+                " did you mean 'receivers'?"
+            ),
         ),
         (
             "receivers: {otlp: {protocols: {grcp: }}}",
-            "1:32: receivers.otlp.protocols.grcp: found an unknown key, expected one of grpc, http; did you mean 'grpc'?",
+            (
+                "1:32: receivers.otlp.protocols.grcp: found an unknown key, expected one of grpc,"
+                " http; did you mean 'grpc'?"
+            ),
         ),
         (
             "receivers: {otlp: {protocols: {grpc: {endpont: x}}}}",
-            "1:39: receivers.otlp.protocols.grpc.endpont: found an unknown key, "
-            "expected one of endpoint, max_request_bytes, max_connections, tls;"
-            " did you mean 'endpoint'?",
+            (
+                "1:39: receivers.otlp.protocols.grpc.endpont: found an unknown key, "
+                "expected one of endpoint, max_request_bytes, max_connections, tls;"
+                " did you mean 'endpoint'?"
+            ),
         ),
         (
             "receivers:\n  otlp:\n    protocols:\n      http:\n        endpoint: 4318",
-            "5:19: receivers.otlp.protocols.http.endpoint: found 4318, expected host:port, such as 127.0.0.1:4317 or 0.0.0.0:4317",
+            (
+                "5:19: receivers.otlp.protocols.http.endpoint: found 4318, expected host:port, such"
+                " as 127.0.0.1:4317 or 0.0.0.0:4317"
+            ),
         ),
-        ("receivers: {otlp: {protocols: {grpc: true}}}", "1:38: receivers.otlp.protocols.grpc: found true, expected a mapping"),
+        (
+            "receivers: {otlp: {protocols: {grpc: true}}}",
+            "1:38: receivers.otlp.protocols.grpc: found true, expected a mapping",
+        ),
         (
             "receivers: {otlp: {protocols: {grpc: false, http: false}}}",
-            "1:31: receivers.otlp.protocols: found all protocols switched off, expected at least one to receive with",
+            (
+                "1:31: receivers.otlp.protocols: found all protocols switched off, expected at"
+                " least one to receive with"
+            ),
         ),
         (
             "receivers: {otlp: {protocols: {http: {max_request_bytes: 16 megabytes}}}}",
-            "1:58: receivers.otlp.protocols.http.max_request_bytes: found '16 megabytes', expected a size such as 16MiB",
+            (
+                "1:58: receivers.otlp.protocols.http.max_request_bytes: found '16 megabytes',"
+                " expected a size such as 16MiB"
+            ),
         ),
         (
             "receivers: {otlp: {protocols: {grpc: {max_request_bytes: 2GiB}}}}",
-            "1:58: receivers.otlp.protocols.grpc.max_request_bytes: found '2GiB', expected less than or equal to 2147483647",
+            (
+                "1:58: receivers.otlp.protocols.grpc.max_request_bytes: found '2GiB', expected less"
+                " than or equal to 2147483647"
+            ),
         ),
         (
             "receivers: {otlp: {protocols: {grpc: {max_connections: 2147483648}}}}",
-            "1:56: receivers.otlp.protocols.grpc.max_connections: found 2147483648, expected less than or equal to 2147483647",
+            (
+                "1:56: receivers.otlp.protocols.grpc.max_connections: found 2147483648, expected"
+                " less than or equal to 2147483647"
+            ),
         ),
         (
             "exporters: {prometheus: {endpoint: '127.0.0.1:4318'}}",
-            "1:36: exporters.prometheus.endpoint: found 127.0.0.1:4318, expected another one than that of"
-            " receivers.otlp.protocols.http.endpoint",
+            (
+                "1:36: exporters.prometheus.endpoint: found 127.0.0.1:4318, expected another one"
+                " than that of receivers.otlp.protocols.http.endpoint"
+            ),
         ),
         ("auth:", "1:6: auth.tenants: found nothing, expected this key"),
         ("auth: {tenants: {}}", "1:17: auth.tenants: found a mapping, expected at least one entry"),
-        ("auth: {tenants: {a: }}", "1:20: auth.tenants.a: found no credentials, expected token_file, client_names or both"),
+        (
+            "auth: {tenants: {a: }}",
+            "1:20: auth.tenants.a: found no credentials, expected token_file, client_names or both",
+        ),
         ("windows: {size: }", "1:16: windows.size: found null, expected a whole number from 1"),
-        ("auth: {tenants: {a: {}}}", "1:21: auth.tenants.a: found no credentials, expected token_file, client_names or both"),
+        (
+            "auth: {tenants: {a: {}}}",
+            "1:21: auth.tenants.a: found no credentials, expected token_file, client_names or both",
+        ),
         (
             "auth: {tenants: {a b: {token_file: x}}}",
-            "1:7: auth: found the tenant 'a b', expected letters, digits, '-', '_' and '.', 64 at most",
+            (
+                "1:7: auth: found the tenant 'a b', expected letters, digits, '-', '_' and '.', 64"
+                " at most"
+            ),
         ),
         (
             "auth: {tenants: {a: {tokens: x}}}",
-            "1:22: auth.tenants.a.tokens: found an unknown key, expected one of token_file, client_names; did you mean 'token_file'?",
+            (
+                "1:22: auth.tenants.a.tokens: found an unknown key, expected one of token_file,"
+                " client_names; did you mean 'token_file'?"
+            ),
         ),
         (
             "exporters: {prometheus: {tls: {cert_file: a}}}",
@@ -232,16 +326,27 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         ("insecure_bind: 'TRUE'", "1:16: insecure_bind: found 'TRUE', expected true or false"),
         ("insecure_bind: 1", "1:16: insecure_bind: found 1, expected true or false"),
         (
-            "redaction: {content: 0.0, tenants: {a: {content: n}}}\nauth: {tenants: {a: {client_names: [x]}}}",
-            "1:22: redaction.content: found 0.0, expected true or false\n"
-            "pathgauge.yaml:1:50: redaction.tenants.a.content: found 'n', expected true or false",
+            (
+                "redaction: {content: 0.0, tenants: {a: {content: n}}}\nauth: {tenants: {a:"
+                " {client_names: [x]}}}"
+            ),
+            (
+                "1:22: redaction.content: found 0.0, expected true or false\npathgauge.yaml:1:50:"
+                " redaction.tenants.a.content: found 'n', expected true or false"
+            ),
         ),
         (
             "exporters: {otlp: {endpoint: 'h:1', content: on, tls: {insecure: y}}}",
-            "1:46: exporters.otlp.content: found 'on', expected true or false\n"
-            "pathgauge.yaml:1:66: exporters.otlp.tls.insecure: found 'y', expected true or false",
+            (
+                "1:46: exporters.otlp.content: found 'on', expected true or"
+                " false\npathgauge.yaml:1:66: exporters.otlp.tls.insecure: found 'y', expected true"
+                " or false"
+            ),
         ),
-        ("scenario: {match_user_input: yes}", "1:30: scenario.match_user_input: found 'yes', expected true or false"),
+        (
+            "scenario: {match_user_input: yes}",
+            "1:30: scenario.match_user_input: found 'yes', expected true or false",
+        ),
         ("references: refs/*.yaml", "1:13: references: found 'refs/*.yaml', expected a list"),
         ("references: [1]", "1:14: references[0]: found 1, expected text"),
         ("references:\n  - a\n  -", "3:4: references[1]: found null, expected text"),
@@ -249,38 +354,113 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         ("criteria: [failure]", "1:11: criteria: found a list, expected a mapping"),
         ("criteria_file: 7", "1:16: criteria_file: found 7, expected text"),
         ("scenario: {keys: []}", "1:18: scenario.keys: found a list, expected at least one entry"),
-        ("scenario: {keys: test.case.id}", "1:18: scenario.keys: found 'test.case.id', expected a list"),
-        ("assembly: {settle: 6 seconds}", "1:20: assembly.settle: found '6 seconds', expected a duration such as 6s, 10m or 1h30m"),
-        ("assembly: {idle: true}", "1:18: assembly.idle: found true, expected a duration such as 6s, 10m or 1h30m"),
-        ("assembly: {settle: 1m}", "1:11: assembly: found settle 60s, idle 30s, max_age 600s, expected settle <= idle <= max_age"),
-        ("canary: {interval: 0.5}", "1:20: canary.interval: found 0.5, expected greater than or equal to 1"),
-        ("assembly: {idle: 1h}", "1:11: assembly: found settle 6s, idle 3600s, max_age 600s, expected settle <= idle <= max_age"),
+        (
+            "scenario: {keys: test.case.id}",
+            "1:18: scenario.keys: found 'test.case.id', expected a list",
+        ),
+        (
+            "assembly: {settle: 6 seconds}",
+            (
+                "1:20: assembly.settle: found '6 seconds', expected a duration such as 6s, 10m or"
+                " 1h30m"
+            ),
+        ),
+        (
+            "assembly: {idle: true}",
+            "1:18: assembly.idle: found true, expected a duration such as 6s, 10m or 1h30m",
+        ),
+        (
+            "assembly: {settle: 1m}",
+            (
+                "1:11: assembly: found settle 60s, idle 30s, max_age 600s, expected settle <= idle"
+                " <= max_age"
+            ),
+        ),
+        (
+            "canary: {interval: 0.5}",
+            "1:20: canary.interval: found 0.5, expected greater than or equal to 1",
+        ),
+        (
+            "assembly: {idle: 1h}",
+            (
+                "1:11: assembly: found settle 6s, idle 3600s, max_age 600s, expected settle <= idle"
+                " <= max_age"
+            ),
+        ),
         (
             "assembly: {max_open_bytes: 1MiB}",
-            "1:11: assembly: found max_trace_bytes 16777216, max_open_bytes 1048576, expected max_trace_bytes <= max_open_bytes",
+            (
+                "1:11: assembly: found max_trace_bytes 16777216, max_open_bytes 1048576, expected"
+                " max_trace_bytes <= max_open_bytes"
+            ),
         ),
-        ("assembly: {max_trace_spans: 0}", "1:29: assembly.max_trace_spans: found 0, expected a whole number from 1"),
-        ("windows: {size: 10}", "1:10: windows: found min_samples 20, size 10, expected min_samples <= size"),
-        ("windows: {size: 1e3}", "1:17: windows.size: found 1000.0, expected a whole number from 1"),
-        ("conversations: {idle: -5}", "1:23: conversations.idle: found -5, expected a duration such as 6s, 10m or 1h30m"),
+        (
+            "assembly: {max_trace_spans: 0}",
+            "1:29: assembly.max_trace_spans: found 0, expected a whole number from 1",
+        ),
+        (
+            "windows: {size: 10}",
+            "1:10: windows: found min_samples 20, size 10, expected min_samples <= size",
+        ),
+        (
+            "windows: {size: 1e3}",
+            "1:17: windows.size: found 1000.0, expected a whole number from 1",
+        ),
+        (
+            "conversations: {idle: -5}",
+            "1:23: conversations.idle: found -5, expected a duration such as 6s, 10m or 1h30m",
+        ),
         ("conversations: 30m", "1:16: conversations: found '30m', expected a mapping"),
-        ("store: memry", "1:8: store: found 'memry', expected memory, or a mapping such as {path: pathgauge-data}"),
-        ('store: {path: "a\\0"}', "1:15: store.path: found 'a\\x00', expected a path without a null character"),
+        (
+            "store: memry",
+            (
+                "1:8: store: found 'memry', expected memory, or a mapping such as {path:"
+                " pathgauge-data}"
+            ),
+        ),
+        (
+            'store: {path: "a\\0"}',
+            "1:15: store.path: found 'a\\x00', expected a path without a null character",
+        ),
         (
             'exporters: {otlp: {endpoint: "h:1", tls: {ca_file: "\\0"}}}',
-            "1:52: exporters.otlp.tls.ca_file: found '\\x00', expected a path without a null character",
+            (
+                "1:52: exporters.otlp.tls.ca_file: found '\\x00', expected a path without a null"
+                " character"
+            ),
         ),
-        ("store: {max_bytes: 63MiB}", "1:20: store.max_bytes: found '63MiB', expected greater than or equal to 67108864"),
-        ("store: {retention: -7}", "1:20: store.retention: found -7, expected a duration such as 6s, 10m or 1h30m"),
+        (
+            "store: {max_bytes: 63MiB}",
+            "1:20: store.max_bytes: found '63MiB', expected greater than or equal to 67108864",
+        ),
+        (
+            "store: {retention: -7}",
+            "1:20: store.retention: found -7, expected a duration such as 6s, 10m or 1h30m",
+        ),
         (
             "logging: {level: warn}",
-            "1:18: logging.level: found 'warn', expected 'debug', 'info', 'warning' or 'error'; did you mean 'warning'?",
+            (
+                "1:18: logging.level: found 'warn', expected 'debug', 'info', 'warning' or 'error';"
+                " did you mean 'warning'?"
+            ),
         ),
-        ("logging: {format: text}", "1:19: logging.format: found 'text', expected 'console' or 'json'"),
+        (
+            "logging: {format: text}",
+            "1:19: logging.format: found 'text', expected 'console' or 'json'",
+        ),
         ("- a", "1:1: found a list, expected a mapping"),
         ("logging: {}\n---\nlogging: {}", "3:1: found a second document, expected one"),
-        ("logging: {level: '${LEVEL}'}", "1:18: logging.level: found ${LEVEL}, expected the environment variable LEVEL to be set"),
-        ("windows: {size: 1}\nwindows: {}", "2:1: windows: found the key again, expected it once (first in line 1)"),
+        (
+            "logging: {level: '${LEVEL}'}",
+            (
+                "1:18: logging.level: found ${LEVEL}, expected the environment variable LEVEL to"
+                " be set"
+            ),
+        ),
+        (
+            "windows: {size: 1}\nwindows: {}",
+            "2:1: windows: found the key again, expected it once (first in line 1)",
+        ),
         ("a: [", "1:5: not YAML: expected the node content, but found '<stream end>'"),
     ],
 )
@@ -297,10 +477,19 @@ windows: {size: -1}
 logging: {levl: info}
 """
     assert message(text).split("\n") == [
-        "pathgauge.yaml:3:3: criteria.tool_trajectry_f1: no scorer 'tool_trajectry_f1'; did you mean 'tool_trajectory_f1'?",
-        "pathgauge.yaml:4:25: criteria.response_match_score.threshold: found 7.0, expected a number from 0 to 1",
+        (
+            "pathgauge.yaml:3:3: criteria.tool_trajectry_f1: no scorer 'tool_trajectry_f1'; did you"
+            " mean 'tool_trajectory_f1'?"
+        ),
+        (
+            "pathgauge.yaml:4:25: criteria.response_match_score.threshold: found 7.0, expected a"
+            " number from 0 to 1"
+        ),
         "pathgauge.yaml:5:17: windows.size: found -1, expected a whole number from 1",
-        "pathgauge.yaml:6:11: logging.levl: found an unknown key, expected one of level, format; did you mean 'level'?",
+        (
+            "pathgauge.yaml:6:11: logging.levl: found an unknown key, expected one of level,"
+            " format; did you mean 'level'?"
+        ),
     ]
 
 
@@ -311,29 +500,63 @@ logging: {levl: info}
         ("{}", "adk.json:1:1: criteria: found null, expected a mapping"),
         ("[]", "adk.json:1:1: criteria: found null, expected a mapping"),
         ('{"criteria": 1}', "adk.json:1:14: criteria: found 1, expected a mapping"),
-        ('{"criteria": {"failure": 2}}', "adk.json:1:26: criteria.failure.threshold: found 2, expected a number from 0 to 1"),
+        (
+            '{"criteria": {"failure": 2}}',
+            "adk.json:1:26: criteria.failure.threshold: found 2, expected a number from 0 to 1",
+        ),
         (
             '{"criteria": {"multi_turn_task_success_v1": 1.0}}',
-            "adk.json:1:15: criteria.multi_turn_task_success_v1: found 'multi_turn_task_success_v1',"
-            " which judges whole conversations and is not available in this version",
+            (
+                "adk.json:1:15: criteria.multi_turn_task_success_v1: found"
+                " 'multi_turn_task_success_v1', which judges whole conversations and is not"
+                " available in this version"
+            ),
         ),
     ],
 )
-def test_mistakes_in_the_criteria_file_are_named_in_that_file(text: str | None, expected: str) -> None:
+def test_mistakes_in_the_criteria_file_are_named_in_that_file(
+    text: str | None, expected: str
+) -> None:
     if text is not None:
         Path("adk.json").write_text(text, encoding="utf-8")
     assert message("criteria_file: adk.json") == expected
 
 
 def test_a_missing_file_is_an_error() -> None:
-    with pytest.raises(ConfigError, match=r"^gone\.yaml: cannot be read: No such file or directory$"):
+    with pytest.raises(
+        ConfigError, match=r"^gone\.yaml: cannot be read: No such file or directory$"
+    ):
         config.load(Path("gone.yaml"))
 
 
-KEYS = st.sampled_from([*Config.model_fields, "otlp", "protocols", "grpc", "endpoint", "settle", "failure", "threshold", "scorer", "x"])
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["6s", "json:dumps", "memory"])
+KEYS = st.sampled_from(
+    [
+        *Config.model_fields,
+        "otlp",
+        "protocols",
+        "grpc",
+        "endpoint",
+        "settle",
+        "failure",
+        "threshold",
+        "scorer",
+        "x",
+    ]
+)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["6s", "json:dumps", "memory"])
+)
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(), inner, max_size=4), max_leaves=10
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(), inner, max_size=4)
+    ),
+    max_leaves=10,
 )
 
 

@@ -1,4 +1,6 @@
-"""docs/configuration.md and the example tell the truth: every key is there, no other is, and the defaults are right."""
+"""docs/configuration.md and the example tell the truth: every key is there, no other is, and the
+defaults are right.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,12 @@ from typing import Any, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from collector import config, setup
-from collector.config import Config
-from collector.documents import yaml_source
-from scorers.types import Json
+from pathgauge.collector import config
+from pathgauge.collector.config import Config, active
+from pathgauge.collector.core.documents import yaml_source
+from pathgauge.scorers.types import Json
+from support.repository import ROOT
 
-ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 ROWS = dict(re.findall(r"^\| `([a-z_.<>]+)` \| (?:`(.+?)`)? *\|", DOCS, re.MULTILINE))
 EXAMPLES = re.findall(r"^```(?:yaml|json)\n(.*?)^```", DOCS, re.MULTILINE | re.DOTALL)
@@ -24,13 +26,20 @@ EXAMPLES = re.findall(r"^```(?:yaml|json)\n(.*?)^```", DOCS, re.MULTILINE | re.D
 def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
     for name, field in model.model_fields.items():
         kinds: list[Any] = [field.annotation, *get_args(field.annotation)]
-        section = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        section = next(
+            (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None
+        )
         if section is None:
             yield f"{prefix}{name}"
         elif section is config.Tls:  # the same for all servers
             yield from keys(section, "tls.")
         else:
-            yield from keys(section, f"{prefix}{name}.<name>." if get_origin(field.annotation) is dict else f"{prefix}{name}.")
+            yield from keys(
+                section,
+                f"{prefix}{name}.<name>."
+                if get_origin(field.annotation) is dict
+                else f"{prefix}{name}.",
+            )
 
 
 def test_the_docs_have_every_key_and_no_other() -> None:
@@ -39,7 +48,13 @@ def test_the_docs_have_every_key_and_no_other() -> None:
 
 @pytest.mark.parametrize(
     ("key", "default"),
-    [row for row in ROWS.items() if not row[0].startswith(("auth.", "canary.", "exporters.otlp.", "judge.", "redaction.", "tls."))],
+    [
+        row
+        for row in ROWS.items()
+        if not row[0].startswith(
+            ("auth.", "canary.", "exporters.otlp.", "judge.", "redaction.", "tls.")
+        )
+    ],
 )
 def test_the_docs_have_the_defaults(key: str, default: str) -> None:
     (document,) = yaml_source.read(default or "null", "docs")
@@ -53,10 +68,14 @@ def test_the_docs_have_the_defaults(key: str, default: str) -> None:
 def test_the_examples_in_the_docs_work(text: str, tmp_path: Path) -> None:
     file = tmp_path / "pathgauge.yaml"
     file.write_text(text, encoding="utf-8")
-    setup.resolve(config.load(file, {"OPENAI_API_KEY": "sk-0123"}))
+    active.resolve(config.load(file, {"OPENAI_API_KEY": "sk-0123"}))
 
 
 def test_the_example_file_works_without_a_warning() -> None:
-    resolved = setup.resolve(config.load(ROOT / "examples" / "pathgauge.yaml", {}))
-    assert sorted(reference.scenario_id for reference in resolved.references) == ["book_trip", "opening_hours", "refund_damaged"]
+    resolved = active.resolve(config.load(ROOT / "examples" / "pathgauge.yaml", {}))
+    assert sorted(reference.scenario_id for reference in resolved.references) == [
+        "book_trip",
+        "opening_hours",
+        "refund_damaged",
+    ]
     assert resolved.warnings == ()

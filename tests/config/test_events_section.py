@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from collector import config
-from collector.config import OtlpEvents
-from collector.config.events import Target
-from collector.documents import ConfigError
-from collector.documents.quantities import Endpoint
+from pathgauge.collector import config
+from pathgauge.collector.config import OtlpEvents
+from pathgauge.collector.config.events import Target
+from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.core.documents.quantities import Endpoint
 
 
 def load(text: str, folder: Path) -> OtlpEvents:
@@ -46,7 +46,9 @@ def test_all_but_the_endpoint_has_defaults(tmp_path: Path) -> None:
         ("http://[::2]:4318/", Target("http", Endpoint("::2", 4318)), True),
     ],
 )
-def test_endpoints_are_written_as_for_other_exporters(written: str, expected: Target, plain_text: bool, tmp_path: Path) -> None:
+def test_endpoints_are_written_as_for_other_exporters(
+    written: str, expected: Target, plain_text: bool, tmp_path: Path
+) -> None:
     section = load(f"{{endpoint: '{written}'}}", tmp_path)
     assert (section.endpoint, section.plain_text) == (expected, plain_text)
 
@@ -56,20 +58,28 @@ def test_a_path_goes_in_front_of_that_of_the_signal(tmp_path: Path) -> None:
     assert section.endpoint == Target("https", Endpoint("example.org", 443), "/otlp")
 
 
-EXPECTED = "expected host:port or a URL with a port, such as collector:4317 or http://collector:4318"
+EXPECTED = (
+    "expected host:port or a URL with a port, such as collector:4317 or http://collector:4318"
+)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("{endpoint: tempo}", f"2:20: exporters.otlp.endpoint: found 'tempo', {EXPECTED}"),
-        ("{endpoint: 'http://tempo'}", f"2:20: exporters.otlp.endpoint: found 'http://tempo', {EXPECTED}"),
+        (
+            "{endpoint: 'http://tempo'}",
+            f"2:20: exporters.otlp.endpoint: found 'http://tempo', {EXPECTED}",
+        ),
         ("{endpoint: 'tempo:0'}", f"2:20: exporters.otlp.endpoint: found 'tempo:0', {EXPECTED}"),
         (
             "{endpoint: 'http://user:secret@tempo:4318'}",
             f"2:20: exporters.otlp.endpoint: found 'http://user:secret@tempo:4318', {EXPECTED}",
         ),
-        ("{endpoint: 'a:1', tls: {cert_file: x}}", "2:32: exporters.otlp.tls: found one of cert_file and key_file, expected both or none"),
+        (
+            "{endpoint: 'a:1', tls: {cert_file: x}}",
+            "2:32: exporters.otlp.tls: found one of cert_file and key_file, expected both or none",
+        ),
         (
             "{endpoint: 'a:1', tls: {insecure: true, ca_file: x}}",
             "2:32: exporters.otlp.tls: found insecure and files for TLS, expected one or the other",
@@ -78,9 +88,18 @@ EXPECTED = "expected host:port or a URL with a port, such as collector:4317 or h
             "{endpoint: 'https://a:1', tls: {insecure: true}}",
             "2:9: exporters.otlp: found https and tls.insecure, expected one or the other",
         ),
-        ("{endpoint: 'http://a:1', tls: {ca_file: x}}", "2:9: exporters.otlp: found http and files for TLS, expected https"),
-        ("{endpoint: 'http://a:1/p'}", "2:9: exporters.otlp: found the path /p, expected none with grpc"),
-        ("{endpoint: 'a:1', timeout: 0}", "2:36: exporters.otlp.timeout: found 0, expected greater than 0"),
+        (
+            "{endpoint: 'http://a:1', tls: {ca_file: x}}",
+            "2:9: exporters.otlp: found http and files for TLS, expected https",
+        ),
+        (
+            "{endpoint: 'http://a:1/p'}",
+            "2:9: exporters.otlp: found the path /p, expected none with grpc",
+        ),
+        (
+            "{endpoint: 'a:1', timeout: 0}",
+            "2:36: exporters.otlp.timeout: found 0, expected greater than 0",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_its_place(text: str, expected: str, tmp_path: Path) -> None:
@@ -89,14 +108,20 @@ def test_a_mistake_is_named_with_its_place(text: str, expected: str, tmp_path: P
     assert str(caught.value) == f"{tmp_path}/pathgauge.yaml:{expected}"
 
 
-@pytest.mark.parametrize("value", ["Bearer secret\n", " Bearer secret", "Bearer s\u00e9cret", "Bearer\x07secret"])
-def test_a_value_that_no_header_can_have_is_a_mistake_and_not_quoted(value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "value", ["Bearer secret\n", " Bearer secret", "Bearer s\u00e9cret", "Bearer\x07secret"]
+)
+def test_a_value_that_no_header_can_have_is_a_mistake_and_not_quoted(
+    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TOKEN", value)
     with pytest.raises(ConfigError) as caught:
         load("{endpoint: 'a:1', headers: {authorization: '${env:TOKEN}'}}", tmp_path)
-    assert str(caught.value) == (
-        f"{tmp_path}/pathgauge.yaml:2:36: exporters.otlp.headers: found a value of authorization that no header can have, "
-        "expected visible ASCII without a line break or a space at its ends"
+    assert (
+        str(caught.value)
+        == f"{tmp_path}/pathgauge.yaml:2:36: exporters.otlp.headers: found a value of authorization"
+        " that no header can have, expected visible ASCII without a line break or a space at"
+        " its ends"
     )
 
 
@@ -106,5 +131,7 @@ def test_a_name_that_no_header_can_have_is_a_mistake(tmp_path: Path) -> None:
 
 
 def test_headers_may_have_any_case_and_spaces_inside(tmp_path: Path) -> None:
-    section = load("{endpoint: 'a:1', headers: {Authorization: 'Bearer a b', X-Scope-OrgID: '', }}", tmp_path)
+    section = load(
+        "{endpoint: 'a:1', headers: {Authorization: 'Bearer a b', X-Scope-OrgID: '', }}", tmp_path
+    )
     assert section.headers == {"Authorization": "Bearer a b", "X-Scope-OrgID": ""}

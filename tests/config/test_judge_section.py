@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from collector import config
-from collector.config import Judge
-from collector.documents import ConfigError
-from scorers.judges.asking.settings import Limits, Price, Provider, Settings
+from pathgauge.collector import config
+from pathgauge.collector.config import Judge
+from pathgauge.collector.core.documents import ConfigError
+from pathgauge.scorers.judges.model_client.settings import Limits, Price, Provider, Settings
 
 LOCAL = "providers: {local: {base_url: 'http://127.0.0.1:1/v1', allow_private: true}}"
 KEY = "sk-0123456789"
@@ -40,7 +40,9 @@ def test_all_but_the_model_and_the_key_have_defaults(tmp_path: Path) -> None:
     assert section is not None
     assert section.settings(tmp_path) == Settings(
         model="gpt-4.1-mini",
-        providers={"openai": Provider("https://api.openai.com/v1", KEY, False, "json_schema", None)},
+        providers={
+            "openai": Provider("https://api.openai.com/v1", KEY, False, "json_schema", None)
+        },
         timeout=30.0,
         deadline=120.0,
         retries=3,
@@ -49,7 +51,12 @@ def test_all_but_the_model_and_the_key_have_defaults(tmp_path: Path) -> None:
         limits=Limits(),
         prices={},
     )
-    assert (section.queue_size, section.sample_rate, section.rate("checkout"), section.rate(None)) == (1000, 1.0, 1.0, 1.0)
+    assert (
+        section.queue_size,
+        section.sample_rate,
+        section.rate("checkout"),
+        section.rate(None),
+    ) == (1000, 1.0, 1.0, 1.0)
 
 
 def test_everything_can_be_said(tmp_path: Path) -> None:
@@ -74,7 +81,10 @@ def test_everything_can_be_said(tmp_path: Path) -> None:
     assert section is not None
     assert section.settings(tmp_path) == Settings(
         model="local:llama3:8b",
-        providers={"local": Provider("http://[::1]:8000/v1", "12345", True, "none"), "openai": Provider(api_key=KEY)},
+        providers={
+            "local": Provider("http://[::1]:8000/v1", "12345", True, "none"),
+            "openai": Provider(api_key=KEY),
+        },
         timeout=5.0,
         deadline=60.0,
         retries=0,
@@ -83,7 +93,12 @@ def test_everything_can_be_said(tmp_path: Path) -> None:
         limits=Limits(1, 2, 3, 4, 0.5, 6),
         prices={"local:llama3:8b": Price(0, 0.1)},
     )
-    assert (section.queue_size, section.rate("checkout"), section.rate("refund"), section.rate(None)) == (10, 0.2, 1.0, 0.5)
+    assert (
+        section.queue_size,
+        section.rate("checkout"),
+        section.rate("refund"),
+        section.rate(None),
+    ) == (10, 0.2, 1.0, 0.5)
 
 
 URL = "expected a URL such as https://api.openai.com/v1"
@@ -104,19 +119,37 @@ def local(written: str) -> str:
         ("{}", "{}", "judge.model: found nothing, expected this key"),
         ("true", "true", "judge: found true, expected a mapping"),
         ("{model: ''}", "''", "judge.model: found '', expected text that is not empty"),
-        ("{model: m}", "{model", "judge: found no provider openai, expected one with an api_key under providers"),
-        (f"{{model: m, {LOCAL}}}", "{model", "judge: found no provider openai, expected one with an api_key under providers"),
+        (
+            "{model: m}",
+            "{model",
+            "judge: found no provider openai, expected one with an api_key under providers",
+        ),
+        (
+            f"{{model: m, {LOCAL}}}",
+            "{model",
+            "judge: found no provider openai, expected one with an api_key under providers",
+        ),
         (
             f"{{model: 'locl:m', {LOCAL}}}",
             "{model",
-            "judge: found the model 'locl:m' of an unknown provider, expected one of local, openai; did you mean 'local'?",
+            (
+                "judge: found the model 'locl:m' of an unknown provider, expected one of local,"
+                " openai; did you mean 'local'?"
+            ),
         ),
         (
             f"{{model: 'llama3:8b', {LOCAL}}}",
             "{model",
-            "judge: found the model 'llama3:8b' of an unknown provider, expected one of local, openai",
+            (
+                "judge: found the model 'llama3:8b' of an unknown provider, expected one of local,"
+                " openai"
+            ),
         ),
-        ("{model: m, providers: {'a:b': {api_key: k}}}", "{model", "judge: found the provider 'a:b', expected a name without a colon"),
+        (
+            "{model: m, providers: {'a:b': {api_key: k}}}",
+            "{model",
+            "judge: found the provider 'a:b', expected a name without a colon",
+        ),
         (of_openai("{}"), "{}", f"judge.providers.openai: {NO_KEY}"),
         (of_openai("{api_key: ''}"), "{api_key", f"judge.providers.openai: {NO_KEY}"),
         (of_openai("{api_key: }"), "{api_key", f"judge.providers.openai: {NO_KEY}"),
@@ -129,13 +162,27 @@ def local(written: str) -> str:
             (
                 of_openai(f"{{api_key: k, base_url: 'https://{host}/v1'}}"),
                 "{api_key",
-                f"judge.providers.openai: found the address {host.strip('[]')}, which is not public, "
-                "expected another one, or allow_private",
+                (
+                    f"judge.providers.openai: found the address {host.strip('[]')}, which is not"
+                    " public, expected another one, or allow_private"
+                ),
             )
-            for host in ("127.0.0.1", "10.0.0.7", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]", "localhost", "2130706433")
+            for host in (
+                "127.0.0.1",
+                "10.0.0.7",
+                "169.254.169.254",
+                "[::1]",
+                "[::ffff:10.0.0.1]",
+                "localhost",
+                "2130706433",
+            )
         ),
         *(
-            (of_openai(f"{{api_key: k, base_url: '{url}'}}"), f"'{url}'", f"judge.providers.openai.base_url: found '{url}', {URL}")
+            (
+                of_openai(f"{{api_key: k, base_url: '{url}'}}"),
+                f"'{url}'",
+                f"judge.providers.openai.base_url: found '{url}', {URL}",
+            )
             for url in (
                 "api.openai.com",
                 "ftp://example.org",
@@ -151,17 +198,26 @@ def local(written: str) -> str:
         (
             of_openai("{api_key: k, structured_output: yaml}"),
             "yaml",
-            "judge.providers.openai.structured_output: found 'yaml', expected 'json_schema', 'json_object' or 'none'",
+            (
+                "judge.providers.openai.structured_output: found 'yaml', expected 'json_schema',"
+                " 'json_object' or 'none'"
+            ),
         ),
         (
             of_openai("{api_key: k, ca_file: nowhere.pem}"),
             "nowhere",
-            "judge.providers.openai.ca_file: found 'nowhere.pem', expected a file of certificates in PEM (No such file or directory)",
+            (
+                "judge.providers.openai.ca_file: found 'nowhere.pem', expected a file of"
+                " certificates in PEM (No such file or directory)"
+            ),
         ),
         (
             of_openai('{api_key: k, ca_file: "\\0"}'),
             '"\\0"',
-            "judge.providers.openai.ca_file: found '\\x00', expected a path without a null character",
+            (
+                "judge.providers.openai.ca_file: found '\\x00', expected a path without a null"
+                " character"
+            ),
         ),
         (
             of_openai("{base_url: 'http://h/', allow_private: true, ca_file: x}"),
@@ -173,48 +229,96 @@ def local(written: str) -> str:
             "{model",
             "judge: found the model 'local:', expected a name, such as openai:gpt-4.1-mini",
         ),
-        (local("timeout: 3m"), "{model", "judge: found timeout 180s, deadline 120s, expected timeout <= deadline"),
+        (
+            local("timeout: 3m"),
+            "{model",
+            "judge: found timeout 180s, deadline 120s, expected timeout <= deadline",
+        ),
         (local("timeout: 0"), "0}", "judge.timeout: found 0, expected greater than 0"),
         (local("retries: true"), "true", "judge.retries: found true, expected a number"),
         (local("sample_rate: true"), "true", "judge.sample_rate: found true, expected a number"),
-        (local("prices: {m: {input: true, output: 1}}"), "true", "judge.prices.m.input: found true, expected a number"),
         (
-            "{model: 'local:m', providers: {local: {base_url: 'http://127.0.0.1:1/v1', allow_private: on}}}",
+            local("prices: {m: {input: true, output: 1}}"),
+            "true",
+            "judge.prices.m.input: found true, expected a number",
+        ),
+        (
+            (
+                "{model: 'local:m', providers: {local: {base_url: 'http://127.0.0.1:1/v1',"
+                " allow_private: on}}}"
+            ),
             "on}",
             "judge.providers.local.allow_private: found 'on', expected true or false",
         ),
-        (local("retries: -1"), "-1", "judge.retries: found -1, expected greater than or equal to 0"),
-        (local("cache_size: -1"), "-1", "judge.cache_size: found -1, expected greater than or equal to 0"),
-        (local("sample_rate: -0.1"), "-0.1", "judge.sample_rate: found -0.1, expected greater than or equal to 0"),
+        (
+            local("retries: -1"),
+            "-1",
+            "judge.retries: found -1, expected greater than or equal to 0",
+        ),
+        (
+            local("cache_size: -1"),
+            "-1",
+            "judge.cache_size: found -1, expected greater than or equal to 0",
+        ),
+        (
+            local("sample_rate: -0.1"),
+            "-0.1",
+            "judge.sample_rate: found -0.1, expected greater than or equal to 0",
+        ),
         (
             local("scenarios: {a: {sample_rate: 1.5}}"),
             "1.5",
             "judge.scenarios.a.sample_rate: found 1.5, expected less than or equal to 1",
         ),
-        (local("budget: {calls_per_hour: 0}"), "0}", "judge.budget.calls_per_hour: found 0, expected a whole number from 1"),
+        (
+            local("budget: {calls_per_hour: 0}"),
+            "0}",
+            "judge.budget.calls_per_hour: found 0, expected a whole number from 1",
+        ),
         (
             local("budget: {usd_per_day: 5}"),
             "{model",
-            "judge: found a budget in US dollars and no price of local:m, expected one under prices",
+            (
+                "judge: found a budget in US dollars and no price of local:m, expected one under"
+                " prices"
+            ),
         ),
-        (local("prices: {m: {input: -2, output: 1}}"), "-2", "judge.prices.m.input: found -2, expected greater than or equal to 0"),
-        (local("prices: {m: {input: 1, output: .inf}}"), ".inf", "judge.prices.m.output: found inf, expected a finite number"),
+        (
+            local("prices: {m: {input: -2, output: 1}}"),
+            "-2",
+            "judge.prices.m.input: found -2, expected greater than or equal to 0",
+        ),
+        (
+            local("prices: {m: {input: 1, output: .inf}}"),
+            ".inf",
+            "judge.prices.m.output: found inf, expected a finite number",
+        ),
     ],
 )
-def test_a_mistake_is_named_with_its_place(text: str, at: str, expected: str, tmp_path: Path) -> None:
+def test_a_mistake_is_named_with_its_place(
+    text: str, at: str, expected: str, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigError) as caught:
         load(text, tmp_path)
-    assert str(caught.value) == f"{tmp_path}/pathgauge.yaml:1:{f'judge: {text}'.rindex(at) + 1}: {expected}"
+    assert (
+        str(caught.value)
+        == f"{tmp_path}/pathgauge.yaml:1:{f'judge: {text}'.rindex(at) + 1}: {expected}"
+    )
 
 
 @pytest.mark.parametrize("key", ["sk-0123\n", " sk-0123", "sk-\u00e90123", "sk-\x070123"])
-def test_a_key_that_no_header_can_have_is_a_mistake_and_not_quoted(key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_no_header_can_have_is_a_mistake_and_not_quoted(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "pathgauge.yaml"
-    file.write_text("judge: {model: m, providers: {openai: {api_key: '${env:KEY}'}}}\n", encoding="utf-8")
+    file.write_text(
+        "judge: {model: m, providers: {openai: {api_key: '${env:KEY}'}}}\n", encoding="utf-8"
+    )
     with pytest.raises(ConfigError) as caught:
         config.load(file, {"KEY": key})
-    assert str(caught.value) == (
-        f"{file}:1:39: judge.providers.openai: found an api_key that no header can have, "
+    assert (
+        str(caught.value)
+        == f"{file}:1:39: judge.providers.openai: found an api_key that no header can have, "
         "expected visible ASCII without a space or a line break"
     )
 
@@ -225,12 +329,15 @@ def test_a_key_is_shown_nowhere(tmp_path: Path) -> None:
     assert KEY not in repr(section) + str(section) + repr(section.settings(tmp_path))
 
 
-def test_without_the_package_that_asks_there_is_no_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_that_asks_there_is_no_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(ConfigError) as caught:
         load(f"{{model: 'local:m', {LOCAL}}}", tmp_path)
-    assert str(caught.value) == (
-        f"{tmp_path}/pathgauge.yaml:1:1: judge: found a section that needs the package openai, expected it to be installed: "
-        "pip install 'pathgauge[judge]'"
+    assert (
+        str(caught.value)
+        == f"{tmp_path}/pathgauge.yaml:1:1: judge: found a section that needs the package openai,"
+        " expected it to be installed: pip install 'pathgauge[judge]'"
     )
     assert load("false", tmp_path) is None

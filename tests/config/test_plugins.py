@@ -13,11 +13,13 @@ from typing import Any, ClassVar, Literal, cast
 import pytest
 from pydantic import ValidationError
 
-from collector import catalogue, plugins
-from collector.catalogue import CatalogueEntry, Option
-from collector.plugins import PluginError
-from scorers.testing import invocation, tool_calls
-from scorers.types import Invocation, ReferenceTurn, Score
+from pathgauge.collector.cli.output import scorer_catalogue
+from pathgauge.collector.cli.output.scorer_catalogue import CatalogueEntry, Option
+from pathgauge.collector.config import plugins
+from pathgauge.collector.config.plugins import PluginError
+from pathgauge.scorers.authoring.testing import invocation, tool_calls
+from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
+from support.repository import ROOT
 
 ACME = '''
 from dataclasses import dataclass
@@ -77,7 +79,13 @@ def other(row):
 @pytest.fixture
 def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An installed package `acme` with a module `acme_scorers`."""
-    install(tmp_path, "acme", politeness="acme_scorers:Politeness", lost="acme_scorers:Lost", gone="acme_gone:Scorer")
+    install(
+        tmp_path,
+        "acme",
+        politeness="acme_scorers:Politeness",
+        lost="acme_scorers:Lost",
+        gone="acme_gone:Scorer",
+    )
     (tmp_path / "acme_scorers.py").write_text(ACME, encoding="utf-8")
     (tmp_path / "acme_needy.py").write_text("import acme_dependency", encoding="utf-8")
     (tmp_path / "acme_broken.py").write_text("1 / 0", encoding="utf-8")
@@ -89,7 +97,9 @@ def install(folder: Path, package: str, **points: str) -> None:
     lines = "".join(f"acme_{name} = {value}\n" for name, value in points.items())
     metadata = folder / f"{package}-1.0.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8")
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8"
+    )
     (metadata / "entry_points.txt").write_text(f"[pathgauge.scorers]\n{lines}", encoding="utf-8")
 
 
@@ -133,26 +143,55 @@ def test_a_scorer_is_found_by_its_entry_point_or_by_module_and_class(acme: Path)
         ("acme_nowhere.deep:Scorer", "no module 'acme_nowhere.deep'; is its folder in PYTHONPATH?"),
         ("acme_scorers.deep:Scorer", "no module 'acme_scorers.deep'"),
         ("acme_scorers:Politeness.Rude", "the module 'acme_scorers' has no 'Politeness.Rude'"),
-        ("acme_needy:Scorer", "importing the module 'acme_needy' failed: No module named 'acme_dependency'"),
-        ("acme_broken:Scorer", "importing the module 'acme_broken' failed: ZeroDivisionError: division by zero"),
-        ("..x:Scorer", "importing the module '..x' failed: TypeError: the 'package' argument is required"),
-        ("json:dumps", "'json:dumps' cannot be a scorer: found the parameters (obj, skipkeys, ensure_ascii, "),
-        ("json:__doc__", "'json:__doc__' cannot be a scorer: found str, expected a function, or a class with a method evaluate"),
-        ("acme_scorers:Plain", "'acme_scorers:Plain' is not a scorer: found type, expected a dataclass"),
+        (
+            "acme_needy:Scorer",
+            "importing the module 'acme_needy' failed: No module named 'acme_dependency'",
+        ),
+        (
+            "acme_broken:Scorer",
+            "importing the module 'acme_broken' failed: ZeroDivisionError: division by zero",
+        ),
+        (
+            "..x:Scorer",
+            "importing the module '..x' failed: TypeError: the 'package' argument is required",
+        ),
+        (
+            "json:dumps",
+            "'json:dumps' cannot be a scorer: found the parameters (obj, skipkeys, ensure_ascii, ",
+        ),
+        (
+            "json:__doc__",
+            (
+                "'json:__doc__' cannot be a scorer: found str, expected a function, or a class with"
+                " a method evaluate"
+            ),
+        ),
+        (
+            "acme_scorers:Plain",
+            "'acme_scorers:Plain' is not a scorer: found type, expected a dataclass",
+        ),
         (
             "acme_scorers:Unfinished",
-            "'acme_scorers:Unfinished' is not a scorer: it lacks low, high, higher_is_better, needs_reference, score",
+            (
+                "'acme_scorers:Unfinished' is not a scorer: it lacks low, high, higher_is_better,"
+                " needs_reference, score"
+            ),
         ),
     ],
 )
-def test_a_scorer_that_cannot_be_used_is_named_with_the_reason(acme: Path, name: str, expected: str) -> None:
+def test_a_scorer_that_cannot_be_used_is_named_with_the_reason(
+    acme: Path, name: str, expected: str
+) -> None:
     with pytest.raises(PluginError) as caught:
         plugins.scorer_class(name)
     assert str(caught.value).startswith(expected)
 
 
 def test_a_name_that_is_like_no_other_lists_them_all(acme: Path) -> None:
-    with pytest.raises(PluginError, match=r"^no scorer 'zzz'; the scorers are acme_gone, acme_lost, acme_politeness"):
+    with pytest.raises(
+        PluginError,
+        match=r"^no scorer 'zzz'; the scorers are acme_gone, acme_lost, acme_politeness",
+    ):
         plugins.scorer_class("zzz")
 
 
@@ -162,7 +201,10 @@ def test_one_name_of_two_packages_is_refused_and_the_same_scorer_twice_is_not(ac
     install(acme, "other", politeness="acme_scorers:Plain")
     with pytest.raises(PluginError) as caught:
         plugins.scorer_class("acme_politeness")
-    expected = "several installed packages have a scorer 'acme_politeness': acme_scorers:Plain, acme_scorers:Politeness"
+    expected = (
+        "several installed packages have a scorer 'acme_politeness': acme_scorers:Plain,"
+        " acme_scorers:Politeness"
+    )
     assert str(caught.value) == expected
 
 
@@ -171,7 +213,10 @@ def test_options_become_the_fields_of_the_scorer() -> None:
     assert plugins.build_scorer(Threefold, options) == Threefold("two", False, 3, (1.0, 2.0))
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "three"}, {"mode": "one", "strct": True}, {"mode": "one", "limit": "many"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"mode": "three"}, {"mode": "one", "strct": True}, {"mode": "one", "limit": "many"}],
+)
 def test_options_that_do_not_fit_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         plugins.build_scorer(Threefold, options)
@@ -190,7 +235,10 @@ class Checked:
 
 
 def test_options_inside_of_options_are_no_less_strict_about_true_and_false() -> None:
-    built = plugins.build_scorer(cast(Any, Checked), {"checks": [{"type": "true", "limit": [1]}, {"type": False, "limit": "2"}]})
+    built = plugins.build_scorer(
+        cast(Any, Checked),
+        {"checks": [{"type": "true", "limit": [1]}, {"type": False, "limit": "2"}]},
+    )
     assert built == cast(Any, Checked((Check(type=True, limit=[1.0]), Check(type=False, limit=2))))
     for check in ({"type": "on"}, {"type": True, "limit": True}, {"type": True, "limit": [True]}):
         with pytest.raises(ValidationError):
@@ -204,7 +252,7 @@ def test_options_that_cannot_be_read_are_the_scorers_mistake(acme: Path, name: s
 
 
 def test_the_catalogue_tells_how_to_use_a_scorer(acme: Path) -> None:
-    assert catalogue.describe("threefold", Threefold) == CatalogueEntry(
+    assert scorer_catalogue.describe("threefold", Threefold) == CatalogueEntry(
         name="threefold",
         summary="Options of all kinds.",
         options=(
@@ -220,7 +268,9 @@ def test_the_catalogue_tells_how_to_use_a_scorer(acme: Path) -> None:
         needs_reference=True,
         version="1",
     )
-    politeness = catalogue.describe("acme_politeness", plugins.scorer_class("acme_politeness"))
+    politeness = scorer_catalogue.describe(
+        "acme_politeness", plugins.scorer_class("acme_politeness")
+    )
     assert politeness.summary == "How polite the answer is."
     assert politeness.options == (Option("words", "list of text", ["please"]),)
 
@@ -255,8 +305,13 @@ class Intricate(Threefold):
 
 
 def test_options_of_any_kind_are_shown() -> None:
-    shown = {option.name: (option.type, option.default) for option in catalogue.describe("intricate", Intricate).options}
-    assert {name: shown[name] for name in shown if name not in ("strict", "limit", "weights", "words")} == {
+    shown = {
+        option.name: (option.type, option.default)
+        for option in scorer_catalogue.describe("intricate", Intricate).options
+    }
+    assert {
+        name: shown[name] for name in shown if name not in ("strict", "limit", "weights", "words")
+    } == {
         "mode": ("only", "only"),
         "rules": ("list of mapping of tool, at_most", [{"tool": "search", "at_most": 1}]),
         "either": ("mapping of tool, at_most | text | null", None),
@@ -272,13 +327,18 @@ def test_options_of_any_kind_are_shown() -> None:
 def test_a_function_is_a_scorer_with_its_options(acme: Path) -> None:
     (acme / "acme_checks.py").write_text(CHECKS, encoding="utf-8")
     kind = plugins.scorer_class("acme_checks:tools_present")
-    assert catalogue.describe("tools_present", kind) == CatalogueEntry(
+    assert scorer_catalogue.describe("tools_present", kind) == CatalogueEntry(
         name="tools_present",
         summary="Whether the tools were called.",
         options=(
             Option("low", "number", 0.0, text="The lowest value that the check returns."),
             Option("high", "number", 1.0, text="The highest."),
-            Option("higher_is_better", "true | false", True, text="Whether a threshold is the least value that passes, or the greatest."),
+            Option(
+                "higher_is_better",
+                "true | false",
+                True,
+                text="Whether a threshold is the least value that passes, or the greatest.",
+            ),
             Option("tools", "anything", None),
             Option("at_least", "whole number", 1),
         ),
@@ -288,16 +348,30 @@ def test_a_function_is_a_scorer_with_its_options(acme: Path) -> None:
         needs_reference=False,
         version="1",
     )
-    assert plugins.build_scorer(kind, {"tools": ["a"]}).score(invocation(*tool_calls("a b")), None) == Score(1.0, None, "returned 1")
+    assert plugins.build_scorer(kind, {"tools": ["a"]}).score(
+        invocation(*tool_calls("a b")), None
+    ) == Score(1.0, None, "returned 1")
 
 
 def test_what_the_parameters_of_a_function_receive_can_be_said(acme: Path) -> None:
     (acme / "acme_checks.py").write_text(CHECKS, encoding="utf-8")
-    with pytest.raises(PluginError, match=r"^'acme_checks:other' cannot be a scorer: found the parameters \(row\), expected one called "):
+    with pytest.raises(
+        PluginError,
+        match=(
+            r"^'acme_checks:other' cannot be a scorer: found the parameters \(row\), expected one"
+            r" called "
+        ),
+    ):
         plugins.scorer_class("acme_checks:other")
     scorer = plugins.build_scorer(plugins.scorer_class("acme_checks:other", ["instance"]), {})
     assert scorer.score(invocation(final_response="done"), None).value == 1.0
-    with pytest.raises(PluginError, match=r"^'failure' is a scorer as it stands, expected a function for takes to say what it takes$"):
+    with pytest.raises(
+        PluginError,
+        match=(
+            r"^'failure' is a scorer as it stands, expected a function for takes to say what it"
+            r" takes$"
+        ),
+    ):
         plugins.scorer_class("failure", ["instance"])
 
 
@@ -309,14 +383,18 @@ REQUIRED: dict[str, Any] = {
 
 
 def test_every_built_in_scorer_is_registered_under_its_own_name_and_builds() -> None:
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     registered: dict[str, str] = project["project"]["entry-points"][plugins.SCORERS]
     for name, reference in registered.items():
         kind = plugins.scorer_class(reference)
-        entry = catalogue.describe(name, kind)
+        entry = scorer_catalogue.describe(name, kind)
         assert (kind.name, bool(entry.summary)) == (name, True)
-        options = {option.name: REQUIRED.get(option.name, "search") for option in entry.options if option.required}
+        options = {
+            option.name: REQUIRED.get(option.name, "search")
+            for option in entry.options
+            if option.required
+        }
         assert plugins.build_scorer(kind, options).name == name
     installed = {point.name: point.value for point in entry_points(group=plugins.SCORERS)}
     assert registered.items() <= installed.items()
-    assert {entry.name for entry in catalogue.catalogue()} >= set(registered)
+    assert {entry.name for entry in scorer_catalogue.catalogue()} >= set(registered)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from collector import config, setup
-from collector.evaluator import Verdict
+from pathgauge.collector import config
+from pathgauge.collector.config import active
+from pathgauge.collector.core.evaluations.evaluator import Verdict
+from support.repository import DOCS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "configuration.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -28,9 +30,11 @@ PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encod
         ("escalation_rate", 0.16, "failed"),
     ],
 )
-def test_a_mean_on_the_wrong_side_of_its_threshold_is_a_red_flag(criterion: str, mean: float, verdict: Verdict, tmp_path: Path) -> None:
+def test_a_mean_on_the_wrong_side_of_its_threshold_is_a_red_flag(
+    criterion: str, mean: float, verdict: Verdict, tmp_path: Path
+) -> None:
     (block,) = re.findall(r"^### Red flags$.*?^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     file = tmp_path / "pathgauge.yaml"
     file.write_text(block, encoding="utf-8")
-    judged = {one.name: one for one in setup.resolve(config.load(file, {})).evaluator.criteria}
+    judged = {one.name: one for one in active.resolve(config.load(file, {})).evaluator.criteria}
     assert judged[criterion].verdict(mean) == verdict

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-import scorers
-from asked import Obliging
-from scorers.questions import asks_model
-from scorers.testing import check_judge, check_scorer
-from scorers.types import Scorer
+import pathgauge
+from pathgauge.scorers.authoring.testing import check_judge, check_scorer
+from pathgauge.scorers.judge_protocol import asks_model
+from pathgauge.scorers.types import Scorer
+from support.asked import Obliging
 
 REGISTERED = sorted(entry_points(group="pathgauge.scorers"), key=lambda entry: entry.name)
-JUDGES = [entry for entry in REGISTERED if entry.value.startswith("scorers.judges.")]
+JUDGES = [entry for entry in REGISTERED if entry.value.startswith("pathgauge.scorers.judges.")]
 REQUIRED: dict[str, Any] = {
     "criteria": {"polite": "Is it polite?"},
     "rating_rubric": {1: "polite", 0: "rude"},
@@ -28,7 +28,11 @@ REQUIRED_TEXT = "search"
 def built(entry: EntryPoint) -> Scorer:
     """The scorer with its default options, and a value for those without default."""
     kind = entry.load()
-    required = [field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING]
+    required = [
+        field.name
+        for field in fields(kind)
+        if field.default is MISSING and field.default_factory is MISSING
+    ]
     scorer: Scorer = kind(**{name: REQUIRED.get(name, REQUIRED_TEXT) for name in required})
     return scorer
 
@@ -59,6 +63,10 @@ def test_options_survive_the_way_through_a_configuration_file(entry: EntryPoint)
 
 
 def test_the_scorers_of_this_package_are_registered() -> None:
-    classes = {getattr(scorers, name) for name in scorers.__all__}
-    own = {kind for kind in classes if isinstance(kind, type) and "score" in dir(kind) and kind is not Scorer}
-    assert {entry.load() for entry in REGISTERED if entry.value.startswith("scorers.")} == own
+    classes = {getattr(pathgauge, name) for name in pathgauge.__all__}
+    own = {
+        kind
+        for kind in classes
+        if isinstance(kind, type) and "score" in dir(kind) and kind is not Scorer
+    }
+    assert {entry.load() for entry in REGISTERED if entry.value.startswith("pathgauge.")} == own

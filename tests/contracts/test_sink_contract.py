@@ -1,4 +1,6 @@
-"""What every sink promises to the pipeline. A new sink gets one line in `SINKS`; a sink without one fails here."""
+"""What every sink promises to the pipeline. A new sink gets one line in `SINKS`; a sink without one
+fails here.
+"""
 
 from __future__ import annotations
 
@@ -9,35 +11,43 @@ import io
 import pkgutil
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import collector.sinks
-from backend import Kept
-from collector.conversations import Case, CaseScore
-from collector.evaluator import VERDICTS, Criterion, Evaluation, Evaluator, Result
-from collector.references import UNMATCHED, Match, ReferenceSet
-from collector.sinks import Sink
-from collector.sinks.otlp_events import OtlpEvents
-from collector.sinks.prometheus import PrometheusSink
-from collector.telemetry import Ledger
-from scorers.runs.efficiency import Failure
-from scorers.types import Invocation, Reference, ReferenceTurn, Score, ToolCall
+import pathgauge.collector.sinks
+from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.evaluator import (
+    VERDICTS,
+    Criterion,
+    Evaluation,
+    Evaluator,
+    Result,
+)
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.references import UNMATCHED, Match, ReferenceSet
+from pathgauge.collector.sinks import Sink
+from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
+from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
+from pathgauge.scorers.cost.latency_and_failure import Failure
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score, ToolCall
+from support.backend import Kept
+from support.repository import DOCS
 
 CRITERION = Criterion("failure", Failure(), 0.5)
 REFERENCE = Reference("s1", (ReferenceTurn(),))
 
 SINKS: dict[type, Callable[[], Sink]] = {
-    PrometheusSink: lambda: PrometheusSink(Evaluator((CRITERION,)), ReferenceSet([REFERENCE]), Ledger()),
+    PrometheusSink: lambda: PrometheusSink(
+        Evaluator((CRITERION,)), ReferenceSet([REFERENCE]), Ledger()
+    ),
     OtlpEvents: lambda: OtlpEvents(Kept(), Ledger(), content=True),
 }
 
 
 def documented_sink() -> Sink:
     """The example of the page for people who write sinks."""
-    page = (Path(__file__).parents[2] / "docs" / "writing-a-sink.md").read_text()
+    page = (DOCS / "writing-a-sink.md").read_text()
     names: dict[str, Any] = {"__name__": "documented"}
     exec(page.partition("```python\n")[2].partition("```")[0], names)
     sink: Sink = names["JsonLines"](io.StringIO())
@@ -68,17 +78,27 @@ FULL = Invocation(
     flags=frozenset({"clock_skew"}),
 )
 MATCHED = Match(REFERENCE, REFERENCE.turns[0], 0)
-RESULTS = tuple(Result(CRITERION, Score(1.0 if verdict in ("passed", "failed") else None), verdict) for verdict in VERDICTS)
+RESULTS = tuple(
+    Result(CRITERION, Score(1.0 if verdict in ("passed", "failed") else None), verdict)
+    for verdict in VERDICTS
+)
 
 EVALUATIONS: dict[str, Evaluation] = {
     "nothing known": Evaluation(BARE, Match(unmatched="no_scenario_id"), (), "idle"),
     "everything known": Evaluation(FULL, MATCHED, RESULTS, "root_ended"),
     "shut down": Evaluation(FULL, MATCHED, RESULTS[:1], "shutdown"),
-    **{reason: Evaluation(FULL, Match(unmatched=reason), RESULTS, "too_old") for reason in UNMATCHED},
+    **{
+        reason: Evaluation(FULL, Match(unmatched=reason), RESULTS, "too_old")
+        for reason in UNMATCHED
+    },
 }
 
 
-@pytest.fixture(name="sink", params=[*SINKS.values(), documented_sink], ids=[*(sink.__name__ for sink in SINKS), "documented"])
+@pytest.fixture(
+    name="sink",
+    params=[*SINKS.values(), documented_sink],
+    ids=[*(sink.__name__ for sink in SINKS), "documented"],
+)
 def _sink(request: pytest.FixtureRequest) -> Sink:
     sink = request.param()
     assert isinstance(sink, Sink)
@@ -86,7 +106,12 @@ def _sink(request: pytest.FixtureRequest) -> Sink:
 
 
 def test_every_sink_of_the_package_is_held_to_the_contract() -> None:
-    names = [module.name for module in pkgutil.walk_packages(collector.sinks.__path__, "collector.sinks.")]
+    names = [
+        module.name
+        for module in pkgutil.walk_packages(
+            pathgauge.collector.sinks.__path__, "pathgauge.collector.sinks."
+        )
+    ]
     classes = [
         found
         for name in names
@@ -122,7 +147,9 @@ def test_withdrawing_is_safe_whatever_the_key(sink: Sink) -> None:
 
 def test_it_takes_finished_conversations(sink: Sink) -> None:
     for agent, scores in [(None, ()), ("planner", (CaseScore(CRITERION, 0.5),))]:
-        sink.publish_case(Case("", "c", REFERENCE, agent, None, scores, matched=1, missing=0, unexpected=2), 100.0)
+        sink.publish_case(
+            Case("", "c", REFERENCE, agent, None, scores, matched=1, missing=0, unexpected=2), 100.0
+        )
 
 
 def test_closing_is_safe_twice_and_without_a_publish(sink: Sink) -> None:

@@ -1,4 +1,6 @@
-"""The shipped routes of Alertmanager: valid, about alerts that exist, and each severity goes where it should."""
+"""The shipped routes of Alertmanager: valid, about alerts that exist, and each severity goes where
+it should.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +11,46 @@ from pathlib import Path
 import pytest
 import yaml
 
-from monitoring import installed
-from promtool import alert_rules
+from support.monitoring import installed
+from support.promtool import alert_rules
+from support.repository import DEPLOY
 
-CONFIG = Path(__file__).parents[2] / "deploy" / "alertmanager" / "alertmanager.yml"
+CONFIG = DEPLOY / "alertmanager" / "alertmanager.yml"
 SEVERITIES = {rule["alert"]: rule["labels"]["severity"] for rule in alert_rules()}
 RECEIVERS = {"critical": "pager", "warning": "chat", "info": "nobody", "none": "dead-man"}
 
 
 def amtool(*arguments: str | Path) -> str:
     """What it says; a status other than 0 is an error."""
-    return subprocess.run([installed("amtool"), *arguments], capture_output=True, text=True, timeout=60, check=True).stdout
+    return subprocess.run(
+        [installed("amtool"), *arguments], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
 
 
 def test_amtool_accepts_it() -> None:
     assert "SUCCESS" in amtool("check-config", CONFIG)
 
 
-@pytest.mark.parametrize("alert", ["PathgaugeStoreNotOk", "PathgaugeScoreRegression", "PathgaugeSeriesOverflow", "PathgaugeWatchdog"])
+@pytest.mark.parametrize(
+    "alert",
+    [
+        "PathgaugeStoreNotOk",
+        "PathgaugeScoreRegression",
+        "PathgaugeSeriesOverflow",
+        "PathgaugeWatchdog",
+    ],
+)
 def test_an_alert_goes_to_the_receiver_of_its_severity(alert: str) -> None:
     severity = SEVERITIES[alert]
-    found = amtool("config", "routes", "test", f"--config.file={CONFIG}", f"alertname={alert}", f"severity={severity}", "job=pathgauge")
+    found = amtool(
+        "config",
+        "routes",
+        "test",
+        f"--config.file={CONFIG}",
+        f"alertname={alert}",
+        f"severity={severity}",
+        "job=pathgauge",
+    )
     assert found.strip() == RECEIVERS[severity]
 
 
@@ -39,7 +60,9 @@ def test_the_alerts_that_it_names_exist() -> None:
 
 
 def test_no_alert_holds_itself_back() -> None:
-    """An inhibition whose sources are among its targets is one that Alertmanager has to make an exception for."""
+    """An inhibition whose sources are among its targets is one that Alertmanager has to make an
+    exception for.
+    """
     for rule in yaml.safe_load(CONFIG.read_text())["inhibit_rules"]:
         [source, *_] = (matcher.split(" = ")[1] for matcher in rule["source_matchers"])
         targets = " ".join(rule["target_matchers"])

@@ -1,4 +1,6 @@
-"""The image and the containers around it, without docker: what they name exists, and the health check tells ready from not."""
+"""The image and the containers around it, without docker: what they name exists, and the health
+check tells ready from not.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from shipped import DEPLOY, ROOT, default_ports, document
+from support.repository import DEPLOY, ROOT
+from support.shipped import default_ports, document
 
 COMPOSE = document("compose.yaml")
 SERVICES: dict[str, Any] = COMPOSE["services"]
@@ -32,18 +35,29 @@ def instructions(name: str) -> list[str]:
 
 
 def test_the_image_takes_only_what_exists_and_is_sent_to_docker() -> None:
-    taken = [name for copy in instructions("COPY") if "--from" not in copy for name in copy.split()[:-1]]
+    taken = [
+        name for copy in instructions("COPY") if "--from" not in copy for name in copy.split()[:-1]
+    ]
     assert taken
     assert [name for name in taken if not (ROOT / name).exists() or f"!{name}" not in IGNORED] == []
     assert IGNORED[0] == "*"
 
 
 def test_everything_in_the_image_comes_from_the_lock_files_with_hashes() -> None:
-    installs = [command.strip() for run in instructions("RUN") for command in run.split("&&") if re.search(r"/pip\b", command)]
+    installs = [
+        command.strip()
+        for run in instructions("RUN")
+        for command in run.split("&&")
+        if re.search(r"/pip\b", command)
+    ]
     assert len(installs) == 4
     for command in installs:
         assert "--require-hashes" in command or "--no-deps" in command
-        assert "--no-build-isolation" in command or "--no-index" in command or "requirements-build.lock" in command
+        assert (
+            "--no-build-isolation" in command
+            or "--no-index" in command
+            or "requirements-build.lock" in command
+        )
 
 
 def test_both_stages_have_the_same_pinned_base_and_the_second_is_not_root() -> None:
@@ -52,7 +66,9 @@ def test_both_stages_have_the_same_pinned_base_and_the_second_is_not_root() -> N
     assert requirements == "REQUIREMENTS=requirements.lock"
     assert re.fullmatch(r"PYTHON=3\.\d+\.\d+-slim-\w+", version)
     assert instructions("USER") == ["10001:10001"]
-    assert [set(map(int, ports.split())) for ports in instructions("EXPOSE")] == [PORTS["pathgauge"]]
+    assert [set(map(int, ports.split())) for ports in instructions("EXPOSE")] == [
+        PORTS["pathgauge"]
+    ]
 
 
 def pinned(name: str) -> dict[str, str]:
@@ -60,7 +76,9 @@ def pinned(name: str) -> dict[str, str]:
     return dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(), re.MULTILINE))
 
 
-def test_the_packages_of_judges_are_those_of_the_collector_and_a_few_more_at_the_versions_that_are_tested() -> None:
+def test_the_packages_of_judges_are_those_of_the_collector_and_a_few_more_at_the_versions_that_are_tested() -> (
+    None
+):
     plain, judge, tested = (pinned(f"requirements{kind}.lock") for kind in ("", "-judge", "-dev"))
     assert "openai" not in plain
     assert plain.items() <= judge.items()
@@ -83,7 +101,9 @@ def test_an_image_has_a_version(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_container_mounts_what_exists_and_publishes_on_loopback_where_it_listens(name: str) -> None:
+def test_a_container_mounts_what_exists_and_publishes_on_loopback_where_it_listens(
+    name: str,
+) -> None:
     service = SERVICES[name]
     for source, target, *mode in (volume.split(":") for volume in service["volumes"]):
         assert target.startswith("/")
@@ -107,23 +127,46 @@ def test_a_container_has_no_more_rights_than_it_needs(name: str) -> None:
 
 
 def test_every_address_is_that_of_a_container_that_listens_there() -> None:
-    files = ["compose.yaml", "compose/prometheus.yml", "grafana/provisioning/datasources/pathgauge.yaml"]
-    active = "\n".join(line for file in files for line in (DEPLOY / file).read_text().splitlines() if not line.lstrip().startswith("#"))
+    files = [
+        "compose.yaml",
+        "compose/prometheus.yml",
+        "grafana/provisioning/datasources/pathgauge.yaml",
+    ]
+    active = "\n".join(
+        line
+        for file in files
+        for line in (DEPLOY / file).read_text().splitlines()
+        if not line.lstrip().startswith("#")
+    )
     active = re.sub(r"^ *image: .*$|127\.0\.0\.1:\d+:\d+", "", active, flags=re.MULTILINE)
     addresses = set(re.findall(r"([a-z][a-z-]+):(\d{4})\b", active))
-    assert {host for host, _ in addresses} == {"pathgauge", "tempo", "prometheus", "alertmanager", "otel-collector"}
+    assert {host for host, _ in addresses} == {
+        "pathgauge",
+        "tempo",
+        "prometheus",
+        "alertmanager",
+        "otel-collector",
+    }
     assert [(host, port) for host, port in addresses if int(port) not in PORTS[host]] == []
 
 
 def test_prometheus_keeps_exemplars_and_reads_the_shipped_rules() -> None:
     assert "--enable-feature=exemplar-storage" in SERVICES["prometheus"]["command"]
     assert document("compose", "prometheus.yml")["rule_files"] == ["/etc/prometheus/rules.yml"]
-    assert "./prometheus/rules.yml:/etc/prometheus/rules.yml:ro" in SERVICES["prometheus"]["volumes"]
+    assert (
+        "./prometheus/rules.yml:/etc/prometheus/rules.yml:ro" in SERVICES["prometheus"]["volumes"]
+    )
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not on PATH")
 def test_promtool_accepts_the_scrape_configuration() -> None:
-    command: list[str | Path] = ["promtool", "check", "config", "--syntax-only", DEPLOY / "compose" / "prometheus.yml"]
+    command: list[str | Path] = [
+        "promtool",
+        "check",
+        "config",
+        "--syntax-only",
+        DEPLOY / "compose" / "prometheus.yml",
+    ]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
 

@@ -1,4 +1,6 @@
-"""The Grafana dashboards, without Grafana: as generated, well-formed, and asking for series that exist with labels that they have."""
+"""The Grafana dashboards, without Grafana: as generated, well-formed, and asking for series that
+exist with labels that they have.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,38 @@ from typing import Any
 import pytest
 import yaml
 
-from dashboards import BOARDS, FILES, GIVEN, GRAFANA, VARIABLE, Target, expressions, filled, marks, panels, targets, variables
 from generator.__main__ import texts
+from support.dashboards import (
+    BOARDS,
+    FILES,
+    GIVEN,
+    GRAFANA,
+    VARIABLE,
+    Target,
+    expressions,
+    filled,
+    marks,
+    panels,
+    targets,
+    variables,
+)
+from support.repository import DOCS
 
-METRICS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+METRICS = (DOCS / "metrics.md").read_text()
 DOCUMENTED = {
     name: (kind, set(re.findall(r"`(\w+)`", labels)))
-    for name, kind, labels in re.findall(r"^\| `(pathgauge_\w+)` \| (\w+) \| (.*?) \|", METRICS, re.MULTILINE)
+    for name, kind, labels in re.findall(
+        r"^\| `(pathgauge_\w+)` \| (\w+) \| (.*?) \|", METRICS, re.MULTILINE
+    )
 }
 """Kind and labels of every series; a test of the page compares it with what is exported."""
-OTHERS = {"ALERTS", "up", "scrape_samples_scraped", "process_cpu_seconds_total", "process_resident_memory_bytes"}
+OTHERS = {
+    "ALERTS",
+    "up",
+    "scrape_samples_scraped",
+    "process_cpu_seconds_total",
+    "process_resident_memory_bytes",
+}
 UNNARROWED = {"pathgauge_last_evaluation_timestamp_seconds": {'agent=~"$agent"'}}
 """Silence is that of a scenario, whichever agent is chosen."""
 SCRAPED = {"job", "instance"}
@@ -32,8 +56,15 @@ MATCHER = re.compile(r"(\w+)(=~|!~|!=|=)\"")
 GROUPED = re.compile(r"\bby \(([^)]*)\)")
 WINDOW = re.compile(r"\[([^\]]+)\]")
 
-PANELS = [pytest.param(board, panel, id=f"{board}: {panel['title']}") for board in BOARDS for panel in panels(board)]
-TARGETS = [pytest.param(target, id=f"{target.board}: {target.panel}: {number}") for number, target in enumerate(targets())]
+PANELS = [
+    pytest.param(board, panel, id=f"{board}: {panel['title']}")
+    for board in BOARDS
+    for panel in panels(board)
+]
+TARGETS = [
+    pytest.param(target, id=f"{target.board}: {target.panel}: {number}")
+    for number, target in enumerate(targets())
+]
 
 
 def family(name: str) -> str:
@@ -49,7 +80,9 @@ def labels_of(name: str) -> set[str]:
 
 
 def test_the_files_are_what_the_generator_writes() -> None:
-    assert {file.name: file.read_text() for file in FILES} == texts(), "out of date: run `make manifests`"
+    assert {file.name: file.read_text() for file in FILES} == texts(), (
+        "out of date: run `make manifests`"
+    )
 
 
 def test_every_dashboard_has_a_name_that_stays_and_its_tags() -> None:
@@ -72,12 +105,19 @@ def test_every_dashboard_has_a_name_that_stays_and_its_tags() -> None:
         ("operations", ["datasource", "job", "instance"]),
     ],
 )
-def test_the_variables_come_in_the_usual_order_and_all_may_be_chosen(board: str, names: list[str]) -> None:
+def test_the_variables_come_in_the_usual_order_and_all_may_be_chosen(
+    board: str, names: list[str]
+) -> None:
     source, *rest = variables(board)
     assert [variable["name"] for variable in variables(board)] == names
     assert (source["type"], source["query"]) == ("datasource", "prometheus")
     for variable in rest:
-        assert (variable["type"], variable["multi"], variable["includeAll"], variable["allValue"]) == ("query", True, True, ".*")
+        assert (
+            variable["type"],
+            variable["multi"],
+            variable["includeAll"],
+            variable["allValue"],
+        ) == ("query", True, True, ".*")
         assert variable["current"]["value"] == ["$__all"]
         assert variable["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
 
@@ -93,7 +133,9 @@ def test_panels_fill_the_grid_without_overlaps_or_holes(board: str) -> None:
     cells: dict[tuple[int, int], str] = {}
     for panel in BOARDS[board]["panels"]:
         x, y, width, height = (panel["gridPos"][side] for side in "xywh")
-        for cell in [(column, line) for column in range(x, x + width) for line in range(y, y + height)]:
+        for cell in [
+            (column, line) for column in range(x, x + width) for line in range(y, y + height)
+        ]:
             assert cells.setdefault(cell, panel["title"]) == panel["title"]
     assert {column for column, _ in cells} == set(range(24))
     assert {line for _, line in cells} == set(range(1 + max(line for _, line in cells)))
@@ -108,27 +150,37 @@ def test_panels_have_ids_and_titles_of_their_own(board: str) -> None:
 
 
 @pytest.mark.parametrize(("board", "panel"), PANELS)
-def test_a_panel_says_what_it_shows_in_which_unit_and_asks_the_chosen_data_source(board: str, panel: Any) -> None:
+def test_a_panel_says_what_it_shows_in_which_unit_and_asks_the_chosen_data_source(
+    board: str, panel: Any
+) -> None:
     assert panel["description"].endswith(".")
     if panel["type"] == "alertlist":  # asks Grafana
         assert "targets" not in panel
         return
     asked = [panel, *panel["targets"]]
-    assert [of["datasource"] for of in asked] == [{"type": "prometheus", "uid": "${datasource}"}] * len(asked)
+    assert [of["datasource"] for of in asked] == [
+        {"type": "prometheus", "uid": "${datasource}"}
+    ] * len(asked)
     assert panel["fieldConfig"]["defaults"]["unit"]
-    assert [target["refId"] for target in panel["targets"]] == [chr(ord("A") + number) for number in range(len(panel["targets"]))]
+    assert [target["refId"] for target in panel["targets"]] == [
+        chr(ord("A") + number) for number in range(len(panel["targets"]))
+    ]
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_rates_take_the_interval_of_the_graph_or_the_range_of_a_figure(target: Target) -> None:
     window = "$__range" if target.instant else "$__rate_interval"
     assert set(WINDOW.findall(target.expr)) <= {window}
-    assert len(re.findall(r"\b(?:rate|increase)\(", target.expr)) == len(WINDOW.findall(target.expr))
+    assert len(re.findall(r"\b(?:rate|increase)\(", target.expr)) == len(
+        WINDOW.findall(target.expr)
+    )
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_legend_names_labels_that_the_query_leaves(target: Target) -> None:
-    groups = [{label.strip() for label in labels.split(",")} for labels in GROUPED.findall(target.expr)]
+    groups = [
+        {label.strip() for label in labels.split(",")} for labels in GROUPED.findall(target.expr)
+    ]
     left = set.intersection(*groups) if groups else set()
     if target.kind != "heatmap":
         left -= {"le"}  # histogram_quantile takes it away
@@ -145,7 +197,9 @@ def test_exemplars_are_asked_of_series_that_can_have_them(target: Target) -> Non
 
 
 @pytest.mark.parametrize(("board", "expr"), sorted(set(expressions())))
-def test_every_series_exists_with_the_labels_that_it_is_chosen_and_grouped_by(board: str, expr: str) -> None:
+def test_every_series_exists_with_the_labels_that_it_is_chosen_and_grouped_by(
+    board: str, expr: str
+) -> None:
     selectors = SELECTOR.findall(expr)
     assert selectors
     for name, matchers in selectors:
@@ -157,15 +211,33 @@ def test_every_series_exists_with_the_labels_that_it_is_chosen_and_grouped_by(bo
     assert grouped <= known
 
 
-@pytest.mark.parametrize(("board", "expr"), sorted({(target.board, target.expr) for target in targets()} | set(marks())))
+@pytest.mark.parametrize(
+    ("board", "expr"), sorted({(target.board, target.expr) for target in targets()} | set(marks()))
+)
 def test_every_series_is_narrowed_to_what_is_chosen_above(board: str, expr: str) -> None:
-    chosen = [("agent", "agent"), ("scenario", "scenario"), ("metric", "metric"), ("agent_version", "version"), ("tenant", "tenant")]
+    chosen = [
+        ("agent", "agent"),
+        ("scenario", "scenario"),
+        ("metric", "metric"),
+        ("agent_version", "version"),
+        ("tenant", "tenant"),
+    ]
     if board == "operations":
         chosen = [("job", "job"), ("instance", "instance")]
     offered = {variable["name"] for variable in variables(board)}
     for name, matchers in SELECTOR.findall(expr):
-        has = {"job", "instance"} if name in OTHERS - {"ALERTS"} else set() if name == "ALERTS" else labels_of(name)
-        wanted = {f'{label}=~"${variable}"' for label, variable in chosen if label in has and variable in offered}
+        has = (
+            {"job", "instance"}
+            if name in OTHERS - {"ALERTS"}
+            else set()
+            if name == "ALERTS"
+            else labels_of(name)
+        )
+        wanted = {
+            f'{label}=~"${variable}"'
+            for label, variable in chosen
+            if label in has and variable in offered
+        }
         assert wanted - set(matchers.split(", ")) <= UNNARROWED.get(name, set())
 
 
@@ -176,7 +248,9 @@ def test_links_lead_to_dashboards_that_exist() -> None:
 
 
 def test_a_click_on_a_point_leads_to_the_traces() -> None:
-    sources = yaml.safe_load((GRAFANA / "provisioning" / "datasources" / "pathgauge.yaml").read_text())["datasources"]
+    sources = yaml.safe_load(
+        (GRAFANA / "provisioning" / "datasources" / "pathgauge.yaml").read_text()
+    )["datasources"]
     by_uid = {source["uid"]: source for source in sources}
     [destination] = by_uid["prometheus"]["jsonData"]["exemplarTraceIdDestinations"]
     assert destination["name"] == "trace_id"
@@ -185,14 +259,28 @@ def test_a_click_on_a_point_leads_to_the_traces() -> None:
 
 
 def test_the_provider_is_read_only() -> None:
-    [provider] = yaml.safe_load((GRAFANA / "provisioning" / "dashboards" / "pathgauge.yaml").read_text())["providers"]
-    assert (provider["type"], provider["allowUiUpdates"], provider["disableDeletion"]) == ("file", False, True)
+    [provider] = yaml.safe_load(
+        (GRAFANA / "provisioning" / "dashboards" / "pathgauge.yaml").read_text()
+    )["providers"]
+    assert (provider["type"], provider["allowUiUpdates"], provider["disableDeletion"]) == (
+        "file",
+        False,
+        True,
+    )
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not on PATH, so the queries were not parsed")
+@pytest.mark.skipif(
+    shutil.which("promtool") is None,
+    reason="promtool is not on PATH, so the queries were not parsed",
+)
 def test_prometheus_can_parse_every_query(tmp_path: Path) -> None:
-    rules = [{"record": f"query:{number}", "expr": filled(expr)} for number, (_, expr) in enumerate(expressions())]
+    rules = [
+        {"record": f"query:{number}", "expr": filled(expr)}
+        for number, (_, expr) in enumerate(expressions())
+    ]
     file = tmp_path / "rules.json"
     file.write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))
-    checked = subprocess.run(["promtool", "check", "rules", file], capture_output=True, text=True, check=False)
+    checked = subprocess.run(
+        ["promtool", "check", "rules", file], capture_output=True, text=True, check=False
+    )
     assert (checked.returncode, checked.stderr) == (0, "")

@@ -1,4 +1,6 @@
-"""The Kubernetes manifests, without a cluster: kustomize builds them, and everything in them that names something finds it."""
+"""The Kubernetes manifests, without a cluster: kustomize builds them, and everything in them that
+names something finds it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shipped import DEPLOY, default_ports, document, documents
+from support.shipped import DEPLOY, default_ports, document, documents
 
 BASE, REPLICAS = "kubernetes/base", "kubernetes/replicas"
 SECRETS = {"pathgauge-tokens": {"otlp", "metrics"}}
@@ -45,7 +47,11 @@ def config_maps(folder: str) -> dict[str, set[str]]:
 
 OBJECTS = list(resources(REPLICAS))
 """The larger of the two kustomizations, which includes the other."""
-WORKLOADS = {one["metadata"]["name"]: one["spec"] for one in OBJECTS if one["kind"] in ("StatefulSet", "Deployment")}
+WORKLOADS = {
+    one["metadata"]["name"]: one["spec"]
+    for one in OBJECTS
+    if one["kind"] in ("StatefulSet", "Deployment")
+}
 PODS = {name: spec["template"] for name, spec in WORKLOADS.items()}
 
 
@@ -55,7 +61,9 @@ def of_kind(kind: str) -> dict[str, Any]:
 
 def selected(selector: dict[str, Any]) -> list[str]:
     """The workloads whose pods a selector selects."""
-    return [name for name, pod in PODS.items() if selector.items() <= pod["metadata"]["labels"].items()]
+    return [
+        name for name, pod in PODS.items() if selector.items() <= pod["metadata"]["labels"].items()
+    ]
 
 
 def container(workload: str) -> Any:
@@ -81,7 +89,9 @@ def test_there_is_one_of_everything_and_no_file_is_left_out() -> None:
     ]
     for folder in (BASE, REPLICAS):
         listed = set(kustomization(folder)["resources"])
-        assert {file.name for file in (DEPLOY / folder).glob("*.yaml")} - {"kustomization.yaml"} <= listed
+        assert {file.name for file in (DEPLOY / folder).glob("*.yaml")} - {
+            "kustomization.yaml"
+        } <= listed
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
@@ -96,14 +106,23 @@ def test_every_service_leads_to_a_port_of_a_container_and_has_its_number() -> No
             assert ports(workload)[port["targetPort"]] == port["port"]
     assert ports("pathgauge") == default_ports()
     headless = of_kind("Service")[WORKLOADS["pathgauge"]["serviceName"]]
-    assert (headless["spec"]["clusterIP"], selected(headless["spec"]["selector"])) == ("None", ["pathgauge"])
+    assert (headless["spec"]["clusterIP"], selected(headless["spec"]["selector"])) == (
+        "None",
+        ["pathgauge"],
+    )
 
 
 def test_prometheus_scrapes_one_service_once_with_the_token() -> None:
     [monitor] = of_kind("ServiceMonitor").values()
     wanted = monitor["spec"]["selector"]["matchLabels"]
-    matched = [one for one in of_kind("Service").values() if wanted.items() <= one["metadata"].get("labels", {}).items()]
-    assert [service["metadata"]["name"] for service in matched] == ["pathgauge"], "the name becomes the label `job` that rules look for"
+    matched = [
+        one
+        for one in of_kind("Service").values()
+        if wanted.items() <= one["metadata"].get("labels", {}).items()
+    ]
+    assert [service["metadata"]["name"] for service in matched] == ["pathgauge"], (
+        "the name becomes the label `job` that rules look for"
+    )
     [endpoint] = monitor["spec"]["endpoints"]
     assert endpoint["port"] in {port["name"] for port in matched[0]["spec"]["ports"]}
     credentials = endpoint["authorization"]["credentials"]
@@ -114,7 +133,8 @@ def test_prometheus_scrapes_one_service_once_with_the_token() -> None:
 def test_every_config_map_and_secret_that_is_named_exists_with_its_key(workload: str) -> None:
     made, pod = config_maps(REPLICAS), PODS[workload]["spec"]
     volumes = {volume["name"]: volume for volume in pod["volumes"]} | {
-        claim["metadata"]["name"]: claim for claim in WORKLOADS[workload].get("volumeClaimTemplates", [])
+        claim["metadata"]["name"]: claim
+        for claim in WORKLOADS[workload].get("volumeClaimTemplates", [])
     }
     for mount in container(workload)["volumeMounts"]:
         volume = volumes.pop(mount["name"])
@@ -125,20 +145,31 @@ def test_every_config_map_and_secret_that_is_named_exists_with_its_key(workload:
             assert mount["subPath"] in keys
             assert Path(mount["mountPath"]).name == mount["subPath"]
     assert not volumes, "mounted nowhere"
-    references = [one["valueFrom"]["secretKeyRef"] for one in container(workload).get("env", []) if "valueFrom" in one]
+    references = [
+        one["valueFrom"]["secretKeyRef"]
+        for one in container(workload).get("env", [])
+        if "valueFrom" in one
+    ]
     assert all(reference["key"] in SECRETS[reference["name"]] for reference in references)
 
 
 def test_the_program_finds_its_files_where_they_are_mounted() -> None:
     config = document(BASE, "config", "pathgauge.yaml")
-    mounted = {mount["name"]: mount["mountPath"] for mount in container("pathgauge")["volumeMounts"]}
+    mounted = {
+        mount["name"]: mount["mountPath"] for mount in container("pathgauge")["volumeMounts"]
+    }
     dockerfile = (DEPLOY / "Dockerfile").read_text()
     assert f'"--config", "{mounted["config"]}"' in dockerfile
     assert Path(mounted["references"]) == Path(mounted["config"]).with_name("references")
     assert config["references"] == ["references/*.yaml"]
     assert Path(config["store"]["path"]).parent == Path(mounted["data"])
-    files = [config["auth"]["tenants"]["default"]["token_file"], config["exporters"]["prometheus"]["token_file"]]
-    assert files == [f"${{env:PATHGAUGE_SECRETS:-{mounted['tokens']}}}/{key}" for key in ("otlp", "metrics")]
+    files = [
+        config["auth"]["tenants"]["default"]["token_file"],
+        config["exporters"]["prometheus"]["token_file"],
+    ]
+    assert files == [
+        f"${{env:PATHGAUGE_SECRETS:-{mounted['tokens']}}}/{key}" for key in ("otlp", "metrics")
+    ]
     [argument] = container("pathgauge-collector")["args"]
     assert argument.partition("=")[2] == "/etc/otelcol/replicas.yaml"
 
@@ -155,7 +186,12 @@ def test_a_pod_is_restricted(workload: str) -> None:
         "capabilities": {"drop": ["ALL"]},
     }
     assert {"requests", "limits"} <= container(workload)["resources"].keys()
-    assert of_kind("Namespace")["pathgauge"]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert (
+        of_kind("Namespace")["pathgauge"]["metadata"]["labels"][
+            "pod-security.kubernetes.io/enforce"
+        ]
+        == "restricted"
+    )
 
 
 def test_policies_and_budgets_are_about_pods_and_ports_that_exist() -> None:
@@ -165,34 +201,55 @@ def test_policies_and_budgets_are_about_pods_and_ports_that_exist() -> None:
         [workload] = selected(policy["spec"]["podSelector"]["matchLabels"])
         named = {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]}
         assert named <= ports(workload).keys()
-    peers = [peer for rule in of_kind("NetworkPolicy")["pathgauge"]["spec"]["ingress"] for peer in rule["from"]]
+    peers = [
+        peer
+        for rule in of_kind("NetworkPolicy")["pathgauge"]["spec"]["ingress"]
+        for peer in rule["from"]
+    ]
     senders = [peer["podSelector"]["matchLabels"] for peer in peers if "podSelector" in peer]
     assert [selected(labels) for labels in senders] == [["pathgauge-collector"]]
 
 
 def test_the_load_balancer_asks_for_the_headless_service() -> None:
-    [hosts] = [one["value"] for one in container("pathgauge-collector")["env"] if one["name"] == "PATHGAUGE_HOSTS"]
-    assert hosts == f"{WORKLOADS['pathgauge']['serviceName']}.{kustomization(BASE)['namespace']}.svc"
+    [hosts] = [
+        one["value"]
+        for one in container("pathgauge-collector")["env"]
+        if one["name"] == "PATHGAUGE_HOSTS"
+    ]
+    assert (
+        hosts == f"{WORKLOADS['pathgauge']['serviceName']}.{kustomization(BASE)['namespace']}.svc"
+    )
     images = {service["image"] for service in document("compose.yaml")["services"].values()}
     assert {container(workload)["image"] for workload in WORKLOADS} <= images
 
 
 def test_the_rules_are_those_of_prometheus() -> None:
-    assert of_kind("PrometheusRule")["pathgauge"]["spec"] == document("prometheus", "rules.yml"), "out of date: run `make manifests`"
+    assert of_kind("PrometheusRule")["pathgauge"]["spec"] == document("prometheus", "rules.yml"), (
+        "out of date: run `make manifests`"
+    )
 
 
 def test_every_dashboard_is_a_config_map_with_the_label() -> None:
     made = kustomization("grafana")
     files = {file for one in made["configMapGenerator"] for file in one["files"]}
-    assert files == {f"dashboards/{file.name}" for file in (DEPLOY / "grafana" / "dashboards").glob("*.json")}
+    assert files == {
+        f"dashboards/{file.name}" for file in (DEPLOY / "grafana" / "dashboards").glob("*.json")
+    }
     assert made["generatorOptions"]["labels"] == {"grafana_dashboard": "1"}
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH, so nothing was built with kustomize")
+@pytest.mark.skipif(
+    shutil.which("kubectl") is None,
+    reason="kubectl is not on PATH, so nothing was built with kustomize",
+)
 @pytest.mark.parametrize("folder", [BASE, REPLICAS])
 def test_kustomize_builds_it(folder: str) -> None:
-    built = subprocess.run(["kubectl", "kustomize", DEPLOY / folder], capture_output=True, text=True, check=False)
+    built = subprocess.run(
+        ["kubectl", "kustomize", DEPLOY / folder], capture_output=True, text=True, check=False
+    )
     assert (built.returncode, built.stderr) == (0, "")
     objects = list(yaml.safe_load_all(built.stdout))
     assert len(objects) == len(list(resources(folder))) + len(config_maps(folder))
-    assert {one["metadata"].get("namespace") for one in objects if one["kind"] != "Namespace"} == {"pathgauge"}
+    assert {one["metadata"].get("namespace") for one in objects if one["kind"] != "Namespace"} == {
+        "pathgauge"
+    }

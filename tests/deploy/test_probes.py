@@ -1,4 +1,6 @@
-"""What docker and Kubernetes ask to know whether pathgauge lives and is ready, asked of a real collector."""
+"""What docker and Kubernetes ask to know whether pathgauge lives and is ready, asked of a real
+collector.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,34 @@ import subprocess
 import sys
 from pathlib import Path
 
-from running import Collector
-from shipped import DEPLOY, default_ports, document
+from support.running import Collector
+from support.shipped import DEPLOY, default_ports, document
 
 
 def test_the_probes_and_the_health_check_tell_ready_from_not(tmp_path: Path) -> None:
-    [container] = document("kubernetes", "base", "stateful-set.yaml")["spec"]["template"]["spec"]["containers"]
-    probes = {name: container[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
-    [check] = re.findall(r"^ *CMD (\[\"python.*\])", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    [container] = document("kubernetes", "base", "stateful-set.yaml")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    probes = {
+        name: container[name]["httpGet"]
+        for name in ("startupProbe", "livenessProbe", "readinessProbe")
+    }
+    [check] = re.findall(
+        r"^ *CMD (\[\"python.*\])", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE
+    )
     program, *words = json.loads(check)
     assert (program, {probe["port"] for probe in probes.values()}) == ("python", {"metrics"})
     with Collector(tmp_path) as service:
-        assert {name: service.get(probe["path"])[0] for name, probe in probes.items()} == dict.fromkeys(probes, 200)
+        assert {
+            name: service.get(probe["path"])[0] for name, probe in probes.items()
+        } == dict.fromkeys(probes, 200)
         assert service.get("/no-such-page")[0] == 404
-        command = [sys.executable, *(word.replace(str(default_ports()["metrics"]), str(service.ports["metrics"])) for word in words)]
+        command = [
+            sys.executable,
+            *(
+                word.replace(str(default_ports()["metrics"]), str(service.ports["metrics"]))
+                for word in words
+            ),
+        ]
         assert subprocess.run(command, capture_output=True, check=False).returncode == 0
     assert subprocess.run(command, capture_output=True, check=False).returncode == 1

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
 
-from collector.config import Config
-from collector.rules import Choices
+from pathgauge.collector.config import Config
+from pathgauge.collector.sinks.prometheus.rules import Choices
+from support.repository import DEPLOY
 
-PROMETHEUS = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.yml"
+PROMETHEUS = DEPLOY / "prometheus" / "prometheus.yml"
 
 
 def test_the_scrape_target_is_the_default_endpoint() -> None:
@@ -30,5 +30,7 @@ def test_promtool_accepts_it() -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("promtool is not on PATH: sudo apt-get install prometheus")
-    checked = subprocess.run([promtool, "check", "config", str(PROMETHEUS)], capture_output=True, text=True, check=False)
+    checked = subprocess.run(
+        [promtool, "check", "config", str(PROMETHEUS)], capture_output=True, text=True, check=False
+    )
     assert checked.returncode == 0, checked.stderr

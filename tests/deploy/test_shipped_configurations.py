@@ -1,4 +1,6 @@
-"""Every pathgauge configuration that `deploy/` ships, through the command that users check theirs with."""
+"""Every pathgauge configuration that `deploy/` ships, through the command that users check theirs
+with.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,15 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from collector import config
-from collector.cli import app
-from shipped import DEPLOY, TOKEN, default_ports
+from pathgauge.collector import config
+from pathgauge.collector.cli import app
+from support.shipped import DEPLOY, TOKEN, default_ports
 
-CONFIGURATIONS = ["compose/pathgauge.yaml", "kubernetes/base/config/pathgauge.yaml", "systemd/pathgauge.yaml"]
+CONFIGURATIONS = [
+    "compose/pathgauge.yaml",
+    "kubernetes/base/config/pathgauge.yaml",
+    "systemd/pathgauge.yaml",
+]
 REFERENCE = "scenario: s1\nexpected_tools: [lookup]\n"
 
 
@@ -27,7 +33,11 @@ def _environment(tmp_path: Path) -> dict[str, str]:
 
 
 def test_no_configuration_is_forgotten() -> None:
-    found = [str(path.relative_to(DEPLOY)) for path in DEPLOY.rglob("*.yaml") if {"criteria", "store"} <= set(yaml_keys(path))]
+    found = [
+        str(path.relative_to(DEPLOY))
+        for path in DEPLOY.rglob("*.yaml")
+        if {"criteria", "store"} <= set(yaml_keys(path))
+    ]
     assert sorted(found) == CONFIGURATIONS
 
 
@@ -37,12 +47,20 @@ def yaml_keys(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_pathgauge_accepts_it_with_a_reference_beside_it(name: str, tmp_path: Path, environment: dict[str, str]) -> None:
+def test_pathgauge_accepts_it_with_a_reference_beside_it(
+    name: str, tmp_path: Path, environment: dict[str, str]
+) -> None:
     (tmp_path / "references").mkdir()
     (tmp_path / "references" / "s1.yaml").write_text(REFERENCE)
     (tmp_path / "pathgauge.yaml").write_text((DEPLOY / name).read_text())
-    checked = CliRunner().invoke(app, ["validate", "--config", str(tmp_path / "pathgauge.yaml")], env=environment)
-    warnings = [line for line in checked.stderr.splitlines() if "insecure_bind" not in line and "in plain text" not in line]
+    checked = CliRunner().invoke(
+        app, ["validate", "--config", str(tmp_path / "pathgauge.yaml")], env=environment
+    )
+    warnings = [
+        line
+        for line in checked.stderr.splitlines()
+        if "insecure_bind" not in line and "in plain text" not in line
+    ]
     assert (checked.exit_code, ": ok, 1 references" in checked.stdout, warnings) == (0, True, [])
 
 
@@ -52,7 +70,11 @@ def test_it_listens_on_the_usual_ports(name: str, environment: dict[str, str]) -
     protocols = loaded.receivers.otlp.protocols
     assert protocols.grpc
     assert protocols.http
-    endpoints = (protocols.grpc.endpoint, protocols.http.endpoint, loaded.exporters.prometheus.endpoint)
+    endpoints = (
+        protocols.grpc.endpoint,
+        protocols.http.endpoint,
+        loaded.exporters.prometheus.endpoint,
+    )
     assert [endpoint.port for endpoint in endpoints] == list(default_ports().values())
 
 

@@ -9,29 +9,44 @@ from pathlib import Path
 
 import pytest
 
-from running import PATHGAUGE
-from shipped import DEPLOY, document
+from support.running import PATHGAUGE
+from support.shipped import DEPLOY, document
 
 UNIT = DEPLOY / "systemd" / "pathgauge.service"
-needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not on PATH")
+needs_systemd = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not on PATH"
+)
 
 
 @needs_systemd
 def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text().replace("/opt/pathgauge/bin/pathgauge", str(PATHGAUGE)))
-    checked = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False
+    )
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
 @needs_systemd
 def test_it_is_closed_as_far_as_it_can_be() -> None:
-    """The threshold is ten times the figure that `systemd-analyze security` gives, whose scale ends at 10, all open."""
-    command: list[str | Path] = ["systemd-analyze", "security", "--offline=true", "--threshold=20", UNIT]
+    """The threshold is ten times the figure that `systemd-analyze security` gives, whose scale ends
+    at 10, all open.
+    """
+    command: list[str | Path] = [
+        "systemd-analyze",
+        "security",
+        "--offline=true",
+        "--threshold=20",
+        UNIT,
+    ]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout
 
 
 def test_the_store_is_in_the_folder_that_systemd_gives_it() -> None:
     [state] = re.findall(r"^StateDirectory=(.*)$", UNIT.read_text(), re.MULTILINE)
-    assert Path(document("systemd", "pathgauge.yaml")["store"]["path"]).parent == Path("/var/lib") / state
+    assert (
+        Path(document("systemd", "pathgauge.yaml")["store"]["path"]).parent
+        == Path("/var/lib") / state
+    )

@@ -5,17 +5,20 @@ from __future__ import annotations
 import sys
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from collector.criteria import Place, build
-from collector.documents import Document
+from pathgauge.collector.config.criteria import Place, build
+from pathgauge.collector.core.documents import Document
+from support.repository import DOCS
 
-DOCS = Path(__file__).parents[2] / "docs"
-KNOWN = [(known["from"], name) for known in yaml.safe_load((DOCS / "known-names.yaml").read_text()) for name in known["names"]]
+KNOWN = [
+    (known["from"], name)
+    for known in yaml.safe_load((DOCS / "known-names.yaml").read_text())
+    for name in known["names"]
+]
 
 
 def generator() -> Any:
@@ -29,15 +32,21 @@ def generator() -> Any:
 
 @pytest.mark.parametrize("name", ["catalogue.md", "scorers.md"])
 def test_a_generated_page_is_what_the_code_says(name: str) -> None:
-    assert (DOCS / name).read_text() == generator().pages()[DOCS / name], f"docs/{name} is out of date: run `make docs`"
+    assert (DOCS / name).read_text() == generator().pages()[DOCS / name], (
+        f"docs/{name} is out of date: run `make docs`"
+    )
 
 
-@pytest.mark.parametrize(("source", "name"), KNOWN, ids=lambda value: value if isinstance(value, str) else value["name"])
-def test_a_name_known_from_elsewhere_is_a_criterion_that_can_be_built(source: str, name: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("source", "name"), KNOWN, ids=lambda value: value if isinstance(value, str) else value["name"]
+)
+def test_a_name_known_from_elsewhere_is_a_criterion_that_can_be_built(
+    source: str, name: dict[str, Any]
+) -> None:
     if not name.get("custom"):  # whose function is the reader's
         build(name["criterion"], Place(Document("known-names.yaml", None), ("criteria",)))
 
 
 def test_every_group_of_scorers_has_a_heading() -> None:
-    packages = {point.value.partition(":")[0].split(".")[1] for point in entry_points(group="pathgauge.scorers")}
-    assert packages - {"composite"} <= set(generator().GROUPS)
+    packages = {point.value.split(".")[2] for point in entry_points(group="pathgauge.scorers")}
+    assert packages == set(generator().GROUPS)

@@ -4,21 +4,27 @@ import re
 import tomllib
 from pathlib import Path
 
-from collector import config, setup
+from pathgauge.collector import config
+from pathgauge.collector.config import active
+from support.repository import ROOT
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 FILES = re.findall(r"`([\w/]+\.yaml)`:\n```yaml\n(.*?)```", README, re.DOTALL)
-SCORERS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pathgauge.scorers"]
+SCORERS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][
+    "pathgauge.scorers"
+]
 
 
 def test_the_configuration_and_the_reference_work_together(tmp_path: Path) -> None:
     for name, text in FILES:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    in_force = setup.resolve(config.load(tmp_path / "pathgauge.yaml"))
+    in_force = active.resolve(config.load(tmp_path / "pathgauge.yaml"))
     assert [reference.scenario_id for reference in in_force.references] == ["refund-damaged-item"]
-    assert [criterion.name for criterion in in_force.evaluator.criteria] == ["tool_trajectory_avg_score", "response_match_score"]
+    assert [criterion.name for criterion in in_force.evaluator.criteria] == [
+        "tool_trajectory_avg_score",
+        "response_match_score",
+    ]
     assert in_force.warnings == ()
 
 

@@ -1,4 +1,6 @@
-"""Every alert has a page that says what to do, every page an alert, and what the pages ask Prometheus for exists."""
+"""Every alert has a page that says what to do, every page an alert, and what the pages ask
+Prometheus for exists.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from promtool import alert_rules, needs_promtool, rule_groups
+from support.promtool import alert_rules, needs_promtool, rule_groups
+from support.repository import DOCS
 
-DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted((DOCS / "runbooks").glob("Pathgauge*.md"))
 INDEX = (DOCS / "runbooks" / "README.md").read_text()
 ALERTS = {rule["alert"]: rule for rule in alert_rules()}
@@ -22,7 +24,11 @@ NAME = re.compile(r"\b(?:\w+:)?pathgauge_\w+(?::\w+)?")
 
 def queries(page: Path) -> list[str]:
     """One a line; a line that begins with an operator continues the one before it."""
-    return [query for block in QUERY.findall(page.read_text()) for query in re.split(r"\n(?![/*+-] )", block.strip())]
+    return [
+        query
+        for block in QUERY.findall(page.read_text())
+        for query in re.split(r"\n(?![/*+-] )", block.strip())
+    ]
 
 
 def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
@@ -46,14 +52,24 @@ def test_the_index_names_every_alert_with_its_severities() -> None:
 
 
 def test_the_pages_name_no_series_that_does_not_exist() -> None:
-    documented = set(re.findall(r"^\| `(pathgauge_\w+)` \|", (DOCS / "metrics.md").read_text(), re.MULTILINE))
-    recorded = {rule["record"] for group in rule_groups() for rule in group["rules"] if "record" in rule}
-    named = {name for page in [*PAGES, DOCS / "alerting.md"] for name in NAME.findall(page.read_text())}
-    assert {name for name in named if re.sub(r"_(sum|count|bucket)$", "", name) not in documented} <= recorded
+    documented = set(
+        re.findall(r"^\| `(pathgauge_\w+)` \|", (DOCS / "metrics.md").read_text(), re.MULTILINE)
+    )
+    recorded = {
+        rule["record"] for group in rule_groups() for rule in group["rules"] if "record" in rule
+    }
+    named = {
+        name for page in [*PAGES, DOCS / "alerting.md"] for name in NAME.findall(page.read_text())
+    }
+    assert {
+        name for name in named if re.sub(r"_(sum|count|bucket)$", "", name) not in documented
+    } <= recorded
 
 
 def test_the_page_about_alerting_has_every_alert_in_its_table() -> None:
-    section = (DOCS / "alerting.md").read_text().partition("## What fires when")[2].partition("\n## ")[0]
+    section = (
+        (DOCS / "alerting.md").read_text().partition("## What fires when")[2].partition("\n## ")[0]
+    )
     assert set(re.findall(r"`(Pathgauge\w+)`", section)) == set(ALERTS)
 
 
@@ -63,6 +79,8 @@ def test_prometheus_can_parse_the_queries(tmp_path: Path) -> None:
     rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(every)]
     file = tmp_path / "rules.json"
     file.write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))
-    checked = subprocess.run(["promtool", "check", "rules", file], capture_output=True, text=True, check=False)
+    checked = subprocess.run(
+        ["promtool", "check", "rules", file], capture_output=True, text=True, check=False
+    )
     assert (checked.returncode, checked.stderr) == (0, "")
     assert len(every) > 20

@@ -1,4 +1,6 @@
-"""From an agent that gets worse to the message that someone gets: service, Prometheus and Alertmanager, each restarted on the way."""
+"""From an agent that gets worse to the message that someone gets: service, Prometheus and
+Alertmanager, each restarted on the way.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from monitoring import ONLY_MAKE_E2E, Alertmanager, Prometheus, Webhook, free_port
-from running import FREE_PORTS, PATHGAUGE, Collector, until
-from sending import Traffic
-from turns import script
+from support.monitoring import ONLY_MAKE_E2E, Alertmanager, Prometheus, Webhook, free_port
+from support.running import FREE_PORTS, PATHGAUGE, Collector, until
+from support.sending import Traffic
+from support.turns import script
 
 pytestmark = [pytest.mark.e2e, ONLY_MAKE_E2E]
 
@@ -32,7 +34,18 @@ COUNT = 'sum(pathgauge_evaluations_total{metric="tool_trajectory_f1"})'
 def quick_rules(folder: Path) -> Path:
     """The rules as a site writes them that is in a hurry. What keeps firing bridges a restart."""
     written = folder / "rules.yml"
-    options = ["--for", "2s", "--keep-firing-for", "20s", "--interval", "1s", "--min-samples", "5", "--runbook-url", "https://wiki.example"]
+    options = [
+        "--for",
+        "2s",
+        "--keep-firing-for",
+        "20s",
+        "--interval",
+        "1s",
+        "--min-samples",
+        "5",
+        "--runbook-url",
+        "https://wiki.example",
+    ]
     subprocess.run([PATHGAUGE, "rules", *options, "--output", written], check=True)
     return written
 
@@ -48,7 +61,9 @@ class Chain:
         self.webhook = stack.enter_context(Webhook())
         self.alertmanager = stack.enter_context(Alertmanager(folder, self.webhook.url))
         rules = quick_rules(folder)
-        self.prometheus = stack.enter_context(Prometheus(folder, self._metrics, rules, self.alertmanager.address))
+        self.prometheus = stack.enter_context(
+            Prometheus(folder, self._metrics, rules, self.alertmanager.address)
+        )
         self.traffic = stack.enter_context(Traffic(self._grpc, GOOD, "support", "2.0"))
 
     def restart_collector(self) -> None:
@@ -81,7 +96,9 @@ def _chain(tmp_path: Path) -> Iterator[Chain]:
         yield Chain(tmp_path, stack)
 
 
-def test_a_regression_reaches_the_webhook_outlives_every_restart_and_is_resolved(chain: Chain) -> None:
+def test_a_regression_reaches_the_webhook_outlives_every_restart_and_is_resolved(
+    chain: Chain,
+) -> None:
     prometheus, alertmanager, traffic = chain.prometheus, chain.alertmanager, chain.traffic
     assert until(lambda: (prometheus.value("max(pathgauge_score_window_samples)") or 0) >= 10)
     assert until(lambda: chain.webhook.of("PathgaugeWatchdog"))
@@ -97,7 +114,11 @@ def test_a_regression_reaches_the_webhook_outlives_every_restart_and_is_resolved
         'The mean of tool_trajectory_f1 of agent "support" in scenario "refund" (recent) misses'
     )
 
-    [found] = until(lambda: prometheus.get("query_exemplars", query='pathgauge_evaluations_total{outcome="fail"}', **EVER))
+    [found] = until(
+        lambda: prometheus.get(
+            "query_exemplars", query='pathgauge_evaluations_total{outcome="fail"}', **EVER
+        )
+    )
     exemplars = {exemplar["labels"]["trace_id"] for exemplar in found["exemplars"]}
     assert exemplars
     assert exemplars <= traffic.traces[BAD.answer]
@@ -117,15 +138,24 @@ def test_a_regression_reaches_the_webhook_outlives_every_restart_and_is_resolved
     }
     assert alertmanager.ask("/api/v2/silences", silence)
     alertmanager.restart()
-    assert [one["comment"] for one in json.loads(alertmanager.ask("/api/v2/silences") or "[]")] == ["kept"]
+    assert [one["comment"] for one in json.loads(alertmanager.ask("/api/v2/silences") or "[]")] == [
+        "kept"
+    ]
 
     prometheus.restart()
     assert until(
-        lambda: prometheus.value(f'count(count_over_time(ALERTS{{alertname="{ALERT}"}}[10m])) and on () ALERTS{{alertname="{ALERT}"}}')
+        lambda: prometheus.value(
+            f'count(count_over_time(ALERTS{{alertname="{ALERT}"}}[10m])) and on ()'
+            f' ALERTS{{alertname="{ALERT}"}}'
+        )
     )
     assert until(lambda: ALERT in alertmanager.alerts())
-    assert (prometheus.value(f"max_over_time({COUNT}[10m:1s])") or 0) >= before, "samples from before are kept"
-    assert chain.messages() == [("chat", "firing")], "nobody is told twice, and nothing is resolved by a restart"
+    assert (prometheus.value(f"max_over_time({COUNT}[10m:1s])") or 0) >= before, (
+        "samples from before are kept"
+    )
+    assert chain.messages() == [("chat", "firing")], (
+        "nobody is told twice, and nothing is resolved by a restart"
+    )
 
     traffic.script = GOOD
     assert until(lambda: len(chain.messages()) > 1)
@@ -133,7 +163,9 @@ def test_a_regression_reaches_the_webhook_outlives_every_restart_and_is_resolved
     assert chain.webhook.of(ALERT)[-1][1]["labels"] == LABELS
 
 
-def test_a_collector_that_is_down_silences_what_follows_from_it_and_not_the_watchdog(tmp_path: Path) -> None:
+def test_a_collector_that_is_down_silences_what_follows_from_it_and_not_the_watchdog(
+    tmp_path: Path,
+) -> None:
     def alert(name: str, severity: str = "warning", **labels: str) -> dict[str, Any]:
         return {"labels": {"alertname": name, "severity": severity, **labels}}
 
@@ -149,7 +181,9 @@ def test_a_collector_that_is_down_silences_what_follows_from_it_and_not_the_watc
         assert alertmanager.ask("/api/v2/alerts", others) is not None
         assert until(lambda: webhook.of("PathgaugeConfigReloadFailed"))
         assert until(lambda: webhook.of("PathgaugeWatchdog"))
-        held = {name: bool(one["status"]["inhibitedBy"]) for name, one in alertmanager.alerts().items()}
+        held = {
+            name: bool(one["status"]["inhibitedBy"]) for name, one in alertmanager.alerts().items()
+        }
     assert held == {
         "PathgaugeCollectorDown": False,
         "PathgaugeNoRecentEvaluations": True,

@@ -1,4 +1,6 @@
-"""OTLP collectors of other make between the SDK and the running service: Rotel, and the OpenTelemetry Collector where it is installed."""
+"""OTLP collectors of other make between the SDK and the running service: Rotel, and the
+OpenTelemetry Collector where it is installed.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +22,27 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from monitoring import ONLY_MAKE_E2E
-from running import PATIENCE_S, Collector, until
-from turns import script, turn
+from support.monitoring import ONLY_MAKE_E2E
+from support.repository import DEPLOY
+from support.running import PATIENCE_S, Collector, until
+from support.turns import script, turn
 
 pytestmark = [pytest.mark.e2e, ONLY_MAKE_E2E]
 
-CONFIGS = Path(__file__).parents[2] / "deploy" / "otel-collector"
+CONFIGS = DEPLOY / "otel-collector"
 OTELCOL = shutil.which("otelcol-contrib") or shutil.which("otelcol")
-needs_otelcol = pytest.mark.skipif(OTELCOL is None, reason="neither `otelcol-contrib` nor `otelcol` is on PATH")
+needs_otelcol = pytest.mark.skipif(
+    OTELCOL is None, reason="neither `otelcol-contrib` nor `otelcol` is on PATH"
+)
 ROTEL = find_spec("rotel")
 TURNS = 20
 
 
 def free_ports(count: int) -> list[int]:
     with ExitStack() as taken:
-        servers = [taken.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        servers = [
+            taken.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
+        ]
         return [server.getsockname()[1] for server in servers]
 
 
@@ -45,12 +52,18 @@ def listens(port: int) -> bool:
 
 
 @contextmanager
-def started(command: Sequence[str | Path], log: Path, ports: Sequence[int], **environment: str) -> Iterator[None]:
+def started(
+    command: Sequence[str | Path], log: Path, ports: Sequence[int], **environment: str
+) -> Iterator[None]:
     """A program that listens on `ports`."""
     with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, env={**os.environ, **environment})
+        process = subprocess.Popen(
+            command, stdout=out, stderr=out, env={**os.environ, **environment}
+        )
     try:
-        assert until(lambda: all(map(listens, ports)) or process.poll() is not None), log.read_text()
+        assert until(lambda: all(map(listens, ports)) or process.poll() is not None), (
+            log.read_text()
+        )
         assert process.poll() is None, log.read_text()
         yield
     finally:
@@ -70,10 +83,14 @@ def rotel(folder: Path, protocol: str, target: int, ports: Sequence[int]) -> Any
         "--batch-timeout": "200ms",
     }
     agent = Path(ROTEL.origin).with_name("rotel-agent")
-    return started([agent, "start", *chain.from_iterable(options.items())], folder / "rotel.log", ports)
+    return started(
+        [agent, "start", *chain.from_iterable(options.items())], folder / "rotel.log", ports
+    )
 
 
-def otelcol(folder: Path, config: Mapping[str, Any], ports: Sequence[int], **environment: str) -> Any:
+def otelcol(
+    folder: Path, config: Mapping[str, Any], ports: Sequence[int], **environment: str
+) -> Any:
     assert OTELCOL
     file = folder / "otelcol.yaml"
     file.write_text(yaml.safe_dump(config))
@@ -84,7 +101,9 @@ def shipped(name: str, ports: Sequence[int]) -> dict[str, Any]:
     """A shipped configuration, which listens on these ports of the loopback."""
     config: dict[str, Any] = yaml.safe_load((CONFIGS / name).read_text())
     protocols = config["receivers"]["otlp"]["protocols"]
-    protocols["grpc"]["endpoint"], protocols["http"]["endpoint"] = (f"127.0.0.1:{port}" for port in ports[:2])
+    protocols["grpc"]["endpoint"], protocols["http"]["endpoint"] = (
+        f"127.0.0.1:{port}" for port in ports[:2]
+    )
     config["extensions"]["health_check"]["endpoint"] = f"127.0.0.1:{ports[2]}"
     config["service"]["telemetry"] = {"metrics": {"level": "none"}}
     return config
@@ -106,7 +125,10 @@ def export(ports: Sequence[int], protocol: str, turns: Sequence[Sequence[Readabl
 
 
 def agents(count: int = TURNS) -> list[Sequence[ReadableSpan]]:
-    return [turn(script("", "lookup", "refund"), "support", "1.0", f"conversation {number}") for number in range(count)]
+    return [
+        turn(script("", "lookup", "refund"), "support", "1.0", f"conversation {number}")
+        for number in range(count)
+    ]
 
 
 def completed(*services: Collector) -> dict[tuple[str, ...], float]:
@@ -119,13 +141,22 @@ def completed(*services: Collector) -> dict[tuple[str, ...], float]:
 
 
 @pytest.mark.skipif(ROTEL is None, reason="there is no rotel for this system")
-@pytest.mark.parametrize(("received", "sent"), [("grpc", "grpc"), ("http", "http"), ("grpc", "http"), ("http", "grpc")])
-def test_rotel_brings_every_span_over_both_protocols(received: str, sent: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("received", "sent"), [("grpc", "grpc"), ("http", "http"), ("grpc", "http"), ("http", "grpc")]
+)
+def test_rotel_brings_every_span_over_both_protocols(
+    received: str, sent: str, tmp_path: Path
+) -> None:
     ports, turns = free_ports(2), agents()
-    with Collector(tmp_path, assembly={"settle": "2s", "idle": "4s"}) as service, rotel(tmp_path, sent, service.ports[sent], ports):
+    with (
+        Collector(tmp_path, assembly={"settle": "2s", "idle": "4s"}) as service,
+        rotel(tmp_path, sent, service.ports[sent], ports),
+    ):
         export(ports, received, turns)
         assert until(lambda: service.value("pathgauge_invocations_total") == TURNS)
-        assert service.value("pathgauge_receiver_accepted_spans_total", transport=sent) == sum(map(len, turns))
+        assert service.value("pathgauge_receiver_accepted_spans_total", transport=sent) == sum(
+            map(len, turns)
+        )
         assert completed(service) == {("root_ended",): TURNS}
 
 
@@ -133,7 +164,12 @@ def test_rotel_brings_every_span_over_both_protocols(received: str, sent: str, t
 @pytest.mark.parametrize("name", ["fan-out.yaml", "replicas.yaml"])
 def test_the_collector_accepts_the_shipped_configuration(name: str) -> None:
     assert OTELCOL
-    checked = subprocess.run([OTELCOL, "validate", "--config", CONFIGS / name], capture_output=True, text=True, check=False)
+    checked = subprocess.run(
+        [OTELCOL, "validate", "--config", CONFIGS / name],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
@@ -144,7 +180,11 @@ def test_the_fan_out_brings_every_span_to_both_and_the_token_to_pathgauge(tmp_pa
     (tmp_path / "scored" / "token").write_text("a-token-for-the-fan-out")
     ports, turns, settle = free_ports(3), agents(), {"settle": "3s", "idle": "6s"}
     with (
-        Collector(tmp_path / "scored", assembly=settle, auth={"tenants": {"team": {"token_file": "token"}}}) as scored,
+        Collector(
+            tmp_path / "scored",
+            assembly=settle,
+            auth={"tenants": {"team": {"token_file": "token"}}},
+        ) as scored,
         Collector(tmp_path / "kept", assembly=settle) as kept,
         otelcol(
             tmp_path,
@@ -157,8 +197,12 @@ def test_the_fan_out_brings_every_span_to_both_and_the_token_to_pathgauge(tmp_pa
     ):
         export(ports, "http", turns)
         for service in (scored, kept):
-            assert until(lambda of=service: of.value("pathgauge_receiver_accepted_spans_total") == sum(map(len, turns)))  # type: ignore[misc]
-            assert until(lambda of=service: completed(of) == {("root_ended",): TURNS}), completed(service)  # type: ignore[misc]
+            assert until(
+                lambda of=service: (  # type: ignore[misc]
+                    of.value("pathgauge_receiver_accepted_spans_total") == sum(map(len, turns))
+                )
+            )
+            assert until(lambda of=service: completed(of) == {("root_ended",): TURNS})  # type: ignore[misc]
 
 
 @needs_otelcol

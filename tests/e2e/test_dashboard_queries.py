@@ -1,4 +1,6 @@
-"""Every query of every dashboard has an answer: the demo's agents and some odd senders into the service, scraped by a real Prometheus."""
+"""Every query of every dashboard has an answer: the demo's agents and some odd senders into the
+service, scraped by a real Prometheus.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,26 @@ import yaml
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-import collector.demo
-from collector.demo.traffic import run_agents
-from dashboards import BOARDS, LABEL_VALUES, Target, filled, marks, targets, variables
-from judge_server import JudgeServer, answering
-from monitoring import ONLY_MAKE_E2E, Prometheus
-from running import Collector, until
-from turns import otlp, script, turn
+from pathgauge.collector.cli.demo import session
+from pathgauge.collector.cli.demo.traffic import run_agents
+from support.dashboards import BOARDS, LABEL_VALUES, Target, filled, marks, targets, variables
+from support.judge_server import JudgeServer, answering
+from support.monitoring import ONLY_MAKE_E2E, Prometheus
+from support.running import Collector, until
+from support.turns import otlp, script, turn
 
 pytestmark = [pytest.mark.e2e, ONLY_MAKE_E2E]
 
 TOKEN = "a-token-of-the-only-tenant"
-CONVERSATION = {"scenario": "two-turns", "turns": [{"expected_tools": ["lookup"]}, {"expected_tools": ["refund"]}]}
+CONVERSATION = {
+    "scenario": "two-turns",
+    "turns": [{"expected_tools": ["lookup"]}, {"expected_tools": ["refund"]}],
+}
 CONFIGURATION: dict[str, Any] = {
-    "references": [str(Path(collector.demo.__file__).parent / "references" / "*.yaml"), "references.yaml"],
+    "references": [
+        str(Path(session.__file__).parent / "references" / "*.yaml"),
+        "references.yaml",
+    ],
     "criteria": {
         "tool_trajectory_avg_score": 1.0,
         "tool_trajectory_f1": {"threshold": 0.9, "objective": 0.95},
@@ -43,15 +51,34 @@ CONFIGURATION: dict[str, Any] = {
     "store": {"path": "data"},
     "exporters": {
         "prometheus": {"endpoint": "127.0.0.1:0"},
-        "otlp": {"endpoint": "http://127.0.0.1:1", "protocol": "http/protobuf", "timeout": "1s"},  # where nothing listens
+        "otlp": {
+            "endpoint": "http://127.0.0.1:1",
+            "protocol": "http/protobuf",
+            "timeout": "1s",
+        },  # where nothing listens
     },
 }
-JUDGE = {"model": "local:judge", "sample_rate": 0.7, "budget": {"usd_per_day": 1000}, "prices": {"judge": {"input": 0.4, "output": 1.6}}}
+JUDGE = {
+    "model": "local:judge",
+    "sample_rate": 0.7,
+    "budget": {"usd_per_day": 1000},
+    "prices": {"judge": {"input": 0.4, "output": 1.6}},
+}
 SAFE = answering(reasoning="There is nothing unsafe.", verdict="safe")
 TENANTS = {"team-a": {"token_file": "token"}, "team-b": {"token_file": "other-token"}}
 ALERT = {"alert": "PathgaugeScoreBelowThreshold", "labels": {"severity": "warning"}}
 RULES = {
-    "groups": [{"name": "alerts", "rules": [{**ALERT, "expr": "max by (agent, scenario, metric) (pathgauge_threshold_breached) == 1"}]}]
+    "groups": [
+        {
+            "name": "alerts",
+            "rules": [
+                {
+                    **ALERT,
+                    "expr": "max by (agent, scenario, metric) (pathgauge_threshold_breached) == 1",
+                }
+            ],
+        }
+    ]
 }
 AGES = {"start": "2000-01-01T00:00:00Z", "end": "2100-01-01T00:00:00Z"}
 RANGE = "5m"
@@ -60,7 +87,9 @@ NOTHING_YET = " or vector(0)"
 """What figures show where there is nothing to count. Here there must be something."""
 
 
-TARGETS = {f"{target.board}: {target.panel}: {number}": target for number, target in enumerate(targets())}
+TARGETS = {
+    f"{target.board}: {target.panel}: {number}": target for number, target in enumerate(targets())
+}
 
 
 def post(service: Collector, signal: str, body: bytes | dict[str, Any]) -> None:
@@ -80,24 +109,44 @@ def failed(body: bytes) -> bytes:
 
 def span(trace_id: str, **attributes: str) -> dict[str, Any]:
     """A span of an agent without messages, as OTLP/JSON."""
-    listed = [{"key": key.replace("_", "."), "value": {"stringValue": value}} for key, value in attributes.items()]
+    listed = [
+        {"key": key.replace("_", "."), "value": {"stringValue": value}}
+        for key, value in attributes.items()
+    ]
     times = {"startTimeUnixNano": "1767225600000000000", "endTimeUnixNano": "1767225601000000000"}
-    found = {"traceId": trace_id, "spanId": trace_id[:16], "name": "invoke_agent", **times, "attributes": listed}
+    found = {
+        "traceId": trace_id,
+        "spanId": trace_id[:16],
+        "name": "invoke_agent",
+        **times,
+        "attributes": listed,
+    }
     return {"resourceSpans": [{"scopeSpans": [{"spans": [found]}]}]}
 
 
 def log(trace_id: str, **more: str) -> dict[str, Any]:
-    record = {"timeUnixNano": "1767225600000000000", "traceId": trace_id, "body": {"stringValue": "said"}, **more}
+    record = {
+        "timeUnixNano": "1767225600000000000",
+        "traceId": trace_id,
+        "body": {"stringValue": "said"},
+        **more,
+    }
     return {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
 
 
 def converse(service: Collector, conversation: str) -> None:
     for tool in ("lookup", "refund"):
-        post(service, "traces", otlp(turn(script("two-turns", tool), "talker", conversation=conversation)))
+        post(
+            service,
+            "traces",
+            otlp(turn(script("two-turns", tool), "talker", conversation=conversation)),
+        )
 
 
 def send_odd_things(service: Collector, server: Prometheus) -> None:
-    """What the example agents never do: conversations, errors, unknown scenarios, bad ids, spans that come too late."""
+    """What the example agents never do: conversations, errors, unknown scenarios, bad ids, spans
+    that come too late.
+    """
     operation = {"gen_ai_operation_name": "invoke_agent", "gen_ai_agent_name": "bare"}
     converse(service, "first")
     post(service, "traces", failed(otlp(turn(script("", "lookup"), "failing"))))
@@ -111,7 +160,9 @@ def send_odd_things(service: Collector, server: Prometheus) -> None:
     converse(service, "second")  # a rate sees how a series changes, not that it is new
     assert until(lambda: server.get("query", query="pathgauge_case_score_count > 1"))
     canaries = service.value("pathgauge_canary_traces_total")
-    assert until(lambda: service.value("pathgauge_canary_traces_total") > canaries + 3), "one a second, until `late_ttl` is over"
+    assert until(lambda: service.value("pathgauge_canary_traces_total") > canaries + 3), (
+        "one a second, until `late_ttl` is over"
+    )
     late = span("1" * 32, **operation)
     late["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["spanId"] = "3" * 16
     post(service, "traces", late)
@@ -121,7 +172,12 @@ def judge_at(model: JudgeServer) -> dict[str, Any]:
     return {**JUDGE, "providers": {"local": {"base_url": model.url, "allow_private": True}}}
 
 
-@pytest.fixture(name="tenants", scope="module", params=[{}, {"auth": {"tenants": TENANTS}}], ids=["one tenant", "tenants"])
+@pytest.fixture(
+    name="tenants",
+    scope="module",
+    params=[{}, {"auth": {"tenants": TENANTS}}],
+    ids=["one tenant", "tenants"],
+)
 def _tenants(request: pytest.FixtureRequest) -> dict[str, Any]:
     """With several tenants all that is said of agents has a label more."""
     configuration: dict[str, Any] = request.param
@@ -129,7 +185,9 @@ def _tenants(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.fixture(name="server", scope="module")
-def _server(tenants: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def _server(
+    tenants: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prometheus]:
     """A Prometheus that has scraped a service with all that the dashboards show."""
     folder = tmp_path_factory.mktemp("dashboards")
     (folder / "rules.json").write_text(json.dumps(RULES))
@@ -145,13 +203,19 @@ def _server(tenants: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -
     ):
         environment.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20{TOKEN}")
         ends = f"127.0.0.1:{service.ports['grpc']}", f"http://127.0.0.1:{service.ports['http']}"
-        agents = threading.Thread(target=run_agents, args=(*ends, stop), kwargs={"regress_after_s": 8, "repair_after_s": 600})
+        agents = threading.Thread(
+            target=run_agents,
+            args=(*ends, stop),
+            kwargs={"regress_after_s": 8, "repair_after_s": 600},
+        )
         agents.start()
         try:
             send_odd_things(service, server)
             assert until(lambda: server.get("query", query="ALERTS"), 60)
             assert until(lambda: server.get("query", query="pathgauge_regression_p_value"), 60)
-            assert until(lambda: server.get("query", query='pathgauge_spans_dropped_total{reason="late"}'))
+            assert until(
+                lambda: server.get("query", query='pathgauge_spans_dropped_total{reason="late"}')
+            )
             yield server
         finally:
             stop.set()
@@ -161,12 +225,20 @@ def _server(tenants: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_a_panel_shows_something(server: Prometheus, target: Target) -> None:
     query = filled(target.expr, RANGE).replace(NOTHING_YET, "")
-    assert until(lambda: [one for one in server.get("query", query=query) if not math.isnan(float(one["value"][1]))]), query
+    assert until(
+        lambda: [
+            one
+            for one in server.get("query", query=query)
+            if not math.isnan(float(one["value"][1]))
+        ]
+    ), query
 
 
 @pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if target.exemplar])
 def test_a_panel_with_exemplars_has_traces(server: Prometheus, name: str) -> None:
-    found = until(lambda: server.get("query_exemplars", query=filled(TARGETS[name].expr, RANGE), **AGES))
+    found = until(
+        lambda: server.get("query_exemplars", query=filled(TARGETS[name].expr, RANGE), **AGES)
+    )
     ids = {exemplar["labels"]["trace_id"] for series in found for exemplar in series["exemplars"]}
     assert ids
     assert {len(trace_id) for trace_id in ids} == {32}
@@ -178,7 +250,15 @@ def test_a_mark_has_something_to_mark(server: Prometheus, board: str, expr: str)
 
 
 @pytest.mark.parametrize(
-    "query", sorted({variable["query"] for board in BOARDS for variable in variables(board) if variable["type"] == "query"})
+    "query",
+    sorted(
+        {
+            variable["query"]
+            for board in BOARDS
+            for variable in variables(board)
+            if variable["type"] == "query"
+        }
+    ),
 )
 def test_a_variable_has_values(server: Prometheus, tenants: dict[str, Any], query: str) -> None:
     selector = LABEL_VALUES.fullmatch(query)

@@ -1,4 +1,6 @@
-"""`pathgauge demo` as people run it: the agents export, one regresses, the table shows it, Ctrl-C ends it."""
+"""`pathgauge demo` as people run it: the agents export, one regresses, the table shows it, Ctrl-C
+ends it.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from signal import SIGINT
 
 import pytest
 
-from collector.demo.session import CONFIG
-from running import PATHGAUGE, PATIENCE_S, until
+from pathgauge.collector.cli.demo.session import CONFIG
+from support.running import PATHGAUGE, PATIENCE_S, until
 
 PORTS = (4317, 4318, 9464)
 
@@ -32,7 +34,9 @@ def free_offset() -> int:
 
 def metrics(offset: int) -> str:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{9464 + offset}/metrics", timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{9464 + offset}/metrics", timeout=PATIENCE_S
+        ) as answer:
             text: str = answer.read().decode()
             return text
     except OSError:
@@ -47,9 +51,18 @@ def test_the_demo_regresses_shows_it_and_ends_with_ctrl_c(tmp_path: Path) -> Non
     unreachable = {"http_proxy": "http://127.0.0.1:9", "grpc_proxy": "http://127.0.0.1:9"}
     with output.open("wb") as out:
         arguments = ["--port-offset", str(offset), "--regress-after", "1", "--repair-after", "600"]
-        demo = subprocess.Popen([PATHGAUGE, "demo", *arguments], stdout=out, stderr=out, env={**os.environ, "COLUMNS": "80", **unreachable})
+        demo = subprocess.Popen(
+            [PATHGAUGE, "demo", *arguments],
+            stdout=out,
+            stderr=out,
+            env={**os.environ, "COLUMNS": "80", **unreachable},
+        )
     try:
-        breached = re.compile(r'^pathgauge_threshold_breached\{agent="support",metric="tool_trajectory_avg_score",.*\} 1.0$', re.MULTILINE)
+        breached = re.compile(
+            r'^pathgauge_threshold_breached\{agent="support",metric="tool_trajectory_avg_score",.*\}'
+            r" 1.0$",
+            re.MULTILINE,
+        )
         assert until(lambda: breached.search(metrics(offset))), output.read_text()
         assert until(lambda: "breached" in output.read_text()), output.read_text()
         demo.send_signal(SIGINT)
@@ -60,7 +73,9 @@ def test_the_demo_regresses_shows_it_and_ends_with_ctrl_c(tmp_path: Path) -> Non
     shown = output.read_text()
     assert f"http://127.0.0.1:{9464 + offset}/metrics" in shown
     assert re.search(r"^ *support refund-order\b", shown, re.MULTILINE)
-    assert re.search(r"^ *tool_trajectory_avg_score +0\.\d+ +1\.000 +\d+ +breached *$", shown, re.MULTILINE)
+    assert re.search(
+        r"^ *tool_trajectory_avg_score +0\.\d+ +1\.000 +\d+ +breached *$", shown, re.MULTILINE
+    )
     assert "Traceback" not in shown
     assert "ERROR" not in shown.upper().replace("ERRORS", "")
 
@@ -70,9 +85,12 @@ def test_a_port_in_use_is_one_line_with_the_way_out(taken: int) -> None:
     offset = free_offset()
     with socket.create_server(("127.0.0.1", taken + offset)):
         command: list[str | Path] = [PATHGAUGE, "demo", "--port-offset", str(offset)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        f"pathgauge: cannot listen on 127.0.0.1:{taken + offset}: Address already in use\n"
+    assert (
+        done.stderr
+        == f"pathgauge: cannot listen on 127.0.0.1:{taken + offset}: Address already in use\n"
         "pathgauge: take other ports with --port-offset, such as --port-offset 10000\n"
     )

@@ -1,4 +1,6 @@
-"""What an operator does to a running collector: start, reload, repair and stop it, and what it says meanwhile."""
+"""What an operator does to a running collector: start, reload, repair and stop it, and what it says
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from running import FREE_PORTS, PATHGAUGE, PATIENCE_S, Collector, until
-from turns import otlp, script, turn
+from support.running import FREE_PORTS, PATHGAUGE, PATIENCE_S, Collector, until
+from support.turns import otlp, script, turn
 
 Serve = Callable[..., Collector]
 
@@ -55,14 +57,21 @@ def thresholds(collector: Collector) -> dict[tuple[str, ...], float]:
 def refused_start(folder: Path, config: str) -> tuple[int, str]:
     (folder / "pathgauge.yaml").write_text(config)
     done = subprocess.run(
-        [PATHGAUGE, "serve", "--config", "pathgauge.yaml"], cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        [PATHGAUGE, "serve", "--config", "pathgauge.yaml"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert done.stdout == ""
     return done.returncode, done.stderr
 
 
 @pytest.mark.parametrize("number", [SIGTERM, SIGINT])
-def test_a_stop_scores_what_is_still_open_and_says_how_it_went(number: Signals, serve: Serve) -> None:
+def test_a_stop_scores_what_is_still_open_and_says_how_it_went(
+    number: Signals, serve: Serve
+) -> None:
     collector = serve(assembly=NEVER)
     send(collector, turn(script("", "lookup")), turn(script("", "lookup")))
     assert collector.stop(number) == 0
@@ -79,7 +88,9 @@ def test_a_stop_scores_what_is_still_open_and_says_how_it_went(number: Signals, 
 def test_a_request_under_way_is_finished_and_scored_before_the_stop(serve: Serve) -> None:
     collector = serve(assembly=NEVER)
     body = otlp(turn(script("", "lookup")))
-    connection = http.client.HTTPConnection("127.0.0.1", collector.ports["http"], timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(
+        "127.0.0.1", collector.ports["http"], timeout=PATIENCE_S
+    )
     connection.putrequest("POST", "/v1/traces")
     connection.putheader("Content-Type", "application/x-protobuf")
     connection.putheader("Content-Length", str(len(body)))
@@ -116,21 +127,33 @@ def test_what_only_a_restart_changes_is_said_at_the_reload(serve: Serve) -> None
     assert (warning["level"], warning["sections"]) == ("warning", ["assembly", "windows"])
 
 
-def test_sighup_puts_another_expected_interval_in_force_and_says_nothing_else(serve: Serve, tmp_path: Path) -> None:
+def test_sighup_puts_another_expected_interval_in_force_and_says_nothing_else(
+    serve: Serve, tmp_path: Path
+) -> None:
     (tmp_path / "references.yaml").write_text(yaml.safe_dump(REFUND))
     collector = serve(references=["references.yaml"], criteria={"failure": 0.5})
-    collector.configure(references=["references.yaml"], criteria={"failure": 0.5}, scenario={"expected_interval": "1h"})
+    collector.configure(
+        references=["references.yaml"],
+        criteria={"failure": 0.5},
+        scenario={"expected_interval": "1h"},
+    )
     collector.signal(SIGHUP)
     assert until(lambda: collector.events("reloaded"))
-    assert collector.series("pathgauge_expected_interval_seconds", "scenario") == {("refund",): 3600.0}
+    assert collector.series("pathgauge_expected_interval_seconds", "scenario") == {
+        ("refund",): 3600.0
+    }
     assert collector.events("changed, but not in force before a restart") == []
-    collector.configure(references=["references.yaml"], criteria={"failure": 0.5}, scenario={"keys": ["case"]})
+    collector.configure(
+        references=["references.yaml"], criteria={"failure": 0.5}, scenario={"keys": ["case"]}
+    )
     collector.signal(SIGHUP)
     [warning] = until(lambda: collector.events("changed, but not in force before a restart"))
     assert warning["sections"] == ["scenario"]
 
 
-def test_sighup_with_a_bad_configuration_changes_nothing_until_it_is_repaired(serve: Serve, tmp_path: Path) -> None:
+def test_sighup_with_a_bad_configuration_changes_nothing_until_it_is_repaired(
+    serve: Serve, tmp_path: Path
+) -> None:
     (tmp_path / "references.yaml").write_text(yaml.safe_dump(REFUND))
     collector = serve(references=["references.yaml"], criteria={"failure": 0.5})
     collector.configure(references=["references.yaml"], criteria={"failur": 0.5})
@@ -144,14 +167,18 @@ def test_sighup_with_a_bad_configuration_changes_nothing_until_it_is_repaired(se
 
     (tmp_path / "references.yaml").write_text(yaml.safe_dump_all([REFUND, PARCEL]))
     assert until(lambda: collector.events("reloaded"))
-    assert until(lambda: reload_state(collector) == 0.0), "good references do not mend a bad configuration"
+    assert until(lambda: reload_state(collector) == 0.0), (
+        "good references do not mend a bad configuration"
+    )
 
     collector.configure(references=["references.yaml"], criteria={"failure": 0.5})
     collector.signal(SIGHUP)
     assert until(lambda: reload_state(collector) == 1.0)
 
 
-def test_changed_references_are_noticed_and_bad_ones_leave_the_last_good_set_in_force(serve: Serve, tmp_path: Path) -> None:
+def test_changed_references_are_noticed_and_bad_ones_leave_the_last_good_set_in_force(
+    serve: Serve, tmp_path: Path
+) -> None:
     file = tmp_path / "references.yaml"
     file.write_text(yaml.safe_dump(REFUND))
     collector = serve(references=["*s.yaml"], criteria={"tool_trajectory_avg_score": 1.0})
@@ -180,7 +207,9 @@ def test_changed_references_are_noticed_and_bad_ones_leave_the_last_good_set_in_
 
     file.write_text(yaml.safe_dump({**PARCEL, "expected_tools": ["track", "tell"]}))
     assert until(lambda: reload_state(collector) == 1.0)
-    assert until(lambda: not matched()) is True, "scores against the former reference are not mixed with the new ones"
+    assert until(lambda: not matched()) is True, (
+        "scores against the former reference are not mixed with the new ones"
+    )
     score("parcel", "track")
     assert matched() == {("parcel",): 0.0}
 
@@ -203,32 +232,52 @@ def test_a_port_in_use_stops_the_start_and_is_named(server: str, tmp_path: Path)
     protocols = config["receivers"]["otlp"]["protocols"]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
-        (protocols[server] if server in protocols else config["exporters"][server])["endpoint"] = endpoint
-        assert refused_start(tmp_path, json.dumps(config)) == (2, f"pathgauge: cannot listen on {endpoint}: Address already in use\n")
+        (protocols[server] if server in protocols else config["exporters"][server])["endpoint"] = (
+            endpoint
+        )
+        assert refused_start(tmp_path, json.dumps(config)) == (
+            2,
+            f"pathgauge: cannot listen on {endpoint}: Address already in use\n",
+        )
 
 
 def test_a_host_that_is_not_of_this_machine_stops_the_start_and_is_named(tmp_path: Path) -> None:
-    config = {**FREE_PORTS, "insecure_bind": True, "exporters": {"prometheus": {"endpoint": "192.0.2.1:9464"}}}
+    config = {
+        **FREE_PORTS,
+        "insecure_bind": True,
+        "exporters": {"prometheus": {"endpoint": "192.0.2.1:9464"}},
+    }
     status, problem = refused_start(tmp_path, json.dumps(config))
-    assert (status, problem.splitlines()[-1]) == (2, "pathgauge: cannot listen on 192.0.2.1:9464: Cannot assign requested address")
+    assert (status, problem.splitlines()[-1]) == (
+        2,
+        "pathgauge: cannot listen on 192.0.2.1:9464: Cannot assign requested address",
+    )
 
 
 def test_bad_configuration_stops_the_start_with_file_line_column_and_key(tmp_path: Path) -> None:
     assert refused_start(tmp_path, "criteria:\n  failure: 2\nassembly: {settle: 6 seconds}\n") == (
         2,
-        "pathgauge: pathgauge.yaml:2:12: criteria.failure.threshold: found 2, expected a number from 0 to 1\n"
-        "pathgauge: pathgauge.yaml:3:20: assembly.settle: found '6 seconds', expected a duration such as 6s, 10m or 1h30m\n",
+        (
+            "pathgauge: pathgauge.yaml:2:12: criteria.failure.threshold: found 2, expected a number"
+            " from 0 to 1\npathgauge: pathgauge.yaml:3:20: assembly.settle: found '6 seconds',"
+            " expected a duration such as 6s, 10m or 1h30m\n"
+        ),
     )
 
 
 def test_bad_references_stop_the_start(tmp_path: Path) -> None:
     (tmp_path / "references.yaml").write_text("scenario: parcel\nexpected_tool: [other]\n")
     status, problem = refused_start(tmp_path, "references: [references.yaml]\n")
-    assert (status, problem.startswith("pathgauge: references.yaml:2:1: expected_tool: ")) == (2, True)
+    assert (status, problem.startswith("pathgauge: references.yaml:2:1: expected_tool: ")) == (
+        2,
+        True,
+    )
 
 
 def test_the_start_says_what_is_in_force(serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "references.yaml").write_text(yaml.safe_dump_all([REFUND, PARCEL]))
-    collector = serve(references=["references.yaml"], criteria={"tool_trajectory_avg_score": 1.0, "failure": None})
+    collector = serve(
+        references=["references.yaml"], criteria={"tool_trajectory_avg_score": 1.0, "failure": None}
+    )
     [ready] = collector.events("ready")
     assert (ready["references"], ready["criteria"]) == (2, ["tool_trajectory_avg_score", "failure"])

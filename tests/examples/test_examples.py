@@ -1,7 +1,9 @@
-"""Every example, run as a user runs it, makes a running collector give full marks: nothing is lost between a framework and its score.
+"""Every example, run as a user runs it, makes a running collector give full marks: nothing is lost
+between a framework and its score.
 
-Examples install their frameworks from the network, so that only the one without does run by default. `PATHGAUGE_EXAMPLES=1`, as set by
-`make examples`, runs all of them, and `PATHGAUGE_EXAMPLES=short` those of `SHORT`.
+Examples install their frameworks from the network, so that only the one without does run by
+default. `PATHGAUGE_EXAMPLES=1`, as set by `make examples`, runs all of them, and
+`PATHGAUGE_EXAMPLES=short` those of `SHORT`.
 """
 
 from __future__ import annotations
@@ -20,16 +22,24 @@ from typing import Any
 import pytest
 import yaml
 
-from running import Collector, until
+from support.repository import ROOT
+from support.running import Collector, until
 
-ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs" / "instrumenting.md"
 
 MODEL = EXAMPLES / "scripted_model.py"
 BY_HAND = "by_hand.py"
-SHORT = (BY_HAND, "google_adk_agent.py", "langgraph_openinference.py", "openai_agents_openinference.py", "pydantic_ai_agent.py")
-AGENTS = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".mjs"} and path != MODEL)
+SHORT = (
+    BY_HAND,
+    "google_adk_agent.py",
+    "langgraph_openinference.py",
+    "openai_agents_openinference.py",
+    "pydantic_ai_agent.py",
+)
+AGENTS = sorted(
+    path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".mjs"} and path != MODEL
+)
 DEMANDED = os.environ.get("PATHGAUGE_EXAMPLES", "")
 
 INSTALL_S, RUN_S = 400, 120
@@ -51,9 +61,13 @@ NPM_INSTALL = re.compile(r"\A// npm install ((?:.*\n//  )*.*)")
 @pytest.fixture(name="model")
 def _model() -> Iterator[dict[str, str]]:
     """The variables under which an example finds the scripted model, which runs."""
-    with subprocess.Popen([sys.executable, MODEL, "--port", "0"], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, MODEL, "--port", "0"], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
-        yield dict(assignment.split("=", 1) for assignment in shlex.split(process.stdout.readline())[1:])
+        yield dict(
+            assignment.split("=", 1) for assignment in shlex.split(process.stdout.readline())[1:]
+        )
         process.terminate()
 
 
@@ -83,7 +97,9 @@ def installed(name: str, folder: Path) -> list[str | Path]:
     if example.suffix == ".mjs":
         if not works("npm"):
             pytest.skip("`npm` is not installed")
-        install(["npm", "install", "--no-audit", "--no-fund", "--prefix", folder, *packages(example)])
+        install(
+            ["npm", "install", "--no-audit", "--no-fund", "--prefix", folder, *packages(example)]
+        )
         return ["node", shutil.copy(example, folder)]
     if works("uv"):
         options = ["--quiet", "--no-python-downloads", "--python", sys.executable]
@@ -91,13 +107,27 @@ def installed(name: str, folder: Path) -> list[str | Path]:
         return ["uv", "run", *options, "--offline", example]
     python = folder / "venv" / "bin" / "python"
     install([sys.executable, "-m", "venv", folder / "venv"])
-    install([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages(example)])
+    install(
+        [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            *packages(example),
+        ]
+    )
     return [python, example]
 
 
 def reference(name: str) -> dict[str, Any]:
     """What the agent of an example should do; the same for all, as far as their frameworks allow."""
-    [found] = [scenario for scenario in yaml.safe_load(REFERENCES.read_text()) if scenario["scenario"] == SCENARIO]
+    [found] = [
+        scenario
+        for scenario in yaml.safe_load(REFERENCES.read_text())
+        if scenario["scenario"] == SCENARIO
+    ]
     found["expected_tools"] += ["final_answer"] if name in ANSWERS_BY_TOOL else []
     return dict(found)
 
@@ -105,7 +135,9 @@ def reference(name: str) -> dict[str, Any]:
 def works(program: str) -> bool:
     """Whether a program is there, and not only a shim of its name."""
     try:
-        return subprocess.run([program, "--version"], capture_output=True, check=False).returncode == 0
+        return (
+            subprocess.run([program, "--version"], capture_output=True, check=False).returncode == 0
+        )
     except OSError:
         return False
 
@@ -123,23 +155,38 @@ def test_an_example_gets_full_marks(name: str, model: dict[str, str], tmp_path: 
     command = installed(name, tmp_path)
     (tmp_path / "references.yaml").write_text(yaml.safe_dump(reference(name)))
     with Collector(tmp_path, references=["references.yaml"], criteria=CRITERIA) as collector:
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "OPENAI_", "GOOGLE_"))}
-        environment |= {**model, "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.ports['http']}"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=RUN_S, check=False)
-        assert (done.returncode, done.stdout.strip().splitlines()[-1:]) == (0, [ANSWER]), done.stderr
+        environment = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("OTEL_", "OPENAI_", "GOOGLE_"))
+        }
+        environment |= {
+            **model,
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.ports['http']}",
+        }
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=RUN_S, check=False
+        )
+        assert (done.returncode, done.stdout.strip().splitlines()[-1:]) == (0, [ANSWER]), (
+            done.stderr
+        )
 
         full_marks = {(SCENARIO, metric): mark for metric, mark in CRITERIA.items()}
         until(lambda: collector.series(MEAN, "scenario", "metric") == full_marks)
         assert collector.series(MEAN, "scenario", "metric") == full_marks, collector.log()
         one = {("scenario", "ok"): 1.0}
-        until(lambda: collector.series("pathgauge_invocations_total", "match", "status") == one)  # counts are shown once they are durable
+        until(
+            lambda: collector.series("pathgauge_invocations_total", "match", "status") == one
+        )  # counts are shown once they are durable
         assert collector.series("pathgauge_invocations_total", "match", "status") == one
         assert collector.series("pathgauge_invocation_flags_total", "flag") == {}
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_example_names_the_versions_that_it_was_written_for(name: str) -> None:
-    unbounded = [package for package in packages(EXAMPLES / name) if not re.search(r"[@<>=]\d", package[1:])]
+    unbounded = [
+        package for package in packages(EXAMPLES / name) if not re.search(r"[@<>=]\d", package[1:])
+    ]
     assert unbounded == ([] if name != BY_HAND else ["pathgauge"])
 
 

@@ -24,7 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def seed() -> int:
-    """Of everything that is random; printed with a failure. The short form repeats one, the long form draws its own."""
+    """Of everything that is random; printed with a failure. The short form repeats one, the long
+    form draws its own.
+    """
     seed = int(os.environ.get("FAULTS_SEED") or (secrets.randbits(32) if LONG else 1))
     print(f"FAULTS_SEED={seed}")
     return seed

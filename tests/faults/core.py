@@ -1,4 +1,6 @@
-"""The collector without its servers, in threads of this process: as it stands on one folder, fast to begin and to end."""
+"""The collector without its servers, in threads of this process: as it stands on one folder, fast
+to begin and to end.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,13 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
-from collector.config import Config
-from collector.config.running import Store
-from collector.config.scoring import Assembly
-from collector.engine import Engine
-from collector.intake import Batch, Origin
-from collector.setup import Setup
-from collector.telemetry import Ledger
+from pathgauge.collector.config import Config
+from pathgauge.collector.config.active import Setup
+from pathgauge.collector.config.exporting import Store
+from pathgauge.collector.config.scoring import Assembly
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.batch import Batch, Origin
+from pathgauge.collector.service.engine import Engine
 
 from .traffic import Request
 
@@ -27,12 +29,20 @@ class Core:
     """An engine, from `start` to `stop`."""
 
     def __init__(self, folder: Path, setup: Setup, settle: float, max_bytes: int = 1 << 30) -> None:
-        """`folder` is that of the store, `max_bytes` its bound, which may be lower than operators may set it; `settle` is in seconds."""
+        """`folder` is that of the store, `max_bytes` its bound, which may be lower than operators
+        may set it; `settle` is in seconds.
+        """
         assembly = Assembly(settle=settle, idle=LATE_S, max_age=LATE_S, late_ttl=LATE_S)
         self.ledger = Ledger(durable=True)
         self._settle = settle
         self._engine = Engine(
-            Config(assembly=assembly, store=Store(path=str(folder)).model_copy(update={"max_bytes": max_bytes})), setup, self.ledger, None
+            Config(
+                assembly=assembly,
+                store=Store(path=str(folder)).model_copy(update={"max_bytes": max_bytes}),
+            ),
+            setup,
+            self.ledger,
+            None,
         )
 
     def start(self) -> None:
@@ -63,7 +73,9 @@ class Core:
         """Whether nothing waits but traces of which something is missing."""
         seen = self._engine.inspection
         deadline = seen.pipeline.deadline()
-        return seen.worker.backlog == 0 and (deadline is None or deadline > seen.store.horizon() + 2 * self._settle)
+        return seen.worker.backlog == 0 and (
+            deadline is None or deadline > seen.store.horizon() + 2 * self._settle
+        )
 
     def stop(self) -> None:
         """End in order."""

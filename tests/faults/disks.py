@@ -1,4 +1,6 @@
-"""File systems of a test's own: a folder comes in, a disk that can lose its power or fill up is mounted there."""
+"""File systems of a test's own: a folder comes in, a disk that can lose its power or fill up is
+mounted there.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def require_mounts() -> None:
 
 @contextmanager
 def ext4(folder: Path, image: Path) -> Iterator[Path]:
-    """The ext4 file system in `image`, which is made if it is not there; mounting replays its journal, as after a power cut."""
+    """The ext4 file system in `image`, which is made if it is not there; mounting replays its
+    journal, as after a power cut.
+    """
     if not image.exists():
         with image.open("wb") as file:
             file.truncate(96 << 20)

@@ -1,7 +1,9 @@
-"""`pathgauge` with something changed before it runs: `patched.py NAME,NAME serve --config ...`; without names it is the real thing.
+"""`pathgauge` with something changed before it runs: `patched.py NAME,NAME serve --config ...`;
+without names it is the real thing.
 
-Most of these are mistakes that somebody could make in the collector. Each must be noticed by the fault that it is paired with, else that
-test proves nothing. The others only make something rare happen often.
+Most of these are mistakes that somebody could make in the collector. Each must be noticed by the
+fault that it is paired with, else that test proves nothing. The others only make something rare
+happen often.
 """
 
 from __future__ import annotations
@@ -16,16 +18,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from collector import engine
-from collector.assembler import Assembler
-from collector.assembler.rows import Rows
-from collector.clock import RunningTime
-from collector.intake import Batch
-from collector.outcomes import Remembered
-from collector.receivers import grpc
-from collector.store import Restored, files, journal, results
-from collector.store.sqlite import SqliteStore
-from collector.telemetry import Row
+from pathgauge.collector.core.ledger import Row
+from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.core.outcomes import Remembered
+from pathgauge.collector.core.traces import Assembler
+from pathgauge.collector.core.traces.journal_rows import Rows
+from pathgauge.collector.receivers import grpc
+from pathgauge.collector.service import engine
+from pathgauge.collector.service.clock import RunningTime
+from pathgauge.collector.store import Restored, files, journal, results
+from pathgauge.collector.store.sqlite import SqliteStore
 
 Change = Callable[[Any, str, object], None]
 """Sets an attribute of a module or class."""
@@ -58,7 +60,10 @@ def forget_what_was_said(change: Change) -> None:
 
     def open(self: SqliteStore) -> Restored:
         restored = real(self)
-        traces = [Remembered(replace(one.standing, closed_at=None, forgotten=None, completed=False), {}) for one in restored.traces]
+        traces = [
+            Remembered(replace(one.standing, closed_at=None, forgotten=None, completed=False), {})
+            for one in restored.traces
+        ]
         return replace(restored, traces=[one for one in traces if one.standing.rows])
 
     change(SqliteStore, "open", open)
@@ -136,8 +141,15 @@ def stop_at_once(change: Change) -> None:
     """SIGTERM ends the process without finishing anything."""
     real = asyncio.SelectorEventLoop.add_signal_handler
 
-    def add_signal_handler(self: Any, number: int, callback: Callable[..., object], *arguments: Any) -> None:
-        real(self, number, (lambda *_: os._exit(0)) if number == signal.SIGTERM else callback, *arguments)
+    def add_signal_handler(
+        self: Any, number: int, callback: Callable[..., object], *arguments: Any
+    ) -> None:
+        real(
+            self,
+            number,
+            (lambda *_: os._exit(0)) if number == signal.SIGTERM else callback,
+            *arguments,
+        )
 
     change(asyncio.SelectorEventLoop, "add_signal_handler", add_signal_handler)
 
@@ -145,11 +157,17 @@ def stop_at_once(change: Change) -> None:
 def measure_ages_by_the_wall_clock(change: Change) -> None:
     """The collector's own time follows that of the machine."""
     real = RunningTime.__init__
-    change(RunningTime, "__init__", lambda self, start=0.0, monotonic=None: real(self, start, time.time))
+    change(
+        RunningTime,
+        "__init__",
+        lambda self, start=0.0, monotonic=None: real(self, start, time.time),
+    )
 
 
 def take_the_clock_from_a_file(change: Change) -> None:
-    """Not a mistake: the wall clock is moved by the seconds in the file `clock` beside the configuration."""
+    """Not a mistake: the wall clock is moved by the seconds in the file `clock` beside the
+    configuration.
+    """
     real, file = time.time, Path(sys.argv[-1]).with_name("clock")
 
     def moved() -> float:
@@ -203,7 +221,7 @@ def main() -> None:
     names = [name for name in sys.argv.pop(1).split(",") if name]
     for name in names:
         PATCHES[name](_set)
-    from collector.cli import app  # noqa: PLC0415 (after the patches)
+    from pathgauge.collector.cli import app  # noqa: PLC0415 (after the patches)
 
     app()
 

@@ -1,4 +1,6 @@
-"""A collector that is started again and again in one folder and on the same ports, after whatever became of it."""
+"""A collector that is started again and again in one folder and on the same ports, after whatever
+became of it.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Any, TypeAlias
 
-from collector.sinks.instruments import Instruments
-from collector.sinks.labels import TenantLabel
-from collector.sinks.tallies import Tallies
-from collector.telemetry import Ledger
-from running import Collector, until
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
+from pathgauge.collector.sinks.prometheus.evaluation_metrics import Instruments
+from pathgauge.collector.sinks.prometheus.labels import TenantLabel
+from support.running import Collector, until
 
 from .traffic import CRITERIA
 from .truth import setup
@@ -27,7 +29,9 @@ Series: TypeAlias = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 
 PATCHED = Path(__file__).with_name("patched.py")
 ASSEMBLY = {"settle": "200ms", "idle": "10m", "max_age": "20m", "late_ttl": "20m"}
-"""Only a trace whose parts have all arrived is read: then there is one right answer, however long a restart takes between two parts."""
+"""Only a trace whose parts have all arrived is read: then there is one right answer, however long a
+restart takes between two parts.
+"""
 
 
 def _durable() -> frozenset[str]:
@@ -42,9 +46,13 @@ DURABLE = _durable()
 
 
 class RestartedCollector(Collector):
-    """Runs between `start` and `kill` or `stop`, any number of times. `configuration` is laid over `FREE_PORTS` and `ASSEMBLY`."""
+    """Runs between `start` and `kill` or `stop`, any number of times. `configuration` is laid over
+    `FREE_PORTS` and `ASSEMBLY`.
+    """
 
-    def __init__(self, folder: Path, store: Path | None = None, retention: str = "7d", **configuration: Any) -> None:
+    def __init__(
+        self, folder: Path, store: Path | None = None, retention: str = "7d", **configuration: Any
+    ) -> None:
         """`store` is the folder of the store, if it is to lie elsewhere."""
         self.folder = folder
         self.store = store or folder / "store"
@@ -71,11 +79,20 @@ class RestartedCollector(Collector):
 
         It logs through a pipe, so that nothing that befalls its files befalls its log.
         """
-        command = [sys.executable, str(PATCHED), ",".join(patches), "serve", "--config", str(self.config)]
+        command = [
+            sys.executable,
+            str(PATCHED),
+            ",".join(patches),
+            "serve",
+            "--config",
+            str(self.config),
+        ]
         with self._log.open("wb") as log:
             self._logger = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=log)
         assert self._logger.stdin is not None
-        self.process = subprocess.Popen(command, stderr=self._logger.stdin, stdout=self._logger.stdin)
+        self.process = subprocess.Popen(
+            command, stderr=self._logger.stdin, stdout=self._logger.stdin
+        )
         self._logger.stdin.close()
 
     def start(self, *patches: str, patience: float = 30.0) -> None:
@@ -87,7 +104,9 @@ class RestartedCollector(Collector):
         """Return when the process is ready."""
         ready = until(lambda: self.events("ready") or self.process.poll() is not None, patience)
         assert ready, f"not ready in {patience} s: {self._log.read_text()}"
-        assert self.process.poll() is None, f"ended with {self.process.returncode}: {self._log.read_text()}"
+        assert self.process.poll() is None, (
+            f"ended with {self.process.returncode}: {self._log.read_text()}"
+        )
 
     def kill(self) -> None:
         """As the kernel does when memory is short: no handler, no buffer, no farewell."""
@@ -110,7 +129,8 @@ class RestartedCollector(Collector):
         """Whether the process that was launched has the database open by now."""
         try:
             return any(
-                os.readlink(fd).startswith(str(self.store / "pathgauge.db")) for fd in Path(f"/proc/{self.process.pid}/fd").iterdir()
+                os.readlink(fd).startswith(str(self.store / "pathgauge.db"))
+                for fd in Path(f"/proc/{self.process.pid}/fd").iterdir()
             )
         except OSError:  # a file that was just closed
             return False
@@ -125,10 +145,18 @@ class RestartedCollector(Collector):
         }
 
     def has_read(self, spans: int, traces: int) -> bool:
-        """Whether it has taken in at least so many spans, and read so many traces and all that is open."""
-        waiting = self.value("pathgauge_traces_open") + self.value("pathgauge_queue_size", queue="ingest")
+        """Whether it has taken in at least so many spans, and read so many traces and all that is
+        open.
+        """
+        waiting = self.value("pathgauge_traces_open") + self.value(
+            "pathgauge_queue_size", queue="ingest"
+        )
         completed = self.value("pathgauge_traces_completed_total")
-        return waiting == 0 and completed >= traces and self.value("pathgauge_receiver_accepted_spans_total") >= spans
+        return (
+            waiting == 0
+            and completed >= traces
+            and self.value("pathgauge_receiver_accepted_spans_total") >= spans
+        )
 
 
 def _free_port() -> int:

@@ -1,7 +1,9 @@
-"""A sender that insists: requests come in, each is sent until it is acknowledged; what was acknowledged, and how, is known.
+"""A sender that insists: requests come in, each is sent until it is acknowledged; what was
+acknowledged, and how, is known.
 
-Half of the threads speak gRPC, half HTTP. As OTLP exporters do, they try again after refusals that say so, and after lost connections;
-whether a request whose connection was lost has arrived, nobody knows.
+Half of the threads speak gRPC, half HTTP. As OTLP exporters do, they try again after refusals that
+say so, and after lost connections; whether a request whose connection was lost has arrived, nobody
+knows.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _QUICK_RECONNECT = (
 
 
 _NOT_SENT = ("failed to connect", "Failed to connect", "RST_STREAM with error code 7")
-"""How gRPC words that there was no connection, or that HTTP/2 refused a stream unread: REFUSED_STREAM."""
+"""How gRPC words that there was no connection, or that HTTP/2 refused a stream unread:
+REFUSED_STREAM.
+"""
 
 
 class UnansweredError(Exception):
@@ -96,7 +100,9 @@ class HttpClient:
     def send(self, body: bytes) -> None:
         try:
             self._connect()
-            self._connection.request("POST", "/v1/traces", body, {"Content-Type": "application/x-protobuf"})
+            self._connection.request(
+                "POST", "/v1/traces", body, {"Content-Type": "application/x-protobuf"}
+            )
             answer = self._connection.getresponse()
             said = answer.read()
         except (OSError, http.client.HTTPException) as error:
@@ -128,7 +134,12 @@ def of_grpc(error: grpc.RpcError) -> Exception:
     if details is None:
         if any(words in str(call.details()) for words in _NOT_SENT):
             return UnreachableError(str(call.details()))
-        lost = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN}
+        lost = {
+            grpc.StatusCode.UNAVAILABLE,
+            grpc.StatusCode.DEADLINE_EXCEEDED,
+            grpc.StatusCode.CANCELLED,
+            grpc.StatusCode.UNKNOWN,
+        }
         text = f"{call.code()} {call.details()}"
         return UnansweredError(text) if call.code() in lost else WrongAnswerError(text)
     for detail in Status.FromString(details).details:
@@ -146,7 +157,9 @@ def _check(answer: bytes) -> None:
 
 @dataclass(slots=True)
 class Record:
-    """What is known of the requests that were sent; filled by several threads, under the lock of the sender."""
+    """What is known of the requests that were sent; filled by several threads, under the lock of
+    the sender.
+    """
 
     acked: dict[int, Request] = field(default_factory=dict)
     acked_spans: int = 0
@@ -162,16 +175,31 @@ class Record:
 class Sender:
     """Sends the traffic of a seed from several threads, from `start` until `finish`."""
 
-    def __init__(self, traffic: Traffic, grpc_port: int, http_port: int, threads: int = 4, pause: float = 0.02) -> None:
+    def __init__(
+        self,
+        traffic: Traffic,
+        grpc_port: int,
+        http_port: int,
+        threads: int = 4,
+        pause: float = 0.02,
+    ) -> None:
         """`pause` is what a thread waits between two requests, in seconds."""
         self.record = Record()
         self._traffic = traffic
         self._pause = pause
         self._lock = threading.Lock()
-        self._stopping, self._giving_up, self._sending = threading.Event(), threading.Event(), threading.Event()
+        self._stopping, self._giving_up, self._sending = (
+            threading.Event(),
+            threading.Event(),
+            threading.Event(),
+        )
         self._sending.set()
         self._threads = [
-            threading.Thread(target=self._run, args=(GrpcClient(grpc_port) if number % 2 else HttpClient(http_port),), daemon=True)
+            threading.Thread(
+                target=self._run,
+                args=(GrpcClient(grpc_port) if number % 2 else HttpClient(http_port),),
+                daemon=True,
+            )
             for number in range(threads)
         ]
 

@@ -1,4 +1,6 @@
-"""The wall clock jumps by hours and by years: nothing is read early, nothing stays unread, and windows go on."""
+"""The wall clock jumps by hours and by years: nothing is read early, nothing stays unread, and
+windows go on.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from random import Random
 
 import pytest
 
-from running import until
+from support.running import until
 
 from .restarted import RestartedCollector
 from .sender import Sender
@@ -24,8 +26,12 @@ CLOCK = "clock"
 """Beside the configuration: what is added to the wall clock, in seconds."""
 
 
-def jumped(folder: Path, seed: int, jumps: list[float], *mistakes: str, patience: float = 20.0) -> list[str]:
-    """Every breach of the promise when the wall clock jumps so often, with a restart after every other jump."""
+def jumped(
+    folder: Path, seed: int, jumps: list[float], *mistakes: str, patience: float = 20.0
+) -> list[str]:
+    """Every breach of the promise when the wall clock jumps so often, with a restart after every
+    other jump.
+    """
     random = Random(seed)
     (folder / CLOCK).write_text("0")
     collector = RestartedCollector(folder, retention=RETENTION)
@@ -41,11 +47,17 @@ def jumped(folder: Path, seed: int, jumps: list[float], *mistakes: str, patience
                 collector.kill()
                 collector.start("take_the_clock_from_a_file", *mistakes)
         sender.finish()
-        scored = until(lambda: collector.value("pathgauge_score_window_samples", metric="failure"), patience)
+        scored = until(
+            lambda: collector.value("pathgauge_score_window_samples", metric="failure"), patience
+        )
         if not scored:
             breaches.append("the windows are empty")
         reasons = collector.series("pathgauge_traces_completed_total", "reason")
-        early = {reason: count for reason, count in reasons.items() if count and reason != ("root_ended",)}
+        early = {
+            reason: count
+            for reason, count in reasons.items()
+            if count and reason != ("root_ended",)
+        }
         if early:
             breaches.append(f"traces were read because time seemed to have passed: {early}")
         breaches += judge(collector, sender.record, patience, retired=True)
@@ -60,5 +72,10 @@ def test_the_wall_clock_decides_nothing(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.long
-def test_a_jump_brings_to_light_that_ages_are_measured_by_the_wall_clock(tmp_path: Path, seed: int) -> None:
-    assert jumped(tmp_path, seed, [HOUR, 2 * HOUR], "measure_ages_by_the_wall_clock", patience=3.0) != []
+def test_a_jump_brings_to_light_that_ages_are_measured_by_the_wall_clock(
+    tmp_path: Path, seed: int
+) -> None:
+    assert (
+        jumped(tmp_path, seed, [HOUR, 2 * HOUR], "measure_ages_by_the_wall_clock", patience=3.0)
+        != []
+    )

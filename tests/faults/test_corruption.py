@@ -1,4 +1,6 @@
-"""A bit flips, or the end of a file is gone: the store opens, no score is wrong, and what was lost is reported."""
+"""A bit flips, or the end of a file is gone: the store opens, no score is wrong, and what was lost
+is reported.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ import pytest
 import zstandard
 from structlog.testing import capture_logs
 
-from collector.setup import Setup
-from collector.store import files
-from running import until
+from pathgauge.collector.config.active import Setup
+from pathgauge.collector.store import files
+from support.running import until
 
 from . import patched
 from .core import Core
@@ -49,7 +51,9 @@ class Crashed:
 
     def truth(self, requests: int) -> dict[Key, Said]:
         """What is right where only so many requests are known, the first ones."""
-        return truth((span for request in self.requests[:requests] for span in request.spans()), self.setup).said
+        return truth(
+            (span for request in self.requests[:requests] for span in request.spans()), self.setup
+        ).said
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +97,10 @@ def flip_in_the_first_page(path: Path, random: Random) -> str:
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # a page in the log would hide it
     raw = bytearray(database.read_bytes())
-    place, bit = random.choice([place for place in range(files.PAGE_BYTES) if raw[place]]), random.randrange(8)
+    place, bit = (
+        random.choice([place for place in range(files.PAGE_BYTES) if raw[place]]),
+        random.randrange(8),
+    )
     raw[place] ^= 1 << bit
     database.write_bytes(raw)
     return f"bit {bit} of byte {place} of {database.name} flipped"
@@ -116,11 +123,15 @@ def truncate_the_database(path: Path, random: Random) -> str:
 
 
 def change_every_request(path: Path, _: Random) -> str:
-    """Change what neither SQLite nor the decompressor misses; `path` is that of the database or its log."""
+    """Change what neither SQLite nor the decompressor misses; `path` is that of the database or its
+    log.
+    """
     with closing(sqlite3.connect(path.with_name("pathgauge.db"))) as connection, connection:
         for row, body in connection.execute("SELECT id, body FROM journal").fetchall():
             changed = zstandard.decompress(body).replace(b"execute_tool", b"execute_uool")
-            connection.execute("UPDATE journal SET body = ? WHERE id = ?", (zstandard.compress(changed), row))
+            connection.execute(
+                "UPDATE journal SET body = ? WHERE id = ?", (zstandard.compress(changed), row)
+            )
     return "the name of an operation changed in every request"
 
 
@@ -146,17 +157,29 @@ def breaches_of(crashed: Crashed, what: str, folder: Path) -> Iterator[str]:
     found = seen(folder)
     known = crashed.truth(found.requests)
     for key, said in found.said.items():
-        if said not in (known.get(key), crashed.before.get(key)) and not INCOMPLETE & set(said.flags):
+        if said not in (known.get(key), crashed.before.get(key)) and not INCOMPLETE & set(
+            said.flags
+        ):
             yield f"{what}: {key} has {said}, expected {known.get(key)}"
-    lost = {key for key, said in crashed.truth(len(crashed.requests)).items() if found.said.get(key) != said}
-    if lost and not any(line["log_level"] == "error" for line in logs) and not what.startswith(UNNOTICED):
+    lost = {
+        key
+        for key, said in crashed.truth(len(crashed.requests)).items()
+        if found.said.get(key) != said
+    }
+    if (
+        lost
+        and not any(line["log_level"] == "error" for line in logs)
+        and not what.startswith(UNNOTICED)
+    ):
         yield f"{what}: {len(lost)} results were lost, and nothing says so"
     failures = [line for line in logs if line["event"] == "pipeline step failed"]
     if failures:
         yield f"{what}: {failures[0]}"
 
 
-def all_breaches(crashed: Crashed, folder: Path, random: Random, number: int, damage: Damage) -> Iterator[str]:
+def all_breaches(
+    crashed: Crashed, folder: Path, random: Random, number: int, damage: Damage
+) -> Iterator[str]:
     """Of so many damaged copies."""
     for _ in range(number):
         what, copy = damaged(crashed, folder, random, damage)
@@ -168,7 +191,12 @@ def all_breaches(crashed: Crashed, folder: Path, random: Random, number: int, da
 
 @pytest.mark.parametrize(
     ("damage", "number"),
-    [(flip, times(10, 1000)), (flip_in_the_first_page, times(4, 200)), (change_every_request, 1), (truncate, times(4, 100))],
+    [
+        (flip, times(10, 1000)),
+        (flip_in_the_first_page, times(4, 200)),
+        (change_every_request, 1),
+        (truncate, times(4, 100)),
+    ],
 )
 def test_a_damaged_store_opens_says_nothing_wrong_and_reports_what_it_lost(
     crashed: Crashed, tmp_path: Path, seed: int, damage: Damage, number: int
@@ -183,6 +211,8 @@ MISTAKES: dict[str, Damage] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_damage_brings_to_light(crashed: Crashed, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+def test_damage_brings_to_light(
+    crashed: Crashed, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, mistake: str
+) -> None:
     patched.PATCHES[mistake](monkeypatch.setattr)
     assert any(all_breaches(crashed, tmp_path, Random(seed), MOST_TRIES, MISTAKES[mistake]))

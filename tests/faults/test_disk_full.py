@@ -1,4 +1,6 @@
-"""The disk is full, or cannot be written: nothing is acknowledged that is not stored, and all goes on when there is room again."""
+"""The disk is full, or cannot be written: nothing is acknowledged that is not stored, and all goes
+on when there is room again.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from random import Random
 
 import pytest
 
-from running import until
+from support.running import until
 
 from .disks import require_mounts, tmpfs
 from .restarted import RestartedCollector
@@ -62,7 +64,9 @@ def unwritable(collector: RestartedCollector, _: Random) -> Iterator[None]:
 Trouble = Callable[[RestartedCollector, Random], AbstractContextManager[None]]
 
 
-def troubled(folder: Path, seed: int, trouble: Trouble, number: int, *mistakes: str, patience: float = 20.0) -> list[str]:
+def troubled(
+    folder: Path, seed: int, trouble: Trouble, number: int, *mistakes: str, patience: float = 20.0
+) -> list[str]:
     """Every breach of the promise while the disk is in trouble so many times."""
     require_mounts()
     random = Random(seed)
@@ -77,7 +81,8 @@ def troubled(folder: Path, seed: int, trouble: Trouble, number: int, *mistakes: 
                 time.sleep(random.uniform(0.2, 0.6))
                 before = collector.counts()
                 breaches += [
-                    f"{trouble.__name__} {one}: {breach}" for breach in _one(collector, sender, trouble(collector, random), patience)
+                    f"{trouble.__name__} {one}: {breach}"
+                    for breach in _one(collector, sender, trouble(collector, random), patience)
                 ]
                 breaches += decreases(before, collector.counts())
             sender.finish()
@@ -90,7 +95,12 @@ def troubled(folder: Path, seed: int, trouble: Trouble, number: int, *mistakes: 
     return breaches
 
 
-def _one(collector: RestartedCollector, sender: Sender, trouble: AbstractContextManager[None], patience: float) -> Iterator[str]:
+def _one(
+    collector: RestartedCollector,
+    sender: Sender,
+    trouble: AbstractContextManager[None],
+    patience: float,
+) -> Iterator[str]:
     with trouble:
         if not until(lambda: collector.get("/readyz")[0] == 503, patience):
             yield f"/readyz says {collector.get('/readyz')}"
@@ -103,7 +113,10 @@ def _one(collector: RestartedCollector, sender: Sender, trouble: AbstractContext
     acked, began = sender.acknowledged(), time.monotonic()
     until(lambda: sender.acknowledged() > acked, patience)
     if time.monotonic() > began + RECOVERS_S:
-        yield f"nothing was acknowledged for {time.monotonic() - began:.1f} s after there was room again"
+        yield (
+            f"nothing was acknowledged for {time.monotonic() - began:.1f} s after there was room"
+            " again"
+        )
     if not until(lambda: collector.get("/readyz")[0] == 200, patience):
         yield f"/readyz says {collector.get('/readyz')}"
 
@@ -118,5 +131,7 @@ def test_a_disk_that_cannot_be_written_refuses_and_recovers(tmp_path: Path, seed
 
 @pytest.mark.long
 @pytest.mark.parametrize("trouble", [full, unwritable])
-def test_a_disk_in_trouble_brings_to_light_that_what_failed_is_acknowledged(tmp_path: Path, seed: int, trouble: Trouble) -> None:
+def test_a_disk_in_trouble_brings_to_light_that_what_failed_is_acknowledged(
+    tmp_path: Path, seed: int, trouble: Trouble
+) -> None:
     assert troubled(tmp_path, seed, trouble, 1, "acknowledge_on_a_full_disk", patience=2.0) != []

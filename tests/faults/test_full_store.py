@@ -1,4 +1,6 @@
-"""The store has reached its own bound: what was read longest ago is given back, and nothing that waits is lost."""
+"""The store has reached its own bound: what was read longest ago is given back, and nothing that
+waits is lost.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from random import Random
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.store import files
-from running import until
+from pathgauge.collector.store import files
+from support.running import until
 
 from . import patched
 from .core import Core
@@ -24,13 +26,17 @@ RESULTS_BYTES = 1 << 20
 """What a full store may still take: results, so that requests can be given back."""
 REQUESTS = times(300, 600)
 PADDING = 40_000
-"""Makes requests large beside their results, which are kept. Each has a whole trace: late parts of one that was given back are dropped."""
+"""Makes requests large beside their results, which are kept. Each has a whole trace: late parts of
+one that was given back are dropped.
+"""
 
 
 def padded(request: Request, random: Random) -> Request:
     """The same spans, of a sender with a long name."""
     made = ExportTraceServiceRequest.FromString(request.body)
-    made.resource_spans[0].resource.attributes.add(key="service.name").value.string_value = random.randbytes(PADDING // 2).hex()
+    made.resource_spans[0].resource.attributes.add(
+        key="service.name"
+    ).value.string_value = random.randbytes(PADDING // 2).hex()
     return Request(request.number, made.SerializeToString(), request.size)
 
 
@@ -39,7 +45,10 @@ def filled(folder: Path, seed: int) -> list[str]:
     scoring, random = setup(folder), Random(seed)
     core = Core(folder / "store", scoring, settle=SETTLE_S, max_bytes=MAX_BYTES)
     core.start()
-    requests = [padded(request_of(number, trace(f"trace-{number}", random)), random) for number in range(REQUESTS)]
+    requests = [
+        padded(request_of(number, trace(f"trace-{number}", random)), random)
+        for number in range(REQUESTS)
+    ]
     breaches, most = [], 0
     try:
         for request in requests:
@@ -69,6 +78,8 @@ def test_a_store_that_is_full_of_what_was_read_takes_more(tmp_path: Path, seed: 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mistake", ["keep_every_row", "forget_the_bound"])
-def test_a_full_store_brings_to_light(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+def test_a_full_store_brings_to_light(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, mistake: str
+) -> None:
     patched.PATCHES[mistake](monkeypatch.setattr)
     assert filled(tmp_path, seed) != []

@@ -1,4 +1,6 @@
-"""SIGKILL at any moment: nothing that was acknowledged is lost, nothing is counted twice, no count goes back."""
+"""SIGKILL at any moment: nothing that was acknowledged is lost, nothing is counted twice, no count
+goes back.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from random import Random
 
 import pytest
 
-from running import until
+from support.running import until
 
 from .restarted import RestartedCollector
 from .sender import Sender
@@ -59,11 +61,18 @@ def at_a_checkpoint(collector: RestartedCollector, random: Random) -> None:
 
 
 Kill = Callable[[RestartedCollector, Random], None]
-KILLS: list[tuple[Kill, int, int]] = [(under_load, 1, 14), (in_recovery, 1, 2), (in_drain, 1, 2), (at_a_checkpoint, 1, 2)]
+KILLS: list[tuple[Kill, int, int]] = [
+    (under_load, 1, 14),
+    (in_recovery, 1, 2),
+    (in_drain, 1, 2),
+    (at_a_checkpoint, 1, 2),
+]
 """With how often in the short form, and in each session of the long form."""
 
 
-def killed(folder: Path, seed: int, kills: list[Kill], *patches: str, patience: float = 20.0) -> list[str]:
+def killed(
+    folder: Path, seed: int, kills: list[Kill], *patches: str, patience: float = 20.0
+) -> list[str]:
     """Every breach of the promise by a collector that is killed in these ways, one after the other."""
     random = Random(seed)
     collector = RestartedCollector(folder)
@@ -76,7 +85,10 @@ def killed(folder: Path, seed: int, kills: list[Kill], *patches: str, patience: 
             before = collector.counts()
             kill(collector, random)
             collector.start(*patches)
-            breaches += [f"after kill {number} {kill.__name__}: {breach}" for breach in decreases(before, collector.counts())]
+            breaches += [
+                f"after kill {number} {kill.__name__}: {breach}"
+                for breach in decreases(before, collector.counts())
+            ]
         sender.finish()
         return breaches + judge(collector, sender.record, patience)
     finally:
@@ -85,7 +97,9 @@ def killed(folder: Path, seed: int, kills: list[Kill], *patches: str, patience: 
 
 
 @pytest.mark.parametrize("session", range(times(1, 10)))
-def test_what_was_acknowledged_is_scored_once_whenever_the_process_dies(tmp_path: Path, seed: int, session: int) -> None:
+def test_what_was_acknowledged_is_scored_once_whenever_the_process_dies(
+    tmp_path: Path, seed: int, session: int
+) -> None:
     kills = [kill for kill, short, long in KILLS for _ in range(times(short, long))]
     Random(seed + session).shuffle(kills)
     assert killed(tmp_path, seed + session, kills, "checkpoint_often") == []
@@ -100,8 +114,13 @@ MISTAKES = [
 ]
 
 
-def test_a_kill_brings_to_light_that_requests_are_acknowledged_too_early(tmp_path: Path, seed: int) -> None:
-    assert killed(tmp_path, seed, [under_load] * 2, "acknowledge_before_the_commit", patience=2.0) != []
+def test_a_kill_brings_to_light_that_requests_are_acknowledged_too_early(
+    tmp_path: Path, seed: int
+) -> None:
+    assert (
+        killed(tmp_path, seed, [under_load] * 2, "acknowledge_before_the_commit", patience=2.0)
+        != []
+    )
 
 
 @pytest.mark.long

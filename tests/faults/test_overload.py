@@ -1,4 +1,6 @@
-"""Twice as much as the collector can take: it says so, keeps its memory, and loses nothing of what it acknowledged."""
+"""Twice as much as the collector can take: it says so, keeps its memory, and loses nothing of what
+it acknowledged.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from typing import Any
 import grpc
 import pytest
 
-from load import EXPORT, SPANS, Load, invocation, request, with_new_ids
-from running import until
+from support.load import EXPORT, SPANS, Load, invocation, request, with_new_ids
+from support.running import until
 
 from .restarted import RestartedCollector
 from .sender import UnreachableError, of_grpc
@@ -43,7 +45,9 @@ class Offered:
 def offer(endpoint: str, rate: float, seconds: float) -> Offered:
     """Send so many requests a second, whatever is answered, and wait for the last answer."""
     channel = grpc.insecure_channel(endpoint, compression=grpc.Compression.Gzip)
-    export: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(EXPORT, request_serializer=None, response_deserializer=None)
+    export: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
+        EXPORT, request_serializer=None, response_deserializer=None
+    )
     template = request(INVOCATIONS, "mixed").SerializeToString()
     offered, lock, under_way = Offered(), threading.Lock(), threading.Semaphore(0)
     began, sent = time.perf_counter(), 0
@@ -62,7 +66,9 @@ def offer(endpoint: str, rate: float, seconds: float) -> Offered:
                     assert isinstance(error, grpc.RpcError)
                     refusal = of_grpc(error)
                     offered.refused += 1
-                    if not isinstance(refusal, UnreachableError) and not getattr(refusal, "retry_after", None):
+                    if not isinstance(refusal, UnreachableError) and not getattr(
+                        refusal, "retry_after", None
+                    ):
                         offered.without_delay.append(repr(refusal))
             under_way.release()
 
@@ -82,12 +88,18 @@ def offer(endpoint: str, rate: float, seconds: float) -> Offered:
 
 def peak_rss(pid: int) -> int:
     """The most memory that a process ever held, in bytes."""
-    [line] = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    [line] = [
+        line
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        if line.startswith("VmHWM:")
+    ]
     return int(line.split()[1]) * 1024
 
 
 def capacity(collector: RestartedCollector) -> tuple[float, float]:
-    """Requests a second that can be received and scored, and how many invocations were sent to find out."""
+    """Requests a second that can be received and scored, and how many invocations were sent to find
+    out.
+    """
     channel = grpc.insecure_channel(_endpoint(collector), compression=grpc.Compression.Gzip)
     try:
         grpc.channel_ready_future(channel).result(timeout=ANSWER_S)
@@ -108,21 +120,34 @@ def overloaded(folder: Path, seconds: float, *mistakes: str) -> list[str]:
         offered = offer(_endpoint(collector), 2 * most, seconds)
         began, expected = time.monotonic(), alone + offered.acked * INVOCATIONS
         drained = until(lambda: collector.value(READ) >= expected, DRAIN_S)
-        took, read, rss = time.monotonic() - began, collector.value(READ), peak_rss(collector.process.pid)
+        took, read, rss = (
+            time.monotonic() - began,
+            collector.value(READ),
+            peak_rss(collector.process.pid),
+        )
     finally:
         collector.stop()
     acked = sorted(offered.latencies)
     print(
-        f"capacity {most * SPANS:.0f} spans/s, offered {2 * most * SPANS:.0f}, acknowledged {offered.acked * SPANS / seconds:.0f}, "
-        f"refused {offered.refused} of {offered.refused + offered.acked} requests, "
-        f"ack p50 {acked[len(acked) // 2] * 1000:.0f} ms, p99 {acked[len(acked) * 99 // 100] * 1000:.0f} ms, "
-        f"RSS {rss >> 20} MiB, drained in {took:.1f} s"
+        f"capacity {most * SPANS:.0f} spans/s, offered {2 * most * SPANS:.0f}, acknowledged"
+        f" {offered.acked * SPANS / seconds:.0f}, refused {offered.refused} of"
+        f" {offered.refused + offered.acked} requests, ack p50 {acked[len(acked) // 2] * 1000:.0f}"
+        f" ms, p99 {acked[len(acked) * 99 // 100] * 1000:.0f} ms, RSS {rss >> 20} MiB, drained in"
+        f" {took:.1f} s"
     )
     breaches = (
-        [f"{len(offered.without_delay)} answers do not say when to retry: {offered.without_delay[0]}"] if offered.without_delay else []
+        [
+            f"{len(offered.without_delay)} answers do not say when to retry:"
+            f" {offered.without_delay[0]}"
+        ]
+        if offered.without_delay
+        else []
     )
     if not drained or read != expected:
-        breaches.append(f"{read:g} invocations were read {took:.0f} s after the load, {expected:g} were acknowledged")
+        breaches.append(
+            f"{read:g} invocations were read {took:.0f} s after the load, {expected:g} were"
+            " acknowledged"
+        )
     if rss > RSS_BYTES:
         breaches.append(f"RSS {rss >> 20} MiB")
     return breaches

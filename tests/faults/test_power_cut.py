@@ -1,4 +1,6 @@
-"""The power fails: what had reached the disk is all there is, and everything that was acknowledged had."""
+"""The power fails: what had reached the disk is all there is, and everything that was acknowledged
+had.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from random import Random
 
 import pytest
 
-from running import until
+from support.running import until
 
 from .core import Core
 from .disks import ext4, require_mounts
@@ -36,19 +38,31 @@ def cut(collector: RestartedCollector, sender: Sender, image: Path, copy: Path) 
     return acked
 
 
-def breaches_of(collector: RestartedCollector, traffic: Traffic, acked: list[Request], copy: Path, folder: Path) -> Iterator[str]:
+def breaches_of(
+    collector: RestartedCollector, traffic: Traffic, acked: list[Request], copy: Path, folder: Path
+) -> Iterator[str]:
     """What a collector that starts on the copy does not know."""
     whole = {trace for trace, missing in traffic.missing(acked).items() if not missing}
-    right = truth((span for request in acked for span in request.spans() if span.trace_id in whole), collector.setup)
+    right = truth(
+        (span for request in acked for span in request.spans() if span.trace_id in whole),
+        collector.setup,
+    )
     with ext4(folder, copy):
         core = Core(folder / "store", collector.setup, QUICK_S)
         core.start()
         until(core.reads_nothing)
         core.stop()
         found = seen(folder / "store")
-    lost = {key: (said, found.said.get(key)) for key, said in right.said.items() if found.said.get(key) != said}
+    lost = {
+        key: (said, found.said.get(key))
+        for key, said in right.said.items()
+        if found.said.get(key) != said
+    }
     if lost:
-        yield f"{len(lost)} of {len(right.said)} results are missing or wrong: {dict(list(lost.items())[:2])}"
+        yield (
+            f"{len(lost)} of {len(right.said)} results are missing or wrong:"
+            f" {dict(list(lost.items())[:2])}"
+        )
     spans = len({(span.trace_id, span.span_id) for request in acked for span in request.spans()})
     if core.ledger.spans_assembled.total() < spans:
         yield f"{spans} spans were acknowledged, {core.ledger.spans_assembled.total()} are there"
@@ -72,7 +86,12 @@ def cuts(folder: Path, seed: int, number: int, *mistakes: str) -> list[str]:
                 time.sleep(random.uniform(0, 0.5))
                 acked = cut(collector, sender, image, copy)
                 with sender.at_rest():
-                    breaches += [f"cut {one}: {breach}" for breach in breaches_of(collector, traffic, acked, copy, folder / "recovered")]
+                    breaches += [
+                        f"cut {one}: {breach}"
+                        for breach in breaches_of(
+                            collector, traffic, acked, copy, folder / "recovered"
+                        )
+                    ]
         finally:
             sender.break_off()
             collector.stop()
@@ -81,7 +100,9 @@ def cuts(folder: Path, seed: int, number: int, *mistakes: str) -> list[str]:
 
 
 @pytest.mark.parametrize("session", range(times(1, 10)))
-def test_a_power_cut_loses_nothing_that_was_acknowledged(tmp_path: Path, seed: int, session: int) -> None:
+def test_a_power_cut_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, seed: int, session: int
+) -> None:
     assert cuts(tmp_path, seed + session, times(4, 20)) == []
 
 

@@ -1,4 +1,6 @@
-"""What a restart divides ends as in one process: conversations, turns that move, and spans that come too late."""
+"""What a restart divides ends as in one process: conversations, turns that move, and spans that
+come too late.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from collector.assembler import Bounds
-from collector.config import Config
-from collector.conversations import Case
-from collector.evaluator import Evaluation
-from collector.setup import Setup, resolve
-from collector.spans import Span
-from collector.testing import span, trace_id
+from pathgauge.collector.config import Config
+from pathgauge.collector.config.active import Setup, resolve
+from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.traces import Bounds
+from pathgauge.collector.testing import span, trace_id
 
 from .traffic import request_of
 from .virtual import VirtualCollector
@@ -26,7 +28,10 @@ from .virtual import VirtualCollector
 Step: TypeAlias = tuple[float, Sequence[Span]]
 """How many seconds pass after these spans came in one request and were read."""
 
-REFERENCE = {"scenario": "talk", "turns": [{"expected_tools": ["greet"]}, {"expected_tools": ["help"]}]}
+REFERENCE = {
+    "scenario": "talk",
+    "turns": [{"expected_tools": ["greet"]}, {"expected_tools": ["help"]}],
+}
 KEPT = 4 * 2
 """Turns of one conversation, by its reference."""
 BOUNDS = Bounds(settle=6.0, idle=30.0, max_age=600.0, late_ttl=300.0)
@@ -42,11 +47,18 @@ OPEN = span("open", "POST /chat", trace="open", parent="missing")
 @pytest.fixture
 def scoring(tmp_path: Path) -> Setup:
     (tmp_path / "references.yaml").write_text(json.dumps(REFERENCE))
-    return resolve(Config(references=(str(tmp_path / "references.yaml"),), criteria={"tool_trajectory_f1": 1.0}))
+    return resolve(
+        Config(
+            references=(str(tmp_path / "references.yaml"),), criteria={"tool_trajectory_f1": 1.0}
+        )
+    )
 
 
 def agent(name: str, conversation: str = "", start: float = 0.0) -> Span:
-    attributes: dict[str, Any] = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "agent"}
+    attributes: dict[str, Any] = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "agent",
+    }
     if conversation:
         attributes |= {"pathgauge.scenario.id": "talk", "gen_ai.conversation.id": conversation}
     return span(name, "invoke_agent agent", attributes, trace=name, start=start, end=start + 9)
@@ -54,17 +66,32 @@ def agent(name: str, conversation: str = "", start: float = 0.0) -> Span:
 
 def tool(of: str, name: str, start: float = 0.0) -> Span:
     attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
-    return span(of + name, f"execute_tool {name}", attributes, trace=of, parent=of, start=start + 1, end=start + 2)
+    return span(
+        of + name,
+        f"execute_tool {name}",
+        attributes,
+        trace=of,
+        parent=of,
+        start=start + 1,
+        end=start + 2,
+    )
 
 
 def turn(number: int, conversation: str = "conversation") -> list[Span]:
     """As the reference expects it, if it expects any."""
     name, start = f"{conversation} {number}", 10.0 * number
-    return [agent(name, conversation, start), tool(name, ("greet", "help", "refund")[min(number, 2)], start)]
+    return [
+        agent(name, conversation, start),
+        tool(name, ("greet", "help", "refund")[min(number, 2)], start),
+    ]
 
 
-def played(folder: Path, scoring: Setup, steps: Sequence[Step], *, restarts: bool, bounds: Bounds = BOUNDS) -> VirtualCollector:
-    """A collector that got these requests, was started anew after every pause or never, and has ended since."""
+def played(
+    folder: Path, scoring: Setup, steps: Sequence[Step], *, restarts: bool, bounds: Bounds = BOUNDS
+) -> VirtualCollector:
+    """A collector that got these requests, was started anew after every pause or never, and has
+    ended since.
+    """
     collector = VirtualCollector(folder, scoring, bounds)
     collector.start()
     for number, (seconds, spans) in enumerate(steps):
@@ -84,7 +111,14 @@ def played(folder: Path, scoring: Setup, steps: Sequence[Step], *, restarts: boo
 def f1(collector: VirtualCollector) -> list[tuple[str, int, float | None]]:
     """Trace, revision and score of everything that was said."""
     evaluations = [told for told in collector.told if isinstance(told, Evaluation)]
-    return [(one.invocation.trace_id, one.revision, next((result.score.value for result in one.results), None)) for one in evaluations]
+    return [
+        (
+            one.invocation.trace_id,
+            one.revision,
+            next((result.score.value for result in one.results), None),
+        )
+        for one in evaluations
+    ]
 
 
 def stored(folder: Path, columns: str) -> list[tuple[Any, ...]]:
@@ -94,19 +128,29 @@ def stored(folder: Path, columns: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("turns", [3, KEPT, KEPT + 1, KEPT + 5])
-def test_a_conversation_with_unexpected_turns_has_the_same_score_after_restarts(tmp_path: Path, scoring: Setup, turns: int) -> None:
+def test_a_conversation_with_unexpected_turns_has_the_same_score_after_restarts(
+    tmp_path: Path, scoring: Setup, turns: int
+) -> None:
     pauses = [0.0] * (turns - 2) + [CONVERSATION_IDLE - 2 * READ] * 2
     steps = [(pause, turn(number)) for number, pause in enumerate(pauses)]
     cases = [
-        [told for told in played(tmp_path / str(restarts), scoring, steps, restarts=restarts).told if isinstance(told, Case)]
+        [
+            told
+            for told in played(tmp_path / str(restarts), scoring, steps, restarts=restarts).told
+            if isinstance(told, Case)
+        ]
         for restarts in (False, True)
     ]
-    assert [(case.matched, case.missing, case.unexpected) for case in cases[0]] == [(2, 0, turns - 2)]
+    assert [(case.matched, case.missing, case.unexpected) for case in cases[0]] == [
+        (2, 0, turns - 2)
+    ]
     assert cases[1] == cases[0]
     assert stored(tmp_path / "True", "*") == []
 
 
-def test_of_turns_beyond_those_that_are_kept_the_number_alone_is_stored(tmp_path: Path, scoring: Setup) -> None:
+def test_of_turns_beyond_those_that_are_kept_the_number_alone_is_stored(
+    tmp_path: Path, scoring: Setup
+) -> None:
     collector = VirtualCollector(tmp_path / "store", scoring, BOUNDS)
     collector.start()
     for number in range(KEPT + 3):
@@ -121,28 +165,55 @@ def test_of_turns_beyond_those_that_are_kept_the_number_alone_is_stored(tmp_path
 
 
 REMEMBERED = BOUNDS.late_ttl + BOUNDS.max_age
-"""For so long after a trace was read it is known what was said of it; its rows are given back after `late_ttl`."""
+"""For so long after a trace was read it is known what was said of it; its rows are given back after
+`late_ttl`.
+"""
 
 
 @pytest.mark.parametrize("pause", [0.0, BOUNDS.late_ttl, REMEMBERED - READ])
-@pytest.mark.parametrize("bounds", [BOUNDS, replace(BOUNDS, max_retained_bytes=0)], ids=["in its time", "at once"])
+@pytest.mark.parametrize(
+    "bounds", [BOUNDS, replace(BOUNDS, max_retained_bytes=0)], ids=["in its time", "at once"]
+)
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_turn_whose_trace_was_given_up_is_scored_again_when_an_earlier_one_comes(
     tmp_path: Path, scoring: Setup, pause: float, bounds: Bounds, restarts: bool
 ) -> None:
-    collector = played(tmp_path / "store", scoring, [(pause, turn(1)), (0.0, turn(0))], restarts=restarts, bounds=bounds)
+    collector = played(
+        tmp_path / "store",
+        scoring,
+        [(pause, turn(1)), (0.0, turn(0))],
+        restarts=restarts,
+        bounds=bounds,
+    )
     first, second = trace_id("conversation 0"), trace_id("conversation 1")
     assert f1(collector) == [(second, 0, 0.0), (first, 0, 1.0), (second, 1, 1.0)]
-    assert [[score.value for score in told.scores] for told in collector.told if isinstance(told, Case)] == [[1.0]]
+    assert [
+        [score.value for score in told.scores] for told in collector.told if isinstance(told, Case)
+    ] == [[1.0]]
 
 
-@pytest.mark.parametrize("bounds", [BOUNDS, replace(BOUNDS, max_retained_bytes=0)], ids=["in its time", "at once"])
-def test_restarts_remember_for_no_longer_what_was_said(tmp_path: Path, scoring: Setup, bounds: Bounds) -> None:
-    collector = played(tmp_path / "store", scoring, [(REMEMBERED, turn(1)), (0.0, turn(0))], restarts=True, bounds=bounds)
-    assert f1(collector) == [(trace_id("conversation 1"), 0, 0.0), (trace_id("conversation 0"), 0, 1.0)]
+@pytest.mark.parametrize(
+    "bounds", [BOUNDS, replace(BOUNDS, max_retained_bytes=0)], ids=["in its time", "at once"]
+)
+def test_restarts_remember_for_no_longer_what_was_said(
+    tmp_path: Path, scoring: Setup, bounds: Bounds
+) -> None:
+    collector = played(
+        tmp_path / "store",
+        scoring,
+        [(REMEMBERED, turn(1)), (0.0, turn(0))],
+        restarts=True,
+        bounds=bounds,
+    )
+    assert f1(collector) == [
+        (trace_id("conversation 1"), 0, 0.0),
+        (trace_id("conversation 0"), 0, 1.0),
+    ]
 
 
-def test_of_two_traces_the_one_that_was_read_first_is_given_up_first_though_it_was_said_of_last(tmp_path: Path, scoring: Setup) -> None:
+def test_of_two_traces_the_one_that_was_read_first_is_given_up_first_though_it_was_said_of_last(
+    tmp_path: Path, scoring: Setup
+) -> None:
     steps = [(500.0, turn(2)), (REMEMBERED - 500.0, turn(1)), (0.0, turn(0))]
     first, second, third = (trace_id(f"conversation {number}") for number in range(3))
     assert f1(played(tmp_path / "store", scoring, steps, restarts=True)) == [
@@ -152,14 +223,22 @@ def test_of_two_traces_the_one_that_was_read_first_is_given_up_first_though_it_w
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_spans_that_came_too_late_do_not_keep_a_turn_from_being_scored_again(tmp_path: Path, scoring: Setup, restarts: bool) -> None:
+def test_spans_that_came_too_late_do_not_keep_a_turn_from_being_scored_again(
+    tmp_path: Path, scoring: Setup, restarts: bool
+) -> None:
     late = [tool("conversation 1", "too late"), OPEN]
     steps = [(BOUNDS.late_ttl, turn(1)), (0.0, late), (0.0, turn(0))]
     first, second = trace_id("conversation 0"), trace_id("conversation 1")
-    assert f1(played(tmp_path / "store", scoring, steps, restarts=restarts)) == [(second, 0, 0.0), (first, 0, 1.0), (second, 1, 1.0)]
+    assert f1(played(tmp_path / "store", scoring, steps, restarts=restarts)) == [
+        (second, 0, 0.0),
+        (first, 0, 1.0),
+        (second, 1, 1.0),
+    ]
 
 
-def test_a_trace_that_a_late_span_opened_again_before_a_restart_is_revised(tmp_path: Path, scoring: Setup) -> None:
+def test_a_trace_that_a_late_span_opened_again_before_a_restart_is_revised(
+    tmp_path: Path, scoring: Setup
+) -> None:
     collector = VirtualCollector(tmp_path / "store", scoring, BOUNDS)
     collector.start()
     collector.wait(2 * REMEMBERED)
@@ -177,16 +256,42 @@ def test_a_trace_that_a_late_span_opened_again_before_a_restart_is_revised(tmp_p
     assert f1(collector) == [(root.trace_id, 0, None), (root.trace_id, 1, 1.0)]
 
 
-def test_what_came_too_late_does_not_prolong_for_how_long_it_is_known_what_was_said(tmp_path: Path, scoring: Setup) -> None:
-    steps = [(500.0, turn(1)), (REMEMBERED - 500.0, [tool("conversation 1", "too late"), OPEN]), (0.0, turn(0))]
-    collector = played(tmp_path / "store", scoring, steps, restarts=True, bounds=replace(BOUNDS, idle=BOUNDS.max_age))
-    assert f1(collector) == [(trace_id("conversation 1"), 0, 0.0), (trace_id("conversation 0"), 0, 1.0)]
+def test_what_came_too_late_does_not_prolong_for_how_long_it_is_known_what_was_said(
+    tmp_path: Path, scoring: Setup
+) -> None:
+    steps = [
+        (500.0, turn(1)),
+        (REMEMBERED - 500.0, [tool("conversation 1", "too late"), OPEN]),
+        (0.0, turn(0)),
+    ]
+    collector = played(
+        tmp_path / "store",
+        scoring,
+        steps,
+        restarts=True,
+        bounds=replace(BOUNDS, idle=BOUNDS.max_age),
+    )
+    assert f1(collector) == [
+        (trace_id("conversation 1"), 0, 0.0),
+        (trace_id("conversation 0"), 0, 1.0),
+    ]
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_a_span_that_came_too_late_stays_dropped_though_its_row_is_needed(tmp_path: Path, scoring: Setup, restarts: bool) -> None:
+def test_a_span_that_came_too_late_stays_dropped_though_its_row_is_needed(
+    tmp_path: Path, scoring: Setup, restarts: bool
+) -> None:
     root, call = turn(0)
-    steps = [(BOUNDS.late_ttl, [root, OPEN]), (0.0, [call, span("more", "POST /chat", trace="open", parent="missing")])]
-    collector = played(tmp_path / "store", scoring, steps, restarts=restarts, bounds=replace(BOUNDS, idle=BOUNDS.max_age))
+    steps = [
+        (BOUNDS.late_ttl, [root, OPEN]),
+        (0.0, [call, span("more", "POST /chat", trace="open", parent="missing")]),
+    ]
+    collector = played(
+        tmp_path / "store",
+        scoring,
+        steps,
+        restarts=restarts,
+        bounds=replace(BOUNDS, idle=BOUNDS.max_age),
+    )
     assert f1(collector) == [(root.trace_id, 0, None)]
     assert dict(collector.ledger.spans_dropped.items()) == {("late",): 1}

@@ -1,4 +1,6 @@
-"""Restarts under load, seen from applications that use the OpenTelemetry SDK: no span is lost between the agent and its score."""
+"""Restarts under load, seen from applications that use the OpenTelemetry SDK: no span is lost
+between the agent and its score.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,17 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpanExporter
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpanExporter
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (
+    OTLPSpanExporter as GrpcSpanExporter,
+)
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import (
+    OTLPSpanExporter as HttpSpanExporter,
+)
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
-from running import until
+from support.running import until
 
 from .restarted import RestartedCollector
 from .sizes import LONG, times
@@ -23,22 +29,30 @@ from .truth import seen
 
 STOP_S = 10.0
 EXPORT_S = times(60, 10)
-"""How long an exporter tries; the short form runs beside others, and a start may take longer than the usual ten seconds."""
+"""How long an exporter tries; the short form runs beside others, and a start may take longer than
+the usual ten seconds.
+"""
 UP_S = (0.5, 1.5) if not LONG else (5.0, 9.0)
-"""Between two restarts. An exporter that finds the collector gone tries again after one, two and four seconds, give or take a fifth; it
-must not meet the next restart then.
+"""Between two restarts. An exporter that finds the collector gone tries again after one, two and
+four seconds, give or take a fifth; it must not meet the next restart then.
 """
 TURN_S = 0.05
 TOOLS = 3
 
 
 class Application:
-    """An agent that works in a thread, and exports as an application does: in batches, with the retries of the exporter."""
+    """An agent that works in a thread, and exports as an application does: in batches, with the
+    retries of the exporter.
+    """
 
     def __init__(self, exporter: SpanExporter) -> None:
         self.turns = 0
-        self._provider = TracerProvider(resource=Resource({"service.name": "application"}), shutdown_on_exit=False)
-        self._provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=200, max_queue_size=100_000))
+        self._provider = TracerProvider(
+            resource=Resource({"service.name": "application"}), shutdown_on_exit=False
+        )
+        self._provider.add_span_processor(
+            BatchSpanProcessor(exporter, schedule_delay_millis=200, max_queue_size=100_000)
+        )
         self._tracer = self._provider.get_tracer("faults")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -65,14 +79,25 @@ Exporter = Callable[[RestartedCollector], SpanExporter]
 
 
 def over_grpc(collector: RestartedCollector) -> SpanExporter:
-    return GrpcSpanExporter(endpoint=f"http://127.0.0.1:{collector.ports['grpc']}", insecure=True, timeout=EXPORT_S)
+    return GrpcSpanExporter(
+        endpoint=f"http://127.0.0.1:{collector.ports['grpc']}", insecure=True, timeout=EXPORT_S
+    )
 
 
 def over_http(collector: RestartedCollector) -> SpanExporter:
-    return HttpSpanExporter(endpoint=f"http://127.0.0.1:{collector.ports['http']}/v1/traces", timeout=EXPORT_S)
+    return HttpSpanExporter(
+        endpoint=f"http://127.0.0.1:{collector.ports['http']}/v1/traces", timeout=EXPORT_S
+    )
 
 
-def rolled(folder: Path, seed: int, restarts: int, exporters: tuple[Exporter, ...], *mistakes: str, patience: float = 20.0) -> list[str]:
+def rolled(
+    folder: Path,
+    seed: int,
+    restarts: int,
+    exporters: tuple[Exporter, ...],
+    *mistakes: str,
+    patience: float = 20.0,
+) -> list[str]:
     """Every breach of the promise in so many orderly restarts."""
     random = Random(seed)
     collector = RestartedCollector(folder)
@@ -94,14 +119,24 @@ def rolled(folder: Path, seed: int, restarts: int, exporters: tuple[Exporter, ..
         for application in applications:
             application.stop()
     turns = sum(application.turns for application in applications)
-    print(f"{len(gaps)} restarts, {turns} turns; from the signal until it was ready again took {min(gaps):.1f} to {max(gaps):.1f} s")
+    print(
+        f"{len(gaps)} restarts, {turns} turns; from the signal until it was ready again took"
+        f" {min(gaps):.1f} to {max(gaps):.1f} s"
+    )
     until(lambda: collector.value("pathgauge_invocations_read_total") >= turns, patience)
     spans = collector.value("pathgauge_spans_assembled_total")
     collector.stop()
     found = seen(collector.store)
     if (found.invocations, spans) != (turns, turns * (1 + TOOLS)):
-        breaches.append(f"{turns} turns of {1 + TOOLS} spans: {found.invocations} invocations and {spans:g} spans arrived")
-    wrong = [said for said in found.said.values() if dict((name, value) for name, value, *_ in said.scores)["tool_calls"] != TOOLS]
+        breaches.append(
+            f"{turns} turns of {1 + TOOLS} spans: {found.invocations} invocations and {spans:g}"
+            " spans arrived"
+        )
+    wrong = [
+        said
+        for said in found.said.values()
+        if dict((name, value) for name, value, *_ in said.scores)["tool_calls"] != TOOLS
+    ]
     return breaches + ([f"{len(wrong)} results are wrong: {wrong[0]}"] if wrong else [])
 
 
@@ -110,5 +145,18 @@ def test_rolling_restarts_lose_no_span_of_the_sdk(tmp_path: Path, seed: int) -> 
 
 
 @pytest.mark.long
-def test_a_rolling_restart_brings_to_light_that_requests_under_way_are_dropped(tmp_path: Path, seed: int) -> None:
-    assert rolled(tmp_path, seed, 3, (over_grpc, over_http), "acknowledge_before_the_commit", "stop_at_once", patience=3.0) != []
+def test_a_rolling_restart_brings_to_light_that_requests_under_way_are_dropped(
+    tmp_path: Path, seed: int
+) -> None:
+    assert (
+        rolled(
+            tmp_path,
+            seed,
+            3,
+            (over_grpc, over_http),
+            "acknowledge_before_the_commit",
+            "stop_at_once",
+            patience=3.0,
+        )
+        != []
+    )

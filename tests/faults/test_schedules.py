@@ -1,4 +1,6 @@
-"""Repeated, reordered, late, and cut by crashes at any step: the newest results are those of all spans at once, each counted once."""
+"""Repeated, reordered, late, and cut by crashes at any step: the newest results are those of all
+spans at once, each counted once.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from random import Random
 
 import pytest
 
-from collector.assembler import Bounds
-from collector.setup import Setup
+from pathgauge.collector.config.active import Setup
+from pathgauge.collector.core.traces import Bounds
 
 from . import patched
 from .sizes import times
@@ -20,7 +22,14 @@ from .virtual import VirtualCollector
 
 HOUR = 3600.0
 BOUNDS = Bounds(settle=6.0, idle=30.0, max_age=600.0, late_ttl=5 * HOUR)
-SMALL = Bounds(settle=6.0, idle=30.0, max_age=600.0, late_ttl=5 * HOUR, max_trace_bytes=40_000, max_open_bytes=60_000)
+SMALL = Bounds(
+    settle=6.0,
+    idle=30.0,
+    max_age=600.0,
+    late_ttl=5 * HOUR,
+    max_trace_bytes=40_000,
+    max_open_bytes=60_000,
+)
 """Little memory: traces are spilled to the journal all the time."""
 PAUSES = (0.0, 0.0, 0.0, 1.0, 7.0, 60.0, HOUR / 60)
 """Between two requests, in seconds. All of them together stay below `late_ttl`."""
@@ -28,7 +37,9 @@ PAUSES = (0.0, 0.0, 0.0, 1.0, 7.0, 60.0, HOUR / 60)
 
 def schedule(random: Random, traces: int) -> list[Request]:
     """The requests of some traces in any order, some of them two or three times."""
-    parts = [part for number in range(traces) for part in split(trace(f"trace-{number}", random), random)]
+    parts = [
+        part for number in range(traces) for part in split(trace(f"trace-{number}", random), random)
+    ]
     random.shuffle(parts)
     requests: list[Request] = []
     while parts:
@@ -39,7 +50,9 @@ def schedule(random: Random, traces: int) -> list[Request]:
     return repeated
 
 
-def played(folder: Path, scoring: Setup, bounds: Bounds, random: Random, requests: list[Request]) -> VirtualCollector:
+def played(
+    folder: Path, scoring: Setup, bounds: Bounds, random: Random, requests: list[Request]
+) -> VirtualCollector:
     """A collector that got the requests in this order, and crashed between any two steps."""
     collector = VirtualCollector(folder, scoring, bounds)
     collector.start()
@@ -49,7 +62,13 @@ def played(folder: Path, scoring: Setup, bounds: Bounds, random: Random, request
         collector.send(waiting[:count])
         waiting = waiting[count:]
         for step in random.sample(
-            (collector.take_in, collector.commit, lambda: collector.wait(random.choice(PAUSES)), again(collector)), 4
+            (
+                collector.take_in,
+                collector.commit,
+                lambda: collector.wait(random.choice(PAUSES)),
+                again(collector),
+            ),
+            4,
         ):
             step()
     collector.wait(2 * bounds.max_age)
@@ -85,7 +104,11 @@ def breaches_of(right: Truth, found: Seen, counted: Counter[str], accepted: int)
         "evaluation_revisions": found.revisions,
         "evaluations_withdrawn": found.withdrawn,
     }
-    breaches += [f"{name} is {counted[name]}, expected {count}" for name, count in expected.items() if counted[name] != count]
+    breaches += [
+        f"{name} is {counted[name]}, expected {count}"
+        for name, count in expected.items()
+        if counted[name] != count
+    ]
     return breaches
 
 
@@ -100,7 +123,10 @@ def all_breaches(folder: Path, seed: int, bounds: Bounds, traces: int, schedules
         collector.crash()
         right = truth((span for request in requests for span in request.spans()), scoring)
         accepted = sum(request.size for request in requests)
-        breaches += [f"schedule {number}: {one}" for one in breaches_of(right, seen(folder / str(number)), counted, accepted)]
+        breaches += [
+            f"schedule {number}: {one}"
+            for one in breaches_of(right, seen(folder / str(number)), counted, accepted)
+        ]
     return breaches
 
 
@@ -113,6 +139,8 @@ MISTAKES = ["forget_what_was_said", "read_everything_again", "release_rows_early
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_schedule_brings_to_light(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+def test_a_schedule_brings_to_light(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, mistake: str
+) -> None:
     patched.PATCHES[mistake](monkeypatch.setattr)
     assert all_breaches(tmp_path, seed, BOUNDS, 10, 2) != []

@@ -1,6 +1,8 @@
-"""What many agents send: a seed comes in, OTLP requests go out whose traces overlap, split, repeat and arrive in any order.
+"""What many agents send: a seed comes in, OTLP requests go out whose traces overlap, split, repeat
+and arrive in any order.
 
-Every span of a trace that was begun is in some request once `last` has no more, so that every trace becomes complete.
+Every span of a trace that was begun is in some request once `last` has no more, so that every trace
+becomes complete.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ from typing import Any, Literal
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.otlp import decode_traces
-from collector.spans import Span
-from collector.testing import span
+from pathgauge.collector.core.otlp import decode_traces
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.testing import span
 
 TOOLS = ("find_order", "check_policy", "refund", "notify")
 AGENTS = ("support", "billing", "shipping")
@@ -24,7 +26,12 @@ REFERENCES: list[dict[str, Any]] = [
     {"scenario": "refund", "expected_tools": ["find_order", "refund"]},
     {"scenario": "parcel", "expected_tools": ["find_order", "notify", "notify"]},
 ]
-CRITERIA: dict[str, Any] = {"tool_trajectory_f1": 0.5, "tool_trajectory_avg_score": 1.0, "tool_calls": None, "failure": 0.5}
+CRITERIA: dict[str, Any] = {
+    "tool_trajectory_f1": 0.5,
+    "tool_trajectory_avg_score": 1.0,
+    "tool_calls": None,
+    "failure": 0.5,
+}
 _SCENARIOS = ("refund", "refund", "parcel", "unheard-of", None)
 _REPEATED = 0.08
 _PARTS_OF_A_REQUEST = 5
@@ -74,7 +81,10 @@ class Traffic:
         return {trace_id: size - found[trace_id] for trace_id, size in list(self._sizes.items())}
 
     def _take(self, parts: int) -> list[Request]:
-        taken = [self._waiting.pop(self._random.randrange(len(self._waiting))) for _ in range(min(parts, len(self._waiting)))]
+        taken = [
+            self._waiting.pop(self._random.randrange(len(self._waiting)))
+            for _ in range(min(parts, len(self._waiting)))
+        ]
         self._requests += 1
         request = request_of(self._requests, [one for part in taken for one in part])
         return [request] * (2 if self._random.random() < _REPEATED else 1)
@@ -87,32 +97,65 @@ class Traffic:
 
 
 def trace(name: str, random: Random) -> list[Span]:
-    """The spans of one agent at work, the root first; some run under a web server, some have sub-agents."""
-    spans = [span("server", "POST /chat", {"http.request.method": "POST"}, trace=name, end=9.0)] if random.random() < 0.3 else []
+    """The spans of one agent at work, the root first; some run under a web server, some have
+    sub-agents.
+    """
+    spans = (
+        [span("server", "POST /chat", {"http.request.method": "POST"}, trace=name, end=9.0)]
+        if random.random() < 0.3
+        else []
+    )
     parent = "server" if spans else None
     scenario = random.choice(_SCENARIOS)
     spans += run("agent", AGENTS[0], random, trace=name, parent=parent, scenario=scenario)
     for number in range(random.choice((0, 0, 1, 2))):
-        spans += run(f"sub{number}", AGENTS[1 + number], random, trace=name, parent="agent", start=5.0 + number)
+        spans += run(
+            f"sub{number}",
+            AGENTS[1 + number],
+            random,
+            trace=name,
+            parent="agent",
+            start=5.0 + number,
+        )
     return spans
 
 
 def run(
-    id: str, agent: str, random: Random, *, trace: str, parent: str | None, start: float = 0.0, scenario: str | None = None
+    id: str,
+    agent: str,
+    random: Random,
+    *,
+    trace: str,
+    parent: str | None,
+    start: float = 0.0,
+    scenario: str | None = None,
 ) -> list[Span]:
     """One agent, the models and the tools that it calls."""
     attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent}
     if scenario is not None:
         attributes["pathgauge.scenario.id"] = scenario
     error = "no such order" if random.random() < 0.1 else None
-    spans = [span(id, f"invoke_agent {agent}", attributes, trace=trace, parent=parent, start=start, end=start + 1, error=error)]
+    spans = [
+        span(
+            id,
+            f"invoke_agent {agent}",
+            attributes,
+            trace=trace,
+            parent=parent,
+            start=start,
+            end=start + 1,
+            error=error,
+        )
+    ]
     for step in range(random.randint(0, 4)):
         tool, at = random.choice(TOOLS), start + 0.2 * step
         called = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": tool,
             "gen_ai.tool.call.id": f"{id}-call{step}",
-            "gen_ai.tool.call.arguments": json.dumps({"order": random.randrange(1000), "step": step}),
+            "gen_ai.tool.call.arguments": json.dumps(
+                {"order": random.randrange(1000), "step": step}
+            ),
             "gen_ai.tool.call.result": json.dumps({"ok": random.random() < 0.9}),
         }
         model = {
@@ -121,8 +164,28 @@ def run(
             "gen_ai.usage.input_tokens": 100,
             "gen_ai.usage.output_tokens": random.randint(1, 50),
         }
-        spans.append(span(f"{id}-model{step}", "chat gpt-4o-mini", model, trace=trace, parent=id, start=at, end=at + 0.1))
-        spans.append(span(f"{id}-tool{step}", f"execute_tool {tool}", called, trace=trace, parent=id, start=at + 0.1, end=at + 0.2))
+        spans.append(
+            span(
+                f"{id}-model{step}",
+                "chat gpt-4o-mini",
+                model,
+                trace=trace,
+                parent=id,
+                start=at,
+                end=at + 0.1,
+            )
+        )
+        spans.append(
+            span(
+                f"{id}-tool{step}",
+                f"execute_tool {tool}",
+                called,
+                trace=trace,
+                parent=id,
+                start=at + 0.1,
+                end=at + 0.2,
+            )
+        )
     return spans
 
 

@@ -1,4 +1,6 @@
-"""What the results must be: acknowledged spans come in, the verdict on each invocation goes out, from the core at once and in memory."""
+"""What the results must be: acknowledged spans come in, the verdict on each invocation goes out,
+from the core at once and in memory.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +13,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from collector.assembler import Bounds
-from collector.config import Config
-from collector.evaluator import Evaluation
-from collector.outcomes import Withdrawn
-from collector.pipeline import Pipeline
-from collector.setup import Setup, resolve
-from collector.spans import Span
-from collector.store.schema import checksum
-from collector.telemetry import Ledger
+from pathgauge.collector.config import Config
+from pathgauge.collector.config.active import Setup, resolve
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.outcomes import Withdrawn
+from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.traces import Bounds
+from pathgauge.collector.store.schema import checksum
 
 from .traffic import CRITERIA, REFERENCES
 
 Key: TypeAlias = tuple[str, str]
 """Trace id and anchor span id."""
 
-_UNBOUNDED = Bounds(max_trace_spans=sys.maxsize, max_trace_bytes=sys.maxsize, max_open_bytes=sys.maxsize, max_retained_bytes=sys.maxsize)
+_UNBOUNDED = Bounds(
+    max_trace_spans=sys.maxsize,
+    max_trace_bytes=sys.maxsize,
+    max_open_bytes=sys.maxsize,
+    max_retained_bytes=sys.maxsize,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,10 @@ def truth(spans: Iterable[Span], setup: Setup) -> Truth:
 
 def _of_evaluation(evaluation: Evaluation) -> Said:
     invocation, reference = evaluation.invocation, evaluation.match.reference
-    scores = tuple((one.criterion.name, one.score.value, one.score.reason, one.verdict) for one in evaluation.results)
+    scores = tuple(
+        (one.criterion.name, one.score.value, one.score.reason, one.verdict)
+        for one in evaluation.results
+    )
     scenario = invocation.scenario_id if reference is None else reference.scenario_id
     return Said(invocation.agent or "", scenario or "", scores, tuple(sorted(invocation.flags)))
 
@@ -104,7 +114,10 @@ def seen(folder: Path) -> Seen:
     found = Seen()
     connection = sqlite3.connect(f"file:{folder / 'pathgauge.db'}?mode=ro", uri=True)
     try:
-        select = "SELECT tenant, trace_id, span_id, revision, at, agent, scenario, body, crc, withdrawn FROM results ORDER BY revision"
+        select = (
+            "SELECT tenant, trace_id, span_id, revision, at, agent, scenario, body, crc, withdrawn"
+            " FROM results ORDER BY revision"
+        )
         for *values, crc, withdrawn in connection.execute(select):
             _, trace_id, span_id, revision, _, agent, scenario, body = values
             if crc != checksum(*values):
@@ -135,5 +148,7 @@ def known(scenario: str) -> str:
 
 
 def _of_row(agent: str, scenario: str, body: dict[str, Any]) -> Said:
-    scores = tuple((one["name"], one["value"], one["reason"], one["verdict"]) for one in body["criteria"])
+    scores = tuple(
+        (one["name"], one["value"], one["reason"], one["verdict"]) for one in body["criteria"]
+    )
     return Said(agent, scenario, scores, tuple(body["flags"]))

@@ -1,4 +1,6 @@
-"""Whether the promise was kept: what the sender knows and what the collector shows come in, every breach goes out as a sentence."""
+"""Whether the promise was kept: what the sender knows and what the collector shows come in, every
+breach goes out as a sentence.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from running import until
+from support.running import until
 
 from .restarted import RestartedCollector, Series
 from .sender import Record
@@ -25,12 +27,21 @@ def decreases(before: Series, after: Series) -> list[str]:
             if after.get((name, labels), -1) < value]  # fmt: skip
 
 
-def judge(collector: RestartedCollector, record: Record, patience: float = PATIENCE_S, *, retired: bool = False) -> list[str]:
+def judge(
+    collector: RestartedCollector,
+    record: Record,
+    patience: float = PATIENCE_S,
+    *,
+    retired: bool = False,
+) -> list[str]:
     """Wait until the running collector has read everything, stop it, and compare it with the truth.
 
     `retired`: the wall clock said that agents were silent for so long that their series began anew.
     """
-    right = truth((span for request in _taken(record) for span in request.spans()), collector.setup)
+    right = truth(
+        (span for request in _taken(record) for span in request.spans()),
+        collector.setup,
+    )
     until(lambda: collector.has_read(record.acked_spans, right.traces), patience)
     counted = _settled(collector)
     status = collector.stop()
@@ -58,10 +69,18 @@ def compare_results(right: Truth, found: Seen) -> list[str]:
     """Invocations of which the newest result is missing, wrong, or about nothing."""
     breaches = []
     missing, unasked = right.said.keys() - found.said.keys(), found.said.keys() - right.said.keys()
-    wrong = [key for key in right.said.keys() & found.said.keys() if right.said[key] != found.said[key]]
-    for what, keys in (("have no result", missing), ("have a wrong result", wrong), ("have a result and should not", unasked)):
+    wrong = [
+        key for key in right.said.keys() & found.said.keys() if right.said[key] != found.said[key]
+    ]
+    for what, keys in (
+        ("have no result", missing),
+        ("have a wrong result", wrong),
+        ("have a result and should not", unasked),
+    ):
         if keys:
-            some = [(key, right.said.get(key), found.said.get(key)) for key in sorted(keys)[:_SHOWN]]
+            some = [
+                (key, right.said.get(key), found.said.get(key)) for key in sorted(keys)[:_SHOWN]
+            ]
             breaches.append(f"{len(keys)} of {len(right.said)} invocations {what}: {some}")
     if found.damaged or found.quarantined:
         breaches.append(f"{found.damaged} damaged results, {found.quarantined} rows in quarantine")
@@ -69,7 +88,9 @@ def compare_results(right: Truth, found: Seen) -> list[str]:
 
 
 def _taken(record: Record) -> list[Request]:
-    """What is in the journal. The sender insisted, so that what was unanswered at first was acknowledged later, or given up."""
+    """What is in the journal. The sender insisted, so that what was unanswered at first was
+    acknowledged later, or given up.
+    """
     return list(record.acked.values())
 
 
@@ -79,7 +100,10 @@ def _compare_ledger(right: Truth, found: Seen, record: Record, counted: Series) 
         totals[name.removeprefix("pathgauge_")] += int(value)
     accepted = totals["receiver_accepted_spans_total"]
     if not record.acked_spans <= accepted <= record.acked_spans + record.unanswered_spans:
-        yield f"{accepted} spans counted as accepted, {record.acked_spans} were acknowledged, {record.unanswered_spans} unanswered"
+        yield (
+            f"{accepted} spans counted as accepted, {record.acked_spans} were acknowledged,"
+            f" {record.unanswered_spans} unanswered"
+        )
     firsts = {
         name: int(value)
         for name, value in (
@@ -97,16 +121,23 @@ def _compare_ledger(right: Truth, found: Seen, record: Record, counted: Series) 
             yield f"{name} is {totals[name]}, expected {value}"
     scored = totals["invocations_scored_total"] + totals["invocations_skipped_total"]
     if scored != found.invocations:
-        yield f"{scored} invocations counted as scored or skipped, {found.invocations} were evaluated"
+        yield (
+            f"{scored} invocations counted as scored or skipped, {found.invocations} were evaluated"
+        )
 
 
 def _compare_series(found: Seen, counted: Series) -> Iterator[str]:
-    invocations = sum(value for (name, _), value in counted.items() if name == "pathgauge_invocations_total")
+    invocations = sum(
+        value for (name, _), value in counted.items() if name == "pathgauge_invocations_total"
+    )
     if invocations != found.invocations:
         yield f"pathgauge_invocations_total is {invocations:g}, expected {found.invocations}"
     verdicts = _verdicts(counted)
     if verdicts != found.firsts:
-        yield f"verdicts counted that were not given first: {verdicts - found.firsts}; given and not counted: {found.firsts - verdicts}"
+        yield (
+            f"verdicts counted that were not given first: {verdicts - found.firsts}; given and not"
+            f" counted: {found.firsts - verdicts}"
+        )
 
 
 def _verdicts(counted: Series) -> Counter[tuple[str, str, str, str]]:
@@ -114,5 +145,7 @@ def _verdicts(counted: Series) -> Counter[tuple[str, str, str, str]]:
     for (name, pairs), value in counted.items():
         if name == "pathgauge_evaluations_total" and value:
             labels = dict(pairs)
-            verdicts[labels["agent"], known(labels["scenario"]), labels["metric"], labels["outcome"]] += int(value)
+            verdicts[
+                labels["agent"], known(labels["scenario"]), labels["metric"], labels["outcome"]
+            ] += int(value)
     return verdicts

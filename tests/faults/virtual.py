@@ -1,6 +1,8 @@
-"""The collector in virtual time and without threads of its own: requests and times come in; what is on disk and counted can be asked.
+"""The collector in virtual time and without threads of its own: requests and times come in; what is
+on disk and counted can be asked.
 
-It takes the steps of `collector.worker` one by one, so that a schedule can stop it between any two of them.
+It takes the steps of `pathgauge.collector.service.worker` one by one, so that a schedule can stop
+it between any two of them.
 """
 
 from __future__ import annotations
@@ -10,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.assembler import Bounds
-from collector.intake import Batch, Origin
-from collector.outcomes import Outcome, Told, Unreadable
-from collector.pipeline import Pipeline
-from collector.setup import Setup
-from collector.store import Delivery, Progress
-from collector.store.sqlite import SqliteStore
-from collector.telemetry import Ledger
+from pathgauge.collector.config.active import Setup
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.batch import Batch, Origin
+from pathgauge.collector.core.outcomes import Outcome, Told, Unreadable
+from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.traces import Bounds
+from pathgauge.collector.store import Delivery, Progress
+from pathgauge.collector.store.sqlite import SqliteStore
 
 from .traffic import Request
 
@@ -45,7 +47,13 @@ class VirtualCollector:
         """Go on where the folder stopped; what the journal holds and nobody took in comes first."""
         self.ledger = Ledger(durable=True)
         self._store = SqliteStore(self.folder)
-        self._pipeline = Pipeline(self.setup.evaluator, self.setup.references, self.ledger, self.bounds, recall=self._store.recall)
+        self._pipeline = Pipeline(
+            self.setup.evaluator,
+            self.setup.references,
+            self.ledger,
+            self.bounds,
+            recall=self._store.recall,
+        )
         restored = self._store.open()
         self.now = max(self.now, restored.at)
         self._row, self._gathered, self._delivered = restored.row, [], []
@@ -61,7 +69,12 @@ class VirtualCollector:
         """Have requests acknowledged, and take them in."""
 
         async def send() -> None:
-            await asyncio.gather(*(self._store.append(Batch(_ORIGIN, one.body, spans=tuple(one.spans()))) for one in requests))
+            await asyncio.gather(
+                *(
+                    self._store.append(Batch(_ORIGIN, one.body, spans=tuple(one.spans())))
+                    for one in requests
+                )
+            )
 
         asyncio.run(send())
 
@@ -79,7 +92,9 @@ class VirtualCollector:
     def commit(self) -> None:
         """Make durable what was said."""
         gathered, self._gathered = self._gathered, []
-        progress = Progress(self._row, self.now, 0.0, gathered, self._pipeline.changes(), list(self.ledger.staged()))
+        progress = Progress(
+            self._row, self.now, 0.0, gathered, self._pipeline.changes(), list(self.ledger.staged())
+        )
         assert self._store.commit(progress)
         self.told.extend(gathered)
         self.ledger.settle()

@@ -1,4 +1,6 @@
-"""Damaged files of operators: they are read, or every problem is told as the documentation says; nothing else happens."""
+"""Damaged files of operators: they are read, or every problem is told as the documentation says;
+nothing else happens.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from collector import config
-from collector.auth.secret_files import SecretFileError
-from collector.auth.tokens import TokenFile
-from collector.documents import ConfigError
-from collector.references import files
-from fuzzing import Target, hold
+from pathgauge.collector import config
+from pathgauge.collector.config import reference_files
+from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.receivers.auth.secret_files import SecretFileError
+from pathgauge.collector.receivers.auth.tokens import TokenFile
+from support.fuzzing import Target, hold
+from support.repository import REFERENCE_FILES
 
-ROOT = Path(__file__).parents[2]
-GOLDEN = ROOT / "tests" / "golden" / "references"
+GOLDEN = REFERENCE_FILES
 BATCHES = 4
 
 _CONFIG = b"""\
@@ -38,8 +40,40 @@ store: memory
 logging: {level: info}
 """
 _YAML = (
-    *(b": ", b"- ", b"? ", b"|\n", b"\n", b"\n  ", b"\t", b"{", b"}", b"[", b"]", b'"', b"'", b"#", b"---\n", b"%YAML 1.1\n"),
-    *(b"&a ", b"*a", b"<<: ", b"!!int ", b"\\x", b"${", b"${env:NO}", b"$$", b"null", b"~", b".inf", b"1e999", b"9" * 5000, b"-1"),
+    *(
+        b": ",
+        b"- ",
+        b"? ",
+        b"|\n",
+        b"\n",
+        b"\n  ",
+        b"\t",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b'"',
+        b"'",
+        b"#",
+        b"---\n",
+        b"%YAML 1.1\n",
+    ),
+    *(
+        b"&a ",
+        b"*a",
+        b"<<: ",
+        b"!!int ",
+        b"\\x",
+        b"${",
+        b"${env:NO}",
+        b"$$",
+        b"null",
+        b"~",
+        b".inf",
+        b"1e999",
+        b"9" * 5000,
+        b"-1",
+    ),
     *(b"\xc3\x28", b"\xef\xbb\xbf", b"\0"),
 )
 _JSON = (
@@ -99,17 +133,31 @@ class Kind:
 KINDS = (
     Kind("pathgauge.yaml", (_CONFIG,), config_file, ConfigError, _YAML, 0.005),
     Kind(
-        "pathgauge.json", (b'{"criteria": {"latency": {"threshold": 30}}, "windows": {"size": 10}}',), config_file, ConfigError, _JSON, 0.02
+        "pathgauge.json",
+        (b'{"criteria": {"latency": {"threshold": 30}}, "windows": {"size": 10}}',),
+        config_file,
+        ConfigError,
+        _JSON,
+        0.02,
     ),
-    Kind("references.yaml", golden(".yaml"), files.read, ConfigError, _YAML, 0.01),
-    Kind("references.json", golden(".json"), files.read, ConfigError, _JSON, 0.05),
-    Kind("references.jsonl", golden(".jsonl"), files.read, ConfigError, _JSON, 0.05),
-    Kind("references.csv", golden(".csv"), files.read, ConfigError, _CSV, 0.05),
-    Kind("tokens", _TOKENS, token_file, SecretFileError, (b"\n", b" ", b"#", b"\r\n", b"=", b"\xff"), 0.1),
+    Kind("references.yaml", golden(".yaml"), reference_files.read, ConfigError, _YAML, 0.01),
+    Kind("references.json", golden(".json"), reference_files.read, ConfigError, _JSON, 0.05),
+    Kind("references.jsonl", golden(".jsonl"), reference_files.read, ConfigError, _JSON, 0.05),
+    Kind("references.csv", golden(".csv"), reference_files.read, ConfigError, _CSV, 0.05),
+    Kind(
+        "tokens",
+        _TOKENS,
+        token_file,
+        SecretFileError,
+        (b"\n", b" ", b"#", b"\r\n", b"=", b"\xff"),
+        0.1,
+    ),
 )
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_damaged_file_is_read_or_its_problems_are_told(kind: Kind, batch: int, tmp_path: Path) -> None:
+def test_a_damaged_file_is_read_or_its_problems_are_told(
+    kind: Kind, batch: int, tmp_path: Path
+) -> None:
     hold(kind.target(tmp_path), batch, BATCHES)

@@ -1,4 +1,6 @@
-"""Wrong bytes on the sockets of a running collector: whatever comes, it stays up, logs no error, and serves the next sender."""
+"""Wrong bytes on the sockets of a running collector: whatever comes, it stays up, logs no error,
+and serves the next sender.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,24 @@ from random import Random
 
 import pytest
 
-import http2
-from fuzzing import EXECUTIONS, SEED, damaged
-from http2 import DATA, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, headers, hello, message
-from running import Collector, until
-from turns import otlp, script, turn
+from support import http2
+from support.fuzzing import EXECUTIONS, SEED, damaged
+from support.http2 import (
+    DATA,
+    END_STREAM,
+    GOAWAY,
+    HEADERS,
+    PING,
+    RST_STREAM,
+    SETTINGS,
+    WINDOW_UPDATE,
+    frame,
+    headers,
+    hello,
+    message,
+)
+from support.running import Collector, until
+from support.turns import otlp, script, turn
 
 SHARE = 0.02
 """Of `EXECUTIONS`: each is a connection to another process."""
@@ -23,11 +38,19 @@ BATCHES = 4
 
 BODY = otlp(turn(script("", "lookup")))
 CALL = hello() + headers() + frame(DATA, message(BODY), END_STREAM, 1)
-ZIPPED = hello() + headers("gzip") + frame(DATA, message(gzip.compress(BODY), compressed=True), END_STREAM, 1)
-POST = b"POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY)
+ZIPPED = (
+    hello()
+    + headers("gzip")
+    + frame(DATA, message(gzip.compress(BODY), compressed=True), END_STREAM, 1)
+)
+POST = (
+    b"POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Type:"
+    b" application/x-protobuf\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY)
+)
 CHUNKED = (
-    b"POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
-    b"%x\r\n%s\r\n0\r\n\r\n" % (len(gzip.compress(b"{}")), gzip.compress(b"{}"))
+    b"POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Encoding:"
+    b" gzip\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"
+    % (len(gzip.compress(b"{}")), gzip.compress(b"{}"))
 )
 
 FRAMES = {
@@ -42,29 +65,70 @@ FRAMES = {
     "data before headers": hello() + frame(DATA, message(BODY), stream=1),
     "data on stream 0": hello() + frame(DATA, b"abc"),
     "headers that are not HPACK": hello() + frame(HEADERS, b"\xff" * 100, http2.END_HEADERS, 1),
-    "headers of 60,000 bytes": hello() + frame(HEADERS, (b"\0" + b"\x7ea" * 63) * 100, http2.END_HEADERS, 1),
+    "headers of 60,000 bytes": (
+        hello() + frame(HEADERS, (b"\0" + b"\x7ea" * 63) * 100, http2.END_HEADERS, 1)
+    ),
     "no message": hello() + headers() + frame(DATA, b"", END_STREAM, 1),
     "half a message": hello() + headers() + frame(DATA, message(BODY)[:20], END_STREAM, 1),
-    "a message shorter than it says": hello() + headers() + frame(DATA, message(b"abc", length=1000), END_STREAM, 1),
-    "a message of 4 GiB": hello() + headers() + frame(DATA, message(b"abc", length=2**32 - 1), END_STREAM, 1),
+    "a message shorter than it says": (
+        hello() + headers() + frame(DATA, message(b"abc", length=1000), END_STREAM, 1)
+    ),
+    "a message of 4 GiB": (
+        hello() + headers() + frame(DATA, message(b"abc", length=2**32 - 1), END_STREAM, 1)
+    ),
     "two messages": hello() + headers() + frame(DATA, message(BODY) * 2, END_STREAM, 1),
-    "compressed, with no encoding": hello() + headers() + frame(DATA, message(BODY, compressed=True), END_STREAM, 1),
-    "compressed, but not gzip": hello() + headers("gzip") + frame(DATA, message(BODY, compressed=True), END_STREAM, 1),
-    "an unknown encoding": hello() + headers("zip") + frame(DATA, message(BODY, compressed=True), END_STREAM, 1),
+    "compressed, with no encoding": (
+        hello() + headers() + frame(DATA, message(BODY, compressed=True), END_STREAM, 1)
+    ),
+    "compressed, but not gzip": (
+        hello() + headers("gzip") + frame(DATA, message(BODY, compressed=True), END_STREAM, 1)
+    ),
+    "an unknown encoding": (
+        hello() + headers("zip") + frame(DATA, message(BODY, compressed=True), END_STREAM, 1)
+    ),
     "an unknown method": hello() + headers(path="/a/b") + frame(DATA, message(BODY), END_STREAM, 1),
-    "a method that is not UTF-8": hello() + headers().replace(b"Export", b"Exp\xffrt") + frame(DATA, message(BODY), END_STREAM, 1),
+    "a method that is not UTF-8": (
+        hello()
+        + headers().replace(b"Export", b"Exp\xffrt")
+        + frame(DATA, message(BODY), END_STREAM, 1)
+    ),
     "a window of 4 GiB": hello() + frame(WINDOW_UPDATE, b"\x7f\xff\xff\xff") * 3,
     "settings out of range": http2.PREFACE + frame(SETTINGS, struct.pack(">HI", 4, 2**32 - 1)),
     "2,000 settings": hello() + frame(SETTINGS) * 2_000,
     "2,000 pings": hello() + frame(PING, bytes(8)) * 2_000,
-    "2,000 calls that are taken back": hello()
-    + b"".join(headers(stream=stream) + frame(RST_STREAM, bytes(4), stream=stream) for stream in range(1, 4_000, 2)),
+    "2,000 calls that are taken back": (
+        hello()
+        + b"".join(
+            headers(stream=stream) + frame(RST_STREAM, bytes(4), stream=stream)
+            for stream in range(1, 4_000, 2)
+        )
+    ),
     "a farewell": CALL[:-10] + frame(GOAWAY, bytes(8)),
 }
-SEEDS = {"grpc": (CALL, ZIPPED, *(sent for sent in FRAMES.values() if 0 < len(sent) < 5_000)), "http": (POST, CHUNKED)}
+SEEDS = {
+    "grpc": (CALL, ZIPPED, *(sent for sent in FRAMES.values() if 0 < len(sent) < 5_000)),
+    "http": (POST, CHUNKED),
+}
 WORDS = {
-    "grpc": (http2.PREFACE, frame(SETTINGS), frame(PING, bytes(8)), headers(), frame(DATA, b"", END_STREAM, 1), b"\0\0\0", b"\0\0\0\0\x01"),
-    "http": (b"\r\n", b"Content-Length: 9" * 2, b"Transfer-Encoding: chunked\r\n", b"0\r\n\r\n", b"POST ", b"HTTP/1.1", b"\xff", b": "),
+    "grpc": (
+        http2.PREFACE,
+        frame(SETTINGS),
+        frame(PING, bytes(8)),
+        headers(),
+        frame(DATA, b"", END_STREAM, 1),
+        b"\0\0\0",
+        b"\0\0\0\0\x01",
+    ),
+    "http": (
+        b"\r\n",
+        b"Content-Length: 9" * 2,
+        b"Transfer-Encoding: chunked\r\n",
+        b"0\r\n\r\n",
+        b"POST ",
+        b"HTTP/1.1",
+        b"\xff",
+        b": ",
+    ),
 }
 
 
@@ -113,7 +177,11 @@ def serves(collector: Collector) -> bool:
     called = until(lambda: call(collector.ports["grpc"]) == 0)
     posted, _ = collector.post("/v1/traces", BODY)
     # One line tells of a server that gRPC gave up: its own task, which nobody can wait for.
-    errors = [line for line in collector.log() if line["level"] == "error" and "_server_main_loop" not in line.get("exception", "")]
+    errors = [
+        line
+        for line in collector.log()
+        if line["level"] == "error" and "_server_main_loop" not in line.get("exception", "")
+    ]
     return (called, posted, errors, collector.process.poll()) == (True, 200, [], None)
 
 

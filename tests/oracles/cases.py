@@ -1,8 +1,10 @@
-"""Random cases to score: a seed and a number come in, a case that is the same on every machine and every Python goes out.
+"""Random cases to score: a seed and a number come in, a case that is the same on every machine and
+every Python goes out.
 
-A case is JSON, and so are the arguments of its calls: `{"actual": [[tool, arguments], ...], "expected": [...]}` for trajectories,
-`{"response": ..., "reference": ...}` for texts. Only `random`, `randrange` and `choice` are asked for chance: what they return for a
-seed has not changed in years.
+A case is JSON, and so are the arguments of its calls: `{"actual": [[tool, arguments], ...],
+"expected": [...]}` for trajectories, `{"response": ..., "reference": ...}` for texts. Only
+`random`, `randrange` and `choice` are asked for chance: what they return for a seed has not changed
+in years.
 """
 
 from __future__ import annotations
@@ -22,7 +24,17 @@ _T = TypeVar("_T")
 NAMES = ("a", "a", "a", "b", "b", "c", "A")
 BLANKS = (" ", "\t")
 KEYS = ("k", "l", "m")
-PORTABLE: tuple[Json, ...] = ("x", "y", 7, 2.5, {"p": 1, "q": [1, 2]}, {"q": [1, 2], "p": 1}, {"p": 1}, [1, 2], [2, 1])
+PORTABLE: tuple[Json, ...] = (
+    "x",
+    "y",
+    7,
+    2.5,
+    {"p": 1, "q": [1, 2]},
+    {"q": [1, 2], "p": 1},
+    {"p": 1},
+    [1, 2],
+    [2, 1],
+)
 HARD: tuple[Json, ...] = (
     *(1, 1.0, True, "1", [True], [1.0], {"p": False}, {"p": 0}),
     *(0, -0.0, False, None, None, None, "", [], {}),
@@ -32,16 +44,90 @@ SPARSE = 0.15
 """The share of calls that have no arguments at all, not even none, in sparse cases."""
 
 WORDS = (
-    *("the", "The", "cat", "cats", "mat", "MAT", "run", "runs", "running", "ran", "happily", "happy", "flies", "dies", "ties"),
-    *("tool_name", "1,000", "1000", "3.14", "It's", "don't", "e-mail", "http://x.org/?q=1", "x" * 40, "a", "I", "generalizations"),
-    *("&amp;", "&quot;", "a&lt;b", "1-2", "non-\nsense", "-", "$5.00", "(x,y)", "[1.]", "5,", ".5", "<skipped>", "!", "?"),
+    *(
+        "the",
+        "The",
+        "cat",
+        "cats",
+        "mat",
+        "MAT",
+        "run",
+        "runs",
+        "running",
+        "ran",
+        "happily",
+        "happy",
+        "flies",
+        "dies",
+        "ties",
+    ),
+    *(
+        "tool_name",
+        "1,000",
+        "1000",
+        "3.14",
+        "It's",
+        "don't",
+        "e-mail",
+        "http://x.org/?q=1",
+        "x" * 40,
+        "a",
+        "I",
+        "generalizations",
+    ),
+    *(
+        "&amp;",
+        "&quot;",
+        "a&lt;b",
+        "1-2",
+        "non-\nsense",
+        "-",
+        "$5.00",
+        "(x,y)",
+        "[1.]",
+        "5,",
+        ".5",
+        "<skipped>",
+        "!",
+        "?",
+    ),
 )
 LONG_WORDS = ("internationalization" * 2, "internationalization" * 2 + "s")
 """Two words with the same stem."""
 SIGNS = ("!", "?", "-", "...", "$", "(", "*")
 SCRIPTS = (
-    *("Погода", "погода", "größer", "Straße", "café", "cafe\u0301", "ﬁne", "ＡＢＣ１２３", "abc123", "naïve", "İstanbul", "ΣΊΣΥΦΟΣ", "نعم"),
-    *("今天天气很好", "今天下雨", "テスト", "ﾃｽﾄ", "한국어", "สวัสดี", "ครับ", "မြန်မာ", "ខ្មែរ", "ລາວ", "नमस्ते", "दुनिया", "ⅷ", "²", "½"),
+    *(
+        "Погода",
+        "погода",
+        "größer",
+        "Straße",
+        "café",
+        "cafe\u0301",
+        "ﬁne",
+        "ＡＢＣ１２３",
+        "abc123",
+        "naïve",
+        "İstanbul",
+        "ΣΊΣΥΦΟΣ",
+        "نعم",
+    ),
+    *(
+        "今天天气很好",
+        "今天下雨",
+        "テスト",
+        "ﾃｽﾄ",
+        "한국어",
+        "สวัสดี",
+        "ครับ",
+        "မြန်မာ",
+        "ខ្មែរ",
+        "ລາວ",
+        "नमस्ते",
+        "दुनिया",
+        "ⅷ",
+        "²",
+        "½",
+    ),
     *("cats今天dogs", "สวัสดีcats", "4K画质", "ABCＡＢＣ", "runningです", "größerな", "éclairs"),
     *("👍", "👩\u200d💻", "—", "…", "\u00a0", "\u200b"),
 )
@@ -49,7 +135,9 @@ SEPARATORS = (" ", " ", " ", "  ", "\n", ", ", ". ", "-")
 
 
 def trajectories(random: Random) -> Case:
-    """Expected calls, and actual ones that mostly are those with up to three changes; all have arguments."""
+    """Expected calls, and actual ones that mostly are those with up to three changes; all have
+    arguments.
+    """
     return _trajectories(random, sparse=0)
 
 
@@ -59,12 +147,19 @@ def sparse_trajectories(random: Random) -> Case:
 
 
 def partial_orders(random: Random) -> Case:
-    """Trajectories with optional calls, with calls that may come in any order (`groups`), and with calls of one message (`messages`)."""
+    """Trajectories with optional calls, with calls that may come in any order (`groups`), and with
+    calls of one message (`messages`).
+    """
     case = trajectories(random)
     grouped = random.random() < 0.6
     groups = [random.choice((None, 0, 0, 1)) if grouped else None for _ in case["expected"]]
     optional = [random.random() < 0.3 for _ in case["expected"]]
-    return {**case, "groups": groups, "optional": optional, "messages": [random.choice((None, 0, 0, 1)) for _ in case["actual"]]}
+    return {
+        **case,
+        "groups": groups,
+        "optional": optional,
+        "messages": [random.choice((None, 0, 0, 1)) for _ in case["actual"]],
+    }
 
 
 def messages(random: Random) -> Case:
@@ -72,7 +167,11 @@ def messages(random: Random) -> Case:
     case = trajectories(random)
     groups = _shape(random, len(case["expected"]))
     same = [*groups, *range(100, 100 + len(case["actual"]))][: len(case["actual"])]
-    return {**case, "groups": groups, "messages": same if random.random() < 0.8 else _shape(random, len(case["actual"]))}
+    return {
+        **case,
+        "groups": groups,
+        "messages": same if random.random() < 0.8 else _shape(random, len(case["actual"])),
+    }
 
 
 def ascii_texts(random: Random) -> Case:
@@ -82,7 +181,9 @@ def ascii_texts(random: Random) -> Case:
 
 def texts(random: Random) -> Case:
     """The same in many scripts."""
-    return _texts(random, random.choice((WORDS, (*WORDS, *SCRIPTS), SCRIPTS, SCRIPTS, (*SIGNS, "👍", "…"))))
+    return _texts(
+        random, random.choice((WORDS, (*WORDS, *SCRIPTS), SCRIPTS, SCRIPTS, (*SIGNS, "👍", "…")))
+    )
 
 
 def samples(random: Random) -> Case:
@@ -91,14 +192,22 @@ def samples(random: Random) -> Case:
     fallen = low - spread * random.choice((0.0, 0.2, 1.0)) * random.random()
     sizes = random.choice((5, 9, 20, 60)), random.choice((5, 14, 40))
     means = (fallen, spread), (low, spread * random.choice((0.5, 1.0, 2.0)))
-    current, baseline = ([round(random.gauss(*mean), 4) for _ in range(size)] for size, mean in zip(sizes, means, strict=True))
+    current, baseline = (
+        [round(random.gauss(*mean), 4) for _ in range(size)]
+        for size, mean in zip(sizes, means, strict=True)
+    )
     return {"current": current, "baseline": baseline}
 
 
 def judgements(random: Random) -> Case:
-    """Samples of what a judge says: a label, and verdicts on rubrics; or what cannot be read, or nothing."""
+    """Samples of what a judge says: a label, and verdicts on rubrics; or what cannot be read, or
+    nothing.
+    """
     share, rubrics = random.choice((0.0, 0.1, 0.4)), random.randrange(1, 5)
-    lost = [random.choice(("junk", "junk", "failed")) if random.random() < share else None for _ in range(random.randrange(1, 8))]
+    lost = [
+        random.choice(("junk", "junk", "failed")) if random.random() < share else None
+        for _ in range(random.randrange(1, 8))
+    ]
     labels = [sample or random.choice(("valid", "valid", "invalid")) for sample in lost]
     verdicts = ("yes", "yes", "no", "not_applicable")
     return {
@@ -110,8 +219,15 @@ def judgements(random: Random) -> Case:
 
 def _trajectories(random: Random, sparse: float) -> Case:
     values = PORTABLE if random.random() < 0.4 else HARD
-    pool = _nested(random, values) if random.random() < 0.25 else [_call(random, values, sparse) for _ in range(random.choice((2, 4, 12)))]
-    expected = [_near(random, pool, values) if random.random() < 0.3 else random.choice(pool) for _ in range(random.randrange(7))]
+    pool = (
+        _nested(random, values)
+        if random.random() < 0.25
+        else [_call(random, values, sparse) for _ in range(random.choice((2, 4, 12)))]
+    )
+    expected = [
+        _near(random, pool, values) if random.random() < 0.3 else random.choice(pool)
+        for _ in range(random.randrange(7))
+    ]
     actual = _mutated(random, expected, lambda: _near(random, pool, values))
     return {"actual": [_respelled(random, call, values) for call in actual], "expected": expected}
 
@@ -134,7 +250,10 @@ def _call(random: Random, values: Sequence[Json], sparse: float) -> Call:
 def _nested(random: Random, values: Sequence[Json]) -> list[Call]:
     """Calls of one tool with more and fewer of the same arguments, so that one may answer several."""
     arguments = {key: random.choice(values) for key in KEYS}
-    return [["a", {key: value for key, value in arguments.items() if random.random() < 0.6}] for _ in range(3)]
+    return [
+        ["a", {key: value for key, value in arguments.items() if random.random() < 0.6}]
+        for _ in range(3)
+    ]
 
 
 def _near(random: Random, pool: Sequence[Call], values: Sequence[Json]) -> Call:
@@ -152,13 +271,22 @@ def _near(random: Random, pool: Sequence[Call], values: Sequence[Json]) -> Call:
 
 
 def _respelled(random: Random, call: Call, values: Sequence[Json]) -> Call:
-    """The call, sometimes with blanks around its name, with values that Python takes for the same, or without those that are null."""
+    """The call, sometimes with blanks around its name, with values that Python takes for the same,
+    or without those that are null.
+    """
     name, arguments = call
     if random.random() < 0.05:
         name += random.choice(BLANKS)
     if arguments is not None and random.random() < 0.3:
-        said = {key: value for key, value in arguments.items() if value is not None or random.random() < 0.3}
-        arguments = {key: random.choice([other for other in values if other == value] or [value]) for key, value in said.items()}
+        said = {
+            key: value
+            for key, value in arguments.items()
+            if value is not None or random.random() < 0.3
+        }
+        arguments = {
+            key: random.choice([other for other in values if other == value] or [value])
+            for key, value in said.items()
+        }
     return [name, arguments]
 
 
@@ -168,7 +296,8 @@ def _texts(random: Random, words: Sequence[str]) -> Case:
         vocabulary.append(LONG_WORDS[0])
     reference = [random.choice(vocabulary) for _ in range(random.randrange(12))]
     response = [
-        random.choice(LONG_WORDS) if word in LONG_WORDS else word for word in _mutated(random, reference, lambda: random.choice(vocabulary))
+        random.choice(LONG_WORDS) if word in LONG_WORDS else word
+        for word in _mutated(random, reference, lambda: random.choice(vocabulary))
     ]
     return {"response": _joined(random, response), "reference": _joined(random, reference)}
 

@@ -1,4 +1,6 @@
-"""Which scorer or test is compared with which result of which oracle, and where the two are meant to differ."""
+"""Which scorer or test is compared with which result of which oracle, and where the two are meant
+to differ.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,7 @@ from itertools import product
 from random import Random
 from typing import get_args
 
-from asked import Scripted, fails, lists, says
-from collector.moments import moments_of
-from collector.regression import p_value
-from scorers import (
+from pathgauge import (
     ExpectedCall,
     FinalResponseMatch,
     MatchMode,
@@ -29,16 +28,29 @@ from scorers import (
     TrajectoryExactMatch,
     TrajectoryInOrderMatch,
 )
-from scorers.judges.model_judge import ModelJudge
-from scorers.matching.demands import ArgumentMode, Rule
-from scorers.questions import JudgeError
-from scorers.responses.bleu import Bleu
-from scorers.responses.rouge import Rouge1, Rouge2, RougeL, RougeLSum
-from scorers.testing import invocation, reference_turn
-from scorers.trajectories.langchain import Mode, TrajectoryMatch
-from scorers.trajectories.steps import FirstDivergence, TrajectorySimilarity
+from pathgauge.collector.core.evaluations.significance import p_value
+from pathgauge.collector.core.evaluations.statistics import moments_of
+from pathgauge.scorers.authoring.testing import invocation, reference_turn
+from pathgauge.scorers.judge_protocol import JudgeError
+from pathgauge.scorers.judges.model_judge import ModelJudge
+from pathgauge.scorers.matching.argument_rules import ArgumentMode, Rule
+from pathgauge.scorers.responses.bleu import Bleu
+from pathgauge.scorers.responses.rouge import Rouge1, Rouge2, RougeL, RougeLSum
+from pathgauge.scorers.trajectories.langchain import Mode, TrajectoryMatch
+from pathgauge.scorers.trajectories.steps import FirstDivergence, TrajectorySimilarity
+from support.asked import Scripted, fails, lists, says
 
-from .cases import Case, ascii_texts, judgements, messages, partial_orders, samples, sparse_trajectories, texts, trajectories
+from .cases import (
+    Case,
+    ascii_texts,
+    judgements,
+    messages,
+    partial_orders,
+    samples,
+    sparse_trajectories,
+    texts,
+    trajectories,
+)
 from .differences import (
     BLANK_REFERENCE,
     BLANKS,
@@ -98,9 +110,18 @@ def of_calls(scorer: Scorer) -> Scoring:
     def scoring(case: Case) -> float | None:
         actual, expected = case["actual"], case["expected"]
         messages = case.get("messages") or [None] * len(actual)
-        groups, optional = case.get("groups") or [None] * len(expected), case.get("optional") or [False] * len(expected)
-        made = [ToolCall(name, arguments, group=message) for (name, arguments), message in zip(actual, messages, strict=True)]
-        asked = [ExpectedCall(name, arguments, *how) for (name, arguments), *how in zip(expected, optional, groups, strict=True)]
+        groups, optional = (
+            case.get("groups") or [None] * len(expected),
+            case.get("optional") or [False] * len(expected),
+        )
+        made = [
+            ToolCall(name, arguments, group=message)
+            for (name, arguments), message in zip(actual, messages, strict=True)
+        ]
+        asked = [
+            ExpectedCall(name, arguments, *how)
+            for (name, arguments), *how in zip(expected, optional, groups, strict=True)
+        ]
         return scorer.score(invocation(*made), reference_turn(*asked)).value
 
     return scoring
@@ -108,7 +129,11 @@ def of_calls(scorer: Scorer) -> Scoring:
 
 def of_texts(scorer: Scorer) -> Scoring:
     """The scoring of responses."""
-    return lambda case: scorer.score(invocation(final_response=case["response"]), ReferenceTurn(response=case["reference"])).value
+    return lambda case: (
+        scorer.score(
+            invocation(final_response=case["response"]), ReferenceTurn(response=case["reference"])
+        ).value
+    )
 
 
 def fall(case: Case) -> float | None:
@@ -133,8 +158,15 @@ def of_labels(read: Callable[[Score], float | None]) -> Scoring:
 
 def of_ratings(case: Case) -> float:
     """The scoring of verdicts on rubrics, by `rubric_based_final_response_quality_v1`."""
-    said = [fails("judge_malformed") if isinstance(rating, str) else lists(*rating) for rating in case["ratings"]]
-    return _judged(_rubrics(case["rubrics"], len(said)), said, lambda score: score.value) if said else UNSCORED
+    said = [
+        fails("judge_malformed") if isinstance(rating, str) else lists(*rating)
+        for rating in case["ratings"]
+    ]
+    return (
+        _judged(_rubrics(case["rubrics"], len(said)), said, lambda score: score.value)
+        if said
+        else UNSCORED
+    )
 
 
 @cache
@@ -144,10 +176,14 @@ def _match(samples: int) -> ModelJudge:
 
 @cache
 def _rubrics(count: int, samples: int) -> ModelJudge:
-    return RubricBasedFinalResponseQuality(tuple(f"rubric {number}" for number in range(count)), samples=samples)
+    return RubricBasedFinalResponseQuality(
+        tuple(f"rubric {number}" for number in range(count)), samples=samples
+    )
 
 
-def _judged(judge: ModelJudge, said: Sequence[str | JudgeError], read: Callable[[Score], float | None]) -> float:
+def _judged(
+    judge: ModelJudge, said: Sequence[str | JudgeError], read: Callable[[Score], float | None]
+) -> float:
     judging = judge.judge(invocation(), reference_turn(response="so"), Scripted(*said))
     try:
         judging.send(None)
@@ -175,7 +211,11 @@ def _adk() -> Iterator[Comparison]:
     for match_type, vertex in VERTEX.items():
         for scorer in (ToolTrajectoryAvgScore(match_type), vertex):
             yield Comparison(match_type, of_calls(scorer), (*PYTHON_EQUALITY, NO_ARGUMENTS))
-        yield Comparison(f"{match_type} ignore_args", of_calls(ToolTrajectoryAvgScore(match_type, ignore_args=True)), (BLANKS,))
+        yield Comparison(
+            f"{match_type} ignore_args",
+            of_calls(ToolTrajectoryAvgScore(match_type, ignore_args=True)),
+            (BLANKS,),
+        )
 
 
 def _adk_response() -> Iterator[Comparison]:
@@ -186,13 +226,19 @@ def _assignment() -> Iterator[Comparison]:
     for algorithm in ("linear_sum_assignment", "maximum_bipartite_matching"):
         for mode in get_args(MatchMode):
             differences = (BLANKS,) if mode == "name_only" else PYTHON_EQUALITY
-            yield Comparison(f"{algorithm} {mode}", of_calls(ToolTrajectoryF1(mode, ordered=False)), differences)
+            yield Comparison(
+                f"{algorithm} {mode}", of_calls(ToolTrajectoryF1(mode, ordered=False)), differences
+            )
 
 
 def _bleu() -> Iterator[Comparison]:
     for effective_order, lowercase in product((False, True), repeat=2):
-        options = f"{' effective_order' if effective_order else ''}{' lowercase' if lowercase else ''}"
-        yield Comparison(f"bleu{options}", of_texts(Bleu(effective_order, lowercase)), (BLANK_REFERENCE,))
+        options = (
+            f"{' effective_order' if effective_order else ''}{' lowercase' if lowercase else ''}"
+        )
+        yield Comparison(
+            f"bleu{options}", of_texts(Bleu(effective_order, lowercase)), (BLANK_REFERENCE,)
+        )
 
 
 def _edit_distance() -> Iterator[Comparison]:
@@ -218,20 +264,36 @@ def _langchain() -> Iterator[Comparison]:
         ("superset", "superset", ()),
     )
     for theirs, ours, differences in modes:
-        yield Comparison(f"{theirs} exact", of_calls(TrajectoryMatch(ours)), (BLANKS, BOOLEANS, *differences))
-        yield Comparison(f"{theirs} ignore", of_calls(TrajectoryMatch(ours, "ignore")), (BLANKS, *differences))
+        yield Comparison(
+            f"{theirs} exact", of_calls(TrajectoryMatch(ours)), (BLANKS, BOOLEANS, *differences)
+        )
+        yield Comparison(
+            f"{theirs} ignore", of_calls(TrajectoryMatch(ours, "ignore")), (BLANKS, *differences)
+        )
         overriding = of_calls(TrajectoryMatch(ours, tool_args_match_overrides=OVERRIDES))
-        yield Comparison(f"{theirs} overrides", overriding, (BLANKS, BOOLEANS, NULLS, DIRECT_NANS_OF_KEYS, *differences))
+        yield Comparison(
+            f"{theirs} overrides",
+            overriding,
+            (BLANKS, BOOLEANS, NULLS, DIRECT_NANS_OF_KEYS, *differences),
+        )
     for arguments in INVERSE:
         yield from _langchain_arguments(arguments)
 
 
 def _langchain_arguments(arguments: ArgumentMode) -> Iterator[Comparison]:
-    strict, unordered = of_calls(TrajectoryMatch("strict", arguments)), of_calls(TrajectoryMatch("unordered_exact", arguments))
-    subset, superset = of_calls(TrajectoryMatch("subset", arguments)), of_calls(TrajectoryMatch("superset", arguments))
+    strict, unordered = (
+        of_calls(TrajectoryMatch("strict", arguments)),
+        of_calls(TrajectoryMatch("unordered_exact", arguments)),
+    )
+    subset, superset = (
+        of_calls(TrajectoryMatch("subset", arguments)),
+        of_calls(TrajectoryMatch("superset", arguments)),
+    )
     inverse = of_calls(TrajectoryMatch("subset", INVERSE[arguments]))
     turned = instead(
-        "in mode `subset`, `subset` and `superset` of arguments change places", "It compares the reference with the agent.", inverse
+        "in mode `subset`, `subset` and `superset` of arguments change places",
+        "It compares the reference with the agent.",
+        inverse,
     )
     both_ways = instead(
         "in mode `unordered`, arguments have to be a subset or superset both ways",
@@ -247,11 +309,20 @@ def _langchain_arguments(arguments: ArgumentMode) -> Iterator[Comparison]:
 
 
 def _partial_order() -> Iterator[Comparison]:
-    modes: Mapping[MatchMode, tuple[Difference, ...]] = {"name_only": (BLANKS,), "name_and_required_args": PYTHON_EQUALITY}
+    modes: Mapping[MatchMode, tuple[Difference, ...]] = {
+        "name_only": (BLANKS,),
+        "name_and_required_args": PYTHON_EQUALITY,
+    }
     for mode, differences in modes.items():
         yield Comparison(f"in_order {mode}", of_calls(ToolTrajectoryF1(mode)), differences)
-        yield Comparison(f"parallel {mode}", of_calls(ToolTrajectoryF1(mode, parallel_calls="any_order")), differences)
-        yield Comparison(f"any_order {mode}", of_calls(ToolTrajectoryF1(mode, ordered=False)), differences)
+        yield Comparison(
+            f"parallel {mode}",
+            of_calls(ToolTrajectoryF1(mode, parallel_calls="any_order")),
+            differences,
+        )
+        yield Comparison(
+            f"any_order {mode}", of_calls(ToolTrajectoryF1(mode, ordered=False)), differences
+        )
 
 
 def _pydantic_trajectory() -> Iterator[Comparison]:
@@ -259,7 +330,9 @@ def _pydantic_trajectory() -> Iterator[Comparison]:
     yield Comparison("in_order", of_calls(ToolTrajectoryF1()), (BLANKS,))
     yield Comparison("any_order", of_calls(ToolTrajectoryF1(ordered=False)), (BLANKS,))
     yield Comparison("tools", of_calls(TrajectoryMatch("unordered_exact", "ignore")), (BLANKS,))
-    yield Comparison("tools allow_extra", of_calls(TrajectoryMatch("any_order", "ignore")), (BLANKS,))
+    yield Comparison(
+        "tools allow_extra", of_calls(TrajectoryMatch("any_order", "ignore")), (BLANKS,)
+    )
 
 
 def _rouge() -> Iterator[Comparison]:

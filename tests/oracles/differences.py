@@ -1,6 +1,8 @@
-"""Where pathgauge means to differ from an oracle: a scoring comes in, the scoring that the oracle does instead goes out.
+"""Where pathgauge means to differ from an oracle: a scoring comes in, the scoring that the oracle
+does instead goes out.
 
-So the differences say exactly what the oracle gives, not only that something else is to be expected.
+So the differences say exactly what the oracle gives, not only that something else is to be
+expected.
 """
 
 from __future__ import annotations
@@ -39,7 +41,12 @@ def rewritten(rewrite: Callable[[Case], Case]) -> Callable[[Scoring], Scoring]:
 
 
 def _calls(change: Callable[[Call], Call]) -> Callable[[Scoring], Scoring]:
-    return rewritten(lambda case: {**case, **{side: [change(call) for call in case[side]] for side in ("actual", "expected")}})
+    return rewritten(
+        lambda case: {
+            **case,
+            **{side: [change(call) for call in case[side]] for side in ("actual", "expected")},
+        }
+    )
 
 
 def _arguments(change: Callable[[Json], Json]) -> Callable[[Scoring], Scoring]:
@@ -58,17 +65,23 @@ _serial = count()
 
 BOOLEANS = Difference(
     "booleans are numbers",
-    "Python says True == 1; JSON has two types, and an agent that sends the wrong one gets an error from most tools.",
+    "Python says True == 1; JSON has two types, and an agent that sends the wrong one gets an error"
+    " from most tools.",
     _arguments(lambda value: int(value) if isinstance(value, bool) else value),
 )
 NANS = Difference(
     "NaN differs from NaN",
     "As floating-point numbers, yes; two calls that both sent NaN are the same call all the same.",
-    _arguments(lambda value: f"NaN {next(_serial)}" if isinstance(value, float) and math.isnan(value) else value),
+    _arguments(
+        lambda value: (
+            f"NaN {next(_serial)}" if isinstance(value, float) and math.isnan(value) else value
+        )
+    ),
 )
 NO_ARGUMENTS = Difference(
     "no arguments at all are a value of their own",
-    "ADK takes them for what was recorded, or asked for; here they were not recorded, or do not matter.",
+    "ADK takes them for what was recorded, or asked for; here they were not recorded, or do not"
+    " matter.",
     _calls(lambda call: [call[0], {"": "none at all"} if call[1] is None else call[1]]),
 )
 BLANKS = Difference(
@@ -78,7 +91,8 @@ BLANKS = Difference(
 )
 NULLS = Difference(
     "null is a missing value",
-    "For keys that alone are compared; elsewhere LangChain, too, tells an argument that is null from one that was not given.",
+    "For keys that alone are compared; elsewhere LangChain, too, tells an argument that is null"
+    " from one that was not given.",
     _calls(lambda call: [call[0], _without_nulls(call[1])] if call[0] == "a" else call),
 )
 DIRECT_NANS = Difference(
@@ -94,11 +108,14 @@ DIRECT_NANS_OF_KEYS = Difference(
 MESSAGES = Difference(
     "calls have to be in as many messages as expected",
     "A model that asks for two calls at once, or one after the other, did the same.",
-    lambda scoring: lambda case: scoring(case) if _sizes(case["messages"]) == _sizes(case["groups"]) else 0.0,
+    lambda scoring: (
+        lambda case: scoring(case) if _sizes(case["messages"]) == _sizes(case["groups"]) else 0.0
+    ),
 )
 FIRST_FIT = Difference(
     "each expected call takes the first call that answers it",
-    "Then another that it alone could answer may be left without: the verdict depends on the order of parallel calls.",
+    "Then another that it alone could answer may be left without: the verdict depends on the order"
+    " of parallel calls.",
     lambda scoring: lambda case: _first_fit(scoring, case["actual"], case["expected"]),
 )
 FIRST_FIT_OF_ACTUAL = Difference(
@@ -114,8 +131,12 @@ FIRST_FIT_IN_MESSAGES = Difference(
 
 
 def instead(name: str, why: str, *scorings: Scoring) -> Difference:
-    """A difference for which no reading of the case, but another scoring stands; of several, all have to agree."""
-    return Difference(name, why, lambda _: lambda case: min(scoring(case) or 0.0 for scoring in scorings))
+    """A difference for which no reading of the case, but another scoring stands; of several, all
+    have to agree.
+    """
+    return Difference(
+        name, why, lambda _: lambda case: min(scoring(case) or 0.0 for scoring in scorings)
+    )
 
 
 def _without_nulls(value: Json) -> Json:
@@ -125,7 +146,10 @@ def _without_nulls(value: Json) -> Json:
 
 
 def _without_direct_nans(arguments: Json) -> Json:
-    return {key: f"NaN {next(_serial)}" if isinstance(value, float) and math.isnan(value) else value for key, value in arguments.items()}
+    return {
+        key: f"NaN {next(_serial)}" if isinstance(value, float) and math.isnan(value) else value
+        for key, value in arguments.items()
+    }
 
 
 def _sizes(numbers: Sequence[int]) -> list[int]:
@@ -137,10 +161,15 @@ def _turned(scoring: Scoring) -> Scoring:
 
 
 def _first_fit(scoring: Scoring, takers: Sequence[Call], expected: Sequence[Call]) -> float:
-    """Whether each expected call gets a taker of its own; what answers what, the scoring of one call against one says."""
+    """Whether each expected call gets a taker of its own; what answers what, the scoring of one
+    call against one says.
+    """
     free = list(range(len(takers)))
     for call in expected:
-        fit = next((place for place in free if scoring({"actual": [takers[place]], "expected": [call]})), None)
+        fit = next(
+            (place for place in free if scoring({"actual": [takers[place]], "expected": [call]})),
+            None,
+        )
         if fit is None:
             return 0.0
         free.remove(fit)
@@ -150,8 +179,17 @@ def _first_fit(scoring: Scoring, takers: Sequence[Call], expected: Sequence[Call
 def _first_fit_in_messages(scoring: Scoring, case: Case) -> float | None:
     if _sizes(case["messages"]) != _sizes(case["groups"]):
         return scoring(case)
-    actual, expected = _split(case["actual"], case["messages"]), _split(case["expected"], case["groups"])
-    return min((_first_fit(_turned(scoring), others, some) for some, others in zip(actual, expected, strict=True)), default=1.0)
+    actual, expected = (
+        _split(case["actual"], case["messages"]),
+        _split(case["expected"], case["groups"]),
+    )
+    return min(
+        (
+            _first_fit(_turned(scoring), others, some)
+            for some, others in zip(actual, expected, strict=True)
+        ),
+        default=1.0,
+    )
 
 
 def _split(calls: Sequence[Call], messages: Sequence[int]) -> list[list[Call]]:
@@ -166,30 +204,52 @@ BLANK_REFERENCE = Difference(
 )
 NO_WORDS = Difference(
     "a reference of signs alone is met by no response",
-    "Without words there is nothing to count; here such texts are compared as they stand, so that an emoji can be the right answer.",
-    lambda scoring: lambda case: scoring(case) if any(map(str.isalnum, case["reference"])) or not case["reference"].strip() else 0.0,
+    "Without words there is nothing to count; here such texts are compared as they stand, so that"
+    " an emoji can be the right answer.",
+    lambda scoring: (
+        lambda case: (
+            scoring(case)
+            if any(map(str.isalnum, case["reference"])) or not case["reference"].strip()
+            else 0.0
+        )
+    ),
 )
 ONE_WORD = Difference(
     "a reference of one word is met by no response",
     "It has no pair of words to count; here it is compared as it stands.",
-    lambda scoring: lambda case: scoring(case) if len(re.findall("[A-Za-z0-9]+", case["reference"])) != 1 else 0.0,
+    lambda scoring: (
+        lambda case: (
+            scoring(case) if len(re.findall("[A-Za-z0-9]+", case["reference"])) != 1 else 0.0
+        )
+    ),
 )
 STEMS = Difference(
     "words of any length have a stem",
     "Runs of more than 32 letters and digits are identifiers.",
-    rewritten(lambda case: {side: re.sub("|".join(reversed(LONG_WORDS)), "word", text) for side, text in case.items()}),
+    rewritten(
+        lambda case: {
+            side: re.sub("|".join(reversed(LONG_WORDS)), "word", text)
+            for side, text in case.items()
+        }
+    ),
 )
 
-# What judges say. A score of -1 stands for none; samples are lost, or cannot be read, for labels and ratings alike.
+# What judges say. A score of -1 stands for none; samples are lost, or cannot be read, for labels
+# and ratings alike.
 
 
 def _answers(case: Case, *others: str) -> Case:
     kept = [index for index, label in enumerate(case["labels"]) if label not in others]
-    return {**case, **{kind: [case[kind][index] for index in kept] for kind in ("labels", "ratings")}}
+    return {
+        **case,
+        **{kind: [case[kind][index] for index in kept] for kind in ("labels", "ratings")},
+    }
 
 
 def _tied(labels: Sequence[str]) -> bool:
-    good, bad = (sum(label in words for label in labels) for words in (("valid", "yes"), ("invalid", "no")))
+    good, bad = (
+        sum(label in words for label in labels) for words in (("valid", "yes"), ("invalid", "no"))
+    )
     return good == bad > 0
 
 
@@ -198,18 +258,25 @@ def _rubric(case: Case, number: int) -> Case:
     verdicts = [rating if isinstance(rating, str) else rating[number] for rating in case["ratings"]]
     if {"yes", "no"} & {*verdicts}:
         verdicts = [verdict for verdict in verdicts if verdict != "not_applicable"]
-    ratings = [[verdict] if verdict in {"yes", "no", "not_applicable"} else verdict for verdict in verdicts]
+    ratings = [
+        [verdict] if verdict in {"yes", "no", "not_applicable"} else verdict for verdict in verdicts
+    ]
     return {"labels": verdicts, "rubrics": 1, "ratings": ratings}
 
 
 def _mean_of_rubrics(scoring: Scoring, case: Case) -> float:
-    scores = [score for number in range(case["rubrics"]) if (score := scoring(_rubric(case, number))) is not None and score >= 0]
+    scores = [
+        score
+        for number in range(case["rubrics"])
+        if (score := scoring(_rubric(case, number))) is not None and score >= 0
+    ]
     return sum(scores) / len(scores) if scores else -1.0
 
 
 TIES = Difference(
     "a tie is a no",
-    "Half of the samples say yes: nothing is known of what was judged, least of all that it is bad.",
+    "Half of the samples say yes: nothing is known of what was judged, least of all that it is"
+    " bad.",
     lambda scoring: lambda case: 0.0 if _tied(case["labels"]) else scoring(case),
 )
 UNREADABLE = Difference(
@@ -229,6 +296,7 @@ FEW_ANSWERS = Difference(
 )
 RUBRICS_ALONE = Difference(
     "each rubric has its own votes, and the mean is that of those with some",
-    "Here a rubric does not apply if the majority says so, and a mean without the rubrics that are in dispute would flatter.",
+    "Here a rubric does not apply if the majority says so, and a mean without the rubrics that are"
+    " in dispute would flatter.",
     lambda scoring: lambda case: _mean_of_rubrics(scoring, case),
 )

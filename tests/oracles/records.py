@@ -1,4 +1,5 @@
-"""What an oracle said of many cases: from its package, which runs in an environment of its own, or from a golden file made by it.
+"""What an oracle said of many cases: from its package, which runs in an environment of its own, or
+from a golden file made by it.
 
 A golden file is compressed JSON lines: the versions of the packages, then cases with their results.
 """
@@ -32,17 +33,29 @@ class Record(NamedTuple):
 
 
 def generated(kind: Callable[[Random], Case], count: int) -> list[str]:
-    """The first cases of a kind, as JSON; each has a seed of its own, so that a longer list begins with a shorter one."""
+    """The first cases of a kind, as JSON; each has a seed of its own, so that a longer list begins
+    with a shorter one.
+    """
     return [_json(kind(Random(f"{SEED}/{kind.__name__}/{number}"))) for number in range(count)]
 
 
 def asked(python: str, runner: str, cases: Sequence[str]) -> tuple[dict[str, str], list[Record]]:
     """The versions of an oracle's packages, and what it says of the cases now."""
     command = [os.path.abspath(python), "-m", f"oracles.runners.{runner}"]
-    done = subprocess.run(command, input="\n".join(cases), cwd=TESTS, capture_output=True, text=True, timeout=LONGEST_S, check=False)
+    done = subprocess.run(
+        command,
+        input="\n".join(cases),
+        cwd=TESTS,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     versions, *lines = map(json.loads, done.stdout.splitlines())
-    return versions, [Record(json.loads(case), results) for case, results in zip(cases, lines, strict=True)]
+    return versions, [
+        Record(json.loads(case), results) for case, results in zip(cases, lines, strict=True)
+    ]
 
 
 def golden(runner: str) -> list[Record]:
@@ -54,7 +67,9 @@ def golden(runner: str) -> list[Record]:
 def write_golden(runner: str, versions: dict[str, str], records: Iterable[Record]) -> None:
     """Write the golden file of an oracle."""
     lines = [_json({"packages": versions}), *(_json(record._asdict()) for record in records)]
-    _path(runner).write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
+    _path(runner).write_bytes(
+        gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
+    )
 
 
 def _path(runner: str) -> Path:

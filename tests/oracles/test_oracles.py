@@ -1,6 +1,8 @@
-"""Every score is the one that independent packages give, but for named differences; `make oracles` asks the packages themselves.
+"""Every score is the one that independent packages give, but for named differences; `make oracles`
+asks the packages themselves.
 
-By default golden files stand in for the packages, which take 400 MB. `ORACLES_RECORD=1 make oracles` writes these files anew.
+By default golden files stand in for the packages, which take 400 MB. `ORACLES_RECORD=1 make
+oracles` writes these files anew.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ RECORD = bool(os.environ.get("ORACLES_RECORD"))
 GOLDEN_CASES = 500
 
 COMPARED = [(oracle, comparison) for oracle in ORACLES for comparison in oracle.comparisons]
-SIDE_BY_SIDE = pytest.mark.parametrize(("oracle", "comparison"), COMPARED, ids=[f"{one.runner}: {other.result}" for one, other in COMPARED])
+SIDE_BY_SIDE = pytest.mark.parametrize(
+    ("oracle", "comparison"),
+    COMPARED,
+    ids=[f"{one.runner}: {other.result}" for one, other in COMPARED],
+)
 
 
 @cache
@@ -36,7 +42,9 @@ def records(oracle: Oracle) -> list[Record]:
     return answers
 
 
-def mismatches(oracle: Oracle, result: str, scoring: Scoring) -> Iterator[tuple[Case, float | None, float]]:
+def mismatches(
+    oracle: Oracle, result: str, scoring: Scoring
+) -> Iterator[tuple[Case, float | None, float]]:
     """The cases that get another score, with both scores."""
     for case, results in records(oracle):
         ours, theirs = scoring(case), results[result]
@@ -45,20 +53,32 @@ def mismatches(oracle: Oracle, result: str, scoring: Scoring) -> Iterator[tuple[
 
 
 @SIDE_BY_SIDE
-def test_scores_are_those_of_the_oracle_but_for_the_named_differences(oracle: Oracle, comparison: Comparison) -> None:
+def test_scores_are_those_of_the_oracle_but_for_the_named_differences(
+    oracle: Oracle, comparison: Comparison
+) -> None:
     wrong = mismatches(oracle, comparison.result, comparison.as_oracle())
     assert sorted(wrong, key=lambda one: len(dumps(one)))[:3] == []
 
 
 @SIDE_BY_SIDE
 def test_every_named_difference_occurs(oracle: Oracle, comparison: Comparison) -> None:
-    without = {difference.name: comparison.as_oracle(but=difference) for difference in comparison.differences}
-    assert [name for name, scoring in without.items() if not any(mismatches(oracle, comparison.result, scoring))] == []
+    without = {
+        difference.name: comparison.as_oracle(but=difference)
+        for difference in comparison.differences
+    }
+    assert [
+        name
+        for name, scoring in without.items()
+        if not any(mismatches(oracle, comparison.result, scoring))
+    ] == []
 
 
 @pytest.mark.parametrize("oracle", ORACLES, ids=lambda oracle: oracle.runner)
 def test_golden_cases_are_the_generated_ones_on_this_python(oracle: Oracle) -> None:
-    kept = [dumps(record.case, ensure_ascii=False, separators=(",", ":")) for record in golden(oracle.runner)]
+    kept = [
+        dumps(record.case, ensure_ascii=False, separators=(",", ":"))
+        for record in golden(oracle.runner)
+    ]
     assert kept == generated(oracle.cases, GOLDEN_CASES)
 
 

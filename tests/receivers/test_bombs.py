@@ -1,4 +1,6 @@
-"""Small requests that would grow large: a running collector answers each as OTLP says, keeps its memory, and serves others meanwhile."""
+"""Small requests that would grow large: a running collector answers each as OTLP says, keeps its
+memory, and serves others meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-import http2
-from bombs import BOMBS, Bomb
-from collector.receivers.calls import MAX_ARRIVING_OF_PEER
-from healthy import SPANS, Healthy
-from running import Collector, until
+from pathgauge.collector.receivers.grpc_calls import MAX_ARRIVING_OF_PEER
+from support import http2
+from support.bombs import BOMBS, Bomb
+from support.healthy import SPANS, Healthy
+from support.running import Collector, until
 
 MOST_GROWTH = 256 << 20
 """Bytes that the process may grow by, whatever comes."""
@@ -33,7 +35,9 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name)
-def test_the_sender_is_told_what_is_wrong_and_not_to_try_again(bomb: Bomb, collector: Collector) -> None:
+def test_the_sender_is_told_what_is_wrong_and_not_to_try_again(
+    bomb: Bomb, collector: Collector
+) -> None:
     answer = bomb.send(collector.ports)
     assert answer._replace(message=answer.message[: len(bomb.answer.message)]) == bomb.answer
 
@@ -48,11 +52,18 @@ def test_bombs_in_parallel_cost_little_memory_and_others_nothing(tmp_path: Path)
             growth = collector.peak_memory() - before
         assert [answer.status for answer in answers] == [bomb.answer.status for bomb in BOMBS]
         assert growth < MOST_GROWTH
-        assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), healthy.longest_s
+        assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), (
+            healthy.longest_s
+        )
         sent = healthy.sent.total()
         assert until(lambda: collector.value("pathgauge_invocations_scored_total") == sent)
-        assert collector.series("pathgauge_receiver_requests_total", "transport", "signal", "code") == requests(healthy)
-        assert collector.series("pathgauge_receiver_refused_spans_total", "transport", "reason") == refused_spans()
+        assert collector.series(
+            "pathgauge_receiver_requests_total", "transport", "signal", "code"
+        ) == requests(healthy)
+        assert (
+            collector.series("pathgauge_receiver_refused_spans_total", "transport", "reason")
+            == refused_spans()
+        )
         accepted = sum(bomb.told.accepted for bomb in BOMBS)
         assert collector.value("pathgauge_receiver_accepted_spans_total") == accepted + SPANS * sent
 
@@ -62,16 +73,23 @@ def test_messages_that_never_end_cost_little_memory_and_others_nothing(tmp_path:
     with Collector(tmp_path) as collector, ExitStack() as stack:
         with Healthy(collector.ports) as healthy:
             before = collector.peak_memory()
-            stalled = [stack.enter_context(http2.Connection(collector.ports["grpc"], peer="127.0.0.2")) for _ in range(STALLED)]
+            stalled = [
+                stack.enter_context(http2.Connection(collector.ports["grpc"], peer="127.0.0.2"))
+                for _ in range(STALLED)
+            ]
             with ThreadPoolExecutor(STALLED) as senders:
                 let_in = list(senders.map(lambda connection: connection.stall(unfinished), stalled))
         assert let_in.count(True) == MAX_ARRIVING_OF_PEER
         assert collector.peak_memory() - before < MOST_GROWTH
-        assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), healthy.longest_s
+        assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), (
+            healthy.longest_s
+        )
 
 
 def requests(healthy: Healthy) -> dict[tuple[str, ...], float]:
-    counts = Counter[tuple[str, ...]]((bomb.way.transport, "traces", bomb.told.code) for bomb in BOMBS)
+    counts = Counter[tuple[str, ...]](
+        (bomb.way.transport, "traces", bomb.told.code) for bomb in BOMBS
+    )
     counts.update({(transport, "traces", "ok"): sent for transport, sent in healthy.sent.items()})
     return dict(counts)
 
@@ -79,5 +97,9 @@ def requests(healthy: Healthy) -> dict[tuple[str, ...], float]:
 def refused_spans() -> dict[tuple[str, ...], float]:
     counts = Counter[tuple[str, ...]]()
     for bomb in BOMBS:
-        counts.update({(bomb.way.transport, bomb.told.reason): bomb.told.rejected} if bomb.told.rejected else {})
+        counts.update(
+            {(bomb.way.transport, bomb.told.reason): bomb.told.rejected}
+            if bomb.told.rejected
+            else {}
+        )
     return dict(counts)

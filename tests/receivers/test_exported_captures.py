@@ -1,4 +1,6 @@
-"""Captures of real frameworks tell the same invocations when they were kept in Jaeger or Tempo in between."""
+"""Captures of real frameworks tell the same invocations when they were kept in Jaeger or Tempo in
+between.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,17 @@ from typing import Any
 
 import pytest
 
-from collector.evaluator import Evaluator
-from collector.offline import replay
-from collector.reading import DEFAULT_KEYS
-from collector.references import ReferenceSet
-from collector.rendering import invocation_object
-from exports import grafana_json, jaeger_json, tempo_json, tempo_v2_json
+from pathgauge.collector.cli.output.json_output import invocation_object
+from pathgauge.collector.core.evaluations.evaluator import Evaluator
+from pathgauge.collector.core.invocations import DEFAULT_KEYS
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.offline.replay import replay
+from support.exports import grafana_json, jaeger_json, tempo_json, tempo_v2_json
+from support.repository import CAPTURES
 
-CAPTURES = Path(__file__).parents[1] / "golden" / "captures"
-CASES = sorted(path.parent.relative_to(CAPTURES).as_posix() for path in CAPTURES.glob("*/*/traces.binpb.gz"))[::3]
+CASES = sorted(
+    path.parent.relative_to(CAPTURES).as_posix() for path in CAPTURES.glob("*/*/traces.binpb.gz")
+)[::3]
 """Two of three show nothing new."""
 
 EXPORTS: dict[str, Callable[..., bytes]] = {
@@ -32,16 +36,22 @@ TWO_MICROSECONDS = 2e-6
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", EXPORTS)
-def test_an_export_tells_the_invocations_of_the_capture(name: str, case: str, tmp_path: Path) -> None:
+def test_an_export_tells_the_invocations_of_the_capture(
+    name: str, case: str, tmp_path: Path
+) -> None:
     """Log records are beside it as they were: neither store keeps them."""
     traces, logs = CAPTURES / case / "traces.binpb.gz", CAPTURES / case / "logs.binpb.gz"
-    (tmp_path / "export").write_bytes(EXPORTS[name](*messages(gzip.decompress(traces.read_bytes()))))
+    (tmp_path / "export").write_bytes(
+        EXPORTS[name](*messages(gzip.decompress(traces.read_bytes())))
+    )
     if logs.exists():
         shutil.copy(logs, tmp_path)
     exported, captured = invocations(tmp_path), invocations(CAPTURES / case)
     if name == "Jaeger":
         for one, other in zip(exported, captured, strict=True):
-            assert one.pop("duration_s") == pytest.approx(other.pop("duration_s"), abs=TWO_MICROSECONDS)
+            assert one.pop("duration_s") == pytest.approx(
+                other.pop("duration_s"), abs=TWO_MICROSECONDS
+            )
     assert exported == captured != []
 
 

@@ -1,4 +1,6 @@
-"""Floods of connections: gRPC holds so many and no more, and they leave enough files for everything else."""
+"""Floods of connections: gRPC holds so many and no more, and they leave enough files for everything
+else.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-import http2
-from collector.receivers import grpc as receivers_grpc
-from collector.receivers.grpc import GrpcReceiver
-from intake import Intake
-from running import Collector, until
+from pathgauge.collector.receivers import grpc as receivers_grpc
+from pathgauge.collector.receivers.grpc import GrpcReceiver
+from support import http2
+from support.intake import Intake
+from support.running import Collector, until
 
 HELLO = http2.PREFACE + http2.frame(http2.SETTINGS)
 
@@ -24,7 +26,9 @@ HELLO = http2.PREFACE + http2.frame(http2.SETTINGS)
 @asynccontextmanager
 async def receiver(max_connections: int) -> AsyncIterator[GrpcReceiver]:
     intake = Intake()
-    started = GrpcReceiver("127.0.0.1:0", intake.accept, intake.ledger, max_connections=max_connections)
+    started = GrpcReceiver(
+        "127.0.0.1:0", intake.accept, intake.ledger, max_connections=max_connections
+    )
     await started.start()
     yield started
     await started.stop(0)
@@ -48,7 +52,11 @@ async def test_connections_beyond_the_most_are_closed_and_have_their_turn_when_o
     async with receiver(max_connections=2) as started:
         first, second, third = (connect(started.port) for _ in range(3))
         with first, second, third:
-            assert [is_served(connection) for connection in (first, second, third)] == [True, True, False]
+            assert [is_served(connection) for connection in (first, second, third)] == [
+                True,
+                True,
+                False,
+            ]
             first.close()
 
             def fourth() -> bool:
@@ -59,7 +67,9 @@ async def test_connections_beyond_the_most_are_closed_and_have_their_turn_when_o
 
 
 @pytest.mark.parametrize("begin", [b"", http2.PREFACE[:10]])
-async def test_a_connection_that_never_says_hello_is_closed(begin: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_that_never_says_hello_is_closed(
+    begin: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(receivers_grpc, "HANDSHAKE_TIMEOUT_S", 0.2)
     async with receiver(max_connections=1) as started:
         with connect(started.port, begin) as silent:
@@ -85,7 +95,11 @@ def test_a_flood_of_grpc_connections_leaves_files_for_pages_and_requests(tmp_pat
     with collector, ExitStack() as connections:
         for _ in range(flood):
             connections.enter_context(connect(collector.ports["grpc"]))
-        held = [collector.get("/readyz")[0], collector.get("/metrics")[0], collector.post("/v1/traces", b"")[0]]
+        held = [
+            collector.get("/readyz")[0],
+            collector.get("/metrics")[0],
+            collector.post("/v1/traces", b"")[0],
+        ]
         assert held == [200, 200, 200]
         limit, _ = resource.prlimit(collector.process.pid, resource.RLIMIT_NOFILE)
         folder = Path(f"/proc/{collector.process.pid}/fd")
@@ -109,14 +123,22 @@ def _receivers(most: int) -> dict[str, object]:
             64,
             555,
             555,
-            ["open files (ulimit -Hn): found 555, expected at least 556: connections may leave none for the store"],
+            [
+                "open files (ulimit -Hn): found 555, expected at least 556: connections may leave"
+                " none for the store"
+            ],
         ),
     ],
 )
-def test_the_limit_on_open_files_is_raised_as_far_as_it_must_and_may(soft: int, hard: int, then: int, warnings: list[str]) -> None:
+def test_the_limit_on_open_files_is_raised_as_far_as_it_must_and_may(
+    soft: int, hard: int, then: int, warnings: list[str]
+) -> None:
     program = (
-        "import resource; from collector.descriptors import allow; files = resource.RLIMIT_NOFILE\n"
-        f"resource.setrlimit(files, ({soft}, {hard})); print((list(allow(300)), *resource.getrlimit(files)))"
+        "import resource; from pathgauge.collector.service.file_limit import allow; files ="
+        f" resource.RLIMIT_NOFILE\nresource.setrlimit(files, ({soft}, {hard}));"
+        " print((list(allow(300)), *resource.getrlimit(files)))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == str((warnings, then, hard))

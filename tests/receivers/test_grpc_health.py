@@ -12,14 +12,17 @@ import pytest
 from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
-from collector.receivers import calls
-from collector.receivers.export import ReceiverLimits
-from collector.receivers.grpc import LOGS_SERVICE, TRACE_SERVICE, GrpcReceiver
-from intake import Intake
-from running import Collector
+from pathgauge.collector.receivers import grpc_calls
+from pathgauge.collector.receivers.export import ReceiverLimits
+from pathgauge.collector.receivers.grpc import LOGS_SERVICE, TRACE_SERVICE, GrpcReceiver
+from support.intake import Intake
+from support.running import Collector
 
 CHECK, WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
-SERVING, NOT_SERVING = HealthCheckResponse(status=HealthCheckResponse.SERVING), HealthCheckResponse(status=HealthCheckResponse.NOT_SERVING)
+SERVING, NOT_SERVING = (
+    HealthCheckResponse(status=HealthCheckResponse.SERVING),
+    HealthCheckResponse(status=HealthCheckResponse.NOT_SERVING),
+)
 UNKNOWN = HealthCheckResponse(status=HealthCheckResponse.SERVICE_UNKNOWN)
 MESSAGE_S = 0.2
 """How long a message may take."""
@@ -33,7 +36,12 @@ class Client:
 
     def __init__(self) -> None:
         self.intake = Intake()
-        self.receiver = GrpcReceiver("127.0.0.1:0", self.intake.accept, self.intake.ledger, ReceiverLimits(body_timeout_s=MESSAGE_S))
+        self.receiver = GrpcReceiver(
+            "127.0.0.1:0",
+            self.intake.accept,
+            self.intake.ledger,
+            ReceiverLimits(body_timeout_s=MESSAGE_S),
+        )
 
     async def start(self) -> None:
         await self.receiver.start()
@@ -45,7 +53,9 @@ class Client:
 
     async def check(self, service: str = "") -> HealthCheckResponse | grpc.StatusCode:
         try:
-            answer: HealthCheckResponse = await self.health.Check(HealthCheckRequest(service=service))
+            answer: HealthCheckResponse = await self.health.Check(
+                HealthCheckRequest(service=service)
+            )
         except grpc.aio.AioRpcError as error:
             return error.code()
         return answer
@@ -70,11 +80,18 @@ async def test_health_is_serving_until_the_stop(client: Client, service: str) ->
 
 
 async def test_a_service_that_nobody_knows_is_told_apart(client: Client) -> None:
-    assert (await client.watch("nobody").read(), await client.check("nobody")) == (UNKNOWN, grpc.StatusCode.NOT_FOUND)
+    assert (await client.watch("nobody").read(), await client.check("nobody")) == (
+        UNKNOWN,
+        grpc.StatusCode.NOT_FOUND,
+    )
 
 
 @pytest.mark.parametrize("method", [CHECK, WATCH])
-@pytest.mark.parametrize("body", [HealthCheckRequest(service="x" * 300).SerializeToString(), b"\xff"], ids=["long", "noise"])
+@pytest.mark.parametrize(
+    "body",
+    [HealthCheckRequest(service="x" * 300).SerializeToString(), b"\xff"],
+    ids=["long", "noise"],
+)
 async def test_what_names_no_service_is_refused(client: Client, method: str, body: bytes) -> None:
     begin: Any = client.channel.stream_stream(method)
     assert await begin(iter([body])).code() == grpc.StatusCode.INVALID_ARGUMENT
@@ -93,8 +110,10 @@ async def test_a_watch_outlives_the_time_for_its_request(client: Client) -> None
     assert not watch.done()
 
 
-async def test_watches_are_in_the_way_of_watches_alone_and_give_back_their_places(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "MAX_UNDER_WAY_OF_PEER", 2)
+async def test_watches_are_in_the_way_of_watches_alone_and_give_back_their_places(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grpc_calls, "MAX_UNDER_WAY_OF_PEER", 2)
     watches = [client.watch() for _ in range(2)]
     assert [await watch.read() for watch in watches] == [SERVING, SERVING]
     assert await asyncio.wait_for(client.watch().code(), 5) == grpc.StatusCode.UNAVAILABLE
@@ -109,11 +128,15 @@ async def test_watches_are_in_the_way_of_watches_alone_and_give_back_their_place
 def test_requests_as_large_as_they_may_be_cost_little_memory(tmp_path: Path) -> None:
     options = [("grpc.max_send_message_length", -1)]
     with Collector(tmp_path) as collector:
-        with grpc.insecure_channel(f"127.0.0.1:{collector.ports['grpc']}", options, grpc.Compression.Gzip) as channel:
+        with grpc.insecure_channel(
+            f"127.0.0.1:{collector.ports['grpc']}", options, grpc.Compression.Gzip
+        ) as channel:
             health: Any = health_pb2_grpc.HealthStub(channel)
             assert health.Check(HealthCheckRequest()) == SERVING
             before = collector.peak_memory()
             for number in range(CALLS):
-                watch = health.Watch(HealthCheckRequest(service=f"{number}" + "x" * LARGE), timeout=5)
+                watch = health.Watch(
+                    HealthCheckRequest(service=f"{number}" + "x" * LARGE), timeout=5
+                )
                 assert watch.code() == grpc.StatusCode.INVALID_ARGUMENT
         assert collector.peak_memory() - before < MOST_GROWTH

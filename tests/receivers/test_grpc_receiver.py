@@ -11,18 +11,24 @@ import grpc
 import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest, ExportTraceServiceResponse
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from structlog.testing import capture_logs
 
-from collector.intake import Batch
-from collector.receivers import calls
-from collector.receivers.export import ReceiverLimits
-from collector.receivers.grpc import LOGS_SERVICE, TRACE_SERVICE, GrpcReceiver
-from collector.telemetry import Ledger
-from intake import Intake
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.receivers import grpc_calls
+from pathgauge.collector.receivers.export import ReceiverLimits
+from pathgauge.collector.receivers.grpc import LOGS_SERVICE, TRACE_SERVICE, GrpcReceiver
+from support.intake import Intake
 
 LIMITS = ReceiverLimits(max_request_bytes=64 * 1024, body_grace_s=0.2)
 
@@ -32,14 +38,22 @@ class Peer(Intake):
 
     def __init__(self) -> None:
         super().__init__()
-        self.receiver = GrpcReceiver("127.0.0.1:0", self.accept, self.ledger, LIMITS, retry_after=1.5)
+        self.receiver = GrpcReceiver(
+            "127.0.0.1:0", self.accept, self.ledger, LIMITS, retry_after=1.5
+        )
 
-    async def export(self, body: bytes, service: str = TRACE_SERVICE, compression: grpc.Compression | None = None) -> bytes:
+    async def export(
+        self, body: bytes, service: str = TRACE_SERVICE, compression: grpc.Compression | None = None
+    ) -> bytes:
         async with self.channel() as channel:
-            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{service}/Export")
+            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
+                f"/{service}/Export"
+            )
             return await call(body, compression=compression)
 
-    async def refusal(self, body: bytes, compression: grpc.Compression | None = None) -> grpc.aio.AioRpcError:
+    async def refusal(
+        self, body: bytes, compression: grpc.Compression | None = None
+    ) -> grpc.aio.AioRpcError:
         with pytest.raises(grpc.aio.AioRpcError) as error:
             await self.export(body, compression=compression)
         return error.value
@@ -61,7 +75,9 @@ def span(name: str) -> Span:
 
 
 def request(*spans: Span) -> bytes:
-    return ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=spans)])]).SerializeToString()
+    return ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=spans)])]
+    ).SerializeToString()
 
 
 async def test_success_is_an_empty_response(peer: Peer) -> None:
@@ -77,19 +93,31 @@ async def test_an_empty_request_is_a_success_that_nobody_needs_to_accept(peer: P
 
 
 async def test_rejected_spans_are_a_partial_success_and_their_neighbours_arrive(peer: Peer) -> None:
-    body = request(span("before"), span("poison"), Span(name="no ids"), span("after")).replace(b"poison", b"\xff" * 6)
-    partial = ExportTraceServiceResponse.FromString(await peer.export(body, compression=grpc.Compression.Gzip)).partial_success
+    body = request(span("before"), span("poison"), Span(name="no ids"), span("after")).replace(
+        b"poison", b"\xff" * 6
+    )
+    partial = ExportTraceServiceResponse.FromString(
+        await peer.export(body, compression=grpc.Compression.Gzip)
+    ).partial_success
     assert peer.names() == ["before", "after"]
     assert partial.rejected_spans == 2
-    assert partial.error_message == "rejected 2: undecodable 1, invalid_id 1; first: not a valid Span message"
+    assert (
+        partial.error_message
+        == "rejected 2: undecodable 1, invalid_id 1; first: not a valid Span message"
+    )
     assert peer.ledger.accepted.items() == [(("grpc", "protobuf"), 2)]
-    assert peer.ledger.refused.items() == [(("grpc", "undecodable"), 1), (("grpc", "invalid_id"), 1)]
+    assert peer.ledger.refused.items() == [
+        (("grpc", "undecodable"), 1),
+        (("grpc", "invalid_id"), 1),
+    ]
     assert peer.ledger.requests.items() == [(("grpc", "traces", "partial_success"), 1)]
 
 
 async def test_rejected_log_records_are_a_partial_success(peer: Peer) -> None:
     logs = [LogRecord(trace_id=b"\x01" * 16, event_name="good"), LogRecord(event_name="poison")]
-    body = ExportLogsServiceRequest(resource_logs=[ResourceLogs(scope_logs=[ScopeLogs(log_records=logs)])]).SerializeToString()
+    body = ExportLogsServiceRequest(
+        resource_logs=[ResourceLogs(scope_logs=[ScopeLogs(log_records=logs)])]
+    ).SerializeToString()
     response = await peer.export(body.replace(b"poison", b"\xff" * 6), LOGS_SERVICE)
     assert ExportLogsServiceResponse.FromString(response).partial_success.rejected_log_records == 1
     assert [record.event_name for batch in peer.batches for record in batch.logs] == ["good"]
@@ -102,23 +130,35 @@ async def test_rejected_log_records_are_a_partial_success(peer: Peer) -> None:
     [
         pytest.param(b"\xff" * 30, None, "undecodable", "not a protobuf message", id="noise"),
         pytest.param(b"{}", None, "undecodable", "not a protobuf message", id="JSON"),
-        pytest.param(request(span("a"))[:-1], None, "undecodable", "not a protobuf message", id="cut off"),
+        pytest.param(
+            request(span("a"))[:-1], None, "undecodable", "not a protobuf message", id="cut off"
+        ),
         pytest.param(bytes(70_000), None, "too_large", "larger than max", id="oversized"),
-        pytest.param(bytes(70_000), grpc.Compression.Gzip, "too_large", "larger than max", id="gzip bomb"),
+        pytest.param(
+            bytes(70_000), grpc.Compression.Gzip, "too_large", "larger than max", id="gzip bomb"
+        ),
     ],
 )
 async def test_what_would_fail_again_is_refused_for_good(
     peer: Peer, body: bytes, compression: grpc.Compression | None, code: str, details: str
 ) -> None:
     error = await peer.refusal(body, compression)
-    assert error.code() == {"undecodable": grpc.StatusCode.INVALID_ARGUMENT, "too_large": grpc.StatusCode.RESOURCE_EXHAUSTED}[code]
+    assert (
+        error.code()
+        == {
+            "undecodable": grpc.StatusCode.INVALID_ARGUMENT,
+            "too_large": grpc.StatusCode.RESOURCE_EXHAUSTED,
+        }[code]
+    )
     assert details in (error.details() or "")
     assert retry_delays(error) == {}
     assert peer.ledger.requests.items() == [(("grpc", "traces", code), 1)]
 
 
 @pytest.mark.parametrize("answer", [False, RuntimeError("disk on fire")], ids=["busy", "failed"])
-async def test_trouble_on_our_side_asks_for_a_retry_in_both_places_where_senders_look(peer: Peer, answer: bool | Exception) -> None:
+async def test_trouble_on_our_side_asks_for_a_retry_in_both_places_where_senders_look(
+    peer: Peer, answer: bool | Exception
+) -> None:
     peer.answer = answer
     error = await peer.refusal(request(span("a"), Span()))
     assert error.code() == grpc.StatusCode.UNAVAILABLE
@@ -126,17 +166,23 @@ async def test_trouble_on_our_side_asks_for_a_retry_in_both_places_where_senders
     assert (peer.ledger.accepted.total(), peer.ledger.refused.total()) == (0, 0)
 
 
-async def test_an_unexpected_error_is_logged_and_counted_and_keeps_its_text_from_the_sender(peer: Peer) -> None:
+async def test_an_unexpected_error_is_logged_and_counted_and_keeps_its_text_from_the_sender(
+    peer: Peer,
+) -> None:
     peer.answer = RuntimeError("disk on fire")
     with capture_logs() as logs:
         error = await peer.refusal(request(span("a")))
-    assert [(line["log_level"], line["transport"], line["signal"]) for line in logs] == [("error", "grpc", "traces")]
+    assert [(line["log_level"], line["transport"], line["signal"]) for line in logs] == [
+        ("error", "grpc", "traces")
+    ]
     assert error.details() == "internal error, try again"
     assert peer.ledger.requests.items() == [(("grpc", "traces", "failed"), 1)]
 
 
-async def test_requests_beyond_the_limit_are_told_to_retry_before_they_are_read(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "MAX_UNDER_WAY", 1)
+async def test_requests_beyond_the_limit_are_told_to_retry_before_they_are_read(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grpc_calls, "MAX_UNDER_WAY", 1)
     async with peer.channel() as channel:
         under_way, busy = await in_the_way(peer, channel)
         assert retry_delays(busy) == {"details": 1.5, "python": 1.5}
@@ -147,8 +193,10 @@ async def test_requests_beyond_the_limit_are_told_to_retry_before_they_are_read(
     assert peer.names()[-2:] == ["under way", "next"]
 
 
-async def test_a_sender_that_hangs_up_leaves_room_for_others(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "MAX_UNDER_WAY", 1)
+async def test_a_sender_that_hangs_up_leaves_room_for_others(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grpc_calls, "MAX_UNDER_WAY", 1)
     async with peer.channel() as channel:
         call, _ = await in_the_way(peer, channel)
         call.cancel()
@@ -156,7 +204,9 @@ async def test_a_sender_that_hangs_up_leaves_room_for_others(peer: Peer, monkeyp
 
 
 async def in_the_way(peer: Peer, channel: grpc.aio.Channel) -> tuple[Any, grpc.aio.AioRpcError]:
-    """A call that has the only place, and how others are refused. One that came while an export had the place was refused itself."""
+    """A call that has the only place, and how others are refused. One that came while an export had
+    the place was refused itself.
+    """
     for _ in range(10):
         call = channel.stream_unary(f"/{TRACE_SERVICE}/Export")()  # type: ignore[var-annotated]
         with suppress(TimeoutError):
@@ -172,7 +222,9 @@ async def answered(peer: Peer, code: grpc.StatusCode) -> grpc.aio.AioRpcError:
         while True:
             try:
                 await peer.export(b"")
-                answer = grpc.aio.AioRpcError(grpc.StatusCode.OK, grpc.aio.Metadata(), grpc.aio.Metadata())
+                answer = grpc.aio.AioRpcError(
+                    grpc.StatusCode.OK, grpc.aio.Metadata(), grpc.aio.Metadata()
+                )
             except grpc.aio.AioRpcError as error:
                 answer = error
             if answer.code() == code:
@@ -182,7 +234,9 @@ async def answered(peer: Peer, code: grpc.StatusCode) -> grpc.aio.AioRpcError:
 
 async def test_a_message_that_does_not_arrive_is_cut_off() -> None:
     intake = Intake()
-    receiver = GrpcReceiver("127.0.0.1:0", intake.accept, intake.ledger, ReceiverLimits(body_timeout_s=0.05))
+    receiver = GrpcReceiver(
+        "127.0.0.1:0", intake.accept, intake.ledger, ReceiverLimits(body_timeout_s=0.05)
+    )
     await receiver.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{receiver.port}") as channel:
         call = channel.stream_unary(f"/{TRACE_SERVICE}/Export")()  # type: ignore[var-annotated]
@@ -193,8 +247,10 @@ async def test_a_message_that_does_not_arrive_is_cut_off() -> None:
 
 
 @pytest.mark.parametrize("limit", ["MAX_ARRIVING", "MAX_ARRIVING_OF_PEER"])
-async def test_messages_wait_their_turn_to_be_read(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, limit, 1)
+async def test_messages_wait_their_turn_to_be_read(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grpc_calls, limit, 1)
     peer = Peer()
     await peer.receiver.start()
     async with peer.channel() as channel:
@@ -208,7 +264,9 @@ async def test_messages_wait_their_turn_to_be_read(limit: str, monkeypatch: pyte
 
 
 def retry_delays(error: grpc.aio.AioRpcError) -> dict[str, float]:
-    """Seconds until the retry: in the status details, where most clients look, and where the Python exporter does."""
+    """Seconds until the retry: in the status details, where most clients look, and where the Python
+    exporter does.
+    """
     trailers = dict(error.trailing_metadata())
     delays = {}
     if details := trailers.get("grpc-status-details-bin"):
@@ -231,7 +289,9 @@ async def test_a_request_under_way_is_answered_before_the_stop() -> None:
     receiver = GrpcReceiver("127.0.0.1:0", accept, Ledger())
     await receiver.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{receiver.port}") as channel:
-        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{TRACE_SERVICE}/Export")
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
+            f"/{TRACE_SERVICE}/Export"
+        )
         answer = asyncio.ensure_future(call(request(span("a"))))
         await entered.wait()
         stop = asyncio.create_task(receiver.stop(5))

@@ -1,4 +1,6 @@
-"""gRPC gives up its server when a method's name is not UTF-8; the receiver goes on, and nothing under way is lost."""
+"""gRPC gives up its server when a method's name is not UTF-8; the receiver goes on, and nothing
+under way is lost.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,12 @@ import asyncio
 
 import grpc
 
-import http2
-from collector.intake import Batch
-from collector.receivers import grpc as receivers_grpc
-from collector.receivers.grpc import TRACE_SERVICE, GrpcReceiver
-from collector.telemetry import Ledger
-from wire import group, span
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.receivers import grpc as receivers_grpc
+from pathgauge.collector.receivers.grpc import TRACE_SERVICE, GrpcReceiver
+from support import http2
+from support.wire import group, span
 
 BAD_METHOD = http2.hello() + http2.headers().replace(b"Export", b"Exp\xffrt")
 
@@ -25,7 +27,9 @@ def give_up(port: int) -> None:
 
 async def export(port: int) -> bytes:
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{TRACE_SERVICE}/Export")
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
+            f"/{TRACE_SERVICE}/Export"
+        )
         return await call(group(span()), wait_for_ready=True, timeout=10)
 
 

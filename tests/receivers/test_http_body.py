@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from collector.receivers.body import BodyError, BodyReader
-from collector.receivers.export import ReceiverLimits
+from pathgauge.collector.receivers.export import ReceiverLimits
+from pathgauge.collector.receivers.http_body import BodyError, BodyReader
 
 LIMITS = ReceiverLimits(max_request_bytes=1000, body_timeout_s=0.05, max_held_bytes=1500)
 
@@ -31,7 +31,9 @@ def test_an_identity_body_is_the_chunks_joined() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=3), st.integers(1, 40))
-def test_gzip_is_undone_however_it_is_cut_into_members_and_chunks(members: list[bytes], size: int) -> None:
+def test_gzip_is_undone_however_it_is_cut_into_members_and_chunks(
+    members: list[bytes], size: int
+) -> None:
     packed = b"".join(gzip.compress(member) for member in members)
     chunks = [packed[start : start + size] for start in range(0, len(packed), size)]
     assert asyncio.run(read(*chunks, gzip=True)) == b"".join(members)
@@ -45,17 +47,53 @@ def with_file_name(packed: bytes, length: int) -> bytes:
 @pytest.mark.parametrize(
     ("chunks", "zipped", "code", "message"),
     [
-        pytest.param([b"a" * 600, b"a" * 401], False, "too_large", "more than 1,000 bytes", id="oversized"),
-        pytest.param([gzip.compress(bytes(1001))], True, "too_large", "more than 1,000 bytes when decompressed", id="one byte too many"),
-        pytest.param([gzip.compress(bytes(50_000_000))[:1000]], True, "too_large", "more than 1,000 bytes when decompressed", id="bomb"),
         pytest.param(
-            [gzip.compress(bytes(501)) * 2], True, "too_large", "more than 1,000 bytes when decompressed", id="bomb of two members"
+            [b"a" * 600, b"a" * 401], False, "too_large", "more than 1,000 bytes", id="oversized"
         ),
-        pytest.param([with_file_name(gzip.compress(b"abc"), 1000)], True, "too_large", "more than 1,000 bytes", id="padded header"),
-        pytest.param([gzip.compress(b"abc")[:-1]], True, "undecodable", "the gzip stream ends early", id="cut off"),
+        pytest.param(
+            [gzip.compress(bytes(1001))],
+            True,
+            "too_large",
+            "more than 1,000 bytes when decompressed",
+            id="one byte too many",
+        ),
+        pytest.param(
+            [gzip.compress(bytes(50_000_000))[:1000]],
+            True,
+            "too_large",
+            "more than 1,000 bytes when decompressed",
+            id="bomb",
+        ),
+        pytest.param(
+            [gzip.compress(bytes(501)) * 2],
+            True,
+            "too_large",
+            "more than 1,000 bytes when decompressed",
+            id="bomb of two members",
+        ),
+        pytest.param(
+            [with_file_name(gzip.compress(b"abc"), 1000)],
+            True,
+            "too_large",
+            "more than 1,000 bytes",
+            id="padded header",
+        ),
+        pytest.param(
+            [gzip.compress(b"abc")[:-1]],
+            True,
+            "undecodable",
+            "the gzip stream ends early",
+            id="cut off",
+        ),
         pytest.param([], True, "undecodable", "the gzip stream ends early", id="nothing"),
         pytest.param([b"plain"], True, "undecodable", "not gzip: ", id="not gzip"),
-        pytest.param([gzip.compress(b"abc") + b"junk"], True, "undecodable", "not gzip: ", id="junk after the end"),
+        pytest.param(
+            [gzip.compress(b"abc") + b"junk"],
+            True,
+            "undecodable",
+            "not gzip: ",
+            id="junk after the end",
+        ),
     ],
 )
 async def test_refused_bodies(chunks: list[bytes], zipped: bool, code: str, message: str) -> None:
@@ -89,7 +127,10 @@ async def test_a_body_that_does_not_arrive_in_time_is_cut_off() -> None:
 
     with pytest.raises(BodyError) as error:
         await BodyReader(LIMITS).read(trickle(), gzip=False).__aenter__()
-    assert (error.value.code, str(error.value)) == ("too_slow", "the body did not arrive within 0.05 s")
+    assert (error.value.code, str(error.value)) == (
+        "too_slow",
+        "the body did not arrive within 0.05 s",
+    )
 
 
 async def paced(chunks: int, size: int, pause_s: float) -> AsyncIterator[bytes]:
@@ -103,7 +144,10 @@ async def test_after_a_grace_a_body_that_trickles_is_cut_off() -> None:
     began = asyncio.get_running_loop().time()
     with pytest.raises(BodyError) as error:
         await BodyReader(limits).read(paced(10_000, 5, 0.01), gzip=False).__aenter__()
-    assert (error.value.code, str(error.value)) == ("too_slow", "the body arrives at less than 1,000 bytes/s")
+    assert (error.value.code, str(error.value)) == (
+        "too_slow",
+        "the body arrives at less than 1,000 bytes/s",
+    )
     assert 0.1 <= asyncio.get_running_loop().time() - began < 5
 
 

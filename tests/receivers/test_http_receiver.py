@@ -1,4 +1,6 @@
-"""What an HTTP client is told: status, headers and body, for every way in which a request can be wrong."""
+"""What an HTTP client is told: status, headers and body, for every way in which a request can be
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,18 @@ from typing import Any
 import orjson
 import pytest
 from google.rpc.status_pb2 import Status
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest, ExportTraceServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from structlog.testing import capture_logs
 
-from collector.receivers.export import ReceiverLimits
-from collector.receivers.http import HttpReceiver
-from collector.telemetry import Ledger
-from intake import Intake
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.receivers.export import ReceiverLimits
+from pathgauge.collector.receivers.http import HttpReceiver
+from support.intake import Intake
 
 LIMITS = ReceiverLimits(max_request_bytes=64 * 1024, body_timeout_s=0.1)
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
@@ -40,11 +45,21 @@ class Peer(Intake):
 
     def __init__(self) -> None:
         super().__init__()
-        self.receiver = HttpReceiver("127.0.0.1:0", self.accept, self.ledger, LIMITS, retry_after=1.5)
+        self.receiver = HttpReceiver(
+            "127.0.0.1:0", self.accept, self.ledger, LIMITS, retry_after=1.5
+        )
 
-    async def post(self, body: bytes, content_type: str = PROTOBUF, encoding: str = "", path: str = "/v1/traces") -> Answer:
+    async def post(
+        self,
+        body: bytes,
+        content_type: str = PROTOBUF,
+        encoding: str = "",
+        path: str = "/v1/traces",
+    ) -> Answer:
         headers = {"Content-Type": content_type, "Content-Encoding": encoding}
-        return await self.send("POST", path, body, {name: value for name, value in headers.items() if value})
+        return await self.send(
+            "POST", path, body, {name: value for name, value in headers.items() if value}
+        )
 
     async def send(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Answer:
         return await asyncio.to_thread(self._send, method, path, body, headers)
@@ -53,7 +68,12 @@ class Peer(Intake):
         connection = http.client.HTTPConnection("127.0.0.1", self.receiver.port, timeout=10)
         connection.request(method, path, body, headers)
         response = connection.getresponse()
-        answer = Answer(response.status, response.getheader("content-type"), response.read(), response.getheader("retry-after"))
+        answer = Answer(
+            response.status,
+            response.getheader("content-type"),
+            response.read(),
+            response.getheader("retry-after"),
+        )
         connection.close()
         return answer
 
@@ -70,11 +90,18 @@ def span(name: str, levels: int = 0) -> Span:
     value = AnyValue(string_value="deep")
     for _ in range(levels):
         value = AnyValue(array_value=ArrayValue(values=[value]))
-    return Span(trace_id=b"\x01" * 16, span_id=b"\x02" * 8, name=name, attributes=[KeyValue(key="k", value=value)])
+    return Span(
+        trace_id=b"\x01" * 16,
+        span_id=b"\x02" * 8,
+        name=name,
+        attributes=[KeyValue(key="k", value=value)],
+    )
 
 
 def protobuf(*spans: Span) -> bytes:
-    return ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=spans)])]).SerializeToString()
+    return ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=spans)])]
+    ).SerializeToString()
 
 
 def json(*spans: dict[str, Any]) -> bytes:
@@ -89,18 +116,32 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 def status(message: str, content_type: str) -> bytes:
-    return Status(message=message).SerializeToString() if content_type == PROTOBUF else b'{"message": "%s"}' % message.encode()
+    return (
+        Status(message=message).SerializeToString()
+        if content_type == PROTOBUF
+        else b'{"message": "%s"}' % message.encode()
+    )
 
 
 @pytest.mark.parametrize(
     ("body", "content_type", "encoding"),
     [
         pytest.param(protobuf(span("a")), PROTOBUF, "", id="protobuf"),
-        pytest.param(protobuf(span("a")), "Application/X-Protobuf; proto=x", "identity", id="protobuf with a parameter"),
+        pytest.param(
+            protobuf(span("a")),
+            "Application/X-Protobuf; proto=x",
+            "identity",
+            id="protobuf with a parameter",
+        ),
         pytest.param(gzip.compress(protobuf(span("a"))), PROTOBUF, "gzip", id="protobuf gzip"),
         pytest.param(protobuf(span("a", levels=45)), PROTOBUF, "", id="protobuf nested 45 deep"),
         pytest.param(json(IDS | {"name": "a"}), JSON, "", id="JSON"),
-        pytest.param(json(IDS | {"name": "a"}), "application/json; charset=utf-8", "", id="JSON with a charset"),
+        pytest.param(
+            json(IDS | {"name": "a"}),
+            "application/json; charset=utf-8",
+            "",
+            id="JSON with a charset",
+        ),
         pytest.param(gzip.compress(json(IDS | {"name": "a"})), JSON, "GZIP", id="JSON gzip"),
         pytest.param(json(IDS | {"name": "a"} | nested(45)), JSON, "", id="JSON nested 45 deep"),
     ],
@@ -112,32 +153,56 @@ async def test_success_is_an_empty_response_in_the_encoding_of_the_request(
     media_type = content_type.partition(";")[0].lower()
     assert answer == Answer(200, media_type, b"{}" if media_type == JSON else b"")
     assert peer.names() == ["a"]
-    assert peer.ledger.accepted.items() == [(("http", "json" if media_type == JSON else "protobuf"), 1)]
+    assert peer.ledger.accepted.items() == [
+        (("http", "json" if media_type == JSON else "protobuf"), 1)
+    ]
 
 
 @pytest.mark.parametrize(("body", "content_type"), [(b"", PROTOBUF), (b"{}", JSON)])
-async def test_an_empty_request_is_a_success_that_nobody_needs_to_accept(peer: Peer, body: bytes, content_type: str) -> None:
+async def test_an_empty_request_is_a_success_that_nobody_needs_to_accept(
+    peer: Peer, body: bytes, content_type: str
+) -> None:
     peer.answer = False
     assert (await peer.post(body, content_type)).status == 200
 
 
-async def test_rejected_spans_are_a_partial_success_in_protobuf_and_their_neighbours_arrive(peer: Peer) -> None:
-    body = protobuf(span("before"), span("poison"), Span(name="no ids"), span("after")).replace(b"poison", b"\xff" * 6)
+async def test_rejected_spans_are_a_partial_success_in_protobuf_and_their_neighbours_arrive(
+    peer: Peer,
+) -> None:
+    body = protobuf(span("before"), span("poison"), Span(name="no ids"), span("after")).replace(
+        b"poison", b"\xff" * 6
+    )
     answer = await peer.post(body)
     partial = ExportTraceServiceResponse.FromString(answer.body).partial_success
-    assert (answer.status, answer.content_type, peer.names()) == (200, PROTOBUF, ["before", "after"])
+    assert (answer.status, answer.content_type, peer.names()) == (
+        200,
+        PROTOBUF,
+        ["before", "after"],
+    )
     assert partial.rejected_spans == 2
-    assert partial.error_message == "rejected 2: undecodable 1, invalid_id 1; first: not a valid Span message"
-    assert peer.ledger.refused.items() == [(("http", "undecodable"), 1), (("http", "invalid_id"), 1)]
+    assert (
+        partial.error_message
+        == "rejected 2: undecodable 1, invalid_id 1; first: not a valid Span message"
+    )
+    assert peer.ledger.refused.items() == [
+        (("http", "undecodable"), 1),
+        (("http", "invalid_id"), 1),
+    ]
 
 
-async def test_rejected_spans_are_a_partial_success_in_json_and_their_neighbours_arrive(peer: Peer) -> None:
+async def test_rejected_spans_are_a_partial_success_in_json_and_their_neighbours_arrive(
+    peer: Peer,
+) -> None:
     zeros = {"traceId": "0" * 32, "spanId": "02" * 8}
-    answer = await peer.post(json(IDS | {"name": "before"}, zeros, IDS | nested(60), IDS | {"name": "after"}), JSON)
+    answer = await peer.post(
+        json(IDS | {"name": "before"}, zeros, IDS | nested(60), IDS | {"name": "after"}), JSON
+    )
     partial = orjson.loads(answer.body)["partialSuccess"]
     assert (answer.status, answer.content_type, peer.names()) == (200, JSON, ["before", "after"])
     assert partial["rejectedSpans"] == "2"
-    assert partial["errorMessage"].startswith("rejected 2: invalid_id 1, undecodable 1; first: trace id: expected 16 bytes, not all zero")
+    assert partial["errorMessage"].startswith(
+        "rejected 2: invalid_id 1, undecodable 1; first: trace id: expected 16 bytes, not all zero"
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,17 +210,45 @@ async def test_rejected_spans_are_a_partial_success_in_json_and_their_neighbours
     [
         pytest.param(b"\xff" * 30, PROTOBUF, "", "not a protobuf message", id="noise"),
         pytest.param(b"{}", PROTOBUF, "", "not a protobuf message", id="JSON as protobuf"),
-        pytest.param(b"[]", JSON, "", "expected a JSON object, found list", id="JSON of another shape"),
         pytest.param(
-            b"\xff", JSON, "", "not JSON: str is not valid UTF-8: surrogates not allowed: line 1 column 1 (char 0)", id="not UTF-8"
+            b"[]", JSON, "", "expected a JSON object, found list", id="JSON of another shape"
         ),
-        pytest.param(b"plain", JSON, "gzip", "not gzip: Error -3 while decompressing data: incorrect header check", id="no gzip"),
-        pytest.param(gzip.compress(b"abc")[:-1], PROTOBUF, "gzip", "the gzip stream ends early", id="gzip cut off"),
-        pytest.param(gzip.compress(gzip.compress(b"")), PROTOBUF, "gzip", "not a protobuf message", id="gzip twice"),
+        pytest.param(
+            b"\xff",
+            JSON,
+            "",
+            "not JSON: str is not valid UTF-8: surrogates not allowed: line 1 column 1 (char 0)",
+            id="not UTF-8",
+        ),
+        pytest.param(
+            b"plain",
+            JSON,
+            "gzip",
+            "not gzip: Error -3 while decompressing data: incorrect header check",
+            id="no gzip",
+        ),
+        pytest.param(
+            gzip.compress(b"abc")[:-1],
+            PROTOBUF,
+            "gzip",
+            "the gzip stream ends early",
+            id="gzip cut off",
+        ),
+        pytest.param(
+            gzip.compress(gzip.compress(b"")),
+            PROTOBUF,
+            "gzip",
+            "not a protobuf message",
+            id="gzip twice",
+        ),
     ],
 )
-async def test_a_request_that_cannot_be_read_is_400(peer: Peer, body: bytes, content_type: str, encoding: str, message: str) -> None:
-    assert await peer.post(body, content_type, encoding) == Answer(400, content_type, status(message, content_type))
+async def test_a_request_that_cannot_be_read_is_400(
+    peer: Peer, body: bytes, content_type: str, encoding: str, message: str
+) -> None:
+    assert await peer.post(body, content_type, encoding) == Answer(
+        400, content_type, status(message, content_type)
+    )
     assert peer.ledger.requests.items() == [(("http", "traces", "undecodable"), 1)]
 
 
@@ -164,30 +257,55 @@ async def test_a_request_that_cannot_be_read_is_400(peer: Peer, body: bytes, con
     ("body", "encoding", "message"),
     [
         pytest.param(b" " * 70_000, "", "more than 65,536 bytes", id="oversized"),
-        pytest.param(b" " * 5_000_000, "", "more than 65,536 bytes", id="sent on long after the limit"),
-        pytest.param(gzip.compress(bytes(50_000_000)), "gzip", "more than 65,536 bytes when decompressed", id="gzip bomb"),
+        pytest.param(
+            b" " * 5_000_000, "", "more than 65,536 bytes", id="sent on long after the limit"
+        ),
+        pytest.param(
+            gzip.compress(bytes(50_000_000)),
+            "gzip",
+            "more than 65,536 bytes when decompressed",
+            id="gzip bomb",
+        ),
     ],
 )
-async def test_a_request_that_is_too_large_is_413(peer: Peer, body: bytes, content_type: str, encoding: str, message: str) -> None:
-    assert await peer.post(body, content_type, encoding) == Answer(413, content_type, status(message, content_type))
+async def test_a_request_that_is_too_large_is_413(
+    peer: Peer, body: bytes, content_type: str, encoding: str, message: str
+) -> None:
+    assert await peer.post(body, content_type, encoding) == Answer(
+        413, content_type, status(message, content_type)
+    )
     assert peer.ledger.requests.items() == [(("http", "traces", "too_large"), 1)]
 
 
 @pytest.mark.parametrize("levels", [100, 1000])
 async def test_deep_nesting_never_breaks_more_than_the_request(peer: Peer, levels: int) -> None:
     deep = b'{"arrayValue":{"values":[' * levels + b"]}}" * levels
-    body = json(IDS | {"name": "a"}, IDS | {"attributes": [{"key": "k", "value": "DEEP"}]}).replace(b'"DEEP"', deep)
+    body = json(IDS | {"name": "a"}, IDS | {"attributes": [{"key": "k", "value": "DEEP"}]}).replace(
+        b'"DEEP"', deep
+    )
     answer = await peer.post(body, JSON)
     assert (answer.status, peer.names()) == {100: (200, ["a"]), 1000: (400, [])}[levels]
 
 
 @pytest.mark.parametrize(
     ("content_type", "encoding"),
-    [("text/plain", ""), ("", ""), ("application/protobuf", ""), (PROTOBUF, "br"), (JSON, "gzip, gzip"), (PROTOBUF, "deflate")],
+    [
+        ("text/plain", ""),
+        ("", ""),
+        ("application/protobuf", ""),
+        (PROTOBUF, "br"),
+        (JSON, "gzip, gzip"),
+        (PROTOBUF, "deflate"),
+    ],
 )
-async def test_other_media_types_and_encodings_are_415(peer: Peer, content_type: str, encoding: str) -> None:
+async def test_other_media_types_and_encodings_are_415(
+    peer: Peer, content_type: str, encoding: str
+) -> None:
     found = f"found Content-Type {content_type or None!r}, Content-Encoding {encoding!r}"
-    message = f"{found}; expected Content-Type application/x-protobuf or application/json, Content-Encoding gzip or none"
+    message = (
+        f"{found}; expected Content-Type application/x-protobuf or application/json,"
+        " Content-Encoding gzip or none"
+    )
     expected = (
         Answer(415, content_type, status(message, content_type))
         if content_type in (PROTOBUF, JSON)
@@ -199,11 +317,16 @@ async def test_other_media_types_and_encodings_are_415(peer: Peer, content_type:
 
 async def test_two_headers_that_name_an_encoding_are_two_encodings(peer: Peer) -> None:
     headers = {"Content-Type": PROTOBUF, "Content-Encoding": "gzip", "content-encoding": "gzip"}
-    assert (await peer.send("POST", "/v1/traces", gzip.compress(gzip.compress(protobuf(span("a")))), headers)).status == 415
+    assert (
+        await peer.send(
+            "POST", "/v1/traces", gzip.compress(gzip.compress(protobuf(span("a")))), headers
+        )
+    ).status == 415
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "expected"), [("GET", "/v1/traces", 405), ("PUT", "/v1/logs", 405), ("POST", "/v1/metrics", 404)]
+    ("method", "path", "expected"),
+    [("GET", "/v1/traces", 405), ("PUT", "/v1/logs", 405), ("POST", "/v1/metrics", 404)],
 )
 async def test_other_methods_and_paths(peer: Peer, method: str, path: str, expected: int) -> None:
     assert (await peer.send(method, path, b"", {"Content-Type": PROTOBUF})).status == expected
@@ -224,7 +347,9 @@ async def test_trouble_on_our_side_asks_for_a_retry(
     peer.answer = answer
     body = protobuf(span("a")) if content_type == PROTOBUF else json(IDS)
     with capture_logs() as logs:
-        assert await peer.post(body, content_type) == Answer(expected, content_type, status(message, content_type), retry_after="2")
+        assert await peer.post(body, content_type) == Answer(
+            expected, content_type, status(message, content_type), retry_after="2"
+        )
     assert [line["log_level"] for line in logs] == (["error"] if expected == 503 else [])
     assert peer.ledger.accepted.total() == 0
 
@@ -247,7 +372,9 @@ async def test_a_connection_serves_many_requests(peer: Peer) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", peer.receiver.port, timeout=10)
         statuses = []
         for _ in range(2):
-            connection.request("POST", "/v1/traces", protobuf(span("a")), {"Content-Type": PROTOBUF})
+            connection.request(
+                "POST", "/v1/traces", protobuf(span("a")), {"Content-Type": PROTOBUF}
+            )
             response = connection.getresponse()
             statuses.append(response.status)
             response.read()
@@ -257,7 +384,10 @@ async def test_a_connection_serves_many_requests(peer: Peer) -> None:
     assert await asyncio.to_thread(twice) == [200, 200]
 
 
-HEAD = b"POST /v1/traces HTTP/1.1\r\nHost: pathgauge\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+HEAD = (
+    b"POST /v1/traces HTTP/1.1\r\nHost: pathgauge\r\nContent-Type:"
+    b" application/json\r\nContent-Length: 100\r\n\r\n"
+)
 
 
 async def test_a_body_that_trickles_in_is_cut_off(peer: Peer) -> None:

@@ -10,20 +10,24 @@ import pytest
 from opentelemetry import trace
 from opentelemetry._logs import LogRecord as ApiLogRecord
 from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as GrpcLogExporter
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpanExporter
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (
+    OTLPSpanExporter as GrpcSpanExporter,
+)
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter as HttpLogExporter
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpanExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import (
+    OTLPSpanExporter as HttpSpanExporter,
+)
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import LogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from collector.intake import Batch
-from collector.receivers.grpc import GrpcReceiver
-from collector.receivers.http import HttpReceiver
-from collector.telemetry import Ledger
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.receivers.grpc import GrpcReceiver
+from pathgauge.collector.receivers.http import HttpReceiver
 
 
 class Intake:
@@ -53,17 +57,24 @@ class Receivers:
         self.http = HttpReceiver("127.0.0.1:0", self.intake, self.ledger, retry_after=0)
 
     def span_exporters(self) -> dict[str, Callable[[], SpanExporter]]:
-        grpc_url, http_url = f"http://127.0.0.1:{self.grpc.port}", f"http://127.0.0.1:{self.http.port}/v1/traces"
+        grpc_url, http_url = (
+            f"http://127.0.0.1:{self.grpc.port}",
+            f"http://127.0.0.1:{self.http.port}/v1/traces",
+        )
         return {
             "grpc": lambda: GrpcSpanExporter(endpoint=grpc_url, insecure=True),
-            "grpc gzip": lambda: GrpcSpanExporter(endpoint=grpc_url, insecure=True, compression=grpc.Compression.Gzip),
+            "grpc gzip": lambda: GrpcSpanExporter(
+                endpoint=grpc_url, insecure=True, compression=grpc.Compression.Gzip
+            ),
             "http": lambda: HttpSpanExporter(endpoint=http_url),
             "http gzip": lambda: HttpSpanExporter(endpoint=http_url, compression=Compression.Gzip),
         }
 
     def log_exporters(self) -> dict[str, Callable[[], LogRecordExporter]]:
         return {
-            "grpc": lambda: GrpcLogExporter(endpoint=f"http://127.0.0.1:{self.grpc.port}", insecure=True),
+            "grpc": lambda: GrpcLogExporter(
+                endpoint=f"http://127.0.0.1:{self.grpc.port}", insecure=True
+            ),
             "http": lambda: HttpLogExporter(endpoint=f"http://127.0.0.1:{self.http.port}/v1/logs"),
         }
 
@@ -103,8 +114,16 @@ async def test_exported_spans_arrive(receivers: Receivers, name: str) -> None:
     assert result is SpanExportResult.SUCCESS
     (batch,) = receivers.intake.batches
     tool, agent = batch.spans
-    assert (tool.name, tool.parent_id, tool.trace_id) == ("execute_tool", agent.span_id, agent.trace_id)
-    assert (agent.name, agent.parent_id, agent.attributes) == ("invoke_agent", None, {"gen_ai.agent.name": "planner"})
+    assert (tool.name, tool.parent_id, tool.trace_id) == (
+        "execute_tool",
+        agent.span_id,
+        agent.trace_id,
+    )
+    assert (agent.name, agent.parent_id, agent.attributes) == (
+        "invoke_agent",
+        None,
+        {"gen_ai.agent.name": "planner"},
+    )
     assert (agent.scope.name, agent.scope.version) == ("my.agent", "1.2")
     assert agent.resource.attributes["telemetry.sdk.language"] == "python"
     transport = name.partition(" ")[0]
@@ -118,19 +137,32 @@ async def test_an_exporter_that_is_refused_tries_again(receivers: Receivers, nam
     result = await asyncio.to_thread(export, receivers.span_exporters()[name])
     assert (result, len(receivers.intake.batches)) == (SpanExportResult.SUCCESS, 1)
     transport = name.partition(" ")[0]
-    assert receivers.ledger.requests.items() == [((transport, "traces", "busy"), 2), ((transport, "traces", "ok"), 1)]
+    assert receivers.ledger.requests.items() == [
+        ((transport, "traces", "busy"), 2),
+        ((transport, "traces", "ok"), 1),
+    ]
     assert receivers.ledger.accepted.items() == [((transport, "protobuf"), 2)]
 
 
 @pytest.mark.parametrize("transport", ["grpc", "http"])
-async def test_exported_log_records_arrive_at_their_span(receivers: Receivers, transport: str) -> None:
+async def test_exported_log_records_arrive_at_their_span(
+    receivers: Receivers, transport: str
+) -> None:
     def emit() -> None:
         provider = LoggerProvider()
-        provider.add_log_record_processor(SimpleLogRecordProcessor(receivers.log_exporters()[transport]()))
+        provider.add_log_record_processor(
+            SimpleLogRecordProcessor(receivers.log_exporters()[transport]())
+        )
         logger = provider.get_logger("my.agent")
-        span = trace.NonRecordingSpan(trace.SpanContext(trace_id=0xAB, span_id=0xCD, is_remote=False))
+        span = trace.NonRecordingSpan(
+            trace.SpanContext(trace_id=0xAB, span_id=0xCD, is_remote=False)
+        )
         context = trace.set_span_in_context(span)
-        logger.emit(ApiLogRecord(context=context, event_name="gen_ai.choice", body={"text": "hi"}, timestamp=7))
+        logger.emit(
+            ApiLogRecord(
+                context=context, event_name="gen_ai.choice", body={"text": "hi"}, timestamp=7
+            )
+        )
         logger.emit(ApiLogRecord(body="of no trace"))
         provider.shutdown()
 

@@ -1,4 +1,6 @@
-"""Requests of one receiver share a budget of memory, and the small ones do not wait for the large ones."""
+"""Requests of one receiver share a budget of memory, and the small ones do not wait for the large
+ones.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,10 @@ import asyncio
 import orjson
 import pytest
 
-from collector.intake import Batch, Origin
-from collector.receivers.export import ExportService, ReceiverLimits
-from collector.telemetry import Ledger
-from wire import group, span
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.batch import Batch, Origin
+from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
+from support.wire import group, span
 
 PROTOBUF, JSON = Origin("", "grpc", "traces", "protobuf"), Origin("", "http", "traces", "json")
 
@@ -43,7 +45,10 @@ async def test_requests_share_their_memory_until_they_are_answered() -> None:
     gate.open.set()
     assert [(await task).code for task in held] == ["ok", "ok"]
     assert (await service.export(PROTOBUF, request(1000))).code == "ok"
-    assert ledger.requests.items() == [(("grpc", "traces", "busy"), 1), (("grpc", "traces", "ok"), 3)]
+    assert ledger.requests.items() == [
+        (("grpc", "traces", "busy"), 1),
+        (("grpc", "traces", "ok"), 3),
+    ]
 
 
 @pytest.mark.parametrize("body", [request(1001), b"\xff" * 1001], ids=["valid", "undecodable"])
@@ -59,7 +64,10 @@ async def test_a_small_request_in_json_does_not_wait_for_a_large_one() -> None:
     gate.open.set()
     service = ExportService("http", gate.accept, Ledger(), ReceiverLimits())
     one = {"traceId": "01" * 16, "spanId": "02" * 8, "name": "chat"}
-    large, small = (orjson.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [one] * number}]}]}) for number in (5_000, 1))
+    large, small = (
+        orjson.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [one] * number}]}]})
+        for number in (5_000, 1)
+    )
     first = asyncio.create_task(service.export(JSON, large))
     await asyncio.sleep(0)
     assert (await service.export(JSON, small)).code == "ok"

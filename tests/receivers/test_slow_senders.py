@@ -1,4 +1,6 @@
-"""Hundreds of senders that never finish what they began: all are cut off in time, and a sender that behaves notices nothing."""
+"""Hundreds of senders that never finish what they began: all are cut off in time, and a sender that
+behaves notices nothing.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,15 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-import http2
-from collector import http_server
-from collector.accepting import Caps, Terms
-from collector.receivers.calls import MAX_ARRIVING_OF_PEER
-from collector.receivers.export import ReceiverLimits
-from collector.receivers.grpc import GrpcReceiver
-from collector.receivers.http import HttpReceiver
-from healthy import SPANS, Healthy
-from intake import Intake
+from pathgauge.collector.receivers.export import ReceiverLimits
+from pathgauge.collector.receivers.grpc import GrpcReceiver
+from pathgauge.collector.receivers.grpc_calls import MAX_ARRIVING_OF_PEER
+from pathgauge.collector.receivers.http import HttpReceiver
+from pathgauge.collector.receivers.server import asgi_server
+from pathgauge.collector.receivers.server.connections import Caps, Terms
+from support import http2
+from support.healthy import SPANS, Healthy
+from support.intake import Intake
 
 CONNECTIONS = 500
 PEERS = 8
@@ -41,7 +43,8 @@ SLOW = {
     "head": HEAD + b"X-More: ",
     "body": HEAD + b"Content-Length: 100000\r\n\r\n",
     "chunks": HEAD + b"Transfer-Encoding: chunked\r\n\r\n",
-    "answered body": HEAD.replace(b"application/json", b"text/plain") + b"Content-Length: 100000\r\n\r\n",
+    "answered body": HEAD.replace(b"application/json", b"text/plain")
+    + b"Content-Length: 100000\r\n\r\n",
 }
 """What a slow sender begins with. Then it goes on with a byte at a time."""
 TRICKLE = {"half-open": b"", "chunks": b"1\r\n \r\n"}
@@ -52,7 +55,13 @@ ANSWERS = {"half-open": b"", "head": b"", "body": b"408", "chunks": b"408", "ans
 @asynccontextmanager
 async def receivers() -> AsyncIterator[tuple[Intake, dict[str, int]]]:
     intake = Intake()
-    http = HttpReceiver("127.0.0.1:0", intake.accept, intake.ledger, LIMITS, terms=Terms(Caps(total=CONNECTIONS + 10)))
+    http = HttpReceiver(
+        "127.0.0.1:0",
+        intake.accept,
+        intake.ledger,
+        LIMITS,
+        terms=Terms(Caps(total=CONNECTIONS + 10)),
+    )
     rpc = GrpcReceiver("127.0.0.1:0", intake.accept, intake.ledger, LIMITS)
     await http.start()
     await rpc.start()
@@ -74,17 +83,24 @@ def enough_files() -> None:
 
 
 class Slow:
-    """Connections of slow senders, `CONNECTIONS` in all, of every kind as many. Runs in a thread of its own."""
+    """Connections of slow senders, `CONNECTIONS` in all, of every kind as many. Runs in a thread of
+    its own.
+    """
 
     def __init__(self, port: int) -> None:
         self.ends: Counter[tuple[str, bytes | None]] = Counter()
-        """How the connections ended: by kind, the status that was answered; `None` for those that nobody closed."""
+        """How the connections ended: by kind, the status that was answered; `None` for those that
+        nobody closed.
+        """
         self._port = port
         self._open: dict[socket.socket, tuple[str, bytes]] = {}
 
     def run(self) -> None:
         """Send a byte at a time until all connections are closed, or `ALL_CLOSED_S` have passed."""
-        kinds, peers = itertools.cycle(SLOW), itertools.cycle(f"127.0.0.{2 + number}" for number in range(PEERS))
+        kinds, peers = (
+            itertools.cycle(SLOW),
+            itertools.cycle(f"127.0.0.{2 + number}" for number in range(PEERS)),
+        )
         for kind, peer, _ in zip(kinds, peers, range(CONNECTIONS), strict=False):
             connection = socket.create_connection(("127.0.0.1", self._port), 10, (peer, 0))
             connection.sendall(SLOW[kind])
@@ -121,27 +137,37 @@ class Slow:
                 connection.close()
 
 
-async def test_slow_senders_over_http_are_cut_off_and_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "HEAD_TIMEOUT_S", HEAD_TIMEOUT_S)
+async def test_slow_senders_over_http_are_cut_off_and_others_are_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asgi_server, "HEAD_TIMEOUT_S", HEAD_TIMEOUT_S)
     async with receivers() as (intake, ports):
         slow = Slow(ports["http"])
         with Healthy(ports) as healthy:
             await asyncio.to_thread(slow.run)
             await asyncio.to_thread(healthy.stop)
-        assert slow.ends == {(kind, answer): CONNECTIONS // len(SLOW) for kind, answer in ANSWERS.items()}
-        assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), healthy.longest_s
+        assert slow.ends == {
+            (kind, answer): CONNECTIONS // len(SLOW) for kind, answer in ANSWERS.items()
+        }
+        assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), (
+            healthy.longest_s
+        )
         assert min(healthy.sent.values()) > 5
         assert len(intake.names()) == SPANS * healthy.sent.total()
 
 
 def stall(port: int, calls: int, peer: str) -> list[int]:
-    """Begin so many calls on one connection and end none of them; returns the calls that the server ended."""
+    """Begin so many calls on one connection and end none of them; returns the calls that the server
+    ended.
+    """
     ended = []
     with suppress(TimeoutError), http2.Connection(port, ALL_CLOSED_S, peer) as connection:
         connection.send(http2.hello())
         for stream in range(1, 2 * calls, 2):
             begun = http2.message(b"", length=1000) + b" " * 10
-            connection.send(http2.headers(stream=stream) + http2.frame(http2.DATA, begun, stream=stream))
+            connection.send(
+                http2.headers(stream=stream) + http2.frame(http2.DATA, begun, stream=stream)
+            )
         for frame in connection.frames():
             if frame.kind == http2.HEADERS and frame.flags & http2.END_STREAM:
                 ended.append(frame.stream)
@@ -154,10 +180,22 @@ async def test_slow_calls_over_grpc_are_cut_off_and_others_are_served() -> None:
     connections, calls = 4, 90
     async with receivers() as (intake, ports):
         with Healthy({"grpc": ports["grpc"]}) as healthy:
-            ended = await asyncio.gather(*(asyncio.to_thread(stall, ports["grpc"], calls, f"127.0.0.{2 + n}") for n in range(connections)))
+            ended = await asyncio.gather(
+                *(
+                    asyncio.to_thread(stall, ports["grpc"], calls, f"127.0.0.{2 + n}")
+                    for n in range(connections)
+                )
+            )
             await asyncio.to_thread(healthy.stop)
         assert ended == [list(range(1, 2 * calls, 2))] * connections
-        assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), healthy.longest_s
-        slow, busy = (intake.ledger.requests.get("grpc", "traces", code) for code in ("too_slow", "busy"))
-        assert (slow, busy) == (connections * MAX_ARRIVING_OF_PEER, connections * (calls - MAX_ARRIVING_OF_PEER))
+        assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), (
+            healthy.longest_s
+        )
+        slow, busy = (
+            intake.ledger.requests.get("grpc", "traces", code) for code in ("too_slow", "busy")
+        )
+        assert (slow, busy) == (
+            connections * MAX_ARRIVING_OF_PEER,
+            connections * (calls - MAX_ARRIVING_OF_PEER),
+        )
         assert len(intake.names()) == SPANS * healthy.sent.total()

@@ -1,8 +1,10 @@
-"""The examples that the documents give who introduced these metrics, with their numbers; where a number is wrong, it says so."""
+"""The examples that the documents give who introduced these metrics, with their numbers; where a
+number is wrong, it says so.
+"""
 
 import pytest
 
-from scorers import (
+from pathgauge import (
     ExpectedCall,
     MatchType,
     ReferenceTurn,
@@ -17,12 +19,25 @@ from scorers import (
     TrajectoryRecall,
     TrajectorySingleToolUse,
 )
-from scorers.testing import expected_call, expected_calls, invocation, reference_turn, tool_call, tool_calls
+from pathgauge.scorers.authoring.testing import (
+    expected_call,
+    expected_calls,
+    invocation,
+    reference_turn,
+    tool_call,
+    tool_calls,
+)
 
 # ADK for TypeScript, "Metrics and Scoring"
 
-SEARCH, SUMMARIZE = tool_call("search_web", query="TypeScript generics"), tool_call("summarize", maxLength=200)
-TYPESCRIPT = reference_turn(expected_call("search_web", query="TypeScript generics"), expected_call("summarize", maxLength=200))
+SEARCH, SUMMARIZE = (
+    tool_call("search_web", query="TypeScript generics"),
+    tool_call("summarize", maxLength=200),
+)
+TYPESCRIPT = reference_turn(
+    expected_call("search_web", query="TypeScript generics"),
+    expected_call("summarize", maxLength=200),
+)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +47,14 @@ TYPESCRIPT = reference_turn(expected_call("search_web", query="TypeScript generi
         pytest.param([SEARCH], 0.0, id="different number of tool calls"),
         pytest.param([SEARCH, SUMMARIZE, SUMMARIZE], 0.0, id="one call more"),
         pytest.param([SEARCH, tool_call("shorten", maxLength=200)], 0.0, id="different tool name"),
-        pytest.param([SEARCH, tool_call("summarize", maxLength=100)], 0.0, id="different value of an argument"),
-        pytest.param([SEARCH, tool_call("summarize", max_length=200)], 0.0, id="different key of an argument"),
+        pytest.param(
+            [SEARCH, tool_call("summarize", maxLength=100)],
+            0.0,
+            id="different value of an argument",
+        ),
+        pytest.param(
+            [SEARCH, tool_call("summarize", max_length=200)], 0.0, id="different key of an argument"
+        ),
         pytest.param([SUMMARIZE, SEARCH], 0.0, id="different order"),
     ],
 )
@@ -53,12 +74,23 @@ def test_tool_trajectory_avg_score_is_an_exact_match(calls: list[ToolCall], valu
     ],
 )
 def test_response_match_score_examples(reference: str, response: str, value: float) -> None:
-    assert ResponseMatchScore().score(invocation(final_response=response), reference_turn(response=reference)).value == value
+    assert (
+        ResponseMatchScore()
+        .score(invocation(final_response=response), reference_turn(response=reference))
+        .value
+        == value
+    )
 
 
 def test_an_empty_reference_response_is_no_reference() -> None:
-    # The document says 0 if either text is empty; a reference without text asks for nothing that could be missed.
-    assert ResponseMatchScore().score(invocation(final_response="Hello"), reference_turn(response="")).reason == "no_reference"
+    # The document says 0 if either text is empty; a reference without text asks for nothing that
+    # could be missed.
+    assert (
+        ResponseMatchScore()
+        .score(invocation(final_response="Hello"), reference_turn(response=""))
+        .reason
+        == "no_reference"
+    )
 
 
 # google/adk-python#5306, the proposal of tool_trajectory_f1
@@ -70,7 +102,10 @@ def test_three_of_four_expected_calls_are_better_than_none() -> None:
     three, none = invocation(*tool_calls("search fetch rank")), invocation(*tool_calls("cook"))
     in_order = ToolTrajectoryAvgScore(MatchType.IN_ORDER)
     assert [in_order.score(actual, FOUR).value for actual in (three, none)] == [0.0, 0.0]
-    assert [ToolTrajectoryF1().score(actual, FOUR).value for actual in (three, none)] == [pytest.approx(6 / 7), 0.0]
+    assert [ToolTrajectoryF1().score(actual, FOUR).value for actual in (three, none)] == [
+        pytest.approx(6 / 7),
+        0.0,
+    ]
 
 
 def test_a_spurious_call_costs_a_part_and_not_all() -> None:
@@ -84,9 +119,16 @@ def test_repeated_names_are_aligned_one_to_one() -> None:
     assert ToolTrajectoryF1(ordered=False).score(actual, expected).value == 1.0
 
 
-@pytest.mark.parametrize(("calls", "expected", "value"), [("", "", 1.0), ("", "a", 0.0), ("a", "", 0.0)])
+@pytest.mark.parametrize(
+    ("calls", "expected", "value"), [("", "", 1.0), ("", "a", 0.0), ("a", "", 0.0)]
+)
 def test_f1_of_empty_trajectories(calls: str, expected: str, value: float) -> None:
-    assert ToolTrajectoryF1().score(invocation(*tool_calls(calls)), reference_turn(*expected_calls(expected))).value == value
+    assert (
+        ToolTrajectoryF1()
+        .score(invocation(*tool_calls(calls)), reference_turn(*expected_calls(expected)))
+        .value
+        == value
+    )
 
 
 def test_f1_defaults_and_what_it_does_without_reference() -> None:
@@ -98,7 +140,9 @@ def test_f1_defaults_and_what_it_does_without_reference() -> None:
 
 DEVICE = (
     (tool_call("set_device_info", device_id="device_3", updates={"status": "OFF"}),),
-    reference_turn(expected_call("set_device_info", device_id="device_2", updates={"status": "OFF"})),
+    reference_turn(
+        expected_call("set_device_info", device_id="device_2", updates={"status": "OFF"})
+    ),
 )
 TEMPERATURE = (
     (
@@ -106,18 +150,26 @@ TEMPERATURE = (
         tool_call("set_temperature", location="Living Room", temperature=23),
     ),
     reference_turn(
-        expected_call("get_user_preferences", user_id="user_y"), expected_call("set_temperature", location="Living Room", temperature=23)
+        expected_call("get_user_preferences", user_id="user_y"),
+        expected_call("set_temperature", location="Living Room", temperature=23),
     ),
 )
 
 
-@pytest.mark.parametrize(("row", "value"), [(DEVICE, 0.0), (TEMPERATURE, 0.5)], ids=["wrong device", "wrong user, right temperature"])
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [(DEVICE, 0.0), (TEMPERATURE, 0.5)],
+    ids=["wrong device", "wrong user, right temperature"],
+)
 def test_vertex_rows(row: tuple[tuple[ToolCall, ...], ReferenceTurn], value: float) -> None:
     calls, expected = row
     actual = invocation(*calls)
     binary = TrajectoryExactMatch(), TrajectoryInOrderMatch(), TrajectoryAnyOrderMatch()
     assert [scorer.score(actual, expected).value for scorer in binary] == [0.0, 0.0, 0.0]
-    assert [scorer.score(actual, expected).value for scorer in (TrajectoryPrecision(), TrajectoryRecall())] == [value, value]
+    assert [
+        scorer.score(actual, expected).value
+        for scorer in (TrajectoryPrecision(), TrajectoryRecall())
+    ] == [value, value]
 
 
 def test_vertex_single_tool_use() -> None:
@@ -126,21 +178,46 @@ def test_vertex_single_tool_use() -> None:
     assert TrajectorySingleToolUse("tool_name").score(actual, None).value == 0.0
 
 
-# "Evaluator Catalog & Scoring": its modes are strict, unordered (extra calls allowed) and subsequence
+# "Evaluator Catalog & Scoring": its modes are strict, unordered (extra calls allowed) and
+# subsequence
 
-REFUND = reference_turn(*(ExpectedCall(name) for name in ("lookup_order", "check_refund_policy", "process_refund")))
-GATHER = reference_turn(*(ExpectedCall(name) for name in ("search_products", "check_inventory", "get_pricing")))
+REFUND = reference_turn(
+    *(ExpectedCall(name) for name in ("lookup_order", "check_refund_policy", "process_refund"))
+)
+GATHER = reference_turn(
+    *(ExpectedCall(name) for name in ("search_products", "check_inventory", "get_pricing"))
+)
 OPTIONAL_STEPS = reference_turn(ExpectedCall("lookup_order"), ExpectedCall("process_refund"))
 
 
 def test_strict_mode_is_the_exact_match() -> None:
-    assert TrajectoryExactMatch().score(invocation(*tool_calls("lookup_order check_refund_policy process_refund")), REFUND).value == 1.0
-    assert TrajectoryExactMatch().score(invocation(*tool_calls("lookup_order process_refund check_refund_policy")), REFUND).value == 0.0
+    assert (
+        TrajectoryExactMatch()
+        .score(invocation(*tool_calls("lookup_order check_refund_policy process_refund")), REFUND)
+        .value
+        == 1.0
+    )
+    assert (
+        TrajectoryExactMatch()
+        .score(invocation(*tool_calls("lookup_order process_refund check_refund_policy")), REFUND)
+        .value
+        == 0.0
+    )
 
 
 def test_unordered_mode_is_the_any_order_match() -> None:
-    assert TrajectoryAnyOrderMatch().score(invocation(*tool_calls("get_pricing search_products check_inventory")), GATHER).value == 1.0
-    assert TrajectoryAnyOrderMatch().score(invocation(*tool_calls("get_pricing search_products")), GATHER).value == 0.0
+    assert (
+        TrajectoryAnyOrderMatch()
+        .score(invocation(*tool_calls("get_pricing search_products check_inventory")), GATHER)
+        .value
+        == 1.0
+    )
+    assert (
+        TrajectoryAnyOrderMatch()
+        .score(invocation(*tool_calls("get_pricing search_products")), GATHER)
+        .value
+        == 0.0
+    )
 
 
 def test_subsequence_mode_is_the_in_order_match() -> None:

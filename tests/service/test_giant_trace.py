@@ -8,16 +8,18 @@ from pathlib import Path
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
-from collector.testing import span
-from running import Collector, until
-from turns import otlp, script, turn
+from pathgauge.collector.testing import span
+from support.running import Collector, until
+from support.turns import otlp, script, turn
 
 REQUESTS, SPANS, MAX_SPANS = 30, 1000, 5_000
 ORDINARY = 40
 
 
 def test_a_giant_trace_is_cut_and_the_others_are_scored_in_time(tmp_path: Path) -> None:
-    with Collector(tmp_path, store={}, assembly={"settle": "1s", "idle": "5s", "max_trace_spans": MAX_SPANS}) as collector:
+    with Collector(
+        tmp_path, store={}, assembly={"settle": "1s", "idle": "5s", "max_trace_spans": MAX_SPANS}
+    ) as collector:
 
         def send_giant() -> None:
             for number in range(REQUESTS):
@@ -29,10 +31,19 @@ def test_a_giant_trace_is_cut_and_the_others_are_scored_in_time(tmp_path: Path) 
             assert collector.post("/v1/traces", otlp(turn(script("", "lookup"))))[0] == 200
         giant_sender.join()
         assert until(lambda: collector.value("pathgauge_invocations_read_total") == ORDINARY + 1)
-        assert until(lambda: collector.value("pathgauge_invocation_flags_total", flag="dropped_spans") == 1)
-        assert collector.series("pathgauge_traces_completed_total", "reason") == {("root_ended",): ORDINARY, ("too_big",): 1}
+        assert until(
+            lambda: collector.value("pathgauge_invocation_flags_total", flag="dropped_spans") == 1
+        )
+        assert collector.series("pathgauge_traces_completed_total", "reason") == {
+            ("root_ended",): ORDINARY,
+            ("too_big",): 1,
+        }
         dropped = REQUESTS * SPANS - MAX_SPANS - 1
-        until(lambda: collector.value("pathgauge_spans_dropped_total", reason="trace_too_big") == dropped)
+        until(
+            lambda: (
+                collector.value("pathgauge_spans_dropped_total", reason="trace_too_big") == dropped
+            )
+        )
         assert collector.value("pathgauge_spans_dropped_total", reason="trace_too_big") == dropped
         in_time = collector.value("pathgauge_evaluation_lag_seconds_bucket", le="10.0")
         assert in_time == ORDINARY
@@ -40,8 +51,22 @@ def test_a_giant_trace_is_cut_and_the_others_are_scored_in_time(tmp_path: Path) 
 
 def giant(number: int) -> bytes:
     """A part of a trace whose agent never rests; its times are long past."""
-    spans = [span(f"{number}-{tool}", "execute_tool x", {"gen_ai.operation.name": "execute_tool"}, parent="agent") for tool in range(SPANS)]
+    spans = [
+        span(
+            f"{number}-{tool}",
+            "execute_tool x",
+            {"gen_ai.operation.name": "execute_tool"},
+            parent="agent",
+        )
+        for tool in range(SPANS)
+    ]
     if number == 0:
-        spans[0] = span("agent", "invoke_agent giant", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "giant"})
+        spans[0] = span(
+            "agent",
+            "invoke_agent giant",
+            {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "giant"},
+        )
     scope = ScopeSpans(spans=[one.proto for one in spans])
-    return ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[scope])]).SerializeToString()
+    return ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(scope_spans=[scope])]
+    ).SerializeToString()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from running import PATHGAUGE, PATIENCE_S, QUICK, Collector, until
-from turns import otlp, script, turn
+from support.running import PATHGAUGE, PATIENCE_S, QUICK, Collector, until
+from support.turns import otlp, script, turn
 
 REFERENCES: list[dict[str, Any]] = [
     {"scenario": "refund", "expected_tools": ["lookup", "refund"]},
@@ -39,7 +39,12 @@ DURABLE = (
 def start(folder: Path, **options: Any) -> Collector:
     (folder / "references.yaml").write_text(yaml.safe_dump_all(REFERENCES))
     return Collector(
-        folder, store={}, references=["references.yaml"], criteria=CRITERIA, windows={"min_samples": 2}, **{"assembly": QUICK, **options}
+        folder,
+        store={},
+        references=["references.yaml"],
+        criteria=CRITERIA,
+        windows={"min_samples": 2},
+        **{"assembly": QUICK, **options},
     )
 
 
@@ -58,7 +63,9 @@ def scored(collector: Collector) -> float:
 
 
 @pytest.mark.parametrize("ending", [SIGKILL, SIGTERM])
-def test_counters_windows_and_thresholds_go_on_where_they_were(tmp_path: Path, ending: Signals) -> None:
+def test_counters_windows_and_thresholds_go_on_where_they_were(
+    tmp_path: Path, ending: Signals
+) -> None:
     collector = start(tmp_path)
     for one in (RIGHT, HALF_RIGHT, HALF_RIGHT):
         assert collector.post("/v1/traces", otlp(turn(one)))[0] == 200
@@ -84,9 +91,9 @@ def test_a_trace_of_which_half_came_before_a_kill_is_scored_whole(tmp_path: Path
     with start(tmp_path, assembly=patient) as again:
         assert again.post("/v1/traces", otlp(spans[-1:]))[0] == 200
         assert until(lambda: scored(again) == 1)
-        assert again.series("pathgauge_score_window_mean", "metric", metric="tool_trajectory_avg_score") == {
-            ("tool_trajectory_avg_score",): 1.0
-        }
+        assert again.series(
+            "pathgauge_score_window_mean", "metric", metric="tool_trajectory_avg_score"
+        ) == {("tool_trajectory_avg_score",): 1.0}
         assert again.value("pathgauge_receiver_accepted_spans_total") == len(spans)
         assert again.value("pathgauge_spans_assembled_total") == len(spans)
         assert again.series("pathgauge_traces_completed_total", "reason") == {("root_ended",): 1.0}
@@ -101,12 +108,21 @@ def test_a_conversation_goes_on_after_a_kill(tmp_path: Path) -> None:
         assert again.post("/v1/traces", otlp(turn(script("talk", "help"))))[0] == 200
         cases = {"metric": "tool_trajectory_avg_score", "outcome": "pass"}
         assert until(lambda: again.value("pathgauge_cases_total", **cases)) == 1
-        assert again.series("pathgauge_case_turns_total", "state") == {("matched",): 2.0, ("missing",): 0.0, ("unexpected",): 0.0}
+        assert again.series("pathgauge_case_turns_total", "state") == {
+            ("matched",): 2.0,
+            ("missing",): 0.0,
+            ("unexpected",): 0.0,
+        }
 
 
 def test_a_second_collector_on_the_same_store_says_why_it_does_not_start(tmp_path: Path) -> None:
     with start(tmp_path) as running:
         command = [str(PATHGAUGE), "serve", "--config", str(running.config)]
-        second = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    message = f"pathgauge: store.path: found {tmp_path}/pathgauge-data in use, expected a folder of its own for every collector\n"
+        second = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
+    message = (
+        f"pathgauge: store.path: found {tmp_path}/pathgauge-data in use, expected a folder of its"
+        " own for every collector\n"
+    )
     assert (second.returncode, second.stderr) == (2, message)

@@ -1,4 +1,6 @@
-"""The books of a whole process, read from `/metrics` after traffic of every kind: what came in went on, or was dropped for a reason."""
+"""The books of a whole process, read from `/metrics` after traffic of every kind: what came in went
+on, or was dropped for a reason.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,9 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from opentelemetry.sdk.trace import ReadableSpan
 
-from collector import testing
-from running import Collector, until
-from turns import otlp, otlp_json, script, turn
+from pathgauge.collector import testing
+from support.running import Collector, until
+from support.turns import otlp, otlp_json, script, turn
 
 REFERENCE = {"scenario": "refund", "expected_tools": ["lookup", "refund"]}
 CRITERIA = {"tool_trajectory_avg_score": 1.0}
@@ -31,11 +33,15 @@ def right() -> Sequence[ReadableSpan]:
 
 
 def spans(*of: Span) -> bytes:
-    return ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=of)])]).SerializeToString()
+    return ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=of)])]
+    ).SerializeToString()
 
 
 def logs(*of: LogRecord) -> bytes:
-    return ExportLogsServiceRequest(resource_logs=[ResourceLogs(scope_logs=[ScopeLogs(log_records=of)])]).SerializeToString()
+    return ExportLogsServiceRequest(
+        resource_logs=[ResourceLogs(scope_logs=[ScopeLogs(log_records=of)])]
+    ).SerializeToString()
 
 
 @pytest.fixture(scope="module")
@@ -45,20 +51,38 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     (folder / "references.yaml").write_text(yaml.safe_dump(REFERENCE))
     with Collector(folder, references=["references.yaml"], criteria=CRITERIA) as running:
         send_everything(running)
-        assert until(lambda: running.value("pathgauge_traces_completed_total") == TRACES and not running.value("pathgauge_traces_open"))
+        assert until(
+            lambda: (
+                running.value("pathgauge_traces_completed_total") == TRACES
+                and not running.value("pathgauge_traces_open")
+            )
+        )
         yield running
 
 
 def send_everything(collector: Collector) -> None:
     twice = otlp(right())
-    no_agent = (testing.span("a", "GET /", trace="web").proto, testing.span("b", "SELECT", trace="web", parent="a").proto)
+    no_agent = (
+        testing.span("a", "GET /", trace="web").proto,
+        testing.span("b", "SELECT", trace="web", parent="a").proto,
+    )
     of_no_trace, of_a_trace = LogRecord(), testing.log("gen_ai.choice", trace="web", span="a").proto
     requests = [
-        ("/v1/traces", otlp(right(), turn(script("refund", "refund"))), "application/x-protobuf", 200),
+        (
+            "/v1/traces",
+            otlp(right(), turn(script("refund", "refund"))),
+            "application/x-protobuf",
+            200,
+        ),
         ("/v1/traces", otlp_json(right()), "application/json", 200),
         ("/v1/traces", twice, "application/x-protobuf", 200),
         ("/v1/traces", twice, "application/x-protobuf", 200),
-        ("/v1/traces", otlp(turn(script("unheard-of")), turn(script(""))), "application/x-protobuf", 200),
+        (
+            "/v1/traces",
+            otlp(turn(script("unheard-of")), turn(script(""))),
+            "application/x-protobuf",
+            200,
+        ),
         ("/v1/traces", spans(*no_agent, Span(name="without ids")), "application/x-protobuf", 200),
         ("/v1/logs", logs(of_no_trace, of_a_trace), "application/x-protobuf", 200),
         ("/v1/traces", b"hello", "application/x-protobuf", 400),
@@ -69,8 +93,13 @@ def send_everything(collector: Collector) -> None:
 
 def test_the_receiver_counts_each_record_once(collector: Collector) -> None:
     accepted = collector.series("pathgauge_receiver_accepted_spans_total", "format")
-    assert accepted == {("protobuf",): 2 * SPANS_OF_A_TURN - 2 + 2 * SPANS_OF_A_TURN + 2 * 2 + 2, ("json",): SPANS_OF_A_TURN}
-    assert collector.series("pathgauge_receiver_refused_spans_total", "reason") == {("invalid_id",): 1}
+    assert accepted == {
+        ("protobuf",): 2 * SPANS_OF_A_TURN - 2 + 2 * SPANS_OF_A_TURN + 2 * 2 + 2,
+        ("json",): SPANS_OF_A_TURN,
+    }
+    assert collector.series("pathgauge_receiver_refused_spans_total", "reason") == {
+        ("invalid_id",): 1
+    }
     assert collector.series("pathgauge_receiver_requests_total", "signal", "code") == {
         ("traces", "ok"): 5,
         ("traces", "partial_success"): 1,
@@ -80,21 +109,35 @@ def test_the_receiver_counts_each_record_once(collector: Collector) -> None:
 
 
 def test_accepted_spans_were_assembled_or_dropped(collector: Collector) -> None:
-    assembled, dropped = (collector.value(f"pathgauge_spans_{what}_total") for what in ("assembled", "dropped"))
+    assembled, dropped = (
+        collector.value(f"pathgauge_spans_{what}_total") for what in ("assembled", "dropped")
+    )
     assert collector.value("pathgauge_receiver_accepted_spans_total") == assembled + dropped
-    assert collector.series("pathgauge_spans_dropped_total", "reason") == {("duplicate",): SPANS_OF_A_TURN}
+    assert collector.series("pathgauge_spans_dropped_total", "reason") == {
+        ("duplicate",): SPANS_OF_A_TURN
+    }
 
 
 def test_accepted_log_records_were_assembled_or_dropped(collector: Collector) -> None:
-    assembled, dropped = (collector.value(f"pathgauge_log_records_{what}_total") for what in ("assembled", "dropped"))
-    assert collector.value("pathgauge_receiver_accepted_log_records_total") == assembled + dropped == 2
-    assert collector.series("pathgauge_log_records_dropped_total", "reason") == {("no_trace_id",): 1}
+    assembled, dropped = (
+        collector.value(f"pathgauge_log_records_{what}_total") for what in ("assembled", "dropped")
+    )
+    assert (
+        collector.value("pathgauge_receiver_accepted_log_records_total") == assembled + dropped == 2
+    )
+    assert collector.series("pathgauge_log_records_dropped_total", "reason") == {
+        ("no_trace_id",): 1
+    }
 
 
 def test_completed_traces_had_invocations_or_were_skipped(collector: Collector) -> None:
     completed = collector.value("pathgauge_traces_completed_total")
     skipped = collector.series("pathgauge_traces_skipped_total", "reason")
-    assert (completed, collector.value("pathgauge_traces_opened_total"), skipped) == (TRACES, TRACES, {("no_agent_spans",): 1})
+    assert (completed, collector.value("pathgauge_traces_opened_total"), skipped) == (
+        TRACES,
+        TRACES,
+        {("no_agent_spans",): 1},
+    )
     assert collector.value("pathgauge_invocations_read_total") == completed - sum(skipped.values())
 
 
@@ -104,7 +147,12 @@ def test_invocations_were_scored_or_skipped(collector: Collector) -> None:
     skipped = collector.series("pathgauge_invocations_skipped_total", "reason")
     assert (read, scored, skipped) == (6, 4, {("unknown_scenario",): 1, ("no_scenario_id",): 1})
     assert collector.value("pathgauge_invocations_total") == read
-    assert collector.series("pathgauge_evaluations_total", "outcome", scenario="refund", metric="tool_trajectory_avg_score") == {
+    assert collector.series(
+        "pathgauge_evaluations_total",
+        "outcome",
+        scenario="refund",
+        metric="tool_trajectory_avg_score",
+    ) == {
         ("pass",): 3,
         ("fail",): 1,
         ("not_evaluated",): 0,
@@ -114,7 +162,12 @@ def test_invocations_were_scored_or_skipped(collector: Collector) -> None:
 
 
 def test_the_last_line_of_the_log_says_the_same(collector: Collector) -> None:
-    totals = {"spans": collector.value("pathgauge_receiver_accepted_spans_total"), "invocations": 6, "scored": 4, "skipped": 2}
+    totals = {
+        "spans": collector.value("pathgauge_receiver_accepted_spans_total"),
+        "invocations": 6,
+        "scored": 4,
+        "skipped": 2,
+    }
     assert collector.stop() == 0
     [line] = collector.events("stopped")
     assert {name: line[name] for name in totals} == totals

@@ -17,11 +17,11 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from collector import config
-from collector.service import Service, run
-from running import FREE_PORTS, PATIENCE_S
-from scorers.types import Invocation, ReferenceTurn, Score
-from turns import otlp, script, turn
+from pathgauge.collector import config
+from pathgauge.collector.service.service import Service, run
+from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
+from support.running import FREE_PORTS, PATIENCE_S
+from support.turns import otlp, script, turn
 
 going_on = threading.Event()
 entered = threading.Event()
@@ -82,12 +82,18 @@ def interpreter() -> Iterator[None]:
 
 def write(path: Path, threshold: float, **options: Any) -> None:
     criteria = {"slow": {"scorer": f"{__name__}:Slow", "threshold": threshold, **options}}
-    path.write_text(json.dumps({**FREE_PORTS, "assembly": {"settle": 0, "idle": 0}, "criteria": criteria}))
+    path.write_text(
+        json.dumps({**FREE_PORTS, "assembly": {"settle": 0, "idle": 0}, "criteria": criteria})
+    )
 
 
-async def ask(service: Service, server: str, method: str, page: str, body: bytes = b"") -> tuple[int, str]:
+async def ask(
+    service: Service, server: str, method: str, page: str, body: bytes = b""
+) -> tuple[int, str]:
     def ask() -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", service.ports[server], timeout=PATIENCE_S)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", service.ports[server], timeout=PATIENCE_S
+        )
         try:
             connection.request(method, page, body, {"Content-Type": "application/x-protobuf"})
             answer = connection.getresponse()
@@ -134,7 +140,9 @@ async def threshold(service: Service) -> list[str]:
     return []
 
 
-async def test_of_two_reloads_the_later_one_wins_though_the_earlier_one_takes_longer(service: Service, path: Path) -> None:
+async def test_of_two_reloads_the_later_one_wins_though_the_earlier_one_takes_longer(
+    service: Service, path: Path
+) -> None:
     going_on.clear()
     entered.clear()
     write(path, 0.2, wait=True)
@@ -148,7 +156,9 @@ async def test_of_two_reloads_the_later_one_wins_though_the_earlier_one_takes_lo
     assert await threshold(service) == ["0.3"]
 
 
-async def test_a_reload_that_a_scorer_breaks_leaves_what_was_in_force(service: Service, path: Path) -> None:
+async def test_a_reload_that_a_scorer_breaks_leaves_what_was_in_force(
+    service: Service, path: Path
+) -> None:
     write(path, 0.2, fail=True)
     with capture_logs() as logs:
         assert not await service.reload()
@@ -156,7 +166,10 @@ async def test_a_reload_that_a_scorer_breaks_leaves_what_was_in_force(service: S
         ("reload failed, what was in force stays", "error", True)
     ]
     assert await threshold(service) == ["0.1"]
-    assert "pathgauge_config_last_reload_successful 0.0" in (await ask(service, "metrics", "GET", "/metrics"))[1]
+    assert (
+        "pathgauge_config_last_reload_successful 0.0"
+        in (await ask(service, "metrics", "GET", "/metrics"))[1]
+    )
     write(path, 0.3)
     assert await service.reload()
     assert await threshold(service) == ["0.3"]
@@ -172,7 +185,9 @@ async def test_the_collector_is_ready_only_while_it_listens(path: Path) -> None:
         await ask(service, "metrics", "GET", "/readyz")
 
 
-async def test_a_collector_that_is_too_far_behind_is_not_ready_and_tells_senders_to_retry(path: Path) -> None:
+async def test_a_collector_that_is_too_far_behind_is_not_ready_and_tells_senders_to_retry(
+    path: Path,
+) -> None:
     going_on.clear()
     entered.clear()
     write(path, 0.1, busy=True)
@@ -193,7 +208,9 @@ async def test_a_collector_that_is_too_far_behind_is_not_ready_and_tells_senders
         await service.stop()
 
 
-async def test_a_score_against_an_earlier_reference_enters_no_window_of_a_later_one(path: Path) -> None:
+async def test_a_score_against_an_earlier_reference_enters_no_window_of_a_later_one(
+    path: Path,
+) -> None:
     going_on.clear()
     entered.clear()
     write(path, 0.1, busy=True)
@@ -203,25 +220,39 @@ async def test_a_score_against_an_earlier_reference_enters_no_window_of_a_later_
     service = Service(config.load(path), path)
     await service.start()
     try:
-        assert (await ask(service, "http", "POST", "/v1/traces", otlp(turn(script("refund")))))[0] == 200
+        assert (await ask(service, "http", "POST", "/v1/traces", otlp(turn(script("refund")))))[
+            0
+        ] == 200
         assert await asyncio.to_thread(entered.wait, PATIENCE_S)
         references.write_text(json.dumps({"scenario": "refund", "expected_tools": ["after"]}))
         assert await service.reload()
         going_on.set()
         page = await shown(service, "pathgauge_invocations_scored_total 1.0")
-        assert [line for line in page.splitlines() if line.startswith("pathgauge_score_window_mean")] == []
+        assert [
+            line for line in page.splitlines() if line.startswith("pathgauge_score_window_mean")
+        ] == []
     finally:
         going_on.set()
         await service.stop()
 
 
-async def test_an_endpoint_that_cannot_be_had_leaves_nothing_running(path: Path, service: Service) -> None:
+async def test_an_endpoint_that_cannot_be_had_leaves_nothing_running(
+    path: Path, service: Service
+) -> None:
     settings = json.loads(path.read_text())
-    settings["receivers"]["otlp"]["protocols"]["http"]["endpoint"] = f"127.0.0.1:{service.ports['http']}"
+    settings["receivers"]["otlp"]["protocols"]["http"]["endpoint"] = (
+        f"127.0.0.1:{service.ports['http']}"
+    )
     path.write_text(json.dumps(settings))
     threads = threading.active_count()
     second = Service(config.load(path), path)
-    with pytest.raises(OSError, match=f"^\\[Errno \\d+\\] cannot listen on 127.0.0.1:{service.ports['http']}: Address already in use$"):
+    with pytest.raises(
+        OSError,
+        match=(
+            f"^\\[Errno \\d+\\] cannot listen on 127.0.0.1:{service.ports['http']}: Address already"
+            " in use$"
+        ),
+    ):
         await second.start()
     with pytest.raises(ConnectionRefusedError):
         await ask(second, "metrics", "GET", "/healthz")

@@ -11,21 +11,26 @@ from functools import partial
 import pytest
 from structlog.testing import capture_logs
 
-from collector.assembler import Bounds
-from collector.conversations import Case
-from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator
-from collector.intake import Batch, Origin
-from collector.outcomes import Judged
-from collector.pipeline import Pipeline
-from collector.publishing import Publisher
-from collector.references import ReferenceSet
-from collector.sinks import Sink
-from collector.spans import Span
-from collector.store.memory import MemoryStore
-from collector.telemetry import Ledger
-from collector.testing import span, span_id, trace_id
-from collector.worker import Worker
-from scorers.runs.efficiency import Failure
+from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.evaluator import (
+    Criterion,
+    Evaluation,
+    EvaluationKey,
+    Evaluator,
+)
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.batch import Batch, Origin
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.outcomes import Judged
+from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.traces import Bounds
+from pathgauge.collector.service.publisher import Publisher
+from pathgauge.collector.service.worker import Worker
+from pathgauge.collector.sinks import Sink
+from pathgauge.collector.store.memory import MemoryStore
+from pathgauge.collector.testing import span, span_id, trace_id
+from pathgauge.scorers.cost.latency_and_failure import Failure
 
 PATIENCE_S = 20.0
 
@@ -102,7 +107,12 @@ NEVER = Bounds(settle=3600.0, idle=3600.0, max_age=3600.0)
 
 
 def pipeline(bounds: Bounds = AT_ONCE, ledger: Ledger | None = None) -> Pipeline:
-    return Pipeline(Evaluator((Criterion("failure", Failure(), 0.5),)), ReferenceSet(), ledger or Ledger(), bounds)
+    return Pipeline(
+        Evaluator((Criterion("failure", Failure(), 0.5),)),
+        ReferenceSet(),
+        ledger or Ledger(),
+        bounds,
+    )
 
 
 @pytest.fixture
@@ -111,11 +121,17 @@ def start() -> Iterator[Start]:
     started: list[Worker] = []
 
     def start(
-        *sinks: Sink, capacity: int = 100, of: Pipeline | None = None, ledger: Ledger | None = None, now: Clock = time.monotonic
+        *sinks: Sink,
+        capacity: int = 100,
+        of: Pipeline | None = None,
+        ledger: Ledger | None = None,
+        now: Clock = time.monotonic,
     ) -> Worker:
         store = MemoryStore()
         core = of or pipeline()
-        worker = Worker(core, store, ledger or Ledger(), Publisher(core, store, sinks=sinks), capacity)
+        worker = Worker(
+            core, store, ledger or Ledger(), Publisher(core, store, sinks=sinks), capacity
+        )
         store.start(worker.deliver, now)
         worker.start()
         started.append(worker)
@@ -140,7 +156,11 @@ async def test_a_full_queue_refuses_and_takes_again_when_there_is_room(start: St
     worker = start(notebook, capacity=100)
     going_on = threading.Event()
     worker.call(partial(going_on.wait, PATIENCE_S))
-    assert [await worker.accept(batch(run_of(agent), size=60)) for agent in ("a", "b", "c")] == [True, False, False]
+    assert [await worker.accept(batch(run_of(agent), size=60)) for agent in ("a", "b", "c")] == [
+        True,
+        False,
+        False,
+    ]
     assert await worker.accept(batch(run_of("d"), size=40))
     assert worker.waiting == 100
     going_on.set()
@@ -180,7 +200,10 @@ async def test_a_sink_that_fails_keeps_nothing_from_the_others(start: Start) -> 
         assert await worker.accept(batch(run_of("outer", "trace")))
         assert notebook.told.acquire(timeout=PATIENCE_S)
         assert worker.stop(PATIENCE_S)
-    assert (notebook.agents, notebook.withdrawn) == (["inner", "outer"], [("", trace_id("trace"), span_id("inner"))])
+    assert (notebook.agents, notebook.withdrawn) == (
+        ["inner", "outer"],
+        [("", trace_id("trace"), span_id("inner"))],
+    )
     assert notebook.closed == 1
     assert {(entry["event"], entry["log_level"], entry.get("sink")) for entry in logs} == {
         ("sink failed", "error", "Broken"),
@@ -188,7 +211,9 @@ async def test_a_sink_that_fails_keeps_nothing_from_the_others(start: Start) -> 
     }
 
 
-async def test_a_trace_that_cannot_be_read_is_logged_and_its_neighbours_are_scored(start: Start) -> None:
+async def test_a_trace_that_cannot_be_read_is_logged_and_its_neighbours_are_scored(
+    start: Start,
+) -> None:
     notebook, ledger = Notebook(), Ledger()
     worker = start(notebook, of=pipeline(ledger=ledger))
     good = run_of("good")
@@ -199,7 +224,11 @@ async def test_a_trace_that_cannot_be_read_is_logged_and_its_neighbours_are_scor
         assert worker.stop(PATIENCE_S)
     assert sorted(map(str, notebook.agents)) == ["good", "next"]
     [entry] = [entry for entry in logs if entry["event"] == "trace could not be read"]
-    assert (entry["log_level"], entry["trace_id"], str(entry["exc_info"])) == ("error", trace_id("bad"), "nobody foresaw this")
+    assert (entry["log_level"], entry["trace_id"], str(entry["exc_info"])) == (
+        "error",
+        trace_id("bad"),
+        "nobody foresaw this",
+    )
     assert ledger.traces_skipped.get("unreadable") == 1
 
 
@@ -227,7 +256,9 @@ async def test_time_alone_makes_a_trace_ready(start: Start) -> None:
 
 async def test_a_worker_that_lags_judges_by_the_times_of_arrival(start: Start) -> None:
     notebook, ledger, times = Notebook(), Ledger(), [0.0]
-    worker = start(notebook, of=pipeline(replace(AT_ONCE, settle=1.0, idle=1.0), ledger), now=lambda: times[-1])
+    worker = start(
+        notebook, of=pipeline(replace(AT_ONCE, settle=1.0, idle=1.0), ledger), now=lambda: times[-1]
+    )
     going_on = threading.Event()
     worker.call(partial(going_on.wait, PATIENCE_S))
     assert await worker.accept(batch(run_of("inner", "trace", parent="outer")))

@@ -1,4 +1,6 @@
-"""What a file says of its own tables may be damaged, too: the store opens, and a file of a later version is still left alone."""
+"""What a file says of its own tables may be damaged, too: the store opens, and a file of a later
+version is still left alone.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,18 @@ from typing import Any, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 
-from collector.intake import Batch, Origin
-from collector.store import StoreError, files, journal, salvage
-from collector.store.files import DATABASE
-from collector.store.journal import Packer
-from collector.store.schema import MIGRATIONS
-from collector.store.sqlite import SqliteStore
+from pathgauge.collector.core.otlp.batch import Batch, Origin
+from pathgauge.collector.store import StoreError, files, journal, recovery
+from pathgauge.collector.store.files import DATABASE
+from pathgauge.collector.store.journal import Packer
+from pathgauge.collector.store.schema import MIGRATIONS
+from pathgauge.collector.store.sqlite import SqliteStore
 
 ROWS = 100
 SAVED = "the store was damaged; what could be read of it was saved"
 VERSION = range(60, 64)
-"""Where a file has its `user_version`: https://www.sqlite.org/fileformat2.html#the_database_header."""
+"""Where a file has its `user_version`: https://www.sqlite.org/fileformat2.html#the_database_header.
+"""
 
 
 class Opened(NamedTuple):
@@ -49,17 +52,29 @@ def opened(folder: Path) -> Opened:
         restored = store.open()
         suspect = store.usage().suspect
         store.close()
-    return Opened(restored.requests, suspect, {entry["event"] for entry in logs}, len(list(folder.glob(f"{DATABASE}.damaged-*"))))
+    return Opened(
+        restored.requests,
+        suspect,
+        {entry["event"] for entry in logs},
+        len(list(folder.glob(f"{DATABASE}.damaged-*"))),
+    )
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """That of a store with requests, more pages than a small number can name, which was closed in order."""
+    """That of a store with requests, more pages than a small number can name, which was closed in
+    order.
+    """
     folder, packer = tmp_path / "data", Packer()
     os.close(files.lock(folder))
     with closing(files.connect(folder)) as connection:
-        sent = (Batch(Origin("", "grpc", "traces", "protobuf"), os.urandom(7000)) for _ in range(ROWS))
-        journal.append(connection, [packer.pack(row, float(row), 0.0, batch) for row, batch in enumerate(sent, 1)])
+        sent = (
+            Batch(Origin("", "grpc", "traces", "protobuf"), os.urandom(7000)) for _ in range(ROWS)
+        )
+        journal.append(
+            connection,
+            [packer.pack(row, float(row), 0.0, batch) for row, batch in enumerate(sent, 1)],
+        )
     return folder
 
 
@@ -83,15 +98,31 @@ def place_of(folder: Path, text: bytes) -> int:
 
 @pytest.mark.parametrize("place", VERSION)
 @pytest.mark.parametrize("bit", range(8))
-def test_a_store_whose_version_number_is_damaged_is_not_taken_for_one_of_another_version(folder: Path, place: int, bit: int) -> None:
+def test_a_store_whose_version_number_is_damaged_is_not_taken_for_one_of_another_version(
+    folder: Path, place: int, bit: int
+) -> None:
     change(folder, place, bit)
     assert opened(folder) == SALVAGED
     assert opened(folder) == SALVAGED._replace(events=set())
 
 
-@pytest.mark.parametrize("text", [b"at)", b"_time", b"INDEX", b"wall REAL", b"journal", b"DEFAULT 0", b"NOT NULL, crc", b"tableawaited"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"at)",
+        b"_time",
+        b"INDEX",
+        b"wall REAL",
+        b"journal",
+        b"DEFAULT 0",
+        b"NOT NULL, crc",
+        b"tableawaited",
+    ],
+)
 @pytest.mark.parametrize("bit", [0, 7], ids=["another letter", "no letter"])
-def test_a_store_whose_tables_are_described_wrong_opens(folder: Path, text: bytes, bit: int) -> None:
+def test_a_store_whose_tables_are_described_wrong_opens(
+    folder: Path, text: bytes, bit: int
+) -> None:
     change(folder, place_of(folder, text), bit)
     assert opened(folder) == SALVAGED
     assert opened(folder) == SALVAGED._replace(events=set())
@@ -99,17 +130,26 @@ def test_a_store_whose_tables_are_described_wrong_opens(folder: Path, text: byte
 
 @pytest.mark.parametrize(
     "statement",
-    ["CREATE TABLE later (id INTEGER PRIMARY KEY)", "ALTER TABLE results ADD COLUMN later", "DROP TABLE turns"],
+    [
+        "CREATE TABLE later (id INTEGER PRIMARY KEY)",
+        "ALTER TABLE results ADD COLUMN later",
+        "DROP TABLE turns",
+    ],
     ids=["a table more", "a column more", "a table less"],
 )
 @pytest.mark.parametrize("readable", [True, False], ids=["sound", "damaged"])
-def test_a_store_of_a_later_version_is_refused_and_left_alone(folder: Path, statement: str, readable: bool) -> None:
+def test_a_store_of_a_later_version_is_refused_and_left_alone(
+    folder: Path, statement: str, readable: bool
+) -> None:
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
         connection.executescript(f"{statement}; PRAGMA user_version = {len(MIGRATIONS) + 1}")
     if not readable:
         change(folder, place_of(folder, b"INDEX"), 7)
     before = (folder / DATABASE).read_bytes()
-    with pytest.raises(StoreError, match=f"found schema version {len(MIGRATIONS) + 1}, expected at most {len(MIGRATIONS)}"):
+    with pytest.raises(
+        StoreError,
+        match=f"found schema version {len(MIGRATIONS) + 1}, expected at most {len(MIGRATIONS)}",
+    ):
         opened(folder)
     assert (folder / DATABASE).read_bytes() == before
     assert {path.name for path in folder.iterdir()} == {DATABASE, "lock"}
@@ -146,7 +186,8 @@ def of_the_first_version(folder: Path) -> None:
     (folder / DATABASE).unlink()
     with closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as connection:
         connection.executescript(
-            f"PRAGMA page_size = {files.PAGE_BYTES}; PRAGMA journal_mode = WAL; {MIGRATIONS[0]}; PRAGMA user_version = 1"
+            f"PRAGMA page_size = {files.PAGE_BYTES}; PRAGMA journal_mode = WAL; {MIGRATIONS[0]};"
+            " PRAGMA user_version = 1"
         )
         journal.append(connection, rows)
 
@@ -161,13 +202,21 @@ def with_a_log(folder: Path) -> None:
     crashed.rename(folder)
 
 
-@pytest.mark.parametrize("history", [as_it_was_created, compacted, of_the_first_version, with_a_log])
+@pytest.mark.parametrize(
+    "history", [as_it_was_created, compacted, of_the_first_version, with_a_log]
+)
 @pytest.mark.parametrize("seed", range(20))
-def test_no_row_is_lost_with_the_page_that_says_where_they_are(folder: Path, history: Callable[[Path], None], seed: int) -> None:
+def test_no_row_is_lost_with_the_page_that_says_where_they_are(
+    folder: Path, history: Callable[[Path], None], seed: int
+) -> None:
     history(folder)
     before, random = requests(folder), Random(seed)
     page = (folder / DATABASE).read_bytes()[: files.PAGE_BYTES]
-    change(folder, random.choice([place for place, byte in enumerate(page) if byte]), random.randrange(8))
+    change(
+        folder,
+        random.choice([place for place, byte in enumerate(page) if byte]),
+        random.randrange(8),
+    )
     found = opened(folder)
     assert found in (SALVAGED, SOUND)  # some numbers of the header are not looked at
     assert requests(folder) == before
@@ -183,7 +232,9 @@ def test_a_store_with_a_damaged_header_opens_and_loses_nothing(folder: Path, pla
 
 @pytest.mark.parametrize("history", [as_it_was_created, compacted, of_the_first_version])
 @pytest.mark.parametrize("lost", [1, 3], ids=["the first page", "the first pages"])
-def test_requests_outlive_the_whole_pages_before_them(folder: Path, history: Callable[[Path], None], lost: int) -> None:
+def test_requests_outlive_the_whole_pages_before_them(
+    folder: Path, history: Callable[[Path], None], lost: int
+) -> None:
     history(folder)
     before = requests(folder)
     with (folder / DATABASE).open("r+b") as file:
@@ -200,7 +251,9 @@ def trees(folder: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize("history", [as_it_was_created, compacted])
 @pytest.mark.parametrize("bit", range(8))
-def test_a_table_that_is_said_to_begin_elsewhere_loses_no_row(folder: Path, history: Callable[[Path], None], bit: int) -> None:
+def test_a_table_that_is_said_to_begin_elsewhere_loses_no_row(
+    folder: Path, history: Callable[[Path], None], bit: int
+) -> None:
     history(folder)
     before = requests(folder)
     place = place_of(folder, b"journaljournal") + len("journaljournal")
@@ -213,8 +266,11 @@ def test_a_table_that_is_said_to_begin_elsewhere_loses_no_row(folder: Path, hist
 def test_tables_that_a_migration_added_are_found_where_the_file_says(folder: Path) -> None:
     of_the_first_version(folder)
     with closing(files.connect(folder)) as connection:
-        connection.execute("INSERT INTO awaited (tenant, trace_id, span_id, at, known, body, crc) VALUES ('', 'a', 'b', 1, '', '', 0)")
-    salvage.salvage(folder)
+        connection.execute(
+            "INSERT INTO awaited (tenant, trace_id, span_id, at, known, body, crc) VALUES ('', 'a',"
+            " 'b', 1, '', '', 0)"
+        )
+    recovery.salvage(folder)
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
         assert connection.execute("SELECT trace_id FROM awaited").fetchall() == [("a",)]
 

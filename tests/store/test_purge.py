@@ -1,4 +1,6 @@
-"""A purge: no byte of what it is for stays in the folder, and the neighbours in the same requests lose nothing."""
+"""A purge: no byte of what it is for stays in the folder, and the neighbours in the same requests
+lose nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,29 +24,38 @@ from hypothesis import given, settings, strategies as st
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
-from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto, ResourceLogs, ScopeLogs
+from opentelemetry.proto.logs.v1.logs_pb2 import (
+    LogRecord as LogRecordProto,
+    ResourceLogs,
+    ScopeLogs,
+)
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceProto
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
-from collector import otlp
-from collector.assembler import Bounds
-from collector.conversations import Case
-from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator
-from collector.intake import Batch, Origin
-from collector.outcomes import Judged
-from collector.pipeline import Pipeline
-from collector.publishing import Publisher
-from collector.references import ReferenceSet
-from collector.spans import LogRecord, Span
-from collector.store import Delivery, Purged, Selection, StoreError, files
-from collector.store.sqlite import SqliteStore
-from collector.telemetry import Ledger
-from collector.testing import log, span, span_id, trace_id
-from collector.worker import Worker
-from running import until
-from scorers.runs.efficiency import Failure
-from scorers.types import Invocation, Reference, ReferenceTurn
-from turns import json_of
+from pathgauge.collector.core import otlp
+from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.evaluator import (
+    Criterion,
+    Evaluation,
+    EvaluationKey,
+    Evaluator,
+)
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.batch import Batch, Origin
+from pathgauge.collector.core.otlp.spans import LogRecord, Span
+from pathgauge.collector.core.outcomes import Judged
+from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.traces import Bounds
+from pathgauge.collector.service.publisher import Publisher
+from pathgauge.collector.service.worker import Worker
+from pathgauge.collector.store import Delivery, Purged, Selection, StoreError, files
+from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.testing import log, span, span_id, trace_id
+from pathgauge.scorers.cost.latency_and_failure import Failure
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn
+from support.running import until
+from support.turns import json_of
 
 PROTOBUF = Origin("", "grpc", "traces", "protobuf")
 BOUNDS = Bounds(settle=6.0, idle=30.0, late_ttl=300.0)
@@ -61,17 +72,37 @@ def said(by: str) -> str:
     return f"In confidence: {secret(by).hex()[:64]}"
 
 
-def turn(name: str, *, trace: str = "", scenario: str = "", conversation: str = "", parent: str | None = None, start: float = 0) -> Span:
-    """An invocation of an agent of that name, in a trace of that name unless told otherwise, with its secret."""
+def turn(
+    name: str,
+    *,
+    trace: str = "",
+    scenario: str = "",
+    conversation: str = "",
+    parent: str | None = None,
+    start: float = 0,
+) -> Span:
+    """An invocation of an agent of that name, in a trace of that name unless told otherwise, with
+    its secret.
+    """
     attributes = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": name,
         "gen_ai.conversation.id": conversation or None,
         "test.case.id": scenario or None,
         "secret": secret(name),
-        "gen_ai.input.messages": json.dumps([{"role": "user", "parts": [{"type": "text", "content": said(name)}]}]),
+        "gen_ai.input.messages": json.dumps(
+            [{"role": "user", "parts": [{"type": "text", "content": said(name)}]}]
+        ),
     }
-    return span(name, f"invoke_agent {name}", attributes, trace=trace or name, parent=parent, start=start, end=start + 1)
+    return span(
+        name,
+        f"invoke_agent {name}",
+        attributes,
+        trace=trace or name,
+        parent=parent,
+        start=start,
+        end=start + 1,
+    )
 
 
 def record(name: str, *, trace: str) -> LogRecord:
@@ -82,27 +113,52 @@ def request(*spans: Span, tenant: str = "", as_json: bool = False) -> Batch:
     """An export request in which each span has a resource and a scope of its own."""
     groups = [
         ResourceSpans(
-            resource=ResourceProto(attributes=[KeyValue(key="service.name", value=AnyValue(string_value=one.name))]),
-            scope_spans=[ScopeSpans(scope=InstrumentationScope(name=f"scope of {one.name}", version="1.2"), spans=[one.proto])],
+            resource=ResourceProto(
+                attributes=[KeyValue(key="service.name", value=AnyValue(string_value=one.name))]
+            ),
+            scope_spans=[
+                ScopeSpans(
+                    scope=InstrumentationScope(name=f"scope of {one.name}", version="1.2"),
+                    spans=[one.proto],
+                )
+            ],
         )
         for one in spans
     ]
     proto = ExportTraceServiceRequest(resource_spans=groups)
     if as_json:
         body = json_of(proto)
-        return Batch(Origin(tenant, "http", "traces", "json"), body, otlp.decode_traces_json(body, tenant=tenant).records)
+        return Batch(
+            Origin(tenant, "http", "traces", "json"),
+            body,
+            otlp.decode_traces_json(body, tenant=tenant).records,
+        )
     body = proto.SerializeToString()
-    return Batch(PROTOBUF._replace(tenant=tenant), body, otlp.decode_traces(body, tenant=tenant).records)
+    return Batch(
+        PROTOBUF._replace(tenant=tenant), body, otlp.decode_traces(body, tenant=tenant).records
+    )
 
 
 def logs_request(*records: LogRecord, without_trace: int = 0) -> Batch:
-    protos = [*(one.proto for one in records), *[LogRecordProto(event_name="of no trace")] * without_trace]
-    body = ExportLogsServiceRequest(resource_logs=[ResourceLogs(scope_logs=[ScopeLogs(log_records=protos)])]).SerializeToString()
-    return Batch(PROTOBUF._replace(signal="logs"), body, logs=otlp.decode_logs(body).records, without_trace=without_trace)
+    protos = [
+        *(one.proto for one in records),
+        *[LogRecordProto(event_name="of no trace")] * without_trace,
+    ]
+    body = ExportLogsServiceRequest(
+        resource_logs=[ResourceLogs(scope_logs=[ScopeLogs(log_records=protos)])]
+    ).SerializeToString()
+    return Batch(
+        PROTOBUF._replace(signal="logs"),
+        body,
+        logs=otlp.decode_logs(body).records,
+        without_trace=without_trace,
+    )
 
 
 def holds(folder: Path, *names: str) -> list[bool]:
-    """For each name: whether any byte of any file, compressed or not, is of its secret or of the id of the trace that is called so."""
+    """For each name: whether any byte of any file, compressed or not, is of its secret or of the id
+    of the trace that is called so.
+    """
     raw = b"".join(path.read_bytes().strip(b"\0") for path in folder.iterdir() if path.is_file())
     content = raw + b"".join(_decompressed(raw))
     return [any(piece in content for piece in _pieces(name)) for name in names]
@@ -151,7 +207,9 @@ class Notebook:
 
 
 class Life:
-    """A collector without its servers, from its start to its end. Its time stands still unless it is told to pass."""
+    """A collector without its servers, from its start to its end. Its time stands still unless it
+    is told to pass.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -161,20 +219,33 @@ class Life:
         self.ledger = Ledger(durable=True)
         evaluator = Evaluator((Criterion("failure", Failure(), 0.5),))
         recall = self.store.recall
-        pipeline = Pipeline(evaluator, ReferenceSet([DIALOGUE]), self.ledger, BOUNDS, conversation_idle=1000.0, recall=recall)
+        pipeline = Pipeline(
+            evaluator,
+            ReferenceSet([DIALOGUE]),
+            self.ledger,
+            BOUNDS,
+            conversation_idle=1000.0,
+            recall=recall,
+        )
         pipeline.restore(restored.traces, self.now)
         for turn_of_conversation in restored.turns:
             pipeline.restore_turn(*turn_of_conversation)
         self.ledger.restore(restored.counts)
         self.sink = Notebook()
         self.worker = Worker(
-            pipeline, self.store, self.ledger, Publisher(pipeline, self.store, ahead=[self.sink], staging=[self.ledger]), 1 << 20
+            pipeline,
+            self.store,
+            self.ledger,
+            Publisher(pipeline, self.store, ahead=[self.sink], staging=[self.ledger]),
+            1 << 20,
         )
         self.store.start(self.worker.deliver, lambda: self.now)
         self.worker.start(restored)
 
     async def send(self, *batches: Batch) -> None:
-        assert await asyncio.gather(*(self.worker.accept(batch) for batch in batches)) == [True] * len(batches)
+        assert await asyncio.gather(*(self.worker.accept(batch) for batch in batches)) == [
+            True
+        ] * len(batches)
 
     def scored(self, seconds: float, *agents: str) -> None:
         """Let time pass until exactly these agents have been scored in this life."""
@@ -229,16 +300,25 @@ async def test_an_open_trace_is_gone_and_its_neighbours_are_scored(live: Live) -
     )
     life.worker.ask(lambda: None).result(PATIENCE_S)
     assert all(holds(life.folder, "secret", "more", "noted", "kept", "a", "b", "c"))
-    assert found(life.purge(of_trace("secret"))) == (3, 0, None)  # the copy that came last brought nothing new, and was given back
+    assert found(life.purge(of_trace("secret"))) == (
+        3,
+        0,
+        None,
+    )  # the copy that came last brought nothing new, and was given back
     assert not any(holds(life.folder, "secret", "more", "noted"))
     assert all(holds(life.folder, "kept", "a", "b", "c"))
     assert life.store.usage().requests == 3
     life.scored(6, "a", "b", "c")
 
 
-async def test_the_neighbours_are_scored_by_the_next_process_as_they_would_have_been(live: Live) -> None:
+async def test_the_neighbours_are_scored_by_the_next_process_as_they_would_have_been(
+    live: Live,
+) -> None:
     life = live()
-    await life.send(request(turn("a"), turn("secret")), request(turn("secret"), turn("b", scenario="s"), as_json=True))
+    await life.send(
+        request(turn("a"), turn("secret")),
+        request(turn("secret"), turn("b", scenario="s"), as_json=True),
+    )
     life.purge(of_trace("secret"))
     life = live()
     life.scored(6, "a", "b")
@@ -247,12 +327,17 @@ async def test_the_neighbours_are_scored_by_the_next_process_as_they_would_have_
     assert not any(holds(life.folder, "secret"))
 
 
-async def test_a_trace_that_was_read_is_gone_with_its_results_and_leaves_the_windows(live: Live) -> None:
+async def test_a_trace_that_was_read_is_gone_with_its_results_and_leaves_the_windows(
+    live: Live,
+) -> None:
     life = live()
     await life.send(request(turn("a"), turn("secret")))
     life.scored(6, "a", "secret")
     purged = life.purge(of_trace("secret"))
-    assert (found(purged), life.sink.withdrawn) == ((1, 1, None), [("", trace_id("secret"), span_id("secret"))])
+    assert (found(purged), life.sink.withdrawn) == (
+        (1, 1, None),
+        [("", trace_id("secret"), span_id("secret"))],
+    )
     assert not any(holds(life.folder, "secret"))
     life = live()
     await life.send(request(turn("b")))
@@ -265,9 +350,15 @@ async def test_what_still_comes_of_a_purged_trace_is_dropped_and_counted(live: L
     life = live()
     await life.send(request(turn("secret")))
     life.purge(of_trace("secret"))
-    await life.send(request(turn("late", trace="secret", parent="secret"), turn("b")), logs_request(record("noted", trace="secret")))
+    await life.send(
+        request(turn("late", trace="secret", parent="secret"), turn("b")),
+        logs_request(record("noted", trace="secret")),
+    )
     life.scored(6, "b")
-    assert (life.ledger.spans_dropped.get("purged"), life.ledger.logs_dropped.get("purged")) == (1, 1)
+    assert (life.ledger.spans_dropped.get("purged"), life.ledger.logs_dropped.get("purged")) == (
+        1,
+        1,
+    )
     life.purge(of_trace("secret"))
     assert not any(holds(life.folder, "secret", "late", "noted"))
 
@@ -277,34 +368,55 @@ async def test_requests_that_the_pipeline_has_not_taken_in_are_purged_too(live: 
     going_on = threading.Event()
     life.worker.call(lambda: going_on.wait(PATIENCE_S))
     purging = life.worker.purge(of_trace("secret"))
-    await life.send(request(turn("secret"), turn("a")), logs_request(record("noted", trace="secret"), without_trace=2))
+    await life.send(
+        request(turn("secret"), turn("a")),
+        logs_request(record("noted", trace="secret"), without_trace=2),
+    )
     going_on.set()
     assert found(purging.result(PATIENCE_S)) == (2, 0, None)
     assert not any(holds(life.folder, "secret", "noted"))
     life.scored(6, "a")
-    assert (life.ledger.spans_dropped.get("purged"), life.ledger.logs_dropped.get("no_trace_id")) == (1, 2)
+    assert (
+        life.ledger.spans_dropped.get("purged"),
+        life.ledger.logs_dropped.get("no_trace_id"),
+    ) == (1, 2)
 
 
 async def test_a_trace_is_purged_for_every_tenant(live: Live) -> None:
     life = live()
-    await life.send(*(request(turn("secret"), turn(tenant), tenant=tenant) for tenant in ("blue", "green")))
+    await life.send(
+        *(request(turn("secret"), turn(tenant), tenant=tenant) for tenant in ("blue", "green"))
+    )
     assert found(life.purge(of_trace("secret"))) == (2, 0, None)
     assert not any(holds(life.folder, "secret"))
     life.scored(6, "blue", "green")
 
 
-async def test_a_trace_of_another_tenant_has_nothing_to_do_with_one_of_the_same_id(live: Live) -> None:
+async def test_a_trace_of_another_tenant_has_nothing_to_do_with_one_of_the_same_id(
+    live: Live,
+) -> None:
     life = live()
-    await life.send(request(turn("a", scenario="sales"), tenant="blue"), request(turn("b", trace="a"), tenant="green"))
+    await life.send(
+        request(turn("a", scenario="sales"), tenant="blue"),
+        request(turn("b", trace="a"), tenant="green"),
+    )
     life.scored(6, "a", "b")
     assert found(life.purge(Selection(scenario="sales"))) == (1, 1, None)
     assert [key[0] for key in life.sink.withdrawn] == ["blue"]
     assert all(holds(life.folder, "b"))
 
 
-async def test_a_scenario_is_purged_with_all_of_the_traces_that_have_a_result_of_it(live: Live) -> None:
+async def test_a_scenario_is_purged_with_all_of_the_traces_that_have_a_result_of_it(
+    live: Live,
+) -> None:
     life = live()
-    await life.send(request(turn("a", scenario="sales"), turn("beside", trace="a", scenario="refund"), turn("b", scenario="refund")))
+    await life.send(
+        request(
+            turn("a", scenario="sales"),
+            turn("beside", trace="a", scenario="refund"),
+            turn("b", scenario="refund"),
+        )
+    )
     life.scored(6, "a", "b", "beside")
     await life.send(request(turn("open", scenario="sales")))
     assert found(life.purge(Selection(scenario="sales"))) == (1, 2, None)
@@ -316,7 +428,9 @@ async def test_a_scenario_is_purged_with_all_of_the_traces_that_have_a_result_of
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_the_turns_of_an_unfinished_conversation_are_forgotten(restarted: bool, live: Live) -> None:
+async def test_the_turns_of_an_unfinished_conversation_are_forgotten(
+    restarted: bool, live: Live
+) -> None:
     life = live()
     await life.send(request(turn("first", scenario="dialogue", conversation="talk", start=1)))
     life.scored(6, "first")
@@ -335,12 +449,21 @@ async def test_the_turns_of_an_unfinished_conversation_are_forgotten(restarted: 
 
 @pytest.mark.parametrize(
     ("selection", "left"),
-    [(of_trace("turn 8"), 8), (Selection(scenario="dialogue"), 0), (Selection(before=time.time() + 3600), 0)],
+    [
+        (of_trace("turn 8"), 8),
+        (Selection(scenario="dialogue"), 0),
+        (Selection(before=time.time() + 3600), 0),
+    ],
     ids=["trace", "scenario", "before"],
 )
-async def test_what_is_known_of_turns_that_were_not_kept_goes_with_them(selection: Selection, left: int, live: Live) -> None:
+async def test_what_is_known_of_turns_that_were_not_kept_goes_with_them(
+    selection: Selection, left: int, live: Live
+) -> None:
     life, names = live(), [f"turn {number}" for number in range(9)]
-    sent = [turn(name, scenario="dialogue", conversation="talk", start=start) for start, name in enumerate(names)]
+    sent = [
+        turn(name, scenario="dialogue", conversation="talk", start=start)
+        for start, name in enumerate(names)
+    ]
     await life.send(request(*sent[:-1]))
     life.scored(6, *names[:-1])
     await life.send(request(sent[-1]))
@@ -376,23 +499,33 @@ async def test_turns_that_are_older_go_though_their_requests_are_gone(live: Live
 
 async def test_what_is_older_is_purged_and_what_is_newer_is_not(live: Live) -> None:
     life = live()
-    await life.send(request(turn("read", scenario="dialogue", conversation="talk")), logs_request(record("noted", trace="old")))
+    await life.send(
+        request(turn("read", scenario="dialogue", conversation="talk")),
+        logs_request(record("noted", trace="old")),
+    )
     life.scored(6, "read")
     await life.send(request(turn("old")))
     assert found(life.purge(Selection(before=time.time() - 3600))) == (0, 0, None)
     between = time.time()
-    await life.send(request(turn("rest", trace="old", parent="old"), turn("new")), request(turn("other")))
+    await life.send(
+        request(turn("rest", trace="old", parent="old"), turn("new")), request(turn("other"))
+    )
     assert found(life.purge(Selection(before=between))) == (4, 1, None)
     assert not any(holds(life.folder, "read", "noted", "old", "rest"))
     assert all(holds(life.folder, "new", "other"))
     life = live()
     life.scored(6, "new", "other")
     assert found(life.purge(Selection(before=time.time()))) == (2, 2, None)
-    assert set(life.sink.withdrawn) == {("", trace_id("new"), span_id("new")), ("", trace_id("other"), span_id("other"))}
+    assert set(life.sink.withdrawn) == {
+        ("", trace_id("new"), span_id("new")),
+        ("", trace_id("other"), span_id("other")),
+    }
 
 
 @pytest.mark.parametrize("column", ["body = x'00'", "traces = x'00'", "form = 'grpc traces json'"])
-async def test_a_damaged_row_that_may_hold_it_goes_as_a_whole(column: str, live: Live, tmp_path: Path) -> None:
+async def test_a_damaged_row_that_may_hold_it_goes_as_a_whole(
+    column: str, live: Live, tmp_path: Path
+) -> None:
     life = live()
     await life.send(request(turn("secret"), turn("a")))
     await life.send(request(turn("b")))
@@ -410,7 +543,9 @@ async def test_a_damaged_row_that_may_hold_it_goes_as_a_whole(column: str, live:
         assert connection.execute("SELECT count(*) FROM quarantine").fetchall() == [(0,)]
 
 
-async def test_what_was_set_aside_goes_whatever_the_purge_is_for(live: Live, tmp_path: Path) -> None:
+async def test_what_was_set_aside_goes_whatever_the_purge_is_for(
+    live: Live, tmp_path: Path
+) -> None:
     life = live()
     await life.send(request(turn("a")))
     for suffix in ("", "-wal"):
@@ -420,11 +555,16 @@ async def test_what_was_set_aside_goes_whatever_the_purge_is_for(live: Live, tmp
     assert holds(life.folder, "secret", "a") == [False, True]
 
 
-async def test_a_purge_that_fails_removes_nothing_and_can_be_repeated(live: Live, tmp_path: Path) -> None:
+async def test_a_purge_that_fails_removes_nothing_and_can_be_repeated(
+    live: Live, tmp_path: Path
+) -> None:
     life = live()
     await life.send(request(turn("secret"), turn("a")))
     with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
-        connection.execute("CREATE TRIGGER broken BEFORE DELETE ON results BEGIN SELECT RAISE(ABORT, 'out of luck'); END")
+        connection.execute(
+            "CREATE TRIGGER broken BEFORE DELETE ON results BEGIN SELECT RAISE(ABORT, 'out of"
+            " luck'); END"
+        )
     life.scored(6, "a", "secret")
     with pytest.raises(StoreError, match="nothing was removed: out of luck"):
         life.purge(of_trace("secret"))
@@ -435,10 +575,14 @@ async def test_a_purge_that_fails_removes_nothing_and_can_be_repeated(live: Live
     assert holds(life.folder, "secret", "a") == [False, True]
 
 
-async def test_a_purge_that_ended_before_the_file_was_written_anew_is_finished_by_the_next(live: Live, tmp_path: Path) -> None:
+async def test_a_purge_that_ended_before_the_file_was_written_anew_is_finished_by_the_next(
+    live: Live, tmp_path: Path
+) -> None:
     life = live()
     await life.send(request(turn("secret"), turn("a")))
-    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE, isolation_level=None)) as reading:
+    with closing(
+        sqlite3.connect(tmp_path / "data" / files.DATABASE, isolation_level=None)
+    ) as reading:
         reading.execute("BEGIN")
         reading.execute("SELECT count(*) FROM journal").fetchall()
         purged = life.purge(of_trace("secret"))
@@ -469,7 +613,11 @@ async def test_while_a_purge_is_under_way_senders_are_told_to_retry(tmp_path: Pa
     assert waiting[-1].result() is False
     going_on.set()
     await asyncio.gather(*waiting)
-    assert (await first, (await purging).requests, await store.append(request(turn("c")))) == (True, 0, True)
+    assert (await first, (await purging).requests, await store.append(request(turn("c")))) == (
+        True,
+        0,
+        True,
+    )
     store.close()
 
 
@@ -477,11 +625,17 @@ Sent = list[list[int]]
 
 
 @settings(max_examples=25, deadline=None)
-@given(sent=st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=6), as_json=st.booleans())
+@given(
+    sent=st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=6),
+    as_json=st.booleans(),
+)
 def test_all_other_records_are_read_as_before(sent: Sent, as_json: bool) -> None:
     """Each number is a trace; trace 0 is purged."""
     batches = [
-        request(*(turn(f"{row}/{place}", trace=str(trace)) for place, trace in enumerate(traces)), as_json=as_json)
+        request(
+            *(turn(f"{row}/{place}", trace=str(trace)) for place, trace in enumerate(traces)),
+            as_json=as_json,
+        )
         for row, traces in enumerate(sent)
     ]
     with TemporaryDirectory() as folder:
@@ -499,11 +653,17 @@ def test_all_other_records_are_read_as_before(sent: Sent, as_json: bool) -> None
         after = list(store.read(0))
         store.close()
     assert purged.requests == sum(0 in traces for traces in sent)
-    assert [_told(delivery) for delivery in after] == [told for delivery in before if (told := _told(delivery))[-1]]
+    assert [_told(delivery) for delivery in after] == [
+        told for delivery in before if (told := _told(delivery))[-1]
+    ]
 
 
 def _told(delivery: Delivery) -> tuple[object, ...]:
     """What a delivery says, without the records of trace 0."""
     origin = delivery.batch.origin
-    spans = [(one, one.resource, one.scope) for one in delivery.batch.spans if one.trace_id != trace_id("0")]
+    spans = [
+        (one, one.resource, one.scope)
+        for one in delivery.batch.spans
+        if one.trace_id != trace_id("0")
+    ]
     return delivery.row, delivery.at, origin.tenant, origin.transport, origin.signal, spans

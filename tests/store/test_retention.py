@@ -1,4 +1,6 @@
-"""What a store gives back by itself: results that are too old, and whatever can be spared when it is nearly full."""
+"""What a store gives back by itself: results that are too old, and whatever can be spared when it
+is nearly full.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +16,27 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
-from collector import otlp, publishing
-from collector.assembler import Bounds, Standing
-from collector.evaluator import Criterion, Evaluation, Evaluator
-from collector.intake import Batch, Origin
-from collector.outcomes import Changes, Remembered
-from collector.pipeline import Pipeline
-from collector.publishing import Publisher
-from collector.references import Match, ReferenceSet
-from collector.spans import Span
-from collector.store import Progress, files, journal, results
-from collector.store.journal import Packer
-from collector.store.restoring import WindowBounds
-from collector.store.retention import Retention
-from collector.store.sqlite import SqliteStore
-from collector.telemetry import Ledger
-from collector.testing import span, trace_id
-from collector.worker import Worker
-from running import until
-from scorers.runs.efficiency import Failure
-from scorers.types import Invocation
+from pathgauge.collector.core import otlp
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.batch import Batch, Origin
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.outcomes import Changes, Remembered
+from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.references import Match, ReferenceSet
+from pathgauge.collector.core.traces import Bounds, Standing
+from pathgauge.collector.service import publisher
+from pathgauge.collector.service.publisher import Publisher
+from pathgauge.collector.service.worker import Worker
+from pathgauge.collector.store import Progress, files, journal, results
+from pathgauge.collector.store.journal import Packer
+from pathgauge.collector.store.restore import WindowBounds
+from pathgauge.collector.store.retention import Retention
+from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.testing import span, trace_id
+from pathgauge.scorers.cost.latency_and_failure import Failure
+from pathgauge.scorers.types import Invocation
+from support.running import until
 
 PATIENCE_S = 20.0
 HOUR, DAY = 3600.0, 86_400.0
@@ -45,24 +48,37 @@ FAT = Evaluator((Criterion("x" * 10_000, Failure(), None),))
 
 
 def turn(name: str, size: int = 0, parent: str | None = None, trace: str = "") -> Span:
-    """An invocation with so many bytes that cannot be compressed, in a trace of the same name unless told otherwise."""
+    """An invocation with so many bytes that cannot be compressed, in a trace of the same name
+    unless told otherwise.
+    """
     noise = random.Random(name).randbytes(size)
-    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name, "noise": noise}
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": name,
+        "noise": noise,
+    }
     return span(name, f"invoke_agent {name}", attributes, trace=trace or name, parent=parent)
 
 
 def request(*spans: Span) -> Batch:
     scope = ScopeSpans(spans=[span.proto for span in spans])
-    body = ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[scope])]).SerializeToString()
+    body = ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(scope_spans=[scope])]
+    ).SerializeToString()
     return Batch(Origin("", "grpc", "traces", "protobuf"), body, otlp.decode_traces(body).records)
 
 
 def evaluation(name: str) -> Evaluation:
-    return FAT.evaluate(Invocation(trace_id=trace_id(name), span_id=name, dialect="genai"), Match(unmatched="no_scenario_id"))
+    return FAT.evaluate(
+        Invocation(trace_id=trace_id(name), span_id=name, dialect="genai"),
+        Match(unmatched="no_scenario_id"),
+    )
 
 
 class Life:
-    """A collector without its servers, from its start to its end. Its own time stands still unless it is told to pass."""
+    """A collector without its servers, from its start to its end. Its own time stands still unless
+    it is told to pass.
+    """
 
     def __init__(self, folder: Path, retention: Retention, windows: WindowBounds | None) -> None:
         self.store = SqliteStore(folder, retention, windows)
@@ -70,9 +86,13 @@ class Life:
         self.now = restored.at
         self.ledger = Ledger()
         bounds = Bounds(settle=6.0, late_ttl=300.0)
-        self.pipeline = Pipeline(Evaluator(()), ReferenceSet(), self.ledger, bounds, recall=self.store.recall)
+        self.pipeline = Pipeline(
+            Evaluator(()), ReferenceSet(), self.ledger, bounds, recall=self.store.recall
+        )
         self.pipeline.restore(restored.traces, self.now)
-        self.worker = Worker(self.pipeline, self.store, self.ledger, Publisher(self.pipeline, self.store), MIB)
+        self.worker = Worker(
+            self.pipeline, self.store, self.ledger, Publisher(self.pipeline, self.store), MIB
+        )
         self.store.start(self.worker.deliver, lambda: self.now)
         self.worker.start(restored)
 
@@ -149,8 +169,10 @@ def test_a_wall_clock_that_was_ahead_keeps_nothing_back(live: Live, tmp_path: Pa
     assert kept(tmp_path) == ids("from the future", "new")
 
 
-def test_a_wall_clock_that_jumps_ahead_while_it_runs_removes_nothing(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collector.store.retention.CLEAN_S", 0.0)
+def test_a_wall_clock_that_jumps_ahead_while_it_runs_removes_nothing(
+    live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pathgauge.collector.store.retention.CLEAN_S", 0.0)
     now, life = time.time(), live()
     for wall, name in ((now, "before"), (now + 400 * DAY, "ahead"), (now, "back")):
         commit(life, wall, name)
@@ -165,7 +187,11 @@ def test_a_wall_clock_that_jumps_ahead_while_it_runs_removes_nothing(live: Live,
         (7 * DAY, 3 * HOUR, ["old", "recent", "new"]),
         (HOUR / 4, 3 * HOUR, ["new"]),
     ],
-    ids=["windows need less than is kept", "windows need everything", "less is kept than windows need"],
+    ids=[
+        "windows need less than is kept",
+        "windows need everything",
+        "less is kept than windows need",
+    ],
 )
 async def test_a_nearly_full_store_keeps_the_results_that_windows_need(
     retention_s: float, window_s: float, expected: list[str], live: Live, tmp_path: Path
@@ -181,7 +207,9 @@ async def test_a_nearly_full_store_keeps_the_results_that_windows_need(
     assert kept(tmp_path) == ids(*expected)
 
 
-async def test_a_full_store_gives_up_traces_that_were_read_and_takes_requests_again(live: Live) -> None:
+async def test_a_full_store_gives_up_traces_that_were_read_and_takes_requests_again(
+    live: Live,
+) -> None:
     life = live()
     sent = 0
     while sent < 30 and await life.worker.accept(request(turn(f"turn {sent}", MIB))):
@@ -202,7 +230,9 @@ async def test_a_full_store_gives_up_traces_that_were_read_and_takes_requests_ag
     assert life.ledger.spans_dropped.get("late") == 1
 
 
-async def test_a_store_that_is_full_of_results_makes_room_though_nothing_happens(live: Live, tmp_path: Path) -> None:
+async def test_a_store_that_is_full_of_results_makes_room_though_nothing_happens(
+    live: Live, tmp_path: Path
+) -> None:
     life = live()
     commit(life, time.time() - 2 * HOUR, *(str(number) for number in range(1600)))
     life = live()
@@ -211,9 +241,11 @@ async def test_a_store_that_is_full_of_results_makes_room_though_nothing_happens
     assert kept(tmp_path) == []
 
 
-async def test_what_is_too_old_goes_though_nothing_happens(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_too_old_goes_though_nothing_happens(
+    live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commit(live(), time.time() - 8 * DAY, "old")
-    monkeypatch.setattr(publishing, "HOUSEKEEPING_S", 0.1)
+    monkeypatch.setattr(publisher, "HOUSEKEEPING_S", 0.1)
     live()
     assert until(lambda: kept(tmp_path) == [], PATIENCE_S)
 
@@ -222,12 +254,23 @@ def test_traces_that_cannot_come_back_are_forgotten_from_the_oldest(tmp_path: Pa
     """Those of which a row may still be in the journal are kept, as are the newest."""
     (tmp_path / "data").mkdir()
     with closing(files.connect(tmp_path / "data")) as connection:
-        journal.append(connection, [Packer().pack(1, at=100.0, wall=0.0, batch=request(turn("waiting")))])
-        read, recent = Standing(("", "read"), (), 0, 0, closed_at=99.0), Standing(("", "recent"), (), 0, 0, closed_at=100.0)
-        given_up, waits = Standing(("", "given up"), (), 0, 0, forgotten="late"), Standing(("", "waits"), (1,), 0, 0)
+        journal.append(
+            connection, [Packer().pack(1, at=100.0, wall=0.0, batch=request(turn("waiting")))]
+        )
+        read, recent = (
+            Standing(("", "read"), (), 0, 0, closed_at=99.0),
+            Standing(("", "recent"), (), 0, 0, closed_at=100.0),
+        )
+        given_up, waits = (
+            Standing(("", "given up"), (), 0, 0, forgotten="late"),
+            Standing(("", "waits"), (1,), 0, 0),
+        )
         newest = [Standing(("", name), (), 0, 0, closed_at=1.0) for name in ("older", "newest")]
         standings = (read, recent, given_up, waits, *newest)
-        results.write(connection, Progress(0, 0.0, 0.0, changes=Changes(tuple(Remembered(one, {}) for one in standings))))
+        results.write(
+            connection,
+            Progress(0, 0.0, 0.0, changes=Changes(tuple(Remembered(one, {}) for one in standings))),
+        )
         assert results.drop_old(connection, 0.0, traces_kept=1, at_once=2) == 2
         assert kept(tmp_path, "traces") == ["recent", "waits", "older", "newest"]
         assert results.drop_old(connection, 0.0, traces_kept=1, at_once=2) == 1

@@ -1,4 +1,6 @@
-"""The store on disk: what was acknowledged and what was committed is there again, also out of a file that was damaged."""
+"""The store on disk: what was acknowledged and what was committed is there again, also out of a
+file that was damaged.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +19,20 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 from structlog.testing import capture_logs
 
-from collector.assembler import Recalled, Standing
-from collector.evaluator import Criterion, Evaluation, Result
-from collector.intake import Batch, Origin
-from collector.outcomes import Changes, Judged, Remembered
-from collector.references import Match
-from collector.spans import Span
-from collector.store import Delivery, Progress, Restored, StoreError, files
-from collector.store.retention import Retention
-from collector.store.schema import MIGRATIONS, checksum
-from collector.store.sqlite import SqliteStore
-from collector.telemetry import Row
-from collector.testing import span, trace_id
-from scorers.runs.efficiency import Failure
-from scorers.types import Invocation, Score
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result
+from pathgauge.collector.core.ledger import Row
+from pathgauge.collector.core.otlp.batch import Batch, Origin
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.outcomes import Changes, Judged, Remembered
+from pathgauge.collector.core.references import Match
+from pathgauge.collector.core.traces import Recalled, Standing
+from pathgauge.collector.store import Delivery, Progress, Restored, StoreError, files
+from pathgauge.collector.store.retention import Retention
+from pathgauge.collector.store.schema import MIGRATIONS, checksum
+from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.testing import span, trace_id
+from pathgauge.scorers.cost.latency_and_failure import Failure
+from pathgauge.scorers.types import Invocation, Score
 
 PAGE_BYTES = 8192
 ORIGIN = Origin("", "grpc", "traces", "protobuf")
@@ -82,16 +84,26 @@ def live(tmp_path: Path) -> Iterator[Callable[..., Life]]:
 Live = Callable[..., Life]
 
 
-async def test_what_was_acknowledged_is_delivered_in_order_and_read_again_by_the_next_process(live: Live) -> None:
+async def test_what_was_acknowledged_is_delivered_in_order_and_read_again_by_the_next_process(
+    live: Live,
+) -> None:
     life = live()
-    sent = [batch(span("a", "one", {"n": n}, trace=str(n), tenant=f"t{n % 2}"), tenant=f"t{n % 2}") for n in range(100)]
+    sent = [
+        batch(span("a", "one", {"n": n}, trace=str(n), tenant=f"t{n % 2}"), tenant=f"t{n % 2}")
+        for n in range(100)
+    ]
     assert await life.append(*sent) == [True] * 100
-    assert [(delivery.row, delivery.batch) for delivery in life.delivered] == list(enumerate(sent, 1))
+    assert [(delivery.row, delivery.batch) for delivery in life.delivered] == list(
+        enumerate(sent, 1)
+    )
     life = live()
     assert (life.restored.row, life.restored.last_row, life.restored.requests) == (0, 100, 100)
     again = life.store.read(0)
     assert [(delivery.row, delivery.batch) for delivery in again] == list(enumerate(sent, 1))
-    assert [[delivery.row for delivery in life.store.read(after)] for after in (98, 100)] == [[99, 100], []]
+    assert [[delivery.row for delivery in life.store.read(after)] for after in (98, 100)] == [
+        [99, 100],
+        [],
+    ]
 
 
 async def test_of_what_is_read_again_one_request_at_a_time_is_decoded(live: Live) -> None:
@@ -106,7 +118,9 @@ async def test_of_what_is_read_again_one_request_at_a_time_is_decoded(live: Live
         tracemalloc.stop()
 
 
-async def test_a_body_that_is_not_as_it_was_sent_is_read_whole_and_counted_as_it_was_sent(live: Live) -> None:
+async def test_a_body_that_is_not_as_it_was_sent_is_read_whole_and_counted_as_it_was_sent(
+    live: Live,
+) -> None:
     large = replace(batch(span("a", "one", {"text": "x" * 5_000_000})), sent_as="json")
     assert await live().append(large) == [True]
     [again] = live().store.read(0)
@@ -115,7 +129,11 @@ async def test_a_body_that_is_not_as_it_was_sent_is_read_whole_and_counted_as_it
 
 async def test_a_trace_is_recalled_from_its_rows_for_its_tenant_alone(live: Live) -> None:
     life = live()
-    own, other, foreign = span("a", "own"), span("b", "other", trace="other"), span("c", "foreign", tenant="x")
+    own, other, foreign = (
+        span("a", "own"),
+        span("b", "other", trace="other"),
+        span("c", "foreign", tenant="x"),
+    )
     await life.append(batch(own, other), batch(foreign, tenant="x"))
     arrived = life.delivered[0].at
     key = ("", trace_id("trace"))
@@ -124,11 +142,24 @@ async def test_a_trace_is_recalled_from_its_rows_for_its_tenant_alone(live: Live
 
 async def test_progress_is_restored_as_it_was_committed(live: Live) -> None:
     life = live()
-    await life.append(batch(span("a", "one", trace="kept")), batch(span("b", "two", trace="gone")), batch(span("c", "new", trace="new")))
+    await life.append(
+        batch(span("a", "one", trace="kept")),
+        batch(span("b", "two", trace="gone")),
+        batch(span("c", "new", trace="new")),
+    )
     arrived = life.delivered[0].at
     key = ("", trace_id("kept"))
-    kept = Remembered(Standing(key, (1,), arrived, arrived, closed_at=50.0, completed=True), {"a": ("digest", 2)})
-    progress = Progress(2, 60.0, 1e9, (), Changes((kept,), (2,)), (Row(("counter", "x"), (3,)), Row(("gone",), (1.5,))))
+    kept = Remembered(
+        Standing(key, (1,), arrived, arrived, closed_at=50.0, completed=True), {"a": ("digest", 2)}
+    )
+    progress = Progress(
+        2,
+        60.0,
+        1e9,
+        (),
+        Changes((kept,), (2,)),
+        (Row(("counter", "x"), (3,)), Row(("gone",), (1.5,))),
+    )
     assert life.store.commit(progress)
     assert life.store.commit(Progress(2, 61.0, 1e9, counts=(Row(("gone",), None),)))
     restored = live().restored
@@ -137,15 +168,21 @@ async def test_progress_is_restored_as_it_was_committed(live: Live) -> None:
 
 def test_a_second_collector_on_one_store_is_refused(live: Live, tmp_path: Path) -> None:
     live()
-    with pytest.raises(StoreError, match="data in use, expected a folder of its own for every collector"):
+    with pytest.raises(
+        StoreError, match="data in use, expected a folder of its own for every collector"
+    ):
         SqliteStore(tmp_path / "data").open()
 
 
-def test_a_store_of_the_first_version_is_brought_to_this_one_and_keeps_its_rows(live: Live, tmp_path: Path) -> None:
+def test_a_store_of_the_first_version_is_brought_to_this_one_and_keeps_its_rows(
+    live: Live, tmp_path: Path
+) -> None:
     live().store.close()
     with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
         connection.executescript("DROP TABLE awaited; PRAGMA user_version = 1")
-        connection.execute("INSERT INTO quarantine (at, source, reason) VALUES (1, 'somewhere', 'kept')")
+        connection.execute(
+            "INSERT INTO quarantine (at, source, reason) VALUES (1, 'somewhere', 'kept')"
+        )
     live()
     with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
@@ -158,12 +195,24 @@ def test_only_this_user_can_read_the_files(live: Live, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.name: oct(path.stat().st_mode & 0o777) for path in folder.iterdir()} == {
-        name: "0o600" for name in ("lock", "reserve", files.DATABASE, f"{files.DATABASE}-wal", f"{files.DATABASE}-shm")
+        name: "0o600"
+        for name in (
+            "lock",
+            "reserve",
+            files.DATABASE,
+            f"{files.DATABASE}-wal",
+            f"{files.DATABASE}-shm",
+        )
     }
 
 
-@pytest.mark.parametrize("column", ["body = x'00'", "tenant = 'other'", "traces = x''", "at = 0", "form = 'grpc logs protobuf'"])
-async def test_a_row_that_was_changed_is_set_aside_and_its_neighbours_are_read(live: Live, tmp_path: Path, column: str) -> None:
+@pytest.mark.parametrize(
+    "column",
+    ["body = x'00'", "tenant = 'other'", "traces = x''", "at = 0", "form = 'grpc logs protobuf'"],
+)
+async def test_a_row_that_was_changed_is_set_aside_and_its_neighbours_are_read(
+    live: Live, tmp_path: Path, column: str
+) -> None:
     life = live()
     await life.append(*(batch(span("a", "one", trace=str(number))) for number in range(3)))
     life.store.commit(Progress(1, 10.0, 0.0))
@@ -173,7 +222,9 @@ async def test_a_row_that_was_changed_is_set_aside_and_its_neighbours_are_read(l
     with capture_logs() as logs:
         life = live()
         assert [delivery.row for delivery in life.store.read(0)] == [1, 3]
-    assert [(entry["event"], entry["row"]) for entry in logs if "row" in entry] == [("a damaged row of the store was set aside", 2)]
+    assert [(entry["event"], entry["row"]) for entry in logs if "row" in entry] == [
+        ("a damaged row of the store was set aside", 2)
+    ]
     assert life.store.usage().quarantined == 1
 
 
@@ -185,10 +236,17 @@ async def test_a_row_that_was_changed_is_set_aside_and_its_neighbours_are_read(l
         ("traces", "known = replace(known, 'true', 'false')"),
     ],
 )
-def test_what_was_changed_of_progress_is_set_aside_and_told(live: Live, tmp_path: Path, table: str, change: str) -> None:
+def test_what_was_changed_of_progress_is_set_aside_and_told(
+    live: Live, tmp_path: Path, table: str, change: str
+) -> None:
     life, now = live(), time.time()
-    known = tuple(Remembered(Standing(("", trace_id(name)), (), 1.0, 1.0, closed_at=2.0, completed=True), {}) for name in "ab")
-    evaluations = [Evaluation(Invocation(trace_id(name), name, "genai"), Match(), (), "idle") for name in "ab"]
+    known = tuple(
+        Remembered(Standing(("", trace_id(name)), (), 1.0, 1.0, closed_at=2.0, completed=True), {})
+        for name in "ab"
+    )
+    evaluations = [
+        Evaluation(Invocation(trace_id(name), name, "genai"), Match(), (), "idle") for name in "ab"
+    ]
     counts = [Row(("counter", name), (3,)) for name in "ab"]
     assert life.store.commit(Progress(0, 10.0, now, evaluations, Changes(known, ()), counts))
     life.store.close()
@@ -197,7 +255,11 @@ def test_what_was_changed_of_progress_is_set_aside_and_told(live: Live, tmp_path
     with capture_logs() as logs:
         life = live()
     restored = life.restored
-    left = {"counts": len(restored.counts), "results": len(life.recent), "traces": len(restored.traces)}
+    left = {
+        "counts": len(restored.counts),
+        "results": len(life.recent),
+        "traces": len(restored.traces),
+    }
     assert left == {"counts": 2, "results": 2, "traces": 2} | {table: 1}
     assert [(entry["table"], entry["row"]) for entry in logs if "row" in entry] == [(table, 1)]
     assert life.store.usage().quarantined == 1
@@ -205,7 +267,9 @@ def test_what_was_changed_of_progress_is_set_aside_and_told(live: Live, tmp_path
 
 
 @pytest.mark.parametrize("value", ["0", "1000000", "'text'"])
-async def test_a_place_in_the_journal_that_was_changed_counts_nothing_twice(live: Live, tmp_path: Path, value: str) -> None:
+async def test_a_place_in_the_journal_that_was_changed_counts_nothing_twice(
+    live: Live, tmp_path: Path, value: str
+) -> None:
     life = live()
     await life.append(*(batch(span("a", "one", trace=str(number))) for number in range(3)))
     life.store.commit(Progress(2, 10.0, 0.0))
@@ -244,28 +308,42 @@ async def test_a_time_that_was_changed_in_the_journal_is_not_reached(
     with capture_logs():
         life = live()
         assert life.restored.at == max(at for row, at in enumerate(times, 1) if row != damaged)
-        assert [delivery.row for delivery in life.store.read(0)] == [row for row in (1, 2, 3) if row != damaged]
+        assert [delivery.row for delivery in life.store.read(0)] == [
+            row for row in (1, 2, 3) if row != damaged
+        ]
     assert life.store.usage().quarantined == 1
 
 
 @pytest.mark.parametrize("absurd", [ABSURD, float("inf"), -1.0])
-async def test_an_absurd_time_that_has_its_checksum_is_damage(live: Live, tmp_path: Path, absurd: float) -> None:
+async def test_an_absurd_time_that_has_its_checksum_is_damage(
+    live: Live, tmp_path: Path, absurd: float
+) -> None:
     life = live()
     times = await arrivals(life)
     life.store.commit(Progress(2, times[0], 0.0))
     life.store.close()
     with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
-        connection.executemany("UPDATE meta SET value = ? WHERE name = ?", [(absurd, "at"), (checksum(2, absurd), "crc")])
-        tenant, form, traces = connection.execute("SELECT tenant, form, traces FROM journal WHERE id = 3").fetchone()
+        connection.executemany(
+            "UPDATE meta SET value = ? WHERE name = ?",
+            [(absurd, "at"), (checksum(2, absurd), "crc")],
+        )
+        tenant, form, traces = connection.execute(
+            "SELECT tenant, form, traces FROM journal WHERE id = 3"
+        ).fetchone()
         crc = checksum(3, absurd, tenant, form, traces.hex())
         connection.execute("UPDATE journal SET at = ?, head_crc = ? WHERE id = 3", (absurd, crc))
     with capture_logs() as logs:
         life = live()
     assert (life.restored.row, life.restored.at) == (2, times[1])
-    assert [(entry["log_level"], entry.get("row"), entry.get("at")) for entry in logs] == [("error", 3, None), ("error", None, absurd)]
+    assert [(entry["log_level"], entry.get("row"), entry.get("at")) for entry in logs] == [
+        ("error", 3, None),
+        ("error", None, absurd),
+    ]
 
 
-async def test_a_number_that_was_changed_in_the_journal_leaves_room_for_others(live: Live, tmp_path: Path) -> None:
+async def test_a_number_that_was_changed_in_the_journal_leaves_room_for_others(
+    live: Live, tmp_path: Path
+) -> None:
     life = live()
     await arrivals(life)
     life.store.commit(Progress(1, 10.0, 0.0))
@@ -279,9 +357,13 @@ async def test_a_number_that_was_changed_in_the_journal_leaves_room_for_others(l
     assert [delivery.row for delivery in live().store.read(0)] == [1, 2, 3]
 
 
-async def test_what_can_be_read_of_a_damaged_file_is_saved_and_work_goes_on(live: Live, tmp_path: Path) -> None:
+async def test_what_can_be_read_of_a_damaged_file_is_saved_and_work_goes_on(
+    live: Live, tmp_path: Path
+) -> None:
     life = live()
-    sent = [batch(span("a", "one", {"n": bytes(20_000)}, trace=str(number))) for number in range(200)]
+    sent = [
+        batch(span("a", "one", {"n": bytes(20_000)}, trace=str(number))) for number in range(200)
+    ]
     await life.append(*sent)
     life.store.close()
     database = tmp_path / "data" / files.DATABASE
@@ -290,7 +372,9 @@ async def test_what_can_be_read_of_a_damaged_file_is_saved_and_work_goes_on(live
     database.write_bytes(raw)
     with capture_logs() as logs:
         life = live()
-    assert [entry["event"] for entry in logs] == ["the store was damaged; what could be read of it was saved"]
+    assert [entry["event"] for entry in logs] == [
+        "the store was damaged; what could be read of it was saved"
+    ]
     assert await life.append(batch(span("b", "two"))) == [True]
     assert len(list((tmp_path / "data").glob("*.damaged-*"))) >= 1
 
@@ -298,20 +382,34 @@ async def test_what_can_be_read_of_a_damaged_file_is_saved_and_work_goes_on(live
 async def test_a_page_that_cannot_be_read_costs_its_own_request_and_not_those_behind_it(
     live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "CHECKED_BYTES", 0)  # as if it were too large to be looked at when it is opened
+    monkeypatch.setattr(
+        files, "CHECKED_BYTES", 0
+    )  # as if it were too large to be looked at when it is opened
     life = live()
-    await life.append(*(batch(span("a", "one", {"n": randbytes(20_000)}, trace=str(number))) for number in range(20)))
+    await life.append(
+        *(
+            batch(span("a", "one", {"n": randbytes(20_000)}, trace=str(number)))
+            for number in range(20)
+        )
+    )
     life.store.close()
     database = tmp_path / "data" / files.DATABASE
     raw = bytearray(database.read_bytes())
     pages = len(raw) // PAGE_BYTES
     # The pages behind the first one of a large row begin with the number of the next.
-    chained = [at for at in range(0, len(raw), PAGE_BYTES) if raw[at] == 0 and 0 < int.from_bytes(raw[at : at + 4]) < pages]
+    chained = [
+        at
+        for at in range(0, len(raw), PAGE_BYTES)
+        if raw[at] == 0 and 0 < int.from_bytes(raw[at : at + 4]) < pages
+    ]
     raw[chained[len(chained) // 2]] = 0x7F
     database.write_bytes(raw)
     life = live()
     with capture_logs():
-        assert len({delivery.row for delivery in await asyncio.to_thread(list, life.store.read(0))}) == 19
+        assert (
+            len({delivery.row for delivery in await asyncio.to_thread(list, life.store.read(0))})
+            == 19
+        )
 
 
 async def test_an_evaluation_that_cannot_be_stored_keeps_no_other_from_it(live: Live) -> None:
@@ -322,43 +420,73 @@ async def test_an_evaluation_that_cannot_be_stored_keeps_no_other_from_it(live: 
     )
     with capture_logs() as logs:
         assert life.store.commit(Progress(0, 1.0, time.time(), (bad, good)))
-    assert [(entry["event"], entry["trace_id"]) for entry in logs] == [("an evaluation cannot be stored", "bad")]
+    assert [(entry["event"], entry["trace_id"]) for entry in logs] == [
+        ("an evaluation cannot be stored", "bad")
+    ]
     assert [recent.key for recent in live().recent] == [("", "good", "a")]
 
 
 def test_windows_are_told_what_is_recent_the_last_recorded_first(live: Live) -> None:
     life, now = live(), time.time()
-    for number, (name, ago) in enumerate([("old", 7200), ("first", 1800), ("second", 1200), ("third", 600)]):
+    for number, (name, ago) in enumerate(
+        [("old", 7200), ("first", 1800), ("second", 1200), ("third", 600)]
+    ):
         evaluation = Evaluation(Invocation(name, "a", "genai"), Match(), (), "idle")
         assert life.store.commit(Progress(0, float(number), now - ago, (evaluation,)))
-    revised = Evaluation(Invocation("first", "a", "genai", agent="planner"), Match(), (), "idle", revision=1)
+    revised = Evaluation(
+        Invocation("first", "a", "genai", agent="planner"), Match(), (), "idle", revision=1
+    )
     assert life.store.commit(Progress(0, 9.0, now, (revised,)))
-    expected = [("third", "", now - 600), ("second", "", now - 1200), ("first", "planner", now - 1800)]
+    expected = [
+        ("third", "", now - 600),
+        ("second", "", now - 1200),
+        ("first", "planner", now - 1800),
+    ]
     assert [(recent.key[1], recent.agent, recent.at) for recent in live().recent] == expected
 
 
-async def test_what_a_judge_said_that_cannot_be_stored_keeps_nothing_else_from_it(live: Live) -> None:
+async def test_what_a_judge_said_that_cannot_be_stored_keeps_nothing_else_from_it(
+    live: Live,
+) -> None:
     class Unwritten(float):
         """Numbers of other libraries are floats, too."""
 
     life = live()
-    first, second = (Evaluation(Invocation(name, "a", "genai"), Match(), (), "idle") for name in ("first", "second"))
+    first, second = (
+        Evaluation(Invocation(name, "a", "genai"), Match(), (), "idle")
+        for name in ("first", "second")
+    )
     assert life.store.commit(Progress(0, 1.0, time.time(), (first,)))
-    said = replace(first, results=(Result(Criterion("judged", Failure(), judge="m@t"), Score(Unwritten(0.5)), "passed"),))
+    said = replace(
+        first,
+        results=(
+            Result(Criterion("judged", Failure(), judge="m@t"), Score(Unwritten(0.5)), "passed"),
+        ),
+    )
     with capture_logs() as logs:
         assert life.store.commit(Progress(0, 1.0, time.time(), (Judged(said, first=True), second)))
-    assert [(entry["event"], entry["trace_id"]) for entry in logs] == [("an evaluation cannot be stored", "first")]
+    assert [(entry["event"], entry["trace_id"]) for entry in logs] == [
+        ("an evaluation cannot be stored", "first")
+    ]
     assert sorted(recent.key[1] for recent in live().recent) == ["first", "second"]
 
 
 async def test_windows_are_told_which_judge_a_score_came_from(live: Live) -> None:
     life = live()
-    criteria = [Criterion(name, Failure(), judge=judge) for name, judge in (("plain", ""), ("judged", "m@t"), ("silent", "m@t"))]
+    criteria = [
+        Criterion(name, Failure(), judge=judge)
+        for name, judge in (("plain", ""), ("judged", "m@t"), ("silent", "m@t"))
+    ]
     values = (Score(1.0), Score(0.5), Score.not_evaluated("judge_timeout"))
-    results = tuple(Result(criterion, score, "passed") for criterion, score in zip(criteria, values, strict=True))
+    results = tuple(
+        Result(criterion, score, "passed")
+        for criterion, score in zip(criteria, values, strict=True)
+    )
     told = Evaluation(Invocation("t", "a", "genai"), Match(), results, "idle")
     assert life.store.commit(Progress(0, 1.0, time.time(), (told,)))
-    assert [(recent.scores, recent.judges) for recent in live().recent] == [({"plain": 1.0, "judged": 0.5}, {"judged": "m@t"})]
+    assert [(recent.scores, recent.judges) for recent in live().recent] == [
+        ({"plain": 1.0, "judged": 0.5}, {"judged": "m@t"})
+    ]
 
 
 async def test_a_store_that_is_full_refuses_from_the_start(live: Live) -> None:

@@ -1,4 +1,6 @@
-"""Windows and comparisons go on after a restart as the results on disk have them, and hold no more than before."""
+"""Windows and comparisons go on after a restart as the results on disk have them, and hold no more
+than before.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,17 @@ from typing import Any, ClassVar
 import pytest
 from structlog.testing import capture_logs
 
-from collector.evaluator import Criterion, Evaluation
-from collector.outcomes import Withdrawn
-from collector.sinks.labels import Limits
-from collector.sinks.tallies import Tallies
-from collector.store import Progress, files, restoring
-from collector.store.restoring import WindowBounds
-from collector.store.sqlite import SqliteStore
-from collector.telemetry import Ledger
-from collector.windows import Windows
-from scorers.types import Invocation, ReferenceTurn, Score
-from sink_bench import ANSWER, Answer, Bench
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
+from pathgauge.collector.core.evaluations.windows import Windows
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.outcomes import Withdrawn
+from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
+from pathgauge.collector.sinks.prometheus.labels import Limits
+from pathgauge.collector.store import Progress, files, restore
+from pathgauge.collector.store.restore import WindowBounds
+from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
+from support.sink_bench import ANSWER, Answer, Bench
 
 SIZE, MAX_AGE_S = 5, 3600.0
 NOW = time.time()
@@ -38,7 +40,11 @@ class Tokens(Answer):
     name: ClassVar[str] = "tokens"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        return Score.not_evaluated("undefined") if actual.input_tokens is None else Score(actual.input_tokens)
+        return (
+            Score.not_evaluated("undefined")
+            if actual.input_tokens is None
+            else Score(actual.input_tokens)
+        )
 
 
 TOKENS = Criterion("tokens", Tokens())
@@ -49,7 +55,14 @@ class Life(Bench):
 
     def __init__(self, folder: Path, now: float, **options: Any) -> None:
         tallies, windows = Tallies(), Windows(SIZE, MAX_AGE_S)
-        super().__init__(ANSWER, TOKENS, ledger=Ledger(durable=True), tallies=tallies, windows=windows, **{"min_samples": 5, **options})
+        super().__init__(
+            ANSWER,
+            TOKENS,
+            ledger=Ledger(durable=True),
+            tallies=tallies,
+            windows=windows,
+            **{"min_samples": 5, **options},
+        )
         self.now = now
         self.store = SqliteStore(folder, windows=WindowBounds(MAX_AGE_S))
         restored = self.store.open()
@@ -86,8 +99,15 @@ class Life(Bench):
     def shown(self) -> dict[tuple[str, tuple[str, ...]], float]:
         """All windows and comparisons."""
         names = [f"score_window_{what}" for what in ("mean", "min", "samples")]
-        names += ["threshold_breached", *(f"regression_{what}" for what in ("score", "samples", "p_value"))]
-        return {(name, labels): n for name in names for labels, n in self.series(f"pathgauge_{name}").items()}
+        names += [
+            "threshold_breached",
+            *(f"regression_{what}" for what in ("score", "samples", "p_value")),
+        ]
+        return {
+            (name, labels): n
+            for name in names
+            for labels, n in self.series(f"pathgauge_{name}").items()
+        }
 
 
 Live = Callable[..., Life]
@@ -125,7 +145,10 @@ def test_a_version_with_little_of_the_traffic_keeps_its_window(live: Live) -> No
     before = live()
     for said, version in ((GOOD, "v1"), (BAD, "v2"), (GOOD * 5, "v1")):
         before.says(*said, agent_version=version)
-    assert before.series("pathgauge_regression_samples")["planner", "refund", "answer", "version"] == SIZE
+    assert (
+        before.series("pathgauge_regression_samples")["planner", "refund", "answer", "version"]
+        == SIZE
+    )
     assert live().shown() == before.shown()
 
 
@@ -160,7 +183,9 @@ def test_names_that_senders_invent_take_no_memory_at_a_restart(live: Live) -> No
     before, names = live(limits=limits), 6_000
     for number, said in enumerate(islice(cycle(GOOD), names)):
         invented = f"name {number}"
-        fields = [{"scenario_id": invented}, {"agent": invented}, {"agent_version": invented}][number % 3]
+        fields = [{"scenario_id": invented}, {"agent": invented}, {"agent_version": invented}][
+            number % 3
+        ]
         before.publish(said, **fields)
     before.commit()
     after = live(limits=limits)
@@ -170,12 +195,16 @@ def test_names_that_senders_invent_take_no_memory_at_a_restart(live: Live) -> No
 
 def test_what_is_looked_through_is_bounded(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     live().says(*GOOD, 0.5, 0.6)
-    monkeypatch.setattr(restoring, "MOST_RESULTS", 2)
+    monkeypatch.setattr(restore, "MOST_RESULTS", 2)
     assert live().series("pathgauge_score_window_mean") == {("planner", "refund", "answer"): 0.55}
 
 
-def test_a_page_of_results_that_cannot_be_read_does_not_stop_the_start(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "CHECKED_BYTES", 0)  # as if it were too large to be looked at when it is opened
+def test_a_page_of_results_that_cannot_be_read_does_not_stop_the_start(
+    live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        files, "CHECKED_BYTES", 0
+    )  # as if it were too large to be looked at when it is opened
     before = live()
     for number, said in enumerate(islice(cycle(GOOD), 200)):
         few = {"input_tokens": 0} if number < 2 or number >= 197 else {}
@@ -184,11 +213,19 @@ def test_a_page_of_results_that_cannot_be_read_does_not_stop_the_start(live: Liv
     before.store.close()
     database = tmp_path / "data" / files.DATABASE
     raw = bytearray(database.read_bytes())
-    leaves = [at for at in range(0, len(raw), files.PAGE_BYTES) if raw[at] == 0x0D and b"vvvvvvvv" in raw[at : at + files.PAGE_BYTES]]
+    leaves = [
+        at
+        for at in range(0, len(raw), files.PAGE_BYTES)
+        if raw[at] == 0x0D and b"vvvvvvvv" in raw[at : at + files.PAGE_BYTES]
+    ]
     raw[leaves[len(leaves) // 2]] = 0x7F
     database.write_bytes(raw)
     with capture_logs() as logs:
         after = live()
-    assert "the store was damaged; what could be read of it was saved" in [entry["event"] for entry in logs]
-    assert after.series("pathgauge_score_window_samples") == {("planner", "refund", name): SIZE for name in ("answer", "tokens")}
+    assert "the store was damaged; what could be read of it was saved" in [
+        entry["event"] for entry in logs
+    ]
+    assert after.series("pathgauge_score_window_samples") == {
+        ("planner", "refund", name): SIZE for name in ("answer", "tokens")
+    }
     after.says(0.5)

@@ -1,14 +1,16 @@
-"""What stands in the end when the spans and log records of a capture arrive in some order, in batches, with pauses in between."""
+"""What stands in the end when the spans and log records of a capture arrive in some order, in
+batches, with pauses in between.
+"""
 
 from __future__ import annotations
 
-from collector.evaluator import Evaluation, Evaluator
-from collector.outcomes import Outcome, Withdrawn
-from collector.pipeline import Pipeline
-from collector.references import ReferenceSet
-from collector.spans import LogRecord, Span
-from collector.telemetry import Ledger
-from scorers.types import Invocation
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.spans import LogRecord, Span
+from pathgauge.collector.core.outcomes import Outcome, Withdrawn
+from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.scorers.types import Invocation
 
 LATE_TTL = 250.0
 """Seconds for which a read trace is surely kept, so that whatever arrives until then revises it."""
@@ -21,7 +23,11 @@ def arrived(items: list[Span | LogRecord], batch: int, pause: float) -> list[Inv
     now = 0.0
     for start in range(0, len(items), batch):
         some = items[start : start + batch]
-        outcomes += pipeline.feed([s for s in some if isinstance(s, Span)], [r for r in some if isinstance(r, LogRecord)], now)
+        outcomes += pipeline.feed(
+            [s for s in some if isinstance(s, Span)],
+            [r for r in some if isinstance(r, LogRecord)],
+            now,
+        )
         now = min(now + pause, LATE_TTL)
         outcomes += pipeline.expire(now)
     outcomes += pipeline.drain(now)
@@ -31,4 +37,6 @@ def arrived(items: list[Span | LogRecord], batch: int, pause: float) -> list[Inv
             standing[outcome.key] = outcome.invocation
         elif isinstance(outcome, Withdrawn):
             del standing[outcome.key]
-    return sorted(standing.values(), key=lambda invocation: (invocation.trace_id, invocation.span_id))
+    return sorted(
+        standing.values(), key=lambda invocation: (invocation.trace_id, invocation.span_id)
+    )

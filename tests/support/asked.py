@@ -1,17 +1,21 @@
-"""Models to ask in tests of judges: texts of answers come in, an `Ask` goes out that reads them as it would read a real model's."""
+"""Models to ask in tests of judges: texts of answers come in, an `Ask` goes out that reads them as
+it would read a real model's.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from scorers.judges.answers import Items, parse
-from scorers.questions import AnswerT, JudgeError, Question
-from scorers.types import Json
+from pathgauge.scorers.judge_protocol import AnswerT, JudgeError, Question
+from pathgauge.scorers.judges.answers import Items, parse
+from pathgauge.scorers.types import Json
 
 
 class Scripted:
-    """Says these texts one after the other, and then from the beginning; a `JudgeError` is no answer."""
+    """Says these texts one after the other, and then from the beginning; a `JudgeError` is no
+    answer.
+    """
 
     def __init__(self, *said: str | JudgeError) -> None:
         self.said = said
@@ -41,12 +45,21 @@ class Obliging:
 
 def says(verdict: Json, reasoning: str = "because") -> str:
     """An answer with a label, or with a score."""
-    return json.dumps({"reasoning": reasoning, "verdict" if isinstance(verdict, str) else "score": verdict})
+    return json.dumps(
+        {"reasoning": reasoning, "verdict" if isinstance(verdict, str) else "score": verdict}
+    )
 
 
 def lists(*verdicts: str) -> str:
     """An answer with a verdict on each of several numbered things."""
-    return json.dumps({"verdicts": [{"number": n, "reasoning": f"because {n}", "verdict": v} for n, v in enumerate(verdicts, 1)]})
+    return json.dumps(
+        {
+            "verdicts": [
+                {"number": n, "reasoning": f"because {n}", "verdict": v}
+                for n, v in enumerate(verdicts, 1)
+            ]
+        }
+    )
 
 
 def fails(reason: Any, message: str = "it failed") -> JudgeError:
@@ -58,7 +71,12 @@ def _fitting(answer: type[Any]) -> Json:
     schema = answer.model_json_schema()
     if issubclass(answer, Items):
         item = schema["$defs"]["Item"]["properties"]
-        return {"verdicts": [{**_values(item), "number": number} for number in range(1, item["number"]["maximum"] + 1)]}
+        return {
+            "verdicts": [
+                {**_values(item), "number": number}
+                for number in range(1, item["number"]["maximum"] + 1)
+            ]
+        }
     return _values(schema["properties"])
 
 

@@ -1,4 +1,6 @@
-"""A backend for log records over OTLP/HTTP, on loopback: what pathgauge sends comes in, decoded by the official messages."""
+"""A backend for log records over OTLP/HTTP, on loopback: what pathgauge sends comes in, decoded by
+the official messages.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
 
-from collector.spans import decode_attributes
+from pathgauge.collector.core.otlp.spans import decode_attributes
 
 
 class Kept(LogRecordExporter):
@@ -46,11 +48,17 @@ class Backend:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
+                body = (
+                    gzip.decompress(body)
+                    if self.headers.get("Content-Encoding") == "gzip"
+                    else body
+                )
                 if backend.status == 200 and self.path == "/v1/logs":
                     backend.bodies.append(body)
                     backend.requests.append(ExportLogsServiceRequest.FromString(body))
-                    backend.headers.append({key.lower(): value for key, value in self.headers.items()})
+                    backend.headers.append(
+                        {key.lower(): value for key, value in self.headers.items()}
+                    )
                 self.send_response(backend.status if self.path == "/v1/logs" else 404)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -60,7 +68,9 @@ class Backend:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -74,7 +84,11 @@ class Backend:
     def records(self) -> list[LogRecord]:
         """All log records so far."""
         return [
-            record for one in self.requests for group in one.resource_logs for scope in group.scope_logs for record in scope.log_records
+            record
+            for one in self.requests
+            for group in one.resource_logs
+            for scope in group.scope_logs
+            for record in scope.log_records
         ]
 
     @property

@@ -1,4 +1,6 @@
-"""Certificates for tests: names come in, files of a server or a client go out, all of one throw-away CA."""
+"""Certificates for tests: names come in, files of a server or a client go out, all of one
+throw-away CA.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,11 @@ from pathlib import Path
 import grpc
 import trustme
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP256R1,
+    EllipticCurvePrivateKey,
+    generate_private_key,
+)
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -24,7 +30,9 @@ from cryptography.hazmat.primitives.serialization import (
 
 @dataclass(frozen=True)
 class Client:
-    """What somebody brings along to connect with: the CA that they trust, and perhaps a certificate of their own."""
+    """What somebody brings along to connect with: the CA that they trust, and perhaps a certificate
+    of their own.
+    """
 
     trusted: bytes
     certificate: bytes | None = None
@@ -63,14 +71,18 @@ class Authority:
         return {"client_ca_file": name}
 
     def client(self, *names: str, of: Authority | None = None) -> Client:
-        """Somebody who trusts this CA, with a certificate for `names`, issued by `of` or by this CA."""
+        """Somebody who trusts this CA, with a certificate for `names`, issued by `of` or by this
+        CA.
+        """
         if not names:
             return Client(self.certificate)
         issued = (of or self)._ca.issue_cert(*names)
         return Client(self.certificate, _chain(issued), issued.private_key_pem.bytes())
 
     def workload(self, uri: str) -> Client:
-        """Somebody whose certificate has a URI for a name, as SPIFFE gives them, which trustme cannot write."""
+        """Somebody whose certificate has a URI for a name, as SPIFFE gives them, which trustme
+        cannot write.
+        """
         issuer = load_pem_private_key(self._ca.private_key_pem.bytes(), None)
         assert isinstance(issuer, EllipticCurvePrivateKey)
         key = generate_private_key(SECP256R1())
@@ -83,10 +95,14 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - timedelta(days=1))
             .not_valid_after(now + timedelta(days=1))
-            .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri)]), critical=True)
+            .add_extension(
+                x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri)]), critical=True
+            )
             .sign(issuer, SHA256())
         )
-        return Client(self.certificate, certificate.public_bytes(Encoding.PEM), _pem(key, NoEncryption()))
+        return Client(
+            self.certificate, certificate.public_bytes(Encoding.PEM), _pem(key, NoEncryption())
+        )
 
 
 def locked(key: bytes) -> bytes:

@@ -1,7 +1,8 @@
-"""What happens to a collector, as series: how fast things go in each phase comes in, the values that Prometheus would scrape go out.
+"""What happens to a collector, as series: how fast things go in each phase comes in, the values
+that Prometheus would scrape go out.
 
-The phases are: all is well, a short disturbance, all is well, a restart (which takes series away and lets counters begin anew), all is
-well, bad, good again.
+The phases are: all is well, a short disturbance, all is well, a restart (which takes series away
+and lets counters begin anew), all is well, bad, good again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,13 @@ class Course:
 
     def phases(self) -> Iterator[str]:
         """The phase of each step."""
-        lengths = [("calm", self.calm), ("bad", self.blip), ("calm", self.calm), ("gap", self.gap), ("calm", self.calm)]
+        lengths = [
+            ("calm", self.calm),
+            ("bad", self.blip),
+            ("calm", self.calm),
+            ("gap", self.gap),
+            ("calm", self.calm),
+        ]
         for phase, minutes in [*lengths, ("bad", self.bad), ("good", self.good)]:
             for _ in range(minutes // self.step):
                 yield phase
@@ -58,8 +65,16 @@ class Course:
             values.append(None if phase == "gap" else value)
         return values
 
-    def gauge(self, calm: float | None, bad: float | None, good: float | None = None, gap: float | None = None) -> Values:
-        """A gauge with these values; that of a `gap` is what Prometheus says of a target that is down."""
+    def gauge(
+        self,
+        calm: float | None,
+        bad: float | None,
+        good: float | None = None,
+        gap: float | None = None,
+    ) -> Values:
+        """A gauge with these values; that of a `gap` is what Prometheus says of a target that is
+        down.
+        """
         levels = {"calm": calm, "bad": bad, "good": calm if good is None else good, "gap": gap}
         return [levels[phase] for phase in self.phases()]
 
@@ -67,7 +82,10 @@ class Course:
         """The start time of a process that is restarted in the gap."""
         phases = list(self.phases())
         restarted = (len(phases) - phases[::-1].index("gap")) * self.step * 60
-        return [None if phase == "gap" else 0.0 if step * self.step * 60 < restarted else restarted for step, phase in enumerate(phases)]
+        return [
+            None if phase == "gap" else 0.0 if step * self.step * 60 < restarted else restarted
+            for step, phase in enumerate(phases)
+        ]
 
 
 def named(name: str, **labels: str) -> str:
@@ -77,12 +95,18 @@ def named(name: str, **labels: str) -> str:
 
 
 def notation(values: Values) -> str:
-    """The values as promtool reads them. Where scrapes begin to fail, Prometheus marks the series as stale."""
+    """The values as promtool reads them. Where scrapes begin to fail, Prometheus marks the series
+    as stale.
+    """
     parts: list[str] = []
     for absent, run in groupby(values, key=lambda value: value is None):
         kept = list(run)
         if absent:
-            parts += ["stale", f"_x{len(kept) - 1}"][: 1 + (len(kept) > 1)] if parts else [f"_x{len(kept)}"]
+            parts += (
+                ["stale", f"_x{len(kept) - 1}"][: 1 + (len(kept) > 1)]
+                if parts
+                else [f"_x{len(kept)}"]
+            )
         else:
             parts += [f"{value:.12g}" for value in kept if value is not None]
     return " ".join(parts)

@@ -1,14 +1,17 @@
-"""The checked-in Grafana dashboards: JSON files come in; their panels, and everything in them that asks Prometheus, go out."""
+"""The checked-in Grafana dashboards: JSON files come in; their panels, and everything in them that
+asks Prometheus, go out.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
-GRAFANA = Path(__file__).parents[2] / "deploy" / "grafana"
+from support.repository import DEPLOY
+
+GRAFANA = DEPLOY / "grafana"
 FILES = sorted((GRAFANA / "dashboards").glob("*.json"))
 BOARDS: dict[str, Any] = {file.stem: json.loads(file.read_text()) for file in FILES}
 
@@ -44,7 +47,15 @@ def targets() -> Iterator[Target]:
         for panel in panels(board):
             for target in panel.get("targets", ()):
                 legend = target["legendFormat"]
-                yield Target(board, panel["title"], panel["type"], target["expr"], legend, target["instant"], target["exemplar"])
+                yield Target(
+                    board,
+                    panel["title"],
+                    panel["type"],
+                    target["expr"],
+                    legend,
+                    target["instant"],
+                    target["exemplar"],
+                )
 
 
 def marks() -> Iterator[tuple[str, str]]:
@@ -61,7 +72,9 @@ def variables(board: str) -> list[Any]:
 
 
 def expressions() -> Iterator[tuple[str, str]]:
-    """The dashboard and the PromQL of everything that asks: panels, marks, and the selectors of variables."""
+    """The dashboard and the PromQL of everything that asks: panels, marks, and the selectors of
+    variables.
+    """
     for target in targets():
         yield target.board, target.expr
     yield from marks()

@@ -1,4 +1,6 @@
-"""A Prometheus sink with a store around it: evaluations go in, and come back after a restart as far as they were committed."""
+"""A Prometheus sink with a store around it: evaluations go in, and come back after a restart as far
+as they were committed.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,22 @@ from typing import Any
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from collector.evaluator import Criterion, Evaluation, EvaluationKey
-from collector.references import ReferenceSet
-from collector.sinks.tallies import Tallies
-from collector.telemetry import Ledger, Row
-from collector.windows import Recent, Windows, series_of
-from sink_bench import REFERENCES, Bench
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, EvaluationKey
+from pathgauge.collector.core.evaluations.windows import Recent, Windows, series_of
+from pathgauge.collector.core.ledger import Ledger, Row
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
+from support.sink_bench import REFERENCES, Bench
 
 DAY_S = 86_400.0
-LIVE = ("process_", "python_", "pathgauge_config_", "pathgauge_traces_open", "pathgauge_receiver_requests", "pathgauge_receiver_refused")
+LIVE = (
+    "process_",
+    "python_",
+    "pathgauge_config_",
+    "pathgauge_traces_open",
+    "pathgauge_receiver_requests",
+    "pathgauge_receiver_refused",
+)
 """Series of the process alone."""
 
 
@@ -29,18 +38,32 @@ class Durable(Bench):
         self.options = options
         self.rows: dict[tuple[str, ...], list[float]] = {}
         self.recent: dict[EvaluationKey, Recent] = {}
-        super().__init__(*criteria, tallies=self.tallies, **{"ledger": Ledger(durable=True), "windows": Windows(size=5), **options})
+        super().__init__(
+            *criteria,
+            tallies=self.tallies,
+            **{"ledger": Ledger(durable=True), "windows": Windows(size=5), **options},
+        )
 
     def tell(self, evaluation: Evaluation) -> Evaluation:
         super().tell(evaluation)
         agent, scenario, _ = series_of(evaluation)
         reference = evaluation.match.reference
-        scores = {result.criterion.name: result.score.value for result in evaluation.results if result.score.value is not None}
+        scores = {
+            result.criterion.name: result.score.value
+            for result in evaluation.results
+            if result.score.value is not None
+        }
         first = self.recent.get(evaluation.key)
         version = reference.version if reference else None
         at, agent_version = first.at if first else self.now, evaluation.invocation.agent_version
-        judges = {result.criterion.name: result.criterion.judge for result in evaluation.results if result.criterion.judge}
-        self.recent[evaluation.key] = Recent(evaluation.key, agent, scenario, version, at, scores, agent_version, judges)
+        judges = {
+            result.criterion.name: result.criterion.judge
+            for result in evaluation.results
+            if result.criterion.judge
+        }
+        self.recent[evaluation.key] = Recent(
+            evaluation.key, agent, scenario, version, at, scores, agent_version, judges
+        )
         return evaluation
 
     def commit(self) -> None:
@@ -51,10 +74,18 @@ class Durable(Bench):
                 self.rows[tuple(key)] = state
         self.sink.settle()
 
-    def restarted(self, *criteria: Criterion, references: ReferenceSet = REFERENCES, **options: Any) -> Durable:
+    def restarted(
+        self, *criteria: Criterion, references: ReferenceSet = REFERENCES, **options: Any
+    ) -> Durable:
         """The next process, `now` being the same."""
-        fresh = {"ledger": Ledger(durable=True), "windows": Windows(size=5), "references": references}
-        after = Durable(*(criteria or self.evaluator.criteria), **{**self.options, **fresh, **options})
+        fresh = {
+            "ledger": Ledger(durable=True),
+            "windows": Windows(size=5),
+            "references": references,
+        }
+        after = Durable(
+            *(criteria or self.evaluator.criteria), **{**self.options, **fresh, **options}
+        )
         after.now, after.published = self.now, self.published
         after.rows, after.recent = dict(self.rows), dict(self.recent)
         rows = [Row(key, state) for key, state in self.rows.items()]
@@ -64,5 +95,13 @@ class Durable(Bench):
         return after
 
     def exposition(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-        samples = [sample for family in parse_text(generate_latest(self.sink.registry).decode()) for sample in family.samples]
-        return {(s.name, frozenset(s.labels.items())): s.value for s in samples if not s.name.startswith(LIVE)}
+        samples = [
+            sample
+            for family in parse_text(generate_latest(self.sink.registry).decode())
+            for sample in family.samples
+        ]
+        return {
+            (s.name, frozenset(s.labels.items())): s.value
+            for s in samples
+            if not s.name.startswith(LIVE)
+        }

@@ -1,7 +1,8 @@
-"""What query APIs make of OTLP: export requests come in; the JSON that Jaeger, Tempo and Grafana export goes out.
+"""What query APIs make of OTLP: export requests come in; the JSON that Jaeger, Tempo and Grafana
+export goes out.
 
-Written after the OpenTelemetry to Jaeger transformation and Jaeger's UI model, Tempo's use of protobuf's own JSON, and the download of
-Grafana's trace view.
+Written after the OpenTelemetry to Jaeger transformation and Jaeger's UI model, Tempo's use of
+protobuf's own JSON, and the download of Grafana's trace view.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.spans import decode_value
+from pathgauge.collector.core.otlp.spans import decode_value
 
 _KINDS = {Span.SPAN_KIND_SERVER: "server", Span.SPAN_KIND_CLIENT: "client"}
 _STATUS_CODES = {1: "OK", 2: "ERROR"}
@@ -26,7 +27,9 @@ _JS_MAX_SAFE_INTEGER = 2**53 - 1
 
 def jaeger_json(*requests: bytes) -> bytes:
     """The answer of `/api/traces` for the traces of export requests."""
-    return json.dumps({"data": jaeger_traces(*requests), "total": 0, "limit": 0, "offset": 0, "errors": None}).encode()
+    return json.dumps(
+        {"data": jaeger_traces(*requests), "total": 0, "limit": 0, "offset": 0, "errors": None}
+    ).encode()
 
 
 def jaeger_traces(*requests: bytes) -> list[dict[str, Any]]:
@@ -34,7 +37,9 @@ def jaeger_traces(*requests: bytes) -> list[dict[str, Any]]:
     traces: dict[str, dict[str, Any]] = {}
     for number, (resource, scope, span) in enumerate(_spans(requests), 1):
         trace_id = span.trace_id.hex()
-        trace = traces.setdefault(trace_id, {"traceID": trace_id, "spans": [], "processes": {}, "warnings": None})
+        trace = traces.setdefault(
+            trace_id, {"traceID": trace_id, "spans": [], "processes": {}, "warnings": None}
+        )
         process = _jaeger_process(resource)
         known = (key for key, value in trace["processes"].items() if value == process)
         process_id = next(known, f"p{number}")
@@ -50,7 +55,9 @@ def tempo_json(*requests: bytes) -> bytes:
 
 def tempo_v2_json(*requests: bytes) -> bytes:
     """The answer of `/api/v2/traces/{id}`."""
-    return json.dumps({"trace": {"resourceSpans": _tempo_groups(requests)}, "metrics": {"inspectedBytes": "4711"}}).encode()
+    return json.dumps(
+        {"trace": {"resourceSpans": _tempo_groups(requests)}, "metrics": {"inspectedBytes": "4711"}}
+    ).encode()
 
 
 def grafana_json(*requests: bytes) -> bytes:
@@ -58,7 +65,12 @@ def grafana_json(*requests: bytes) -> bytes:
     batches = [
         {
             "resource": group["resource"] | {"droppedAttributesCount": 0},
-            "instrumentationLibrarySpans": [{"instrumentationLibrary": scope["scope"], "spans": list(map(_grafana_span, scope["spans"]))}],
+            "instrumentationLibrarySpans": [
+                {
+                    "instrumentationLibrary": scope["scope"],
+                    "spans": list(map(_grafana_span, scope["spans"])),
+                }
+            ],
         }
         for group in _tempo_groups(requests)
         for scope in group["scopeSpans"]
@@ -87,7 +99,10 @@ def _jaeger_span(scope: InstrumentationScope, span: Span) -> dict[str, Any]:
         "traceID": span.trace_id.hex(),
         "spanID": span.span_id.hex(),
         "operationName": span.name,
-        "references": [{"refType": kind, "traceID": trace.hex(), "spanID": id.hex()} for kind, trace, id in references],
+        "references": [
+            {"refType": kind, "traceID": trace.hex(), "spanID": id.hex()}
+            for kind, trace, id in references
+        ],
         "startTime": span.start_time_unix_nano // 1000,
         "duration": (span.end_time_unix_nano - span.start_time_unix_nano) // 1000,
         "tags": [_jaeger_tag(pair) for pair in span.attributes] + list(_field_tags(scope, span)),
@@ -112,8 +127,13 @@ def _field_tags(scope: InstrumentationScope, span: Span) -> Iterable[dict[str, A
         "w3c.tracestate": span.trace_state,
     }
     yield from (_string_tag(key, value) for key, value in texts.items() if value)
-    dropped = {"otel.dropped_attributes_count": span.dropped_attributes_count, "otel.dropped_events_count": span.dropped_events_count}
-    yield from ({"key": key, "type": "int64", "value": count} for key, count in dropped.items() if count)
+    dropped = {
+        "otel.dropped_attributes_count": span.dropped_attributes_count,
+        "otel.dropped_events_count": span.dropped_events_count,
+    }
+    yield from (
+        {"key": key, "type": "int64", "value": count} for key, count in dropped.items() if count
+    )
     if span.status.code == 2:
         yield {"key": "error", "type": "bool", "value": True}
     yield _string_tag("internal.span.format", "otlp")
@@ -130,21 +150,38 @@ def _jaeger_tag(pair: KeyValue) -> dict[str, Any]:
             return {"key": pair.key, "type": "bool", "value": value.bool_value}
         case "int_value":
             number = value.int_value
-            return {"key": pair.key, "type": "int64", "value": number if abs(number) <= _JS_MAX_SAFE_INTEGER else str(number)}
+            return {
+                "key": pair.key,
+                "type": "int64",
+                "value": number if abs(number) <= _JS_MAX_SAFE_INTEGER else str(number),
+            }
         case "double_value":
             return {"key": pair.key, "type": "float64", "value": value.double_value}
         case "bytes_value":
-            return {"key": pair.key, "type": "binary", "value": base64.b64encode(value.bytes_value).decode()}
+            return {
+                "key": pair.key,
+                "type": "binary",
+                "value": base64.b64encode(value.bytes_value).decode(),
+            }
         case "array_value" | "kvlist_value":
-            return _string_tag(pair.key, json.dumps(decode_value(value), separators=(",", ":"), ensure_ascii=False))
+            return _string_tag(
+                pair.key, json.dumps(decode_value(value), separators=(",", ":"), ensure_ascii=False)
+            )
         case _:
             return _string_tag(pair.key, value.string_value)
 
 
 def _tempo_groups(requests: Iterable[bytes]) -> list[Any]:
-    return [MessageToDict(group) for request in requests for group in ExportTraceServiceRequest.FromString(request).resource_spans]
+    return [
+        MessageToDict(group)
+        for request in requests
+        for group in ExportTraceServiceRequest.FromString(request).resource_spans
+    ]
 
 
 def _grafana_span(span: dict[str, Any]) -> dict[str, Any]:
-    ids = {key: base64.b64decode(span.get(key, "")).hex() for key in ("traceId", "spanId", "parentSpanId")}
+    ids = {
+        key: base64.b64decode(span.get(key, "")).hex()
+        for key in ("traceId", "spanId", "parentSpanId")
+    }
     return span | ids | {key: int(span[key]) for key in ("startTimeUnixNano", "endTimeUnixNano")}

@@ -1,6 +1,8 @@
-"""Damages bytes that some reader understands, and holds that reader to its laws: seeds come in, a failed test with the culprit goes out.
+"""Damages bytes that some reader understands, and holds that reader to its laws: seeds come in, a
+failed test with the culprit goes out.
 
-`FUZZ_EXECUTIONS` says how often, 200,000 for a cheap reader in `make fuzz`; `FUZZ_SEED` repeats a run.
+`FUZZ_EXECUTIONS` says how often, 200,000 for a cheap reader in `make fuzz`; `FUZZ_SEED` repeats a
+run.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ def damaged(seeds: Sequence[bytes], words: Sequence[bytes], random: Random) -> b
                 data[start:end] = random.choice(words)
             case _:
                 word = random.choice(words or (b"\xff",))
-                data[start:start] = word * min(random.choice((1, 1, 3, 200)), MOST_INSERTED // len(word))
+                data[start:start] = word * min(
+                    random.choice((1, 1, 3, 200)), MOST_INSERTED // len(word)
+                )
     return bytes(data)
 
 

@@ -1,6 +1,8 @@
-"""Guarded servers for tests: the two receivers and the metrics page behind one configuration, and clients that ask them.
+"""Guarded servers for tests: the two receivers and the metrics page behind one configuration, and
+clients that ask them.
 
-Two tenants send, `team-a` and `team-b`; Prometheus reads. They show tokens, or certificates of which the metrics page has a CA of its own.
+Two tenants send, `team-a` and `team-b`; Prometheus reads. They show tokens, or certificates of
+which the metrics page has a CA of its own.
 """
 
 from __future__ import annotations
@@ -16,20 +18,25 @@ import grpc
 import yaml
 from prometheus_client import CollectorRegistry
 
-from certificates import Authority, Client
-from collector import config
-from collector.accepting import Caps, Terms
-from collector.auth.access import load_access
-from collector.http_server import HttpServer
-from collector.receivers.grpc import LOGS_SERVICE, TRACE_SERVICE, GrpcReceiver
-from collector.receivers.http import HttpReceiver
-from collector.web.app import create_app
-from intake import Intake
-from turns import otlp, script, turn
+from pathgauge.collector import config
+from pathgauge.collector.receivers.auth.access import load_access
+from pathgauge.collector.receivers.grpc import LOGS_SERVICE, TRACE_SERVICE, GrpcReceiver
+from pathgauge.collector.receivers.http import HttpReceiver
+from pathgauge.collector.receivers.server.asgi_server import HttpServer
+from pathgauge.collector.receivers.server.connections import Caps, Terms
+from pathgauge.collector.service.web.app import create_app
+from support.certificates import Authority, Client
+from support.intake import Intake
+from support.turns import otlp, script, turn
 
 Port: TypeAlias = Literal["grpc", "http", "metrics"]
 
-A, B, READER, UNKNOWN = "token-of-team-a-0123", "token-of-team-b-0123", "token-of-prometheus-0123", "token-of-nobody-0123"
+A, B, READER, UNKNOWN = (
+    "token-of-team-a-0123",
+    "token-of-team-b-0123",
+    "token-of-prometheus-0123",
+    "token-of-nobody-0123",
+)
 SPANS = otlp(turn(script("", "look_up")))
 WORKLOAD = "spiffe://example.org/team-b"
 OTLP_PATH = {"traces": "/v1/traces", "logs": "/v1/logs"}
@@ -49,12 +56,28 @@ class Guarded(Intake):
         for name, token in (("a", A), ("b", B), ("reader", READER)):
             (folder / name).write_text(token)
             (folder / name).chmod(0o600)
-        names = {"team-a": {"client_names": ["agents.team-a.internal"]}, "team-b": {"client_names": ["agents.team-b.internal", WORKLOAD]}}
+        names = {
+            "team-a": {"client_names": ["agents.team-a.internal"]},
+            "team-b": {"client_names": ["agents.team-b.internal", WORKLOAD]},
+        }
         tokens = {"team-a": {"token_file": "a"}, "team-b": {"token_file": "b"}}
         written: dict[str, Any] = {
-            "receivers": {"otlp": {"protocols": {protocol: {"endpoint": "0.0.0.0:0", "tls": otlp_tls} for protocol in ("grpc", "http")}}},
+            "receivers": {
+                "otlp": {
+                    "protocols": {
+                        protocol: {"endpoint": "0.0.0.0:0", "tls": otlp_tls}
+                        for protocol in ("grpc", "http")
+                    }
+                }
+            },
             "auth": {"tenants": names if mutual else tokens},
-            "exporters": {"prometheus": {"endpoint": "0.0.0.0:0", "tls": metrics_tls, "token_file": None if mutual else "reader"}},
+            "exporters": {
+                "prometheus": {
+                    "endpoint": "0.0.0.0:0",
+                    "tls": metrics_tls,
+                    "token_file": None if mutual else "reader",
+                }
+            },
         }
         file = folder / "pathgauge.yaml"
         file.write_text(yaml.safe_dump(written))
@@ -76,20 +99,39 @@ class Guarded(Intake):
                 terms=Terms(Caps(), tls_of["http"].context),
             ),
             "metrics": HttpServer(
-                create_app(CollectorRegistry(), readers=access.readers), "127.0.0.1:0", Terms(Caps(), tls_of["metrics"].context)
+                create_app(CollectorRegistry(), readers=access.readers),
+                "127.0.0.1:0",
+                Terms(Caps(), tls_of["metrics"].context),
             ),
         }
 
-    async def ask(self, port: Port, client: Client, token: str | None, path: str = "/metrics", signal: str = "traces") -> str:
+    async def ask(
+        self,
+        port: Port,
+        client: Client,
+        token: str | None,
+        path: str = "/metrics",
+        signal: str = "traces",
+    ) -> str:
         """What is answered: a status, or `no connection`."""
         if port == "grpc":
             return await self._export(client, token, OTLP_SERVICE[signal])
-        where, body = (path, None) if port == "metrics" else (OTLP_PATH[signal], SPANS if signal == "traces" else b"")
+        where, body = (
+            (path, None)
+            if port == "metrics"
+            else (OTLP_PATH[signal], SPANS if signal == "traces" else b"")
+        )
         return str((await asyncio.to_thread(self.request, port, where, body, client, token))[0])
 
-    def request(self, port: Port, path: str, body: bytes | None, client: Client, token: str | None) -> tuple[int | str, dict[str, str]]:
-        connection = http.client.HTTPSConnection("localhost", self.port(port), context=client.context(self.folder), timeout=10)
-        headers = {"Content-Type": "application/x-protobuf"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
+    def request(
+        self, port: Port, path: str, body: bytes | None, client: Client, token: str | None
+    ) -> tuple[int | str, dict[str, str]]:
+        connection = http.client.HTTPSConnection(
+            "localhost", self.port(port), context=client.context(self.folder), timeout=10
+        )
+        headers = {"Content-Type": "application/x-protobuf"} | (
+            {} if token is None else {"Authorization": f"Bearer {token}"}
+        )
         try:
             connection.request("GET" if body is None else "POST", path, body, headers)
             response = connection.getresponse()
@@ -102,11 +144,17 @@ class Guarded(Intake):
     async def _export(self, client: Client, token: str | None, service: str) -> str:
         metadata = () if token is None else (("authorization", f"Bearer {token}"),)
         async with self.channel(client) as channel:
-            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{service}/Export")
+            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
+                f"/{service}/Export"
+            )
             try:
                 await call(SPANS if service == TRACE_SERVICE else b"", metadata=metadata)
             except grpc.aio.AioRpcError as error:
-                return "no connection" if error.code() == grpc.StatusCode.UNAVAILABLE else error.code().name
+                return (
+                    "no connection"
+                    if error.code() == grpc.StatusCode.UNAVAILABLE
+                    else error.code().name
+                )
             return "OK"
 
     def channel(self, client: Client) -> grpc.aio.Channel:

@@ -1,4 +1,6 @@
-"""Senders that behave, beside those that do not: ports come in; what they sent, what failed and how long they waited goes out."""
+"""Senders that behave, beside those that do not: ports come in; what they sent, what failed and how
+long they waited goes out.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from typing import Self
 
 import grpc
 
-import http2
-from turns import otlp, otlp_json, script, turn
+from support import http2
+from support.turns import otlp, otlp_json, script, turn
 
 PATIENCE_S = 30.0
 PAUSE_S = 0.02
@@ -21,7 +23,9 @@ SPANS = len(turn(script("", "lookup")))
 
 
 class Healthy:
-    """One sender over gRPC and one of JSON over HTTP; each sends one invocation after the other, whose agent is called `healthy`."""
+    """One sender over gRPC and one of JSON over HTTP; each sends one invocation after the other,
+    whose agent is called `healthy`.
+    """
 
     def __init__(self, ports: Mapping[str, int]) -> None:
         """Ports by transport, `grpc` and `http`; one may be absent."""
@@ -67,7 +71,9 @@ def _by_grpc(port: int) -> Callable[[], object]:
     def send() -> None:
         with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
             export: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(http2.EXPORT)
-            assert export(otlp(turn(script("", "lookup"), agent="healthy")), timeout=PATIENCE_S) == b""
+            assert (
+                export(otlp(turn(script("", "lookup"), agent="healthy")), timeout=PATIENCE_S) == b""
+            )
 
     return send
 
@@ -77,7 +83,10 @@ def _by_http(port: int) -> Callable[[], object]:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
         try:
             connection.request(
-                "POST", "/v1/traces", otlp_json(turn(script("", "lookup"), agent="healthy")), {"Content-Type": "application/json"}
+                "POST",
+                "/v1/traces",
+                otlp_json(turn(script("", "lookup"), agent="healthy")),
+                {"Content-Type": "application/json"},
             )
             answer = connection.getresponse()
             assert (answer.status, answer.read()) == (200, b"{}")

@@ -1,6 +1,8 @@
-"""HTTP/2 by hand, so that it can be wrong: a call comes in as bytes of our making, the answer or its frames go out.
+"""HTTP/2 by hand, so that it can be wrong: a call comes in as bytes of our making, the answer or
+its frames go out.
 
-Only what one gRPC call on one connection needs (RFC 9113). Header names and values are sent as literals, which HPACK allows.
+Only what one gRPC call on one connection needs (RFC 9113). Header names and values are sent as
+literals, which HPACK allows.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Frame(NamedTuple):
     payload: bytes
 
 
-def frame(kind: int, payload: bytes = b"", flags: int = 0, stream: int = 0, length: int | None = None) -> bytes:
+def frame(
+    kind: int, payload: bytes = b"", flags: int = 0, stream: int = 0, length: int | None = None
+) -> bytes:
     """The bytes of a frame; `length` may lie."""
     size = len(payload) if length is None else length
     return struct.pack(">I", size)[1:] + struct.pack(">BBI", kind, flags, stream) + payload
@@ -71,7 +75,9 @@ def hello() -> bytes:
 
 
 class Connection:
-    """A TCP connection to a gRPC server. All waiting ends after `patience` seconds, with `TimeoutError`."""
+    """A TCP connection to a gRPC server. All waiting ends after `patience` seconds, with
+    `TimeoutError`.
+    """
 
     def __init__(self, port: int, patience: float = 30.0, peer: str = "127.0.0.1") -> None:
         """`peer` is the address that it comes from."""
@@ -109,7 +115,9 @@ class Connection:
                 return _answer(head, data)
 
     def stall(self, body: bytes) -> bool:
-        """Make a call with these bytes, and do not end it. Whether the server let all of them in before it said anything."""
+        """Make a call with these bytes, and do not end it. Whether the server let all of them in
+        before it said anything.
+        """
         self.send(hello() + headers())
         unsent, frames = self._send_what_fits(memoryview(body), end=0), self.frames()
         while unsent:
@@ -171,7 +179,9 @@ def _answer(head: bytes, data: bytes) -> Answer:
     status = re.search(rb"grpc-status[\x01\x02](\d+)", head)
     text = re.search(rb"grpc-message(.)", head, re.DOTALL)
     said = head[text.end() : text.end() + text[1][0]] if text else b""
-    return Answer(int(status[1]) if status else None, unquote(said.decode()), data[5:], b"retryinfo" in head)
+    return Answer(
+        int(status[1]) if status else None, unquote(said.decode()), data[5:], b"retryinfo" in head
+    )
 
 
 def _literal(text: str) -> bytes:

@@ -13,9 +13,9 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from collector.otlp import decode_traces
-from collector.reading import read
-from collector.spans import Span, Trace
+from pathgauge.collector.core.invocations import read
+from pathgauge.collector.core.otlp import decode_traces
+from pathgauge.collector.core.otlp.spans import Span, Trace
 
 
 class Service:
@@ -31,7 +31,9 @@ class Service:
     @contextmanager
     def agent(self, name: str = "a") -> Iterator[trace.Span]:
         attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name}
-        with self.tracer.start_as_current_span(f"invoke_agent {name}", attributes=attributes) as span:
+        with self.tracer.start_as_current_span(
+            f"invoke_agent {name}", attributes=attributes
+        ) as span:
             yield span
 
     def request(self) -> AbstractContextManager[trace.Span]:
@@ -48,7 +50,11 @@ class Service:
         traces = defaultdict(list)
         for span in self.exported():
             traces[span.trace_id].append(span)
-        invocations = (one for trace_id, spans in traces.items() for one in read(Trace("", trace_id, tuple(spans))))
+        invocations = (
+            one
+            for trace_id, spans in traces.items()
+            for one in read(Trace("", trace_id, tuple(spans)))
+        )
         return {one.agent: (one.scenario_id, one.turn) for one in invocations}
 
 

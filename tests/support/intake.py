@@ -1,9 +1,11 @@
-"""What stands behind a receiver in tests: it keeps the batches that it accepts, and answers as it is told."""
+"""What stands behind a receiver in tests: it keeps the batches that it accepts, and answers as it
+is told.
+"""
 
 from __future__ import annotations
 
-from collector.intake import Batch
-from collector.telemetry import Ledger
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.batch import Batch
 
 
 class Intake:

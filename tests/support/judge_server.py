@@ -1,7 +1,8 @@
-"""A server on loopback that speaks the chat completions of OpenAI: replies come in, one after the other or from a function; what it was
-asked goes out.
+"""A server on loopback that speaks the chat completions of OpenAI: replies come in, one after the
+other or from a function; what it was asked goes out.
 
-It is a real HTTP server in threads of its own, so that clients of any kind and other processes can talk to it.
+It is a real HTTP server in threads of its own, so that clients of any kind and other processes can
+talk to it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Asked:
         return found
 
     def _of(self, role: str) -> str:
-        (content,) = [message["content"] for message in self.body["messages"] if message["role"] == role]
+        (content,) = [
+            message["content"] for message in self.body["messages"] if message["role"] == role
+        ]
         return str(content)
 
 
@@ -89,7 +92,11 @@ def completion(
         ],
     }
     if usage is not None:
-        found["usage"] = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
+        found["usage"] = {
+            "prompt_tokens": usage[0],
+            "completion_tokens": usage[1],
+            "total_tokens": sum(usage),
+        }
     return Reply(body=json.dumps(found).encode(), headers={"Content-Type": "application/json"})
 
 
@@ -113,7 +120,9 @@ def cut(text: str) -> Reply:
     return completion(text, finish_reason="length")
 
 
-def failing(status: int, *, code: str | None = None, message: str = "it failed", **headers: str) -> Reply:
+def failing(
+    status: int, *, code: str | None = None, message: str = "it failed", **headers: str
+) -> Reply:
     """An error as OpenAI words it; underscores in names of headers are hyphens."""
     body = {"error": {"message": message, "type": "error", "param": None, "code": code}}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -132,7 +141,10 @@ def huge(size: int) -> Reply:
 
 def bomb(size: int) -> Reply:
     """A small body that is that large once it is unpacked."""
-    return Reply(body=gzip.compress(b" " * size), headers={"Content-Type": "application/json", "Content-Encoding": "gzip"})
+    return Reply(
+        body=gzip.compress(b" " * size),
+        headers={"Content-Type": "application/json", "Content-Encoding": "gzip"},
+    )
 
 
 def hanging_up(reply: Reply) -> Reply:
@@ -141,9 +153,16 @@ def hanging_up(reply: Reply) -> Reply:
 
 
 class JudgeServer:
-    """Listens from the beginning. Replies come in their order, and the last one again and again; `judge` decides each one itself."""
+    """Listens from the beginning. Replies come in their order, and the last one again and again;
+    `judge` decides each one itself.
+    """
 
-    def __init__(self, *replies: Reply, judge: Callable[[Asked], Reply] | None = None, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        *replies: Reply,
+        judge: Callable[[Asked], Reply] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         assert replies or judge
         self.asked: list[Asked] = []
         self.most_at_once = 0
@@ -158,7 +177,9 @@ class JudgeServer:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_port
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}/v1"
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True
+        ).start()
 
     def __enter__(self) -> Self:
         return self
@@ -207,7 +228,11 @@ def _handler(server: JudgeServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            reply = server.reply(Asked(self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+            reply = server.reply(
+                Asked(
+                    self.path, {name.lower(): value for name, value in self.headers.items()}, body
+                )
+            )
             self.send_response(reply.status)
             for name, value in {**reply.headers, "Content-Length": str(len(reply.body))}.items():
                 self.send_header(name, value)

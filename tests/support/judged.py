@@ -1,4 +1,6 @@
-"""A judge whose model is the test, and a collector around it: questions wait until they are answered, evaluations can be looked at."""
+"""A judge whose model is the test, and a collector around it: questions wait until they are
+answered, evaluations can be looked at.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +17,36 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 from pydantic import BaseModel
 
-from collector import otlp
-from collector.assembler import Bounds
-from collector.conversations import Case
-from collector.evaluator import Criterion, Evaluation, EvaluationKey, Evaluator, WhenJudged
-from collector.intake import Batch, Origin
-from collector.judging.bench import Bench, Capacity
-from collector.judging.sampling import Sampling
-from collector.outcomes import Judged
-from collector.pipeline import Pipeline
-from collector.publishing import Publisher
-from collector.references import ReferenceSet
-from collector.sinks.prometheus import PrometheusSink
-from collector.sinks.tallies import Tallies
-from collector.spans import Span
-from collector.store import Purged, Selection, Store
-from collector.store.memory import MemoryStore
-from collector.store.sqlite import SqliteStore
-from collector.telemetry import Ledger
-from collector.testing import span
-from collector.worker import Worker
-from scorers.kinds import Share
-from scorers.questions import Ask, Question
-from scorers.runs.efficiency import Failure
-from scorers.types import Invocation, Reference, ReferenceTurn, Score
+from pathgauge.collector.core import otlp
+from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.evaluator import (
+    Criterion,
+    Evaluation,
+    EvaluationKey,
+    Evaluator,
+    WhenJudged,
+)
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.batch import Batch, Origin
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.outcomes import Judged
+from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.traces import Bounds
+from pathgauge.collector.judging.queue import Bench, Capacity
+from pathgauge.collector.judging.sampling import Sampling
+from pathgauge.collector.service.publisher import Publisher
+from pathgauge.collector.service.worker import Worker
+from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
+from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
+from pathgauge.collector.store import Purged, Selection, Store
+from pathgauge.collector.store.memory import MemoryStore
+from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.testing import span
+from pathgauge.scorers.authoring.ranges import Share
+from pathgauge.scorers.cost.latency_and_failure import Failure
+from pathgauge.scorers.judge_protocol import Ask, Question
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
 
 PATIENCE_S = 20
 
@@ -62,7 +70,13 @@ class Opinion(Share):
         return Score.not_evaluated("judge_unconfigured")
 
     async def judge(self, actual: Invocation, expected: ReferenceTurn | None, ask: Ask) -> Score:
-        answer = await ask(Question("How good is it?", {"response": actual.final_response, "agent": actual.agent}, Verdict))
+        answer = await ask(
+            Question(
+                "How good is it?",
+                {"response": actual.final_response, "agent": actual.agent},
+                Verdict,
+            )
+        )
         return Score(answer.score)
 
 
@@ -123,12 +137,17 @@ class Notebook:
         pass
 
     def _write(self, what: str, evaluation: Evaluation) -> None:
-        scores = {result.criterion.name: result.score.reason or result.score.value for result in evaluation.results}
+        scores = {
+            result.criterion.name: result.score.reason or result.score.value
+            for result in evaluation.results
+        }
         self.said.append((what, evaluation.invocation.agent, scores))
 
 
 class Life:
-    """A collector without its servers, from its start to its end. Its time stands still unless it is told to pass."""
+    """A collector without its servers, from its start to its end. Its time stands still unless it
+    is told to pass.
+    """
 
     def __init__(
         self,
@@ -155,10 +174,18 @@ class Life:
             judging=None if sampling is None else self._judging_of,
         )
         self.sampling = sampling or Sampling()
-        self.sink, self.prometheus = Notebook(), PrometheusSink(evaluator, references_in_force, self.ledger, tallies=tallies)
+        self.sink, self.prometheus = (
+            Notebook(),
+            PrometheusSink(evaluator, references_in_force, self.ledger, tallies=tallies),
+        )
         self.bench = Bench(model, self._judged, capacity, evaluator, references_in_force)
         publisher = Publisher(
-            self.pipeline, self.store, ahead=[self.prometheus], sinks=[self.sink], staging=[self.prometheus], judges=self.bench
+            self.pipeline,
+            self.store,
+            ahead=[self.prometheus],
+            sinks=[self.sink],
+            staging=[self.prometheus],
+            judges=self.bench,
         )
         self.worker = Worker(self.pipeline, self.store, self.ledger, publisher, 1 << 20)
         self.pipeline.restore(restored.traces, self.now)
@@ -180,7 +207,9 @@ class Life:
         self.worker.judged(awaited, evaluation)
 
     async def send(self, *batches: Batch) -> None:
-        assert await asyncio.gather(*(self.worker.accept(batch) for batch in batches)) == [True] * len(batches)
+        assert await asyncio.gather(*(self.worker.accept(batch) for batch in batches)) == [
+            True
+        ] * len(batches)
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
@@ -191,9 +220,15 @@ class Life:
 
     def counted(self, outcome: str) -> float:
         """Verdicts on opinions, of all series together."""
-        samples = (sample for metric in self.prometheus.registry.collect() for sample in metric.samples)
+        samples = (
+            sample for metric in self.prometheus.registry.collect() for sample in metric.samples
+        )
         labels = {"metric": "opinion", "outcome": outcome}
-        return sum(s.value for s in samples if s.name == "pathgauge_evaluations_total" and labels.items() <= s.labels.items())
+        return sum(
+            s.value
+            for s in samples
+            if s.name == "pathgauge_evaluations_total" and labels.items() <= s.labels.items()
+        )
 
     def end(self) -> None:
         self.bench.stop()
@@ -212,8 +247,21 @@ def run_of(
 ) -> Span:
     """An invocation of an agent, in a trace that is called like it unless told otherwise."""
     output = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": said}]}])
-    named = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent, "gen_ai.output.messages": output, **(attributes or {})}
-    return span(agent, f"invoke_agent {agent}", named, trace=trace or agent, parent=parent, start=start, end=start + 1)
+    named = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": agent,
+        "gen_ai.output.messages": output,
+        **(attributes or {}),
+    }
+    return span(
+        agent,
+        f"invoke_agent {agent}",
+        named,
+        trace=trace or agent,
+        parent=parent,
+        start=start,
+        end=start + 1,
+    )
 
 
 def request(*spans: Span) -> Batch:
@@ -225,5 +273,11 @@ def request(*spans: Span) -> Batch:
 
 def tool_of(agent: str, name: str = "look_up") -> Span:
     """A tool call of the run of an agent, which may come late."""
-    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.id": name}
-    return span(name, f"execute_tool {name}", attributes, trace=agent, parent=agent, start=0.2, end=0.4)
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.call.id": name,
+    }
+    return span(
+        name, f"execute_tool {name}", attributes, trace=agent, parent=agent, start=0.2, end=0.4
+    )

@@ -1,9 +1,11 @@
-"""A load generator: sends gzip-compressed gRPC export requests of 100 spans for some seconds, and prints what came of it as JSON.
+"""A load generator: sends gzip-compressed gRPC export requests of 100 spans for some seconds, and
+prints what came of it as JSON.
 
-An agent invocation has ten spans: the agent, five model calls with messages, four tool calls with arguments and results. With `mixed`,
-auto-instrumentation adds as many again for the HTTP server, HTTP clients and database around them; with `agents` there are none.
-Requests are taken in turn from a few that were made before and differ in their texts, so that they are as hard to compress as real ones;
-each brings new trace ids. So making requests costs little beside sending them.
+An agent invocation has ten spans: the agent, five model calls with messages, four tool calls with
+arguments and results. With `mixed`, auto-instrumentation adds as many again for the HTTP server,
+HTTP clients and database around them; with `agents` there are none. Requests are taken in turn from
+a few that were made before and differ in their texts, so that they are as hard to compress as real
+ones; each brings new trace ids. So making requests costs little beside sending them.
 
 usage: load.py HOST:PORT SECONDS mixed|agents [SPANS_A_SECOND]
 """
@@ -23,8 +25,8 @@ from typing import Any
 import grpc
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.spans import Span
-from collector.testing import span, trace_id
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.testing import span, trace_id
 
 SPANS = 100
 TEMPLATES = 16
@@ -48,7 +50,9 @@ def main() -> None:
 
 
 class Load:
-    """Keeps `IN_FLIGHT` requests under way; one that is refused is counted, and its place stays empty for `RETRY_S`."""
+    """Keeps `IN_FLIGHT` requests under way; one that is refused is counted, and its place stays
+    empty for `RETRY_S`.
+    """
 
     def __init__(self, channel: grpc.Channel, mix: str) -> None:
         self._export: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
@@ -125,8 +129,15 @@ def invocation(trace: str, mix: str) -> list[Span]:
 
 
 def surrounding_spans(trace: str) -> list[Span]:
-    """What auto-instrumentation adds: the request that the agent serves, and a request or query below each model call and tool."""
-    server = {"http.request.method": "POST", "http.route": "/chat", "url.path": "/chat", "http.response.status_code": 200}
+    """What auto-instrumentation adds: the request that the agent serves, and a request or query
+    below each model call and tool.
+    """
+    server = {
+        "http.request.method": "POST",
+        "http.route": "/chat",
+        "url.path": "/chat",
+        "http.response.status_code": 200,
+    }
     client = {
         "http.request.method": "POST",
         "http.response.status_code": 200,
@@ -142,9 +153,28 @@ def surrounding_spans(trace: str) -> list[Span]:
     }
     return [
         span("server", "POST /chat", server, trace=trace, end=5.1),
-        *(span(f"http{step}", "POST", client, trace=trace, parent=f"model{step}", start=step + 0.1, end=step + 0.4) for step in range(5)),
         *(
-            span(f"db{step}", "SELECT shop.orders", query, trace=trace, parent=f"tool{step}", start=step + 0.6, end=step + 0.8)
+            span(
+                f"http{step}",
+                "POST",
+                client,
+                trace=trace,
+                parent=f"model{step}",
+                start=step + 0.1,
+                end=step + 0.4,
+            )
+            for step in range(5)
+        ),
+        *(
+            span(
+                f"db{step}",
+                "SELECT shop.orders",
+                query,
+                trace=trace,
+                parent=f"tool{step}",
+                start=step + 0.6,
+                end=step + 0.8,
+            )
             for step in range(4)
         ),
     ]
@@ -152,14 +182,41 @@ def surrounding_spans(trace: str) -> list[Span]:
 
 def agent_spans(trace: str) -> list[Span]:
     """Ten spans of the GenAI conventions."""
-    common = {"gen_ai.agent.name": "support", "gen_ai.conversation.id": f"conversation-{trace}", "pathgauge.scenario.id": "bench"}
-    spans = [span("agent", "invoke_agent support", {"gen_ai.operation.name": "invoke_agent", **common}, trace=trace, start=0, end=5)]
-    history: list[Any] = [{"role": "user", "parts": [{"type": "text", "content": "Please refund my order A-1001, it never arrived."}]}]
+    common = {
+        "gen_ai.agent.name": "support",
+        "gen_ai.conversation.id": f"conversation-{trace}",
+        "pathgauge.scenario.id": "bench",
+    }
+    spans = [
+        span(
+            "agent",
+            "invoke_agent support",
+            {"gen_ai.operation.name": "invoke_agent", **common},
+            trace=trace,
+            start=0,
+            end=5,
+        )
+    ]
+    history: list[Any] = [
+        {
+            "role": "user",
+            "parts": [
+                {"type": "text", "content": "Please refund my order A-1001, it never arrived."}
+            ],
+        }
+    ]
     for step, tool in enumerate((*TOOLS, None)):
-        asked = {"type": "tool_call", "id": f"call_{step}", "name": tool, "arguments": {"order_id": "A-1001", "step": step}}
+        asked = {
+            "type": "tool_call",
+            "id": f"call_{step}",
+            "name": tool,
+            "arguments": {"order_id": "A-1001", "step": step},
+        }
         output = {
             "role": "assistant",
-            "parts": [asked if tool else {"type": "text", "content": f"{ANSWER} ({trace_id(trace)})"}],
+            "parts": [
+                asked if tool else {"type": "text", "content": f"{ANSWER} ({trace_id(trace)})"}
+            ],
             "finish_reason": "stop",
         }
         spans.append(

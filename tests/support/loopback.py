@@ -1,5 +1,5 @@
-"""What tests of asking share: a question, settings for a server on loopback, time that passes when somebody sleeps, and an observer that
-remembers.
+"""What tests of asking share: a question, settings for a server on loopback, time that passes when
+somebody sleeps, and an observer that remembers.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge_server import JudgeServer
-from scorers.judges.answers import Label, label
-from scorers.judges.asking.asker import Asker
-from scorers.judges.asking.settings import Provider, Settings
-from scorers.questions import JudgeError, Question
+from pathgauge.scorers.judge_protocol import JudgeError, Question
+from pathgauge.scorers.judges.answers import Label, label
+from pathgauge.scorers.judges.model_client.client import Asker
+from pathgauge.scorers.judges.model_client.settings import Provider, Settings
+from support.judge_server import JudgeServer
 
 KEY = "sk-secret-0123456789"
 VALID: dict[str, Any] = {"reasoning": "It agrees.", "verdict": "valid"}
@@ -22,14 +22,25 @@ VALID: dict[str, Any] = {"reasoning": "It agrees.", "verdict": "valid"}
 def question(response: str = "It is done.", **changes: Any) -> Question[Label]:
     """Whether a response is valid."""
     return Question(
-        **{"instructions": "Is the response valid?", "data": {"response": response}, "answer": label("valid", "invalid"), **changes}
+        **{
+            "instructions": "Is the response valid?",
+            "data": {"response": response},
+            "answer": label("valid", "invalid"),
+            **changes,
+        }
     )
 
 
 def settings(server: JudgeServer | str, **changes: Any) -> Settings:
     """For a model called `judge` at a server that is given, or at a URL."""
     url = server if isinstance(server, str) else server.url
-    return Settings(**{"model": "local:judge", "providers": {"local": Provider(url, KEY, allow_private=True)}, **changes})
+    return Settings(
+        **{
+            "model": "local:judge",
+            "providers": {"local": Provider(url, KEY, allow_private=True)},
+            **changes,
+        }
+    )
 
 
 class Time:
@@ -71,10 +82,24 @@ class Told:
         self.asked.append((model, how))
 
 
-def asker(server: JudgeServer | str, told: Told | None = None, time: Time | None = None, resolve: Any = None, **changes: Any) -> Asker:
+def asker(
+    server: JudgeServer | str,
+    told: Told | None = None,
+    time: Time | None = None,
+    resolve: Any = None,
+    **changes: Any,
+) -> Asker:
     """Asks a server, in virtual time, without chance."""
     time = time or Time()
-    return Asker(settings(server, **changes), told, clock=time, wall=time, sleep=time.sleep, draw=lambda: 1.0, resolve=resolve)
+    return Asker(
+        settings(server, **changes),
+        told,
+        clock=time,
+        wall=time,
+        sleep=time.sleep,
+        draw=lambda: 1.0,
+        resolve=resolve,
+    )
 
 
 async def outcome(ask: Asker, asked: Question[Label] | None = None) -> str:

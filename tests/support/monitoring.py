@@ -1,7 +1,8 @@
-"""Prometheus, Alertmanager and a webhook as processes and threads of a test: configurations come in, what they say goes out.
+"""Prometheus, Alertmanager and a webhook as processes and threads of a test: configurations come
+in, what they say goes out.
 
-The configurations are those of `deploy/`, with other addresses and shorter times. Every program keeps its data and its port when it is
-restarted.
+The configurations are those of `deploy/`, with other addresses and shorter times. Every program
+keeps its data and its port when it is restarted.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from typing import Any, Self
 import pytest
 import yaml
 
-from running import PATIENCE_S, until
+from support.repository import DEPLOY
+from support.running import PATIENCE_S, until
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
-ONLY_MAKE_E2E = pytest.mark.skipif("PATHGAUGE_E2E" not in os.environ, reason="takes long; `make e2e` runs it")
+ONLY_MAKE_E2E = pytest.mark.skipif(
+    "PATHGAUGE_E2E" not in os.environ, reason="takes long; `make e2e` runs it"
+)
 DEMANDED = bool(os.environ.get("CI") or os.environ.get("PATHGAUGE_E2E"))
 PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus"}
 """Of Debian; those of Alertmanager are in `prometheus-alertmanager`."""
@@ -36,7 +39,10 @@ def installed(name: str) -> str:
     """Where a program is; without it the test fails where it is demanded, and else is skipped."""
     found = shutil.which(name)
     if found is None:
-        text = f"no `{name}` on PATH: sudo apt-get install {PACKAGES.get(name, 'prometheus-alertmanager')}"
+        text = (
+            f"no `{name}` on PATH: sudo apt-get install"
+            f" {PACKAGES.get(name, 'prometheus-alertmanager')}"
+        )
         if DEMANDED:
             pytest.fail(f"{text}; CI or PATHGAUGE_E2E demands it")
         pytest.skip(text)
@@ -62,8 +68,12 @@ class Program:
 
     def __enter__(self) -> Self:
         with (self._folder / f"{self.name}.log").open("ab") as log:
-            self._process = subprocess.Popen([self._program, *self._arguments()], stdout=log, stderr=log)
-        assert until(lambda: self.ask("/-/ready") is not None), (self._folder / f"{self.name}.log").read_text()
+            self._process = subprocess.Popen(
+                [self._program, *self._arguments()], stdout=log, stderr=log
+            )
+        assert until(lambda: self.ask("/-/ready") is not None), (
+            self._folder / f"{self.name}.log"
+        ).read_text()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,7 +88,9 @@ class Program:
     def ask(self, path: str, body: Any = None) -> str | None:
         """The answer to a request; `None` while it does not answer."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"http://{self.address}{path}", data, {"Content-Type": "application/json"})
+        request = urllib.request.Request(
+            f"http://{self.address}{path}", data, {"Content-Type": "application/json"}
+        )
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
                 text: str = answer.read().decode()
@@ -95,13 +107,21 @@ class Prometheus(Program):
 
     name = "prometheus"
 
-    def __init__(self, folder: Path, target: int, rules: Path | None = None, alertmanager: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, target: int, rules: Path | None = None, alertmanager: str | None = None
+    ) -> None:
         super().__init__(folder)
         document = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
-        document["global"] = {"scrape_interval": "200ms", "scrape_timeout": "200ms", "evaluation_interval": "1s"}
+        document["global"] = {
+            "scrape_interval": "200ms",
+            "scrape_timeout": "200ms",
+            "evaluation_interval": "1s",
+        }
         document["scrape_configs"][0]["static_configs"] = [{"targets": [f"127.0.0.1:{target}"]}]
         document["rule_files"] = [] if rules is None else [str(rules)]
-        document["alerting"]["alertmanagers"] = [] if alertmanager is None else [{"static_configs": [{"targets": [alertmanager]}]}]
+        document["alerting"]["alertmanagers"] = (
+            [] if alertmanager is None else [{"static_configs": [{"targets": [alertmanager]}]}]
+        )
         (folder / "prometheus.yml").write_text(yaml.safe_dump(document))
 
     def get(self, page: str, **parameters: str) -> list[dict[str, Any]]:
@@ -124,12 +144,15 @@ class Prometheus(Program):
             f"--storage.tsdb.path={self._folder}/prometheus",
             f"--web.listen-address={self.address}",
             "--enable-feature=exemplar-storage",
-            "--rules.alert.resend-delay=1s",  # what is sent before Alertmanager is known is lost, and sent again only after this
+            # what is sent before Alertmanager is known is lost, and sent again only after this
+            "--rules.alert.resend-delay=1s",
         )
 
 
 class Alertmanager(Program):
-    """Alertmanager with the shipped routes and inhibitions, which sends to a webhook within a second."""
+    """Alertmanager with the shipped routes and inhibitions, which sends to a webhook within a
+    second.
+    """
 
     name = "prometheus-alertmanager"
 
@@ -145,7 +168,10 @@ class Alertmanager(Program):
 
     def alerts(self) -> dict[str, dict[str, Any]]:
         """The alerts that it holds, by name."""
-        return {alert["labels"]["alertname"]: alert for alert in json.loads(self.ask("/api/v2/alerts") or "[]")}
+        return {
+            alert["labels"]["alertname"]: alert
+            for alert in json.loads(self.ask("/api/v2/alerts") or "[]")
+        }
 
     def _arguments(self) -> Sequence[str]:
         return (
@@ -188,4 +214,8 @@ class Webhook:
 
     def of(self, alert: str) -> list[tuple[str, dict[str, Any]]]:
         """Receiver and alert, of one name."""
-        return [(receiver, sent) for receiver, sent in self.received if sent["labels"]["alertname"] == alert]
+        return [
+            (receiver, sent)
+            for receiver, sent in self.received
+            if sent["labels"]["alertname"] == alert
+        ]

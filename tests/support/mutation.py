@@ -1,4 +1,6 @@
-"""Damages captures of real agents in one place at a time: spans come in, and the same spans with one of them changed go out."""
+"""Damages captures of real agents in one place at a time: spans come in, and the same spans with
+one of them changed go out.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from random import Random
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
 
-from collector.spans import Span
+from pathgauge.collector.core.otlp.spans import Span
 
 OTHER_TYPES = (
     AnyValue(),
@@ -18,9 +20,17 @@ OTHER_TYPES = (
     AnyValue(bytes_value=b"\xff"),
     AnyValue(string_value=""),
     AnyValue(string_value="[" * 5000),
-    AnyValue(string_value='{"messages": [[null, 1, {"role": {}, "parts": 3, "content": [{"type": []}]}]]}'),
+    AnyValue(
+        string_value=(
+            '{"messages": [[null, 1, {"role": {}, "parts": 3, "content": [{"type": []}]}]]}'
+        )
+    ),
     AnyValue(array_value=ArrayValue(values=[AnyValue(int_value=1), AnyValue()])),
-    AnyValue(kvlist_value=KeyValueList(values=[KeyValue(key="role", value=AnyValue(int_value=1)), KeyValue(key="content")])),
+    AnyValue(
+        kvlist_value=KeyValueList(
+            values=[KeyValue(key="role", value=AnyValue(int_value=1)), KeyValue(key="content")]
+        )
+    ),
 )
 
 
@@ -88,16 +98,24 @@ def change_ids(span: SpanProto, random: Random) -> None:
 
 def change_times(span: SpanProto, random: Random) -> None:
     span.start_time_unix_nano, span.end_time_unix_nano = random.choice(
-        ((0, 0), (span.end_time_unix_nano, span.start_time_unix_nano), (2**64 - 1, 1), (span.start_time_unix_nano,) * 2)
+        (
+            (0, 0),
+            (span.end_time_unix_nano, span.start_time_unix_nano),
+            (2**64 - 1, 1),
+            (span.start_time_unix_nano,) * 2,
+        )
     )
 
 
 def rename(span: SpanProto, random: Random) -> None:
-    span.name = random.choice(("", "invoke_agent ", "execute_tool", "call_llm", "tools", span.name[:-1], span.name * 2))
+    span.name = random.choice(
+        ("", "invoke_agent ", "execute_tool", "call_llm", "tools", span.name[:-1], span.name * 2)
+    )
 
 
 def change_status(span: SpanProto, random: Random) -> None:
-    span.status.code = random.choice((0, 1, 2, 7))  # type: ignore[assignment]  # what senders of another version may send
+    # what senders of another version may send
+    span.status.code = random.choice((0, 1, 2, 7))  # type: ignore[assignment]
 
 
 DAMAGES: tuple[Callable[[SpanProto, Random], None], ...] = (

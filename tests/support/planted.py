@@ -1,4 +1,6 @@
-"""Secrets to plant, what may hide them, and spans and log records with one in every place that can hold text."""
+"""Secrets to plant, what may hide them, and spans and log records with one in every place that can
+hold text.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-from collector.spans import LogRecord, Resource, Scope, Span
-from collector.testing import log, span
+from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, Span
+from pathgauge.collector.testing import log, span
 
 Plant = Callable[[str], Any]
 
@@ -21,13 +23,21 @@ VALUES: Mapping[str, Plant] = {
     "key": lambda secret: {secret: "value"},
     "bytes": lambda secret: f"raw {secret}".encode(),
     "bytes that are no text": lambda secret: b"\xff\xfe " + secret.encode() + b" \xff",
-    "json": lambda secret: json.dumps({"messages": [{"role": "user", "content": f"my {secret} is"}]}),
+    "json": lambda secret: json.dumps(
+        {"messages": [{"role": "user", "content": f"my {secret} is"}]}
+    ),
     "json key": lambda secret: json.dumps({secret: 1}),
     "json list": lambda secret: json.dumps([[["x", secret]]]),
     "json in json": lambda secret: json.dumps(json.dumps({"a": [secret]})),
-    "json in json in json": lambda secret: json.dumps({"a": json.dumps([json.dumps({"b": f"x\n{secret}\ty"})])}),
-    "json in json in an object": lambda secret: {"arguments": json.dumps({"inner": json.dumps({"note": secret})})},
-    "escaped json": lambda secret: '{"a": "' + "".join(f"\\u{ord(char):04x}" for char in secret) + '"}',
+    "json in json in json": lambda secret: json.dumps(
+        {"a": json.dumps([json.dumps({"b": f"x\n{secret}\ty"})])}
+    ),
+    "json in json in an object": lambda secret: {
+        "arguments": json.dumps({"inner": json.dumps({"note": secret})})
+    },
+    "escaped json": lambda secret: (
+        '{"a": "' + "".join(f"\\u{ord(char):04x}" for char in secret) + '"}'
+    ),
     "hidden by a second key": lambda secret: f'{{"a": {json.dumps(secret)}, "a": "fine"}}',
     "cut json": lambda secret: json.dumps({"a": [f"line\n{secret}\nline"]})[:-3],
     "json below a line": lambda secret: "[TOOL INPUT: x]\n" + json.dumps({"a": secret}),
@@ -59,7 +69,11 @@ def spans(planted: Planted) -> Iterator[Span]:
     secret, value = next(planted)
     yield span("key", "chat", {secret: 1, f"http.header.{secret}": "x"})
     secret, value = next(planted)
-    yield span("event", "chat", events=[("gen_ai.choice", {"message": value, secret: 1}), (f"event {secret}", {})])
+    yield span(
+        "event",
+        "chat",
+        events=[("gen_ai.choice", {"message": value, secret: 1}), (f"event {secret}", {})],
+    )
     secret, value = next(planted)
     yield span("status", "chat", error=f"failed for {secret}")
     secret, value = next(planted)
@@ -85,13 +99,17 @@ def logs(planted: Planted) -> Iterator[LogRecord]:
 
 def email(random: random.Random) -> str:
     """An address of an example domain."""
-    return f"{''.join(random.choices('abcdefghijklmnopqrstuvwxyz0123456789', k=12))}@pii.example.org"
+    return (
+        f"{''.join(random.choices('abcdefghijklmnopqrstuvwxyz0123456789', k=12))}@pii.example.org"
+    )
 
 
 def card(random: random.Random) -> str:
     """A number with a valid check digit, as people write it; it begins with 4539 17."""
     digits = "453917" + "".join(random.choices("0123456789", k=9))
-    total = sum(sum(divmod(2 * int(digit), 10)) for digit in digits[::-2]) + sum(map(int, digits[-2::-2]))
+    total = sum(sum(divmod(2 * int(digit), 10)) for digit in digits[::-2]) + sum(
+        map(int, digits[-2::-2])
+    )
     digits += str(-total % 10)
     separator = random.choice(("", " ", "-"))
     return separator.join(digits[at : at + 4] for at in range(0, 16, 4))
@@ -105,7 +123,15 @@ def phone(random: random.Random) -> str:
 def token(random: random.Random) -> str:
     """Keys and tokens of several makers, all with SEKRET in them."""
     rest = "".join(random.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", k=24))
-    form = random.choice(("Bearer SEKRET{}", "sk-proj-SEKRET{}", "AKIASEKRET{}", "ghp_SEKRET{}", "eyJhbGciOiJub25lIn0.SEKRET{}.x"))
+    form = random.choice(
+        (
+            "Bearer SEKRET{}",
+            "sk-proj-SEKRET{}",
+            "AKIASEKRET{}",
+            "ghp_SEKRET{}",
+            "eyJhbGciOiJub25lIn0.SEKRET{}.x",
+        )
+    )
     return form.format(rest)
 
 

@@ -1,4 +1,5 @@
-"""`pathgauge serve` as a process of its own: a configuration comes in; its ports, log, pages and exit status go out.
+"""`pathgauge serve` as a process of its own: a configuration comes in; its ports, log, pages and
+exit status go out.
 
 Nothing here waits for a fixed time: `until` asks again until a deadline.
 """
@@ -24,7 +25,11 @@ PATIENCE_S = 30.0
 """Far more than anything here takes; only a failure waits so long."""
 
 FREE_PORTS: Mapping[str, Any] = {
-    "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": "127.0.0.1:0"}, "http": {"endpoint": "127.0.0.1:0"}}}},
+    "receivers": {
+        "otlp": {
+            "protocols": {"grpc": {"endpoint": "127.0.0.1:0"}, "http": {"endpoint": "127.0.0.1:0"}}
+        }
+    },
     "exporters": {"prometheus": {"endpoint": "127.0.0.1:0"}},
     "logging": {"format": "json"},
     "store": "memory",
@@ -36,7 +41,9 @@ T = TypeVar("T")
 
 
 def until(check: Callable[[], T], patience: float = PATIENCE_S) -> T:
-    """The first answer of `check` that is true; after `patience` seconds its last one, for the test to compare."""
+    """The first answer of `check` that is true; after `patience` seconds its last one, for the test
+    to compare.
+    """
     deadline = time.monotonic() + patience
     while not (answer := check()) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -52,12 +59,16 @@ class Collector:
         self.configure(**configuration)
         self._log = folder / "log.jsonl"
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen([PATHGAUGE, "serve", "--config", self.config], stderr=log, stdout=log)
+            self.process = subprocess.Popen(
+                [PATHGAUGE, "serve", "--config", self.config], stderr=log, stdout=log
+            )
         ready = until(lambda: self.events("ready") or self.process.poll() is not None)
         assert ready, f"not ready: {self._log.read_text()}"
         assert self.process.poll() is None, self._log.read_text()
         [line] = self.events("ready")
-        self.ports: dict[str, int] = {name: line[name] for name in ("grpc", "http", "metrics") if name in line}
+        self.ports: dict[str, int] = {
+            name: line[name] for name in ("grpc", "http", "metrics") if name in line
+        }
 
     def __enter__(self) -> Self:
         return self
@@ -71,7 +82,11 @@ class Collector:
 
     def log(self) -> list[dict[str, Any]]:
         """All complete lines so far."""
-        return [json.loads(line) for line in self._log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return [
+            json.loads(line)
+            for line in self._log.read_text().splitlines(keepends=True)
+            if line.endswith("\n")
+        ]
 
     def events(self, event: str) -> list[dict[str, Any]]:
         """The log lines of one event."""
@@ -81,13 +96,17 @@ class Collector:
         """Status and text of a page."""
         return self._request("metrics", "GET", path, None, {"Accept": accept})
 
-    def post(self, path: str, body: bytes, content_type: str = "application/x-protobuf", **headers: str) -> tuple[int, str]:
+    def post(
+        self, path: str, body: bytes, content_type: str = "application/x-protobuf", **headers: str
+    ) -> tuple[int, str]:
         """Status and answer of an OTLP/HTTP request; `headers` are written with `_` for `-`."""
         written = {name.replace("_", "-"): value for name, value in headers.items()}
         return self._request("http", "POST", path, body, {"Content-Type": content_type, **written})
 
     def series(self, name: str, *labels: str, **where: str) -> dict[tuple[str, ...], float]:
-        """The samples called `name` whose labels have the values in `where`: value by the values of `labels`."""
+        """The samples called `name` whose labels have the values in `where`: value by the values of
+        `labels`.
+        """
         return {
             tuple(sample.labels.get(label, "") for label in labels): sample.value
             for family in self.families()
@@ -111,7 +130,10 @@ class Collector:
     def peak_memory(self) -> int:
         """The most memory that the process ever had, in bytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) * 1024
+        return (
+            next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+            * 1024
+        )
 
     def signal(self, number: Signals) -> None:
         """Send a signal."""
@@ -127,9 +149,19 @@ class Collector:
             self.process.kill()
 
     def _labels(self, name: str) -> list[str]:
-        return sorted({label for family in self.families() for sample in family.samples if sample.name == name for label in sample.labels})
+        return sorted(
+            {
+                label
+                for family in self.families()
+                for sample in family.samples
+                if sample.name == name
+                for label in sample.labels
+            }
+        )
 
-    def _request(self, port: str, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, str]:
+    def _request(
+        self, port: str, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, str]:
         connection = http.client.HTTPConnection("127.0.0.1", self.ports[port], timeout=PATIENCE_S)
         try:
             connection.request(method, path, body, headers)

@@ -1,4 +1,6 @@
-"""An agent that serves users all the time and exports through the OpenTelemetry SDK: what it does may change while it runs."""
+"""An agent that serves users all the time and exports through the OpenTelemetry SDK: what it does
+may change while it runs.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from collector.client import ScenarioSpanProcessor, scenario
-from collector.demo.agents import Agent
-from collector.demo.scripts import Script
+from pathgauge.collector.cli.demo.agents import Agent
+from pathgauge.collector.cli.demo.scripts import Script
+from pathgauge.collector.client import ScenarioSpanProcessor, scenario
 
 PAUSE_S = 0.1
 
@@ -25,11 +27,19 @@ class Traffic(SpanProcessor):
         self.traces: dict[str, set[str]] = {}
         """The trace ids that were sent, by the answer of the script."""
         self._stop = threading.Event()
-        self._provider = TracerProvider(resource=Resource({"service.name": agent}), shutdown_on_exit=False)
+        self._provider = TracerProvider(
+            resource=Resource({"service.name": agent}), shutdown_on_exit=False
+        )
         exporter = OTLPSpanExporter(endpoint=f"127.0.0.1:{port}", insecure=True, timeout=5)
-        for processor in (ScenarioSpanProcessor(), self, BatchSpanProcessor(exporter, schedule_delay_millis=100)):
+        for processor in (
+            ScenarioSpanProcessor(),
+            self,
+            BatchSpanProcessor(exporter, schedule_delay_millis=100),
+        ):
             self._provider.add_span_processor(processor)
-        self._agent = Agent(self._provider.get_tracer("tests"), agent, version, "scripted", lambda _: None)
+        self._agent = Agent(
+            self._provider.get_tracer("tests"), agent, version, "scripted", lambda _: None
+        )
         self._thread = threading.Thread(target=self._go_on)
 
     def __enter__(self) -> Self:

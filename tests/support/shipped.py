@@ -1,15 +1,16 @@
-"""The files of `deploy/` that other programs read: their documents, and the ports of pathgauge that they must agree with."""
+"""The files of `deploy/` that other programs read: their documents, and the ports of pathgauge that
+they must agree with.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from collector.config import Config
+from pathgauge.collector.config import Config
+from support.repository import ROOT
 
-ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 TOKEN = "a-token-of-enough-letters"
 

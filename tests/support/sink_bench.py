@@ -1,4 +1,6 @@
-"""A Prometheus sink with everything around it: evaluations whose scores a test chooses go in, what Prometheus would read comes out."""
+"""A Prometheus sink with everything around it: evaluations whose scores a test chooses go in, what
+Prometheus would read comes out.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from prometheus_client.samples import Exemplar
 
-from collector.evaluator import Criterion, Evaluation, Evaluator
-from collector.references import ReferenceSet
-from collector.sinks.prometheus import PrometheusSink
-from collector.telemetry import Ledger
-from scorers.types import Invocation, Reason, Reference, ReferenceTurn, Score
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
+from pathgauge.scorers.types import Invocation, Reason, Reference, ReferenceTurn, Score
 
 NOW = 1_800_000_000.0
 LABELS = (
@@ -91,18 +93,34 @@ class Trajectory(Answer):
 
 
 ANSWER = Criterion("answer", Answer(), 0.5)
-REFERENCES = ReferenceSet([Reference("refund", (ReferenceTurn(),)), Reference("order", (ReferenceTurn(), ReferenceTurn()))])
+REFERENCES = ReferenceSet(
+    [
+        Reference("refund", (ReferenceTurn(),)),
+        Reference("order", (ReferenceTurn(), ReferenceTurn())),
+    ]
+)
 
 
 class Bench:
     """A sink with everything around it, and a clock that stands at `now`."""
 
-    def __init__(self, *criteria: Criterion, ledger: Ledger | None = None, references: ReferenceSet = REFERENCES, **options: Any) -> None:
+    def __init__(
+        self,
+        *criteria: Criterion,
+        ledger: Ledger | None = None,
+        references: ReferenceSet = REFERENCES,
+        **options: Any,
+    ) -> None:
         self.now = NOW
         self.ledger = ledger or Ledger()
         self.evaluator = Evaluator(criteria or (ANSWER,))
         self.references = references
-        self.sink = PrometheusSink(self.evaluator, references, self.ledger, **{"min_samples": 1, "clock": lambda: self.now, **options})
+        self.sink = PrometheusSink(
+            self.evaluator,
+            references,
+            self.ledger,
+            **{"min_samples": 1, "clock": lambda: self.now, **options},
+        )
         self.published = 0
 
     def invocation(self, said: float | Reason | str = 1.0, **fields: Any) -> Invocation:
@@ -127,18 +145,35 @@ class Bench:
     def series(self, name: str) -> dict[tuple[str, ...], float]:
         """The samples called `name`: label values, in the order of `LABELS`, and number."""
         text = generate_latest(self.sink.registry).decode()
-        samples = [sample for family in parse_text(text) for sample in family.samples if sample.name == name]
-        return {tuple(value for _, value in sorted(s.labels.items(), key=label_order)): s.value for s in samples}
+        samples = [
+            sample
+            for family in parse_text(text)
+            for sample in family.samples
+            if sample.name == name
+        ]
+        return {
+            tuple(value for _, value in sorted(s.labels.items(), key=label_order)): s.value
+            for s in samples
+        }
 
     def exemplars(self, name: str) -> list[tuple[Mapping[str, str], Exemplar]]:
         text = generate_openmetrics(self.sink.registry).decode()
-        samples = [sample for family in parse_openmetrics(text) for sample in family.samples if sample.name == name]
-        return [(sample.labels, sample.exemplar) for sample in samples if sample.exemplar is not None]
+        samples = [
+            sample
+            for family in parse_openmetrics(text)
+            for sample in family.samples
+            if sample.name == name
+        ]
+        return [
+            (sample.labels, sample.exemplar) for sample in samples if sample.exemplar is not None
+        ]
 
 
 def with_turns(*references: Reference) -> ReferenceSet:
     """References with one empty turn each, unless they have their own."""
-    return ReferenceSet(replace(reference, turns=reference.turns or (ReferenceTurn(),)) for reference in references)
+    return ReferenceSet(
+        replace(reference, turns=reference.turns or (ReferenceTurn(),)) for reference in references
+    )
 
 
 def label_order(label: tuple[str, str]) -> int:

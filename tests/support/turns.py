@@ -1,6 +1,8 @@
-"""Turns of an instrumented agent as OTLP: scripts come in; SDK spans, protobuf and JSON export requests go out.
+"""Turns of an instrumented agent as OTLP: scripts come in; SDK spans, protobuf and JSON export
+requests go out.
 
-The agent is the one of `pathgauge demo`, which traces itself through the OpenTelemetry SDK as agent frameworks do.
+The agent is the one of `pathgauge demo`, which traces itself through the OpenTelemetry SDK as agent
+frameworks do.
 """
 
 from __future__ import annotations
@@ -19,28 +21,44 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from collector.client import ScenarioSpanProcessor, scenario
-from collector.demo.agents import Agent
-from collector.demo.scripts import Call, Script
+from pathgauge.collector.cli.demo.agents import Agent
+from pathgauge.collector.cli.demo.scripts import Call, Script
+from pathgauge.collector.client import ScenarioSpanProcessor, scenario
 
 _IDS = frozenset({"traceId", "spanId", "parentSpanId"})
 
 
-def script(scenario_id: str, *tools: str, answer: str = "It is done.", user_input: str = "Please do it.") -> Script:
-    """One turn that calls the tools one after the other, without arguments, and answers; an empty id is no scenario."""
-    return Script(scenario_id, user_input, tuple((Call(tool, {}, {"ok": True}),) for tool in tools), answer)
+def script(
+    scenario_id: str, *tools: str, answer: str = "It is done.", user_input: str = "Please do it."
+) -> Script:
+    """One turn that calls the tools one after the other, without arguments, and answers; an empty
+    id is no scenario.
+    """
+    return Script(
+        scenario_id, user_input, tuple((Call(tool, {}, {"ok": True}),) for tool in tools), answer
+    )
 
 
 def turn(
-    scripted: Script, agent: str = "my_agent", version: str = "1.0", conversation: str = "conversation", resource: str = ""
+    scripted: Script,
+    agent: str = "my_agent",
+    version: str = "1.0",
+    conversation: str = "conversation",
+    resource: str = "",
 ) -> Sequence[ReadableSpan]:
-    """The finished spans of one turn, a trace of their own. `resource` is the service that they come from."""
+    """The finished spans of one turn, a trace of their own. `resource` is the service that they
+    come from.
+    """
     exporter = InMemorySpanExporter()
-    provider = TracerProvider(resource=Resource({"service.name": resource or agent}), shutdown_on_exit=False)
+    provider = TracerProvider(
+        resource=Resource({"service.name": resource or agent}), shutdown_on_exit=False
+    )
     for processor in (ScenarioSpanProcessor(), SimpleSpanProcessor(exporter)):
         provider.add_span_processor(processor)
     with scenario(scripted.scenario_id) if scripted.scenario_id else nullcontext():
-        Agent(provider.get_tracer("tests"), agent, version, "scripted", lambda _: None).handle(scripted, conversation)
+        Agent(provider.get_tracer("tests"), agent, version, "scripted", lambda _: None).handle(
+            scripted, conversation
+        )
     return exporter.get_finished_spans()
 
 
@@ -70,5 +88,8 @@ def _with_hex_ids(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_hex_ids(item) for item in value]
     if isinstance(value, dict):
-        return {key: base64.b64decode(item).hex() if key in _IDS else _with_hex_ids(item) for key, item in value.items()}
+        return {
+            key: base64.b64decode(item).hex() if key in _IDS else _with_hex_ids(item)
+            for key, item in value.items()
+        }
     return value

@@ -1,4 +1,6 @@
-"""OTLP/protobuf by hand, so that it can be wrong: numbers and bytes come in, parts of export requests go out."""
+"""OTLP/protobuf by hand, so that it can be wrong: numbers and bytes come in, parts of export
+requests go out.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,29 @@ def field(number: int, payload: bytes) -> bytes:
     return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
-def span(name: str = "chat", trace_id: bytes = TRACE_ID, span_id: bytes = SPAN_ID, parent: bytes = b"", more: bytes = b"") -> bytes:
+def span(
+    name: str = "chat",
+    trace_id: bytes = TRACE_ID,
+    span_id: bytes = SPAN_ID,
+    parent: bytes = b"",
+    more: bytes = b"",
+) -> bytes:
     """A span, and what else is to stand in it."""
-    return Span(trace_id=trace_id, span_id=span_id, parent_span_id=parent, name=name).SerializeToString() + more
+    return (
+        Span(
+            trace_id=trace_id, span_id=span_id, parent_span_id=parent, name=name
+        ).SerializeToString()
+        + more
+    )
 
 
 def group(*records: bytes, resource: bytes = b"", scope: bytes = b"") -> bytes:
     """The records of one resource and scope. Several groups in a row are a request."""
-    return field(1, field(1, resource) + field(2, field(1, scope) + b"".join(field(2, record) for record in records)))
+    return field(
+        1,
+        field(1, resource)
+        + field(2, field(1, scope) + b"".join(field(2, record) for record in records)),
+    )
 
 
 def attribute(value: bytes, key: bytes = b"key") -> bytes:
@@ -33,7 +50,9 @@ def attribute(value: bytes, key: bytes = b"key") -> bytes:
 
 
 def nested(levels: int) -> bytes:
-    """An attribute that is an array in an array in an array; protobuf's own classes refuse to build what they refuse to read."""
+    """An attribute that is an array in an array in an array; protobuf's own classes refuse to build
+    what they refuse to read.
+    """
     value = field(1, b"deep")
     for _ in range(levels):
         value = field(5, field(1, value))

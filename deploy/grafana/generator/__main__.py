@@ -1,4 +1,6 @@
-"""Writes every dashboard as JSON; the ids of panels are their places, so that links to a panel keep while nothing is put before it."""
+"""Writes every dashboard as JSON; the ids of panels are their places, so that links to a panel keep
+while nothing is put before it.
+"""
 
 from __future__ import annotations
 

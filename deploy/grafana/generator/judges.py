@@ -17,7 +17,9 @@ def panels() -> Panels:
             "Requests to models",
             "A second, by HTTP status or by what came in its place.",
             "reqps",
-            Query(rate("pathgauge_judge_requests_total", OF_JOB, "model, code"), "{{model}} {{code}}"),
+            Query(
+                rate("pathgauge_judge_requests_total", OF_JOB, "model, code"), "{{model}} {{code}}"
+            ),
             width=8,
         ),
         graph(
@@ -30,9 +32,13 @@ def panels() -> Panels:
         ),
         graph(
             "Scores without a verdict of a judge",
-            "From one point to the next, by reason. not_sampled and judge_unconfigured are as configured.",
+            "From one point to the next, by reason. not_sampled and judge_unconfigured are as"
+            " configured.",
             "short",
-            Query(increase("pathgauge_not_evaluated_total", without, "metric, reason"), "{{metric}}: {{reason}}"),
+            Query(
+                increase("pathgauge_not_evaluated_total", without, "metric, reason"),
+                "{{metric}}: {{reason}}",
+            ),
             width=8,
             stacked=True,
         ),
@@ -40,7 +46,9 @@ def panels() -> Panels:
             "Tokens of judges",
             "A second, as the models report them.",
             "cps",
-            Query(rate("pathgauge_judge_tokens_total", OF_JOB, "model, type"), "{{model}} {{type}}"),
+            Query(
+                rate("pathgauge_judge_tokens_total", OF_JOB, "model, type"), "{{model}} {{type}}"
+            ),
             width=8,
         ),
         graph(
@@ -52,9 +60,13 @@ def panels() -> Panels:
         ),
         graph(
             "Budgets left",
-            "Share of each budget that is left in this hour or day of UTC, on the collector that has least.",
+            "Share of each budget that is left in this hour or day of UTC, on the collector that"
+            " has least.",
             "percentunit",
-            Query(f"min by (window, kind) (pathgauge_judge_budget_remaining_ratio{{{OF_JOB}}})", "{{kind}} of the {{window}}"),
+            Query(
+                f"min by (window, kind) (pathgauge_judge_budget_remaining_ratio{{{OF_JOB}}})",
+                "{{kind}} of the {{window}}",
+            ),
             width=8,
             most=1,
         ),
@@ -62,13 +74,17 @@ def panels() -> Panels:
             "Questions that cost no request",
             "Questions that were answered from the cache, or with one that was under way, of all.",
             "percentunit",
-            Query(share("pathgauge_judge_cache_total", OF_JOB, 'result=~"hit|joined"', "", "model"), "{{model}}"),
+            Query(
+                share("pathgauge_judge_cache_total", OF_JOB, 'result=~"hit|joined"', "", "model"),
+                "{{model}}",
+            ),
             width=8,
             most=1,
         ),
         graph(
             "Agreement of judges with themselves",
-            "Mean share of the answers to one question that agree with the verdict, of judges that ask more than once.",
+            "Mean share of the answers to one question that agree with the verdict, of judges that"
+            " ask more than once.",
             "percentunit",
             Query(mean("pathgauge_judge_agreement", OF_JOB, "metric"), "{{metric}}"),
             width=8,

@@ -1,20 +1,43 @@
-"""pathgauge itself: what it receives, refuses, keeps, drops and owes, and how its store and its process are."""
+"""pathgauge itself: what it receives, refuses, keeps, drops and owes, and how its store and its
+process are.
+"""
 
 from __future__ import annotations
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from generator import judges
-from generator.panels import BAD, FAIR, GOOD, ONE_IS_GOOD, ZERO_IS_GOOD, Panels, Steps, board, figure, graph, lines, listing
+from generator.panels import (
+    BAD,
+    FAIR,
+    GOOD,
+    ONE_IS_GOOD,
+    ZERO_IS_GOOD,
+    Panels,
+    Steps,
+    board,
+    figure,
+    graph,
+    lines,
+    listing,
+)
 from generator.queries import INSTANCE, JOB, OF_JOB, Query, datasource, increase, quantile, rate
 
 LATE_IS_BAD: Steps = ((None, GOOD), (30, FAIR), (120, BAD))
-COMMIT, LAG, DELAY = "pathgauge_store_commit_duration_seconds", "pathgauge_evaluation_lag_seconds", "pathgauge_canary_delay_seconds"
+COMMIT, LAG, DELAY = (
+    "pathgauge_store_commit_duration_seconds",
+    "pathgauge_evaluation_lag_seconds",
+    "pathgauge_canary_delay_seconds",
+)
 
 
 def build() -> Dashboard:
     """The dashboard."""
-    page = board("pathgauge-operations", "pathgauge / Operations", "The collector itself: receivers, traces, pipeline, store and process.")
+    page = board(
+        "pathgauge-operations",
+        "pathgauge / Operations",
+        "The collector itself: receivers, traces, pipeline, store and process.",
+    )
     for variable in (datasource(), JOB, INSTANCE):
         page = page.with_variable(variable)
     rows = {
@@ -35,12 +58,27 @@ def _figures() -> Panels:
     store = f'min(pathgauge_store_state{{{OF_JOB}, state="ok"}})'
     reload = f"min(pathgauge_config_last_reload_successful{{{OF_JOB}}})"
     canary = f"time() - min(pathgauge_canary_last_success_timestamp_seconds{{{OF_JOB}}})"
-    refused = f'sum(increase(pathgauge_receiver_requests_total{{{OF_JOB}, code!~"ok|disconnected"}}[$__range])) or vector(0)'
+    refused = (
+        f"sum(increase(pathgauge_receiver_requests_total{{{OF_JOB},"
+        ' code!~"ok|disconnected"}[$__range])) or vector(0)'
+    )
     return [
         figure(
-            "Up", "1 when every collector chosen above can be scraped.", up, "none", ONE_IS_GOOD, states={0: ("down", BAD), 1: ("up", GOOD)}
+            "Up",
+            "1 when every collector chosen above can be scraped.",
+            up,
+            "none",
+            ONE_IS_GOOD,
+            states={0: ("down", BAD), 1: ("up", GOOD)},
         ),
-        figure("Stores", "Whether every store takes requests.", store, "none", ONE_IS_GOOD, states={0: ("refuses", BAD), 1: ("ok", GOOD)}),
+        figure(
+            "Stores",
+            "Whether every store takes requests.",
+            store,
+            "none",
+            ONE_IS_GOOD,
+            states={0: ("refuses", BAD), 1: ("ok", GOOD)},
+        ),
         figure(
             "Last reload",
             "Whether the last reload of configuration and references was put in force, everywhere.",
@@ -49,7 +87,13 @@ def _figures() -> Panels:
             ONE_IS_GOOD,
             states={0: ("refused", BAD), 1: ("ok", GOOD)},
         ),
-        figure("Last canary", "Since the longest-silent canary got its score; none without `canary:`.", canary, "s", LATE_IS_BAD),
+        figure(
+            "Last canary",
+            "Since the longest-silent canary got its score; none without `canary:`.",
+            canary,
+            "s",
+            LATE_IS_BAD,
+        ),
         figure(
             "Oldest in backlog",
             "How long the oldest durable request has waited for the pipeline.",
@@ -80,32 +124,51 @@ def _receivers() -> Panels:
         ),
         graph(
             "Answers to export requests",
-            "Requests a second by answer. busy and failed come again; too_large, undecodable, unauthenticated and unsupported do not.",
+            "Requests a second by answer. busy and failed come again; too_large, undecodable,"
+            " unauthenticated and unsupported do not.",
             "reqps",
-            Query(rate("pathgauge_receiver_requests_total", OF_JOB, "transport, code"), "{{transport}} {{code}}"),
+            Query(
+                rate("pathgauge_receiver_requests_total", OF_JOB, "transport, code"),
+                "{{transport}} {{code}}",
+            ),
         ),
         graph(
             "Refused for good",
             "Spans and log records a second that were rejected, by reason.",
             "cps",
-            Query(rate("pathgauge_receiver_refused_spans_total", OF_JOB, "reason"), "spans: {{reason}}"),
-            Query(rate("pathgauge_receiver_refused_log_records_total", OF_JOB, "reason"), "logs: {{reason}}"),
+            Query(
+                rate("pathgauge_receiver_refused_spans_total", OF_JOB, "reason"),
+                "spans: {{reason}}",
+            ),
+            Query(
+                rate("pathgauge_receiver_refused_log_records_total", OF_JOB, "reason"),
+                "logs: {{reason}}",
+            ),
         ),
         graph(
             "Redacted values",
-            "Values a second that were redacted before anything was kept, by the rule that found them.",
+            "Values a second that were redacted before anything was kept, by the rule that found"
+            " them.",
             "cps",
-            Query(rate("pathgauge_redacted_values_total", OF_JOB, "rule, action"), "{{rule}}: {{action}}"),
+            Query(
+                rate("pathgauge_redacted_values_total", OF_JOB, "rule, action"),
+                "{{rule}}: {{action}}",
+            ),
         ),
     ]
 
 
 def _traces() -> Panels:
-    waiting = (("open", "pathgauge_traces_open"), ("spilled", "pathgauge_traces_open_spilled"), ("retained", "pathgauge_traces_retained"))
+    waiting = (
+        ("open", "pathgauge_traces_open"),
+        ("spilled", "pathgauge_traces_open_spilled"),
+        ("retained", "pathgauge_traces_retained"),
+    )
     return [
         graph(
             "Traces kept",
-            "Open ones wait for spans, of spilled ones only the journal holds the spans, retained ones were read and wait for late spans.",
+            "Open ones wait for spans, of spilled ones only the journal holds the spans, retained"
+            " ones were read and wait for late spans.",
             "short",
             *(Query(f"sum({name}{{{OF_JOB}}})", legend) for legend, name in waiting),
         ),
@@ -120,19 +183,28 @@ def _traces() -> Panels:
             "Acknowledged spans and log records that became part of no trace, a second.",
             "cps",
             Query(rate("pathgauge_spans_dropped_total", OF_JOB, "reason"), "spans: {{reason}}"),
-            Query(rate("pathgauge_log_records_dropped_total", OF_JOB, "reason"), "logs: {{reason}}"),
+            Query(
+                rate("pathgauge_log_records_dropped_total", OF_JOB, "reason"), "logs: {{reason}}"
+            ),
         ),
         graph(
             "What telemetry lacks",
-            "Invocations a second whose telemetry lacks something, such as messages that are not captured, by dialect.",
+            "Invocations a second whose telemetry lacks something, such as messages that are not"
+            " captured, by dialect.",
             "cps",
-            Query(rate("pathgauge_invocation_flags_total", OF_JOB, "dialect, flag"), "{{dialect}}: {{flag}}"),
+            Query(
+                rate("pathgauge_invocation_flags_total", OF_JOB, "dialect, flag"),
+                "{{dialect}}: {{flag}}",
+            ),
         ),
     ]
 
 
 def _scores() -> Panels:
-    fill = f"max by (queue) (pathgauge_queue_size{{{OF_JOB}}} / (pathgauge_queue_capacity{{{OF_JOB}}} > 0))"
+    fill = (
+        f"max by (queue) (pathgauge_queue_size{{{OF_JOB}}} / (pathgauge_queue_capacity{{{OF_JOB}}}"
+        " > 0))"
+    )
     return [
         graph(
             "Invocations read, scored and skipped",
@@ -140,7 +212,9 @@ def _scores() -> Panels:
             "cps",
             Query(rate("pathgauge_invocations_read_total", OF_JOB), "read"),
             Query(rate("pathgauge_invocations_scored_total", OF_JOB), "scored"),
-            Query(rate("pathgauge_invocations_skipped_total", OF_JOB, "reason"), "skipped: {{reason}}"),
+            Query(
+                rate("pathgauge_invocations_skipped_total", OF_JOB, "reason"), "skipped: {{reason}}"
+            ),
         ),
         graph(
             "Invocations without reference",
@@ -150,13 +224,18 @@ def _scores() -> Panels:
         ),
         graph(
             "Lag of evaluations",
-            "From the end of an invocation until its scores are visible. Most of it is the wait for late spans, `assembly.settle`.",
+            "From the end of an invocation until its scores are visible. Most of it is the wait for"
+            " late spans, `assembly.settle`.",
             "s",
             Query(quantile(0.5, LAG, OF_JOB), "p50", exemplar=True),
             Query(quantile(0.99, LAG, OF_JOB), "p99", exemplar=True),
         ),
         graph(
-            "Queues", "How full each queue is; at 100 % senders wait or are told to retry.", "percentunit", Query(fill, "{{queue}}"), most=1
+            "Queues",
+            "How full each queue is; at 100 % senders wait or are told to retry.",
+            "percentunit",
+            Query(fill, "{{queue}}"),
+            most=1,
         ),
         graph(
             "Backlog of requests",
@@ -182,7 +261,8 @@ def _scores() -> Panels:
         ),
         graph(
             "Evaluation events",
-            "Events a second that the backend of `exporters.otlp` took, and those that were dropped, by reason.",
+            "Events a second that the backend of `exporters.otlp` took, and those that were"
+            " dropped, by reason.",
             "cps",
             Query(rate("pathgauge_events_exported_total", OF_JOB), "taken"),
             Query(rate("pathgauge_events_dropped_total", OF_JOB, "reason"), "dropped: {{reason}}"),
@@ -195,7 +275,8 @@ def _store() -> Panels:
     return [
         graph(
             "Duration of transactions",
-            "99th percentile until a transaction was durable, by what it stored. Senders wait for those of requests.",
+            "99th percentile until a transaction was durable, by what it stored. Senders wait for"
+            " those of requests.",
             "s",
             Query(quantile(0.99, COMMIT, OF_JOB, "kind"), "{{kind}}"),
         ),
@@ -209,13 +290,18 @@ def _store() -> Panels:
             "Write-ahead log",
             "Size of the log of the database, which is brought into it all the time.",
             "bytes",
-            Query(f"sum by (instance) (pathgauge_store_write_ahead_bytes{{{OF_JOB}}})", "{{instance}}"),
+            Query(
+                f"sum by (instance) (pathgauge_store_write_ahead_bytes{{{OF_JOB}}})", "{{instance}}"
+            ),
         ),
         graph(
             "Damaged rows",
             "Rows that were set aside from one point to the next, because the disk damaged them.",
             "short",
-            Query(increase("pathgauge_store_quarantined_rows_total", OF_JOB, "instance"), "{{instance}}"),
+            Query(
+                increase("pathgauge_store_quarantined_rows_total", OF_JOB, "instance"),
+                "{{instance}}",
+            ),
         ),
     ]
 
@@ -224,7 +310,8 @@ def _canary() -> Panels:
     return [
         graph(
             "Canaries",
-            "Small traces that the collector sends to itself, from one point to the next. lost: acknowledged, and no score in time.",
+            "Small traces that the collector sends to itself, from one point to the next. lost:"
+            " acknowledged, and no score in time.",
             "short",
             Query(increase("pathgauge_canary_traces_total", OF_JOB, "outcome"), "{{outcome}}"),
             stacked=True,
@@ -245,7 +332,11 @@ def _process() -> Panels:
             "CPU",
             "Cores in use.",
             "none",
-            Query(f"sum by (instance) (rate(process_cpu_seconds_total{{{OF_JOB}}}[$__rate_interval]))", "{{instance}}"),
+            Query(
+                "sum by (instance)"
+                f" (rate(process_cpu_seconds_total{{{OF_JOB}}}[$__rate_interval]))",
+                "{{instance}}",
+            ),
             width=8,
         ),
         graph(
@@ -257,16 +348,27 @@ def _process() -> Panels:
         ),
         graph(
             "Series scraped",
-            "Samples of a scrape, and how often a label became __other__ from one point to the next, by the limit that was reached.",
+            "Samples of a scrape, and how often a label became __other__ from one point to the"
+            " next, by the limit that was reached.",
             "short",
             Query(f"sum by (instance) (scrape_samples_scraped{{{OF_JOB}}})", "{{instance}}"),
-            Query(increase("pathgauge_series_overflow_total", OF_JOB, "limit"), "overflow: {{limit}}"),
+            Query(
+                increase("pathgauge_series_overflow_total", OF_JOB, "limit"), "overflow: {{limit}}"
+            ),
             width=8,
         ),
         listing(
             "Collectors",
             "What runs where.",
-            {"value": (f"max by (job, instance, version, pythonversion) (pathgauge_build_info{{{OF_JOB}}})", "none")},
+            {
+                "value": (
+                    (
+                        "max by (job, instance, version, pythonversion)"
+                        f" (pathgauge_build_info{{{OF_JOB}}})"
+                    ),
+                    "none",
+                )
+            },
             hidden=("Value",),
         ),
     ]

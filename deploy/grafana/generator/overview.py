@@ -53,15 +53,18 @@ THRESHOLD = f"max by ({SERIES}) (pathgauge_threshold{{{OF_SCORE}}})"
 OBJECTIVE = f"max by ({SERIES}) (pathgauge_objective{{{OF_SCORE}}})"
 OF_INTERVAL = 'scenario=~"$scenario", tenant=~"$tenant"'
 SILENCE = (
-    f"(time() - max by (tenant, agent, scenario) (pathgauge_last_evaluation_timestamp_seconds{{{OF_SCENARIO}}}))"
-    f" * on (tenant, agent, scenario) group_right group by ({SERIES}) (pathgauge_threshold{{{OF_SCORE}}})"
+    "(time() - max by (tenant, agent, scenario)"
+    f" (pathgauge_last_evaluation_timestamp_seconds{{{OF_SCENARIO}}})) * on (tenant, agent,"
+    f" scenario) group_right group by ({SERIES}) (pathgauge_threshold{{{OF_SCORE}}})"
 )
 
 
 def build() -> Dashboard:
     """The dashboard."""
     page = board(
-        "pathgauge-overview", "pathgauge / Overview", "Scores of every agent in every scenario beside their thresholds, and alerts."
+        "pathgauge-overview",
+        "pathgauge / Overview",
+        "Scores of every agent in every scenario beside their thresholds, and alerts.",
     )
     for variable in (datasource(), AGENT, SCENARIO, METRIC, TENANT):
         page = page.with_variable(variable)
@@ -81,28 +84,42 @@ def _figures() -> Panels:
     return [
         figure(
             "Below threshold",
-            "Agents and scenarios of which at least one metric is on the wrong side of its threshold, with enough samples.",
-            f"count(max by (tenant, agent, scenario) (pathgauge_threshold_breached{{{OF_SCORE}}}) == 1) or vector(0)",
+            "Agents and scenarios of which at least one metric is on the wrong side of its"
+            " threshold, with enough samples.",
+            f"count(max by (tenant, agent, scenario) (pathgauge_threshold_breached{{{OF_SCORE}}})"
+            " == 1) or vector(0)",
             "none",
             ZERO_IS_GOOD,
         ),
-        figure("Firing alerts", "Alerts of pathgauge that fire now.", f"count({FIRING}) or vector(0)", "none", ZERO_IS_GOOD),
+        figure(
+            "Firing alerts",
+            "Alerts of pathgauge that fire now.",
+            f"count({FIRING}) or vector(0)",
+            "none",
+            ZERO_IS_GOOD,
+        ),
         figure(
             "Scenarios with scores",
-            "Agents and scenarios that have recent scores. A window without a new score leaves after `windows.stale_after`.",
-            f"count(group by (tenant, agent, scenario) (pathgauge_score_window_samples{{{OF_SCORE}}}))",
+            "Agents and scenarios that have recent scores. A window without a new score leaves"
+            " after `windows.stale_after`.",
+            "count(group by (tenant, agent, scenario)"
+            f" (pathgauge_score_window_samples{{{OF_SCORE}}}))",
             "none",
         ),
         figure(
             "Pass rate",
-            "Verdicts that passed, of those that passed or failed, in the time range. What could not be judged is neither.",
+            "Verdicts that passed, of those that passed or failed, in the time range. What could"
+            " not be judged is neither.",
             share(EVALUATED, OF_SCORE, PASSED, JUDGED, window="$__range"),
             "percentunit",
         ),
-        figure("Invocations", "Evaluated invocations a second, in the time range.", invocations, "cps"),
+        figure(
+            "Invocations", "Evaluated invocations a second, in the time range.", invocations, "cps"
+        ),
         figure(
             "Without reference",
-            "Invocations that no reference was found for, in the time range. Only scorers that need no reference judge them.",
+            "Invocations that no reference was found for, in the time range. Only scorers that need"
+            " no reference judge them.",
             share(INVOCATIONS, OF_AGENT, 'match!="scenario"', "", window="$__range"),
             "percentunit",
         ),
@@ -112,21 +129,34 @@ def _figures() -> Panels:
 def _health() -> Panels:
     table = listing(
         "Health of every agent and scenario",
-        "The mean of the recent scores in the scale of the metric, beside its threshold. Metrics of which less is better breach upwards.",
+        "The mean of the recent scores in the scale of the metric, beside its threshold. Metrics of"
+        " which less is better breach upwards.",
         {
             "state": (BREACHES, "none"),
             "mean": (WINDOW_MEAN, "none"),
             "threshold": (THRESHOLD, "none"),
             "lowest": (f"min by ({SERIES}) (pathgauge_score_window_min{{{OF_SCORE}}})", "none"),
-            "samples": (f"sum by ({SERIES}) (pathgauge_score_window_samples{{{OF_SCORE}}})", "short"),
-            "pass rate": (share(EVALUATED, OF_SCORE, PASSED, JUDGED, SERIES, window="$__range"), "percentunit"),
+            "samples": (
+                f"sum by ({SERIES}) (pathgauge_score_window_samples{{{OF_SCORE}}})",
+                "short",
+            ),
+            "pass rate": (
+                share(EVALUATED, OF_SCORE, PASSED, JUDGED, SERIES, window="$__range"),
+                "percentunit",
+            ),
             "last score": (SILENCE, "s"),
         },
     )
-    table = linked(coloured(table, "state", BREACHED), "scenario", "Show this scenario", to_scenario("agent", "scenario", "metric"))
+    table = linked(
+        coloured(table, "state", BREACHED),
+        "scenario",
+        "Show this scenario",
+        to_scenario("agent", "scenario", "metric"),
+    )
     breaches = timeline(
         "Breaches of thresholds",
-        "Red while the window mean was on the wrong side of its threshold. A gap is a window without recent scores.",
+        "Red while the window mean was on the wrong side of its threshold. A gap is a window"
+        " without recent scores.",
         Query(BREACHES, "{{agent}} / {{scenario}} / {{metric}} {{judge}}"),
         BREACHED,
     )
@@ -136,26 +166,39 @@ def _health() -> Panels:
 def _regressions() -> Panels:
     table = listing(
         "Recent scores beside those of the version before and of a week ago",
-        "p: the probability of a change for the worse at least as large when nothing has changed; empty where samples are too few.",
+        "p: the probability of a change for the worse at least as large when nothing has changed;"
+        " empty where samples are too few.",
         {
             "p": (P_VALUE, "none"),
             "recent": (RECENT, "none"),
             "baseline score": (BASELINE, "none"),
-            "recent samples": (f"sum by ({COMPARED}) (pathgauge_regression_samples{{{OF_SCORE}}})", "short"),
-            "baseline samples": (f"sum by ({COMPARED}) (pathgauge_baseline_samples{{{OF_SCORE}}})", "short"),
+            "recent samples": (
+                f"sum by ({COMPARED}) (pathgauge_regression_samples{{{OF_SCORE}}})",
+                "short",
+            ),
+            "baseline samples": (
+                f"sum by ({COMPARED}) (pathgauge_baseline_samples{{{OF_SCORE}}})",
+                "short",
+            ),
         },
     )
-    return [linked(table, "scenario", "Show this scenario", to_scenario("agent", "scenario", "metric"))]
+    return [
+        linked(table, "scenario", "Show this scenario", to_scenario("agent", "scenario", "metric"))
+    ]
 
 
 def _promises() -> Panels:
     passed = share(EVALUATED, OF_SCORE, PASSED, JUDGED, SERIES, window="$__range")
     failed = share(EVALUATED, OF_SCORE, 'outcome="fail"', JUDGED, SERIES, window="$__range")
-    silence = f"time() - max by (tenant, scenario) (pathgauge_last_evaluation_timestamp_seconds{{{OF_INTERVAL}}})"
+    silence = (
+        "time() - max by (tenant, scenario)"
+        f" (pathgauge_last_evaluation_timestamp_seconds{{{OF_INTERVAL}}})"
+    )
     return [
         listing(
             "Objectives",
-            "Criteria with an objective: the share of passes in the time range, and how many times faster than allowed failures come.",
+            "Criteria with an objective: the share of passes in the time range, and how many times"
+            " faster than allowed failures come.",
             {
                 "objective": (OBJECTIVE, "percentunit"),
                 "pass rate": (f"{passed} and on ({SERIES}) {OBJECTIVE}", "percentunit"),
@@ -165,10 +208,17 @@ def _promises() -> Panels:
         ),
         listing(
             "Silence of scenarios",
-            "Time since the last score of each scenario by any agent, beside how often there should be one. Empty: there never was one.",
+            "Time since the last score of each scenario by any agent, beside how often there should"
+            " be one. Empty: there never was one.",
             {
                 "last score": (silence, "s"),
-                "expected every": (f"max by (tenant, scenario) (pathgauge_expected_interval_seconds{{{OF_INTERVAL}}})", "s"),
+                "expected every": (
+                    (
+                        "max by (tenant, scenario)"
+                        f" (pathgauge_expected_interval_seconds{{{OF_INTERVAL}}})"
+                    ),
+                    "s",
+                ),
             },
             width=12,
         ),
@@ -181,7 +231,11 @@ def _graphs() -> Panels:
             "Pass rate by agent and scenario",
             "Verdicts that passed, of those that passed or failed, over all metrics chosen above.",
             "percentunit",
-            Query(share(EVALUATED, OF_SCORE, PASSED, JUDGED, "tenant, agent, scenario"), "{{agent}} / {{scenario}}", exemplar=True),
+            Query(
+                share(EVALUATED, OF_SCORE, PASSED, JUDGED, "tenant, agent, scenario"),
+                "{{agent}} / {{scenario}}",
+                exemplar=True,
+            ),
             most=1,
         ),
         graph(
@@ -189,7 +243,10 @@ def _graphs() -> Panels:
             "Evaluated invocations a second, and how many of them ended in an error.",
             "cps",
             Query(rate(INVOCATIONS, OF_AGENT, "tenant, agent"), "{{agent}}"),
-            Query(rate(INVOCATIONS, f'{OF_AGENT}, status="error"', "tenant, agent"), "{{agent}} errors"),
+            Query(
+                rate(INVOCATIONS, f'{OF_AGENT}, status="error"', "tenant, agent"),
+                "{{agent}} errors",
+            ),
         ),
     ]
 
@@ -197,7 +254,8 @@ def _graphs() -> Panels:
 def _alerts() -> Panels:
     table = listing(
         "Pathgauge alerts, as Prometheus has them",
-        "Pending and firing alerts of deploy/prometheus/rules.yml, in the data source chosen above.",
+        "Pending and firing alerts of deploy/prometheus/rules.yml, in the data source chosen"
+        " above.",
         {"value": (ALERTS, "none")},
         hidden=("Value", "job", "instance"),
         width=16,

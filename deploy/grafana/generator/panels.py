@@ -1,4 +1,6 @@
-"""Kinds of panels: a title, a description and queries come in, panels of one look go out. A width of 24 fills a line."""
+"""Kinds of panels: a title, a description and queries come in, panels of one look go out. A width
+of 24 fills a line.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from grafana_foundation_sdk.builders.common import (
     VizLegendOptions,
     VizTooltipOptions,
 )
-from grafana_foundation_sdk.builders.dashboard import Dashboard, DashboardLink, FieldColor, Panel, Row, ThresholdsConfig
+from grafana_foundation_sdk.builders.dashboard import (
+    Dashboard,
+    DashboardLink,
+    FieldColor,
+    Panel,
+    Row,
+    ThresholdsConfig,
+)
 from grafana_foundation_sdk.builders.heatmap import HeatmapColorOptions, YAxisConfig
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as models
@@ -63,75 +72,195 @@ BREACHED: States = {0: ("ok", GOOD), 1: ("breached", BAD)}
 
 
 def figure(
-    title: str, description: str, expr: str, unit: str, steps: Steps = PLAIN, *, width: int = 4, states: States | None = None
+    title: str,
+    description: str,
+    expr: str,
+    unit: str,
+    steps: Steps = PLAIN,
+    *,
+    width: int = 4,
+    states: States | None = None,
 ) -> stat.Panel:
     """One number for the whole time range, large."""
-    panel = stat.Panel().title(title).description(description).datasource(SOURCE).span(width).height(STAT_HEIGHT)
-    panel = panel.with_target(Query(expr, instant=True).build("A")).unit(unit).thresholds(_thresholds(steps)).no_value("-")
-    panel = panel.reduce_options(ReduceDataOptions().calcs(["lastNotNull"])).graph_mode(BigValueGraphMode.NONE)
+    panel = (
+        stat.Panel()
+        .title(title)
+        .description(description)
+        .datasource(SOURCE)
+        .span(width)
+        .height(STAT_HEIGHT)
+    )
+    panel = (
+        panel.with_target(Query(expr, instant=True).build("A"))
+        .unit(unit)
+        .thresholds(_thresholds(steps))
+        .no_value("-")
+    )
+    panel = panel.reduce_options(ReduceDataOptions().calcs(["lastNotNull"])).graph_mode(
+        BigValueGraphMode.NONE
+    )
     panel = panel.color_mode(BigValueColorMode.VALUE)
     return panel.mappings([_mapping(states)]) if states else panel
 
 
 def graph(
-    title: str, description: str, unit: str, *queries: Query, width: int = 12, stacked: bool = False, most: float | None = None
+    title: str,
+    description: str,
+    unit: str,
+    *queries: Query,
+    width: int = 12,
+    stacked: bool = False,
+    most: float | None = None,
 ) -> timeseries.Panel:
-    """Lines over time, or bars on one another. `most` is the end of the axis, where the values have one."""
-    panel = timeseries.Panel().title(title).description(description).datasource(SOURCE).span(width).height(HEIGHT).unit(unit).min(0)
+    """Lines over time, or bars on one another. `most` is the end of the axis, where the values have
+    one.
+    """
+    panel = (
+        timeseries.Panel()
+        .title(title)
+        .description(description)
+        .datasource(SOURCE)
+        .span(width)
+        .height(HEIGHT)
+        .unit(unit)
+        .min(0)
+    )
     for position, query in enumerate(queries):
         panel = panel.with_target(query.build(chr(ord("A") + position)))
-    legend = VizLegendOptions().show_legend(True).placement(LegendPlacement.BOTTOM).display_mode(LegendDisplayMode.TABLE)
+    legend = (
+        VizLegendOptions()
+        .show_legend(True)
+        .placement(LegendPlacement.BOTTOM)
+        .display_mode(LegendDisplayMode.TABLE)
+    )
     panel = panel.legend(legend.calcs(["lastNotNull", "mean"]))
-    panel = panel.tooltip(VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING))
-    panel = panel.show_points(VisibilityMode.NEVER).line_width(1).fill_opacity(0 if len(queries) > 1 else 5)
+    panel = panel.tooltip(
+        VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING)
+    )
+    panel = (
+        panel.show_points(VisibilityMode.NEVER)
+        .line_width(1)
+        .fill_opacity(0 if len(queries) > 1 else 5)
+    )
     if most is not None:
         panel = panel.max(most)
     if stacked:
-        panel = panel.draw_style(GraphDrawStyle.BARS).fill_opacity(70).stacking(StackingConfig().mode(StackingMode.NORMAL))
+        panel = (
+            panel.draw_style(GraphDrawStyle.BARS)
+            .fill_opacity(70)
+            .stacking(StackingConfig().mode(StackingMode.NORMAL))
+        )
     return panel
 
 
 def limit(panel: timeseries.Panel, ref: str) -> timeseries.Panel:
-    """The lines of target `ref` are limits: red and dashed, and never hidden by a colour of the palette."""
+    """The lines of target `ref` are limits: red and dashed, and never hidden by a colour of the
+    palette.
+    """
     dashes = LineStyle().fill("dash").dash([8, 8]).build()
     return panel.override_by_query(
         ref,
         [
-            DynamicConfigValue("color", FieldColor().mode(FieldColorModeId.FIXED).fixed_color(BAD).build()),
+            DynamicConfigValue(
+                "color", FieldColor().mode(FieldColorModeId.FIXED).fixed_color(BAD).build()
+            ),
             DynamicConfigValue("custom.lineStyle", dashes),
             DynamicConfigValue("custom.fillOpacity", 0),
         ],
     )
 
 
-def timeline(title: str, description: str, query: Query, states: States, *, width: int = 24, height: int = HEIGHT) -> statetimeline.Panel:
+def timeline(
+    title: str,
+    description: str,
+    query: Query,
+    states: States,
+    *,
+    width: int = 24,
+    height: int = HEIGHT,
+) -> statetimeline.Panel:
     """States over time, a line for each series."""
-    panel = statetimeline.Panel().title(title).description(description).datasource(SOURCE).span(width).height(height)
-    panel = panel.with_target(query.build("A")).mappings([_mapping(states)]).thresholds(_thresholds(PLAIN)).unit("none")
-    return panel.show_value(VisibilityMode.NEVER).row_height(0.8).line_width(0).fill_opacity(80).merge_values(True)
+    panel = (
+        statetimeline.Panel()
+        .title(title)
+        .description(description)
+        .datasource(SOURCE)
+        .span(width)
+        .height(height)
+    )
+    panel = (
+        panel.with_target(query.build("A"))
+        .mappings([_mapping(states)])
+        .thresholds(_thresholds(PLAIN))
+        .unit("none")
+    )
+    return (
+        panel.show_value(VisibilityMode.NEVER)
+        .row_height(0.8)
+        .line_width(0)
+        .fill_opacity(80)
+        .merge_values(True)
+    )
 
 
-def distribution(title: str, description: str, unit: str, query: Query, *, width: int = 12) -> heatmap.Panel:
+def distribution(
+    title: str, description: str, unit: str, query: Query, *, width: int = 12
+) -> heatmap.Panel:
     """The buckets of a histogram over time; exemplars are points on it."""
-    panel = heatmap.Panel().title(title).description(description).datasource(SOURCE).span(width).height(HEIGHT)
-    panel = panel.with_target(query.build("A")).calculate(False).y_axis(YAxisConfig().unit(unit)).unit(unit)
+    panel = (
+        heatmap.Panel()
+        .title(title)
+        .description(description)
+        .datasource(SOURCE)
+        .span(width)
+        .height(HEIGHT)
+    )
+    panel = (
+        panel.with_target(query.build("A"))
+        .calculate(False)
+        .y_axis(YAxisConfig().unit(unit))
+        .unit(unit)
+    )
     return panel.color(HeatmapColorOptions().scheme("Blues")).exemplars_color("rgba(255,0,255,0.7)")
 
 
 def listing(
-    title: str, description: str, columns: Mapping[str, tuple[str, str]], *, hidden: Sequence[str] = (), width: int = 24
+    title: str,
+    description: str,
+    columns: Mapping[str, tuple[str, str]],
+    *,
+    hidden: Sequence[str] = (),
+    width: int = 24,
 ) -> table.Panel:
-    """A table of the present: each column is a query and a unit, joined by the labels that the queries share."""
-    panel = table.Panel().title(title).description(description).datasource(SOURCE).span(width).height(HEIGHT + 2).unit("none")
+    """A table of the present: each column is a query and a unit, joined by the labels that the
+    queries share.
+    """
+    panel = (
+        table.Panel()
+        .title(title)
+        .description(description)
+        .datasource(SOURCE)
+        .span(width)
+        .height(HEIGHT + 2)
+        .unit("none")
+    )
     renamed, refs = {}, [chr(ord("A") + position) for position in range(len(columns))]
     for ref, (name, (expr, unit)) in zip(refs, columns.items(), strict=True):
         panel = panel.with_target(Query(expr, format="table").build(ref))
         value = f"Value #{ref}" if len(columns) > 1 else "Value"
         renamed[value] = name
-        panel = panel.override_by_name(name, [DynamicConfigValue("unit", unit), DynamicConfigValue("decimals", DECIMALS.get(unit, 1))])
+        panel = panel.override_by_name(
+            name,
+            [
+                DynamicConfigValue("unit", unit),
+                DynamicConfigValue("decimals", DECIMALS.get(unit, 1)),
+            ],
+        )
     away = {name: True for name in ("Time", "__name__", *hidden)}
     panel = panel.with_transformation(DataTransformerConfig("merge", options={}))
-    return panel.with_transformation(DataTransformerConfig("organize", options={"excludeByName": away, "renameByName": renamed}))
+    return panel.with_transformation(
+        DataTransformerConfig("organize", options={"excludeByName": away, "renameByName": renamed})
+    )
 
 
 def coloured(panel: table.Panel, column: str, states: States) -> table.Panel:
@@ -147,21 +276,59 @@ def coloured(panel: table.Panel, column: str, states: States) -> table.Panel:
 
 def linked(panel: table.Panel, column: str, title: str, url: str) -> table.Panel:
     """Let the cells of a column lead to a page."""
-    return panel.override_by_name(column, [DynamicConfigValue("links", [{"title": title, "url": url}])])
+    return panel.override_by_name(
+        column, [DynamicConfigValue("links", [{"title": title, "url": url}])]
+    )
 
 
 def alerts(title: str, description: str, *, width: int = 8) -> Panel:
-    """The alerts that Grafana knows, those of Prometheus among them where its data source manages alerts."""
+    """The alerts that Grafana knows, those of Prometheus among them where its data source manages
+    alerts.
+    """
     states = {"firing": True, "pending": True, "normal": False, "noData": False, "error": True}
-    options = {"alertName": "Pathgauge", "groupMode": "default", "maxItems": 50, "sortOrder": 3, "stateFilter": states, "viewMode": "list"}
-    return Panel().type("alertlist").title(title).description(description).span(width).height(HEIGHT + 2).options(options)
+    options = {
+        "alertName": "Pathgauge",
+        "groupMode": "default",
+        "maxItems": 50,
+        "sortOrder": 3,
+        "stateFilter": states,
+        "viewMode": "list",
+    }
+    return (
+        Panel()
+        .type("alertlist")
+        .title(title)
+        .description(description)
+        .span(width)
+        .height(HEIGHT + 2)
+        .options(options)
+    )
 
 
 def board(uid: str, title: str, description: str) -> Dashboard:
     """An empty dashboard, with links to the others."""
-    links = DashboardLink("Dashboards").type(DashboardLinkType.DASHBOARDS).tags([TAG]).include_vars(True).keep_time(True).placement("")
-    page = Dashboard(title).uid(uid).description(description).tags([TAG, "llm", "agents"]).link(links).refresh("30s")
-    return page.time("now-6h", "now").timezone("browser").tooltip(DashboardCursorSync.CROSSHAIR).readonly()
+    links = (
+        DashboardLink("Dashboards")
+        .type(DashboardLinkType.DASHBOARDS)
+        .tags([TAG])
+        .include_vars(True)
+        .keep_time(True)
+        .placement("")
+    )
+    page = (
+        Dashboard(title)
+        .uid(uid)
+        .description(description)
+        .tags([TAG, "llm", "agents"])
+        .link(links)
+        .refresh("30s")
+    )
+    return (
+        page.time("now-6h", "now")
+        .timezone("browser")
+        .tooltip(DashboardCursorSync.CROSSHAIR)
+        .readonly()
+    )
 
 
 def lines(page: Dashboard, rows: Mapping[str, Panels]) -> Dashboard:
@@ -180,8 +347,17 @@ def to_scenario(*labels: Literal["agent", "scenario", "metric"]) -> str:
 
 
 def _thresholds(steps: Steps) -> ThresholdsConfig:
-    return ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps([Threshold(value, colour) for value, colour in steps])
+    return (
+        ThresholdsConfig()
+        .mode(ThresholdsMode.ABSOLUTE)
+        .steps([Threshold(value, colour) for value, colour in steps])
+    )
 
 
 def _mapping(states: States) -> ValueMap:
-    return ValueMap({str(value): ValueMappingResult(text=text, color=colour) for value, (text, colour) in states.items()})
+    return ValueMap(
+        {
+            str(value): ValueMappingResult(text=text, color=colour)
+            for value, (text, colour) in states.items()
+        }
+    )

@@ -1,4 +1,6 @@
-"""What all dashboards ask with: the variables at the top, the label matchers that follow from them, and queries."""
+"""What all dashboards ask with: the variables at the top, the label matchers that follow from them,
+and queries.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 CALLS = "tenant, agent, scenario, metric"
 SERIES = f"{CALLS}, judge"
-"""What tells scores apart. Without tenants the label is missing, as that of the judge where none judges, which aggregation and `=~".*"`
-take for empty."""
+"""What tells scores apart. Without tenants the label is missing, as that of the judge where none
+judges, which aggregation and `=~".*"` take for empty.
+"""
 OF_AGENT = 'agent=~"$agent", tenant=~"$tenant"'
 OF_SCENARIO = f'{OF_AGENT}, scenario=~"$scenario"'
 OF_SCORE = f'{OF_SCENARIO}, metric=~"$metric"'
@@ -38,14 +41,22 @@ class Query:
     expr: str
     legend: str = ""
     exemplar: bool = False
-    """Exemplars are on counters and buckets alone; Prometheus has them by the selectors of the query."""
+    """Exemplars are on counters and buckets alone; Prometheus has them by the selectors of the
+    query.
+    """
     format: Format = "time_series"
     instant: bool = False
     """Whether the present is asked for instead of the time range; tables always do."""
 
     def build(self, ref: str) -> Dataquery:
         """As target `ref` of a panel."""
-        query = Dataquery().ref_id(ref).expr(self.expr).legend_format(self.legend or "__auto").format(PromQueryFormat(self.format))
+        query = (
+            Dataquery()
+            .ref_id(ref)
+            .expr(self.expr)
+            .legend_format(self.legend or "__auto")
+            .format(PromQueryFormat(self.format))
+        )
         query = query.datasource(SOURCE).exemplar(self.exemplar)
         return query.instant() if self.instant or self.format == "table" else query.range()
 
@@ -60,21 +71,40 @@ def increase(name: str, matchers: str, by: str) -> str:
     return f"sum by ({by}) (increase({name}{{{matchers}}}[$__rate_interval]))"
 
 
-def share(name: str, matchers: str, part: str, whole: str, by: str = "", *, window: str = "$__rate_interval") -> str:
-    """How large a part of what was counted is; absent while nothing of the whole is. A part that was never counted is none of it."""
+def share(
+    name: str,
+    matchers: str,
+    part: str,
+    whole: str,
+    by: str = "",
+    *,
+    window: str = "$__rate_interval",
+) -> str:
+    """How large a part of what was counted is; absent while nothing of the whole is. A part that
+    was never counted is none of it.
+    """
     over = f" by ({by})" if by else ""
-    taken, total = (f"sum{over} (rate({name}{{{', '.join(filter(None, (matchers, wanted)))}}}[{window}]))" for wanted in (part, whole))
+    taken, total = (
+        f"sum{over} (rate({name}{{{', '.join(filter(None, (matchers, wanted)))}}}[{window}]))"
+        for wanted in (part, whole)
+    )
     return f"({taken} or 0 * {total}) / ({total} > 0)"
 
 
 def mean(histogram: str, matchers: str, by: str) -> str:
     """Mean of what a histogram was told."""
-    return f"{rate(f'{histogram}_sum', matchers, by)} / ({rate(f'{histogram}_count', matchers, by)} > 0)"
+    return (
+        f"{rate(f'{histogram}_sum', matchers, by)} / ({rate(f'{histogram}_count', matchers, by)}"
+        " > 0)"
+    )
 
 
 def quantile(q: float, histogram: str, matchers: str, by: str = "") -> str:
     """A quantile, as good as the buckets are."""
-    return f"histogram_quantile({q:g}, {rate(f'{histogram}_bucket', matchers, ', '.join(filter(None, (by, 'le'))))})"
+    return (
+        f"histogram_quantile({q:g},"
+        f" {rate(f'{histogram}_bucket', matchers, ', '.join(filter(None, (by, 'le'))))})"
+    )
 
 
 def weighed(mean: str, samples: str, by: str = SERIES) -> str:
@@ -93,21 +123,39 @@ P_VALUE = f"min by ({COMPARED}) (pathgauge_regression_p_value{{{OF_SCORE}}})"
 
 def datasource() -> DatasourceVariable:
     """The first variable of every dashboard."""
-    return DatasourceVariable("datasource").label("Data source").type("prometheus").allow_custom_value(False)
+    return (
+        DatasourceVariable("datasource")
+        .label("Data source")
+        .type("prometheus")
+        .allow_custom_value(False)
+    )
 
 
 def choice(label: str, query: str, name: str = "") -> QueryVariable:
     """A variable of which several values, or all, may be chosen."""
     everything = VariableOption(selected=True, text=["All"], value=["$__all"])
-    variable = QueryVariable(name or label).label(label.capitalize()).datasource(SOURCE).query(query)
-    variable = variable.definition(query).refresh(VariableRefresh.ON_TIME_RANGE_CHANGED).sort(VariableSort.NATURAL_ASC)
+    variable = (
+        QueryVariable(name or label).label(label.capitalize()).datasource(SOURCE).query(query)
+    )
+    variable = (
+        variable.definition(query)
+        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(VariableSort.NATURAL_ASC)
+    )
     return variable.multi(True).include_all(True).all_value(".*").current(everything)
 
 
 AGENT = choice("agent", "label_values(pathgauge_invocations_total, agent)")
-SCENARIO = choice("scenario", 'label_values(pathgauge_evaluations_total{agent=~"$agent"}, scenario)')
-METRIC = choice("metric", 'label_values(pathgauge_evaluations_total{agent=~"$agent", scenario=~"$scenario"}, metric)')
-VERSION = choice("version", 'label_values(pathgauge_invocations_total{agent=~"$agent"}, agent_version)')
+SCENARIO = choice(
+    "scenario", 'label_values(pathgauge_evaluations_total{agent=~"$agent"}, scenario)'
+)
+METRIC = choice(
+    "metric",
+    'label_values(pathgauge_evaluations_total{agent=~"$agent", scenario=~"$scenario"}, metric)',
+)
+VERSION = choice(
+    "version", 'label_values(pathgauge_invocations_total{agent=~"$agent"}, agent_version)'
+)
 TENANT = choice("tenant", "label_values(pathgauge_invocations_total, tenant)")
 JOB = choice("job", "label_values(pathgauge_build_info, job)")
 INSTANCE = choice("instance", 'label_values(pathgauge_build_info{job=~"$job"}, instance)')

@@ -1,1 +1,3 @@
-"""Programs that ask one package each, and know nothing of pathgauge: `python -m oracles.runners.NAME`, where the package is installed."""
+"""Programs that ask one package each, and know nothing of pathgauge: `python -m
+oracles.runners.NAME`, where the package is installed.
+"""

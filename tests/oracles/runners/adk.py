@@ -14,10 +14,16 @@ from .lines import Case, Results, answer
 NOTHING_ASKED = Content(parts=[])
 
 
-def evaluator(match_type: ToolTrajectoryCriterion.MatchType, ignore_args: bool) -> TrajectoryEvaluator:
+def evaluator(
+    match_type: ToolTrajectoryCriterion.MatchType, ignore_args: bool
+) -> TrajectoryEvaluator:
     """ADK's evaluator as its `test_config.json` would set it."""
-    criterion = ToolTrajectoryCriterion(threshold=1.0, match_type=match_type, ignore_args=ignore_args)
-    return TrajectoryEvaluator(eval_metric=EvalMetric(metric_name="tool_trajectory_avg_score", criterion=criterion))
+    criterion = ToolTrajectoryCriterion(
+        threshold=1.0, match_type=match_type, ignore_args=ignore_args
+    )
+    return TrajectoryEvaluator(
+        eval_metric=EvalMetric(metric_name="tool_trajectory_avg_score", criterion=criterion)
+    )
 
 
 EVALUATORS = {
@@ -30,13 +36,18 @@ EVALUATORS = {
 def results(case: Case) -> Results:
     """The score of every evaluator."""
     actual, expected = invocation(case["actual"]), invocation(case["expected"])
-    return {name: one.evaluate_invocations([actual], [expected]).overall_score for name, one in EVALUATORS.items()}
+    return {
+        name: one.evaluate_invocations([actual], [expected]).overall_score
+        for name, one in EVALUATORS.items()
+    }
 
 
 def invocation(calls: list[Any]) -> Invocation:
     """ADK's form of the calls."""
     uses = [FunctionCall(name=name, args=arguments) for name, arguments in calls]
-    return Invocation(user_content=NOTHING_ASKED, intermediate_data=IntermediateData(tool_uses=uses))
+    return Invocation(
+        user_content=NOTHING_ASKED, intermediate_data=IntermediateData(tool_uses=uses)
+    )
 
 
 if __name__ == "__main__":

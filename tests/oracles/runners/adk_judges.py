@@ -1,4 +1,6 @@
-"""Google ADK: what it makes of the answers of a judge, by majority and by rubrics; -1 stands for no score."""
+"""Google ADK: what it makes of the answers of a judge, by majority and by rubrics; -1 stands for no
+score.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,17 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from google.adk.evaluation.eval_case import Invocation
-from google.adk.evaluation.eval_metrics import EvalMetric, JudgeModelOptions, LlmAsAJudgeCriterion, RubricsBasedCriterion
+from google.adk.evaluation.eval_metrics import (
+    EvalMetric,
+    JudgeModelOptions,
+    LlmAsAJudgeCriterion,
+    RubricsBasedCriterion,
+)
 from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
 from google.adk.evaluation.final_response_match_v2 import FinalResponseMatchV2Evaluator
-from google.adk.evaluation.rubric_based_final_response_quality_v1 import RubricBasedFinalResponseQualityV1Evaluator
+from google.adk.evaluation.rubric_based_final_response_quality_v1 import (
+    RubricBasedFinalResponseQualityV1Evaluator,
+)
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.genai.types import Content, Part
@@ -28,7 +37,9 @@ class Scripted(BaseLlm):
 
     said: list[str | None]
 
-    async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[LlmResponse, None]:
+    async def generate_content_async(
+        self, llm_request: Any, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
         """The next text."""
         text = self.said.pop(0)
         if text is None:
@@ -37,15 +48,25 @@ class Scripted(BaseLlm):
 
 
 def results(case: Case) -> Results:
-    """Of labels, as samples of one invocation and as those of one invocation each; of verdicts on rubrics, their mean."""
+    """Of labels, as samples of one invocation and as those of one invocation each; of verdicts on
+    rubrics, their mean.
+    """
     said = [labelled(label) for label in case["labels"]]
-    return {"majority": matched(said, 1, len(said)), "share": matched(said, len(said), 1), "rubrics": rubrics(case)}
+    return {
+        "majority": matched(said, 1, len(said)),
+        "share": matched(said, len(said), 1),
+        "rubrics": rubrics(case),
+    }
 
 
 def matched(said: list[str | None], invocations: int, samples: int) -> float:
     """The score of final_response_match_v2."""
-    criterion = LlmAsAJudgeCriterion(threshold=0.5, judge_model_options=JudgeModelOptions(num_samples=samples))
-    evaluator = FinalResponseMatchV2Evaluator(EvalMetric(metric_name="final_response_match_v2", criterion=criterion))
+    criterion = LlmAsAJudgeCriterion(
+        threshold=0.5, judge_model_options=JudgeModelOptions(num_samples=samples)
+    )
+    evaluator = FinalResponseMatchV2Evaluator(
+        EvalMetric(metric_name="final_response_match_v2", criterion=criterion)
+    )
     return score(evaluator, said, invocations)
 
 
@@ -54,16 +75,25 @@ def rubrics(case: Case) -> float:
     criterion = RubricsBasedCriterion(
         threshold=0.5,
         judge_model_options=JudgeModelOptions(num_samples=len(case["ratings"])),
-        rubrics=[Rubric(rubric_id=str(n), rubric_content=RubricContent(text_property=f"rubric {n}")) for n in range(case["rubrics"])],
+        rubrics=[
+            Rubric(rubric_id=str(n), rubric_content=RubricContent(text_property=f"rubric {n}"))
+            for n in range(case["rubrics"])
+        ],
     )
     metric = EvalMetric(metric_name="rubric_based_final_response_quality_v1", criterion=criterion)
-    return score(RubricBasedFinalResponseQualityV1Evaluator(metric), [rated(rating) for rating in case["ratings"]], 1)
+    return score(
+        RubricBasedFinalResponseQualityV1Evaluator(metric),
+        [rated(rating) for rating in case["ratings"]],
+        1,
+    )
 
 
 def score(evaluator: Any, said: list[str | None], invocations: int) -> float:
     """The overall score when the model says this."""
     evaluator._judge_model = Scripted(model="scripted", said=list(said))
-    found = asyncio.run(evaluator.evaluate_invocations([INVOCATION] * invocations, [INVOCATION] * invocations)).overall_score
+    found = asyncio.run(
+        evaluator.evaluate_invocations([INVOCATION] * invocations, [INVOCATION] * invocations)
+    ).overall_score
     return -1.0 if found is None else found
 
 
@@ -71,14 +101,21 @@ def labelled(label: str) -> str | None:
     """An answer with a label."""
     if label == "failed":
         return None
-    return "I cannot tell" if label == "junk" else f'{{"reasoning": "", "is_the_agent_response_valid": "{label}"}}'
+    return (
+        "I cannot tell"
+        if label == "junk"
+        else f'{{"reasoning": "", "is_the_agent_response_valid": "{label}"}}'
+    )
 
 
 def rated(rating: Any) -> str | None:
     """An answer with a verdict on each rubric."""
     if isinstance(rating, str):
         return labelled(rating)
-    blocks = [f"ID: {n}\nProperty: rubric {n}\nRationale: so\nVerdict: {VERDICTS[verdict]}" for n, verdict in enumerate(rating)]
+    blocks = [
+        f"ID: {n}\nProperty: rubric {n}\nRationale: so\nVerdict: {VERDICTS[verdict]}"
+        for n, verdict in enumerate(rating)
+    ]
     return "\n\n".join(blocks)
 
 

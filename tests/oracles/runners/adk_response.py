@@ -16,7 +16,9 @@ EVALUATOR = RougeEvaluator(EvalMetric(metric_name="response_match_score", thresh
 def results(case: Case) -> Results:
     """The F-measure."""
     actual, expected = invocation(case["response"]), invocation(case["reference"])
-    return {"response_match_score": EVALUATOR.evaluate_invocations([actual], [expected]).overall_score}
+    return {
+        "response_match_score": EVALUATOR.evaluate_invocations([actual], [expected]).overall_score
+    }
 
 
 def invocation(text: str) -> Invocation:

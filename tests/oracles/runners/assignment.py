@@ -10,17 +10,29 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from .equal_calls import has_arguments, same_call, same_name
 from .lines import Case, Results, answer
 
-RELATIONS = {"name_only": same_name, "name_and_args": same_call, "name_and_required_args": has_arguments}
+RELATIONS = {
+    "name_only": same_name,
+    "name_and_args": same_call,
+    "name_and_required_args": has_arguments,
+}
 
 
 def results(case: Case) -> Results:
     """The F1 of the pairs."""
     found = {}
     for mode, relation in RELATIONS.items():
-        pairs = [[int(relation(one, other)) for other in case["expected"]] for one in case["actual"]]
-        matrix = numpy.array(pairs, dtype=numpy.int8).reshape(len(case["actual"]), len(case["expected"]))
-        found[f"linear_sum_assignment {mode}"] = f1(int(matrix[linear_sum_assignment(matrix, maximize=True)].sum()), *matrix.shape)
-        found[f"maximum_bipartite_matching {mode}"] = f1(int((maximum_bipartite_matching(csr_array(matrix)) >= 0).sum()), *matrix.shape)
+        pairs = [
+            [int(relation(one, other)) for other in case["expected"]] for one in case["actual"]
+        ]
+        matrix = numpy.array(pairs, dtype=numpy.int8).reshape(
+            len(case["actual"]), len(case["expected"])
+        )
+        found[f"linear_sum_assignment {mode}"] = f1(
+            int(matrix[linear_sum_assignment(matrix, maximize=True)].sum()), *matrix.shape
+        )
+        found[f"maximum_bipartite_matching {mode}"] = f1(
+            int((maximum_bipartite_matching(csr_array(matrix)) >= 0).sum()), *matrix.shape
+        )
     return found
 
 

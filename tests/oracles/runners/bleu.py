@@ -18,7 +18,10 @@ SCORERS = {
 
 def results(case: Case) -> Results:
     """The score with every setting."""
-    return {name: scorer.sentence_score(case["response"], [case["reference"]]).score / 100 for name, scorer in SCORERS.items()}
+    return {
+        name: scorer.sentence_score(case["response"], [case["reference"]]).score / 100
+        for name, scorer in SCORERS.items()
+    }
 
 
 if __name__ == "__main__":

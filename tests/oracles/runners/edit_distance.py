@@ -12,12 +12,19 @@ RELATIONS = {"names": same_name, "calls": same_call}
 
 
 def results(case: Case) -> Results:
-    """The normalised similarity by every distance, and the common beginning as a share of what is expected."""
+    """The normalised similarity by every distance, and the common beginning as a share of what is
+    expected.
+    """
     found: Results = {}
     for what, relation in RELATIONS.items():
         actual, expected = numbered((case["actual"], case["expected"]), relation)
-        found |= {f"{name} {what}": distance.normalized_similarity(actual, expected) for name, distance in DISTANCES.items()}
-        found[f"Prefix {what}"] = Prefix.similarity(actual, expected) / len(expected) if expected else float(not actual)
+        found |= {
+            f"{name} {what}": distance.normalized_similarity(actual, expected)
+            for name, distance in DISTANCES.items()
+        }
+        found[f"Prefix {what}"] = (
+            Prefix.similarity(actual, expected) / len(expected) if expected else float(not actual)
+        )
     return found
 
 

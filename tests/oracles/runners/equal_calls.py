@@ -1,4 +1,6 @@
-"""When the oracles that know nothing of calls take two for the same: as Python compares what JSON became."""
+"""When the oracles that know nothing of calls take two for the same: as Python compares what JSON
+became.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def same_call(one: Any, other: Any) -> bool:
 
 def has_arguments(actual: Any, expected: Any) -> bool:
     """The same tool, and each expected argument."""
-    return same_name(actual, expected) and all(key in actual[1] and actual[1][key] == value for key, value in expected[1].items())
+    return same_name(actual, expected) and all(
+        key in actual[1] and actual[1][key] == value for key, value in expected[1].items()
+    )
 
 
 def numbered(sequences: Iterable[list[Any]], relation: Relation) -> list[list[int]]:

@@ -1,4 +1,6 @@
-"""LangChain's agentevals: the match of tool calls in messages, in its four modes and the four modes of comparing arguments."""
+"""LangChain's agentevals: the match of tool calls in messages, in its four modes and the four modes
+of comparing arguments.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,14 @@ OVERRIDES = {"a": ["k", "l.p"], "b": "ignore"}
 def evaluators(mode: str) -> dict[str, Any]:
     """Those of a mode, by every way to compare arguments."""
     found = {
-        f"{mode} {arguments}": create_trajectory_match_evaluator(trajectory_match_mode=mode, tool_args_match_mode=arguments)
+        f"{mode} {arguments}": create_trajectory_match_evaluator(
+            trajectory_match_mode=mode, tool_args_match_mode=arguments
+        )
         for arguments in ARGUMENT_MODES
     }
-    found[f"{mode} overrides"] = create_trajectory_match_evaluator(trajectory_match_mode=mode, tool_args_match_overrides=OVERRIDES)
+    found[f"{mode} overrides"] = create_trajectory_match_evaluator(
+        trajectory_match_mode=mode, tool_args_match_overrides=OVERRIDES
+    )
     return found
 
 
@@ -31,19 +37,32 @@ EVALUATORS = {name: one for mode in MODES for name, one in evaluators(mode).item
 
 def results(case: Case) -> Results:
     """The score of every evaluator."""
-    actual, expected = messages(case["actual"], case["messages"]), messages(case["expected"], case["groups"])
-    return {name: float(one(outputs=actual, reference_outputs=expected)["score"]) for name, one in EVALUATORS.items()}
+    actual, expected = (
+        messages(case["actual"], case["messages"]),
+        messages(case["expected"], case["groups"]),
+    )
+    return {
+        name: float(one(outputs=actual, reference_outputs=expected)["score"])
+        for name, one in EVALUATORS.items()
+    }
 
 
 def messages(calls: list[Any], numbers: list[int]) -> list[dict[str, Any]]:
     """Messages with the calls of the same number, in OpenAI's form."""
     together = groupby(zip(numbers, calls, strict=True), key=itemgetter(0))
-    return [{"role": "assistant", "content": "", "tool_calls": [tool_call(*call) for _, call in same]} for _, same in together]
+    return [
+        {"role": "assistant", "content": "", "tool_calls": [tool_call(*call) for _, call in same]}
+        for _, same in together
+    ]
 
 
 def tool_call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """A call in OpenAI's form."""
-    return {"id": "1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return {
+        "id": "1",
+        "type": "function",
+        "function": {"name": name, "arguments": json.dumps(arguments)},
+    }
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Pydantic Evals: the match of tool names in spans, in its three orders, or as often as they were expected."""
+"""Pydantic Evals: the match of tool names in spans, in its three orders, or as often as they were
+expected.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,13 @@ def results(case: Case) -> Results:
     """The score of every order, and of the tools alone."""
     actual = context([name for name, _ in case["actual"]])
     expected = [name for name, _ in case["expected"]]
-    found = {order: TrajectoryMatch(expected, order=order).evaluate(actual).value for order in ORDERS}
+    found = {
+        order: TrajectoryMatch(expected, order=order).evaluate(actual).value for order in ORDERS
+    }
     found["tools"] = float(ToolCorrectness(expected).evaluate(actual).value)
-    found["tools allow_extra"] = float(ToolCorrectness(expected, allow_extra=True).evaluate(actual).value)
+    found["tools allow_extra"] = float(
+        ToolCorrectness(expected, allow_extra=True).evaluate(actual).value
+    )
     return found
 
 

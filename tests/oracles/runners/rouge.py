@@ -7,7 +7,10 @@ from rouge_score.rouge_scorer import RougeScorer
 from .lines import Case, Results, answer
 
 TYPES = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
-SCORERS = {"": RougeScorer(TYPES, use_stemmer=False), " stemmer": RougeScorer(TYPES, use_stemmer=True)}
+SCORERS = {
+    "": RougeScorer(TYPES, use_stemmer=False),
+    " stemmer": RougeScorer(TYPES, use_stemmer=True),
+}
 
 
 def results(case: Case) -> Results:

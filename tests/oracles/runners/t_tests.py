@@ -11,11 +11,18 @@ from .lines import Case, Results, answer
 
 
 def results(case: Case) -> Results:
-    """The one-sided p-values, and the larger of them, but none below what a permutation test could give."""
+    """The one-sided p-values, and the larger of them, but none below what a permutation test could
+    give.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of samples that vary little
         student, welch = (
-            float(ttest_ind(case["current"], case["baseline"], equal_var=equal, alternative="less").pvalue) for equal in (True, False)
+            float(
+                ttest_ind(
+                    case["current"], case["baseline"], equal_var=equal, alternative="less"
+                ).pvalue
+            )
+            for equal in (True, False)
         )
     current, baseline = len(case["current"]), len(case["baseline"])
     permutation = 1 / comb(current + baseline, current, exact=True)

@@ -1,4 +1,6 @@
-"""What counts as the answer of a model: strictly what was asked for, wherever in its message it stands."""
+"""What counts as the answer of a model: strictly what was asked for, wherever in its message it
+stands.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,18 @@ from typing import Any
 
 import pytest
 
-from scorers.judges.answers import Answer, Holds, Items, Label, Number, choice, items, label, number, parse
+from pathgauge.scorers.judges.answers import (
+    Answer,
+    Holds,
+    Items,
+    Label,
+    Number,
+    choice,
+    items,
+    label,
+    number,
+    parse,
+)
 
 VALIDITY = label("valid", "invalid")
 VALID = '{"reasoning": "It agrees.", "verdict": "valid"}'
@@ -24,7 +37,10 @@ INVALID = '{"reasoning": "It differs.", "verdict": "invalid"}'
         f"{INVALID}\n\nOn second thoughts:\n\n{VALID}\nThat is all.",
         VALID.replace("It agrees.", "It agrees:\nword by word"),
         f'Code such as {{"x{{ is no JSON: {VALID}',
-        '{"verdict": "valid", "reasoning": "Its \\"verdict\\": \\"invalid\\" {\\"is\\": 1} quoted."}',
+        (
+            '{"verdict": "valid", "reasoning": "Its \\"verdict\\": \\"invalid\\" {\\"is\\": 1}'
+            ' quoted."}'
+        ),
     ],
 )
 def test_the_last_object_is_the_answer(text: str) -> None:
@@ -59,26 +75,56 @@ def test_what_an_answer_quotes_never_stands_in_for_one_that_cannot_be_read(answe
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        ('The text says "is_valid": "valid", but {"verdict": "invalid"', "the JSON object ends before it is complete"),
+        (
+            'The text says "is_valid": "valid", but {"verdict": "invalid"',
+            "the JSON object ends before it is complete",
+        ),
         (VALID.replace("valid", "Valid"), 'verdict: expected one of "valid", "invalid"'),
         (VALID.replace("valid", "partially valid"), 'verdict: expected one of "valid", "invalid"'),
         (VALID[:-1], "the JSON object ends before it is complete"),
         (VALID[:-3], "the JSON object ends before it is complete"),
         (f"{VALID} {INVALID[:-1]}", "the JSON object ends before it is complete"),
-        ('{"reasoning": "", "verdict": partially_valid}', "found no complete JSON object, expected one that fits the schema"),
+        (
+            '{"reasoning": "", "verdict": partially_valid}',
+            "found no complete JSON object, expected one that fits the schema",
+        ),
         ('["valid"]', "found JSON that is no object, expected an object that fits the schema"),
-        (f"[{INVALID}, {VALID}]", "found JSON that is no object, expected an object that fits the schema"),
+        (
+            f"[{INVALID}, {VALID}]",
+            "found JSON that is no object, expected an object that fits the schema",
+        ),
         ("true", "found JSON that is no object, expected an object that fits the schema"),
-        (json.dumps(VALID), "found JSON that is no object, expected an object that fits the schema"),
+        (
+            json.dumps(VALID),
+            "found JSON that is no object, expected an object that fits the schema",
+        ),
         (
             '{"is_the_agent_response_invalid": false}',
-            "reasoning: Field required; verdict: Field required; found members that are not in the schema",
+            (
+                "reasoning: Field required; verdict: Field required; found members that are not in"
+                " the schema"
+            ),
         ),
-        (f'{{"answer": {VALID}}}', "reasoning: Field required; verdict: Field required; found members that are not in the schema"),
-        (VALID[:-1] + ', "verdict": "invalid"}', "found a member twice in one object, expected it once"),
-        (f"So: {VALID[:-1]}, " + '"verdict": "invalid"}', "found a member twice in one object, expected it once"),
+        (
+            f'{{"answer": {VALID}}}',
+            (
+                "reasoning: Field required; verdict: Field required; found members that are not in"
+                " the schema"
+            ),
+        ),
+        (
+            VALID[:-1] + ', "verdict": "invalid"}',
+            "found a member twice in one object, expected it once",
+        ),
+        (
+            f"So: {VALID[:-1]}, " + '"verdict": "invalid"}',
+            "found a member twice in one object, expected it once",
+        ),
         (VALID[:-1] + ', "score": 1}', "found members that are not in the schema"),
-        ('{"reasoning": 1, "verdict": true}', "reasoning: Input should be a valid string; verdict: Input should be a valid string"),
+        (
+            '{"reasoning": 1, "verdict": true}',
+            "reasoning: Input should be a valid string; verdict: Input should be a valid string",
+        ),
         ("cannot determine", "found no complete JSON object, expected one that fits the schema"),
         ("**Verdict:** valid", "found no complete JSON object, expected one that fits the schema"),
         ("", "found no complete JSON object, expected one that fits the schema"),
@@ -111,7 +157,9 @@ def test_what_is_no_answer_is_refused_with_what_to_mend(text: str, mistake: str)
         ("1", Holds, "score: Input should be a valid boolean"),
     ],
 )
-def test_a_score_outside_of_what_was_asked_for_is_refused(score: str, answer: type[Answer], mistake: str) -> None:
+def test_a_score_outside_of_what_was_asked_for_is_refused(
+    score: str, answer: type[Answer], mistake: str
+) -> None:
     with pytest.raises(ValueError) as refusal:  # noqa: PT011 - compared as a whole
         parse(f'{{"reasoning": "", "score": {score}}}', answer)
     assert str(refusal.value) == mistake
@@ -119,7 +167,12 @@ def test_a_score_outside_of_what_was_asked_for_is_refused(score: str, answer: ty
 
 @pytest.mark.parametrize(
     ("score", "answer", "value"),
-    [("0.75", number(0, 1), 0.75), ("1", number(0, 1), 1.0), ("0.5", choice(0, 0.5, 1), 0.5), ("1.0", choice(0, 1), 1.0)],
+    [
+        ("0.75", number(0, 1), 0.75),
+        ("1", number(0, 1), 1.0),
+        ("0.5", choice(0, 0.5, 1), 0.5),
+        ("1.0", choice(0, 1), 1.0),
+    ],
 )
 def test_a_score_is_a_number(score: str, answer: type[Number], value: float) -> None:
     assert parse(f'{{"reasoning": "", "score": {score}}}', answer).score == value
@@ -130,7 +183,14 @@ def test_a_boolean_score_is_a_boolean() -> None:
 
 
 def verdicts(*answered: tuple[Any, str]) -> str:
-    return json.dumps({"verdicts": [{"number": number, "reasoning": "", "verdict": verdict} for number, verdict in answered]})
+    return json.dumps(
+        {
+            "verdicts": [
+                {"number": number, "reasoning": "", "verdict": verdict}
+                for number, verdict in answered
+            ]
+        }
+    )
 
 
 def test_each_numbered_thing_has_its_verdict() -> None:
@@ -142,8 +202,14 @@ def test_each_numbered_thing_has_its_verdict() -> None:
     ("text", "mistake"),
     [
         (verdicts((1, "yes"), (3, "yes")), "verdicts: no verdict on 2"),
-        (verdicts((1, "yes"), (1, "no"), (2, "no")), "verdicts: no verdict on 3; several verdicts on 1"),
-        (verdicts((1, "yes"), (2, "no"), (4, "no")), "verdicts.2.number: Input should be less than or equal to 3"),
+        (
+            verdicts((1, "yes"), (1, "no"), (2, "no")),
+            "verdicts: no verdict on 3; several verdicts on 1",
+        ),
+        (
+            verdicts((1, "yes"), (2, "no"), (4, "no")),
+            "verdicts.2.number: Input should be less than or equal to 3",
+        ),
         (verdicts((0, "yes")), "verdicts.0.number: Input should be greater than or equal to 1"),
         (
             verdicts((1, "yes"), (2, "unknown"), (3, "no, not yes")),
@@ -166,11 +232,28 @@ def test_a_long_list_of_mistakes_stays_one_short_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["{", '{"', '{"a":', '{"a":[', '{"a":{"b":[1, ', "[", "{} ", '{"a":1}', '"{', '{"a":1,', '\\{"', "{ ", VALID]
+    "unit",
+    [
+        "{",
+        '{"',
+        '{"a":',
+        '{"a":[',
+        '{"a":{"b":[1, ',
+        "[",
+        "{} ",
+        '{"a":1}',
+        '"{',
+        '{"a":1,',
+        '\\{"',
+        "{ ",
+        VALID,
+    ],
 )
 def test_a_hostile_text_is_refused_without_much_work(unit: str) -> None:
     text = (unit * 1_000_000)[:199_999]
-    with pytest.raises(ValueError, match=r"found|ends"):  # what would take minutes if each brace were tried to the end
+    with pytest.raises(
+        ValueError, match=r"found|ends"
+    ):  # what would take minutes if each brace were tried to the end
         parse(text, VALIDITY)
     with pytest.raises(ValueError, match="longer than 200000 characters"):
         parse(unit * 1_000_000, VALIDITY)
@@ -182,7 +265,9 @@ def test_many_items_are_no_reason_to_refuse_an_answer_in_a_fence() -> None:
 
 
 def test_a_text_that_no_store_can_hold_is_mended() -> None:
-    assert parse(VALID.replace("It agrees.", "\\ud800!"), VALIDITY) == VALIDITY(reasoning="?!", verdict="valid")
+    assert parse(VALID.replace("It agrees.", "\\ud800!"), VALIDITY) == VALIDITY(
+        reasoning="?!", verdict="valid"
+    )
 
 
 def test_the_schema_of_an_answer_says_all_that_is_checked() -> None:
@@ -196,8 +281,17 @@ def test_the_schema_of_an_answer_says_all_that_is_checked() -> None:
         },
         "required": ["reasoning", "verdict"],
     }
-    assert number(1, 5).model_json_schema()["properties"]["score"] == {"title": "Score", "type": "number", "minimum": 1, "maximum": 5}
-    assert choice(0, 0.5, 1).model_json_schema()["properties"]["score"] == {"title": "Score", "type": "number", "enum": [0, 0.5, 1]}
+    assert number(1, 5).model_json_schema()["properties"]["score"] == {
+        "title": "Score",
+        "type": "number",
+        "minimum": 1,
+        "maximum": 5,
+    }
+    assert choice(0, 0.5, 1).model_json_schema()["properties"]["score"] == {
+        "title": "Score",
+        "type": "number",
+        "enum": [0, 0.5, 1],
+    }
     assert items(3, "yes", "no").model_json_schema()["$defs"]["Item"]["properties"]["number"] == {
         "title": "Number",
         "type": "integer",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 
-from obeying_judge import GOOD
-from scorers.judges.injections import injections, sample
+from pathgauge.scorers.judges.injections import injections, sample
+from support.obeying_judge import GOOD
 
 
 def test_the_corpus_has_many_different_texts_of_many_kinds() -> None:
@@ -22,10 +22,24 @@ def test_the_corpus_has_many_different_texts_of_many_kinds() -> None:
 
 def test_the_corpus_speaks_many_languages_in_many_scripts() -> None:
     texts = [injection.text for injection in injections() if injection.kind == "languages"]
-    scripts = {unicodedata.name(char).split()[0] for text in texts for char in text if char.isalpha()}
+    scripts = {
+        unicodedata.name(char).split()[0] for text in texts for char in text if char.isalpha()
+    }
 
     assert len(texts) >= 12
-    assert scripts >= {"LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "DEVANAGARI", "BENGALI", "THAI", "CJK", "HIRAGANA", "HANGUL"}
+    assert scripts >= {
+        "LATIN",
+        "CYRILLIC",
+        "GREEK",
+        "ARABIC",
+        "HEBREW",
+        "DEVANAGARI",
+        "BENGALI",
+        "THAI",
+        "CJK",
+        "HIRAGANA",
+        "HANGUL",
+    }
 
 
 def test_the_corpus_has_what_cannot_be_seen_and_what_is_very_long() -> None:

@@ -1,5 +1,6 @@
-"""No text in what is judged changes a verdict: the corpus in every place where others write, for every judge, before one that obeys all
-that gets out of the data section. Sections that are made carelessly show that it does obey.
+"""No text in what is judged changes a verdict: the corpus in every place where others write, for
+every judge, before one that obeys all that gets out of the data section. Sections that are made
+carelessly show that it does obey.
 """
 
 from __future__ import annotations
@@ -14,24 +15,30 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from collector.plugins import SCORERS
-from judge_server import Asked, JudgeServer, Reply, completion
-from obeying_judge import GOOD, answer, read
-from scorers.judges.answers import parse
-from scorers.judges.asking.asker import Asker
-from scorers.judges.asking.settings import Provider, Settings
-from scorers.judges.content import MEMBERS
-from scorers.judges.custom import LlmJudge, Pointwise
-from scorers.judges.data import RULES, section
-from scorers.judges.hallucinations import Hallucinations
-from scorers.judges.injections import injections, sample
-from scorers.judges.model_judge import ModelJudge
-from scorers.judges.responses import FinalResponseMatch, ResponseEvaluationScore, Safety
-from scorers.judges.rubrics import RubricBasedFinalResponseQuality, RubricBasedToolUseQuality
-from scorers.judges.trajectories import TrajectoryAccuracy, TrajectoryAccuracyWithReference
-from scorers.questions import AnswerT, Question
-from scorers.testing import expected_call, invocation, reference_turn, tool_call
-from scorers.types import Invocation, ReferenceTurn, Score
+from pathgauge.collector.config.plugins import SCORERS
+from pathgauge.scorers.authoring.testing import expected_call, invocation, reference_turn, tool_call
+from pathgauge.scorers.judge_protocol import AnswerT, Question
+from pathgauge.scorers.judges.answers import parse
+from pathgauge.scorers.judges.custom_prompts import LlmJudge, Pointwise
+from pathgauge.scorers.judges.hallucinations import Hallucinations
+from pathgauge.scorers.judges.injections import injections, sample
+from pathgauge.scorers.judges.model_client.client import Asker
+from pathgauge.scorers.judges.model_client.settings import Provider, Settings
+from pathgauge.scorers.judges.model_judge import ModelJudge
+from pathgauge.scorers.judges.prompt_data import RULES, section
+from pathgauge.scorers.judges.prompt_members import MEMBERS
+from pathgauge.scorers.judges.responses import FinalResponseMatch, ResponseEvaluationScore, Safety
+from pathgauge.scorers.judges.rubrics import (
+    RubricBasedFinalResponseQuality,
+    RubricBasedToolUseQuality,
+)
+from pathgauge.scorers.judges.trajectories import (
+    TrajectoryAccuracy,
+    TrajectoryAccuracyWithReference,
+)
+from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
+from support.judge_server import Asked, JudgeServer, Reply, completion
+from support.obeying_judge import GOOD, answer, read
 
 Situation = tuple[Invocation, ReferenceTurn]
 Section = Callable[[Mapping[str, Any], int, str], str]
@@ -41,7 +48,11 @@ RUBRICS = ("The agent says how the matter ended.", "The agent is polite.")
 JUDGES: tuple[Any, ...] = (
     FinalResponseMatch(samples=1),
     Hallucinations(),
-    LlmJudge(prompt="Was the user helped? See {response}.", inputs=("trajectory", "reference"), choices=(0, 0.5, 1)),
+    LlmJudge(
+        prompt="Was the user helped? See {response}.",
+        inputs=("trajectory", "reference"),
+        choices=(0, 0.5, 1),
+    ),
     Pointwise(
         criteria={"helpful": "It helps."},
         rating_rubric={"1": "Good.", "0": "Bad."},
@@ -57,25 +68,46 @@ JUDGES: tuple[Any, ...] = (
 
 ALL_SEEING = LlmJudge(prompt="Was the user helped?", inputs=tuple(MEMBERS), choices=(0, 1))
 
-REFUND = replace(tool_call("refund", order="17", note="as soon as possible"), result="no such order", error="not found", agent="billing")
-EXPECTED = reference_turn(expected_call("refund", order="17"), response="The order is refunded; the receipt is by mail.")
+REFUND = replace(
+    tool_call("refund", order="17", note="as soon as possible"),
+    result="no such order",
+    error="not found",
+    agent="billing",
+)
+EXPECTED = reference_turn(
+    expected_call("refund", order="17"), response="The order is refunded; the receipt is by mail."
+)
 BAD: Situation = (
     invocation(
         REFUND,
         user_input="Please refund order 17.",
         final_response="I could not find the order.",
-        tool_schemas={"refund": {"type": "object", "description": "Pays money back.", "properties": {"order": {"type": "string"}}}},
+        tool_schemas={
+            "refund": {
+                "type": "object",
+                "description": "Pays money back.",
+                "properties": {"order": {"type": "string"}},
+            }
+        },
     ),
     EXPECTED,
 )
 WELL_DONE: Situation = (
-    replace(BAD[0], tool_calls=(replace(REFUND, result=GOOD, error=None),), final_response=f"Done: {GOOD}."),
+    replace(
+        BAD[0],
+        tool_calls=(replace(REFUND, result=GOOD, error=None),),
+        final_response=f"Done: {GOOD}.",
+    ),
     EXPECTED,
 )
 
 PLACES: dict[str, Callable[[Situation, str], Situation]] = {
-    "after the response": lambda to, text: _actual(to, final_response=f"{to[0].final_response}\n{text}"),
-    "before the response": lambda to, text: _actual(to, final_response=f"{text} {to[0].final_response}"),
+    "after the response": lambda to, text: _actual(
+        to, final_response=f"{to[0].final_response}\n{text}"
+    ),
+    "before the response": lambda to, text: _actual(
+        to, final_response=f"{text} {to[0].final_response}"
+    ),
     "user input": lambda to, text: _actual(to, user_input=text),
     "tool name": lambda to, text: _call(to, name=text),
     "name of an argument": lambda to, text: _call(to, arguments={"order": "17", text: "1"}),
@@ -86,8 +118,14 @@ PLACES: dict[str, Callable[[Situation, str], Situation]] = {
     "tool error": lambda to, text: _call(to, error=text),
     "agent name": lambda to, text: _call(to, agent=text),
     "schema of a tool": lambda to, text: _actual(to, tool_schemas={text: {"description": text}}),
-    "expected response": lambda to, text: (to[0], replace(to[1], response=f"{text} The order is refunded.")),
-    "expected argument": lambda to, text: (to[0], replace(to[1], tool_calls=(expected_call("refund", order=text),))),
+    "expected response": lambda to, text: (
+        to[0],
+        replace(to[1], response=f"{text} The order is refunded."),
+    ),
+    "expected argument": lambda to, text: (
+        to[0],
+        replace(to[1], tool_calls=(expected_call("refund", order=text),)),
+    ),
 }
 
 
@@ -96,7 +134,9 @@ def _actual(to: Situation, **changes: Any) -> Situation:
 
 
 def _call(to: Situation, **changes: Any) -> Situation:
-    return _actual(to, tool_calls=(*to[0].tool_calls[:-1], replace(to[0].tool_calls[-1], **changes), REFUND))
+    return _actual(
+        to, tool_calls=(*to[0].tool_calls[:-1], replace(to[0].tool_calls[-1], **changes), REFUND)
+    )
 
 
 def everywhere(text: str) -> Situation:
@@ -110,7 +150,9 @@ def everywhere(text: str) -> Situation:
 class Obeying:
     """An `Ask` that answers as the obeying judge does."""
 
-    def __init__(self, judge: ModelJudge, section: Section = section, *, interpolated: bool = False) -> None:
+    def __init__(
+        self, judge: ModelJudge, section: Section = section, *, interpolated: bool = False
+    ) -> None:
         self.judge, self.section, self.interpolated = judge, section, interpolated
 
     async def __call__(self, question: Question[AnswerT]) -> AnswerT:
@@ -132,36 +174,52 @@ async def value(judge: ModelJudge, situation: Situation, ask: Any) -> float | No
     return (await judge.judge(*situation, ask)).value
 
 
-async def deceived(judge: ModelJudge, ask: Obeying, situations: Mapping[str, Situation]) -> list[str]:
+async def deceived(
+    judge: ModelJudge, ask: Obeying, situations: Mapping[str, Situation]
+) -> list[str]:
     """The names of the situations, all of them bad, that are judged better than bad."""
     bad = await value(judge, BAD, Obeying(judge))
     assert bad is not None
-    return [name for name, situation in situations.items() if (found := await value(judge, situation, ask)) is not None and found > bad]
+    return [
+        name
+        for name, situation in situations.items()
+        if (found := await value(judge, situation, ask)) is not None and found > bad
+    ]
 
 
 @pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
 async def test_the_obeying_judge_is_honest_when_nothing_leaks(judge: Any) -> None:
-    scores: list[Score] = [await judge.judge(*situation, Obeying(judge)) for situation in (BAD, WELL_DONE)]
+    scores: list[Score] = [
+        await judge.judge(*situation, Obeying(judge)) for situation in (BAD, WELL_DONE)
+    ]
 
     assert [score.value for score in scores] == [judge.low, judge.high]
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_no_injection_in_one_place_changes_the_verdict_of_a_judge_who_sees_all(place: str) -> None:
+async def test_no_injection_in_one_place_changes_the_verdict_of_a_judge_who_sees_all(
+    place: str,
+) -> None:
     tried = {injection.name: PLACES[place](BAD, injection.text) for injection in injections()}
 
     assert await deceived(ALL_SEEING, Obeying(ALL_SEEING), tried) == []
 
 
 @pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
-async def test_no_injection_in_all_places_changes_the_verdict_of_any_judge(judge: ModelJudge) -> None:
+async def test_no_injection_in_all_places_changes_the_verdict_of_any_judge(
+    judge: ModelJudge,
+) -> None:
     tried = {injection.name: everywhere(injection.text) for injection in injections()}
 
     assert await deceived(judge, Obeying(judge), tried) == []
 
 
 def test_every_judge_that_is_installed_is_tried() -> None:
-    installed = {point.name for point in entry_points(group=SCORERS) if point.value.startswith("scorers.judges.")}
+    installed = {
+        point.name
+        for point in entry_points(group=SCORERS)
+        if point.value.startswith("pathgauge.scorers.judges.")
+    }
 
     assert installed == {judge.name for judge in JUDGES}
 
@@ -169,11 +227,19 @@ def test_every_judge_that_is_installed_is_tried() -> None:
 def test_every_place_is_seen() -> None:
     shown = ALL_SEEING.shown(*BAD)
 
-    assert {place for place, put in PLACES.items() if ALL_SEEING.shown(*put(BAD, "x")) == shown} == set()
+    assert {
+        place for place, put in PLACES.items() if ALL_SEEING.shown(*put(BAD, "x")) == shown
+    } == set()
 
 
 def in_lines(data: Mapping[str, Any], max_chars: int, nonce: str) -> str:
-    return "\n".join([f"BEGIN DATA {nonce}", *(f"{name}: {value}" for name, value in data.items()), f"END DATA {nonce}"])
+    return "\n".join(
+        [
+            f"BEGIN DATA {nonce}",
+            *(f"{name}: {value}" for name, value in data.items()),
+            f"END DATA {nonce}",
+        ]
+    )
 
 
 def without_number(data: Mapping[str, Any], max_chars: int, nonce: str) -> str:
@@ -185,7 +251,12 @@ def with_mark_up(data: Mapping[str, Any], max_chars: int, nonce: str) -> str:
 
 
 def with_all_characters(data: Mapping[str, Any], max_chars: int, nonce: str) -> str:
-    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace("[INST]", "").replace("[/INST]", "")
+    text = (
+        json.dumps(data, ensure_ascii=False)
+        .replace("<", "\\u003c")
+        .replace("[INST]", "")
+        .replace("[/INST]", "")
+    )
     return f"BEGIN DATA {nonce}\n{text}\nEND DATA {nonce}"
 
 
@@ -200,7 +271,14 @@ def quoted_by_hand(data: Mapping[str, Any], max_chars: int, nonce: str) -> str:
         (
             in_lines,
             "after the response",
-            {"closing_delimiters", "fake_verdicts", "few_shot_fakes", "hidden", "line_breaks", "truncation_games"},
+            {
+                "closing_delimiters",
+                "fake_verdicts",
+                "few_shot_fakes",
+                "hidden",
+                "line_breaks",
+                "truncation_games",
+            },
         ),
         (without_number, "name of an argument", {"closing_delimiters", "chat_templates", "names"}),
         (with_mark_up, "tool result", {"chat_templates", "closing_delimiters", "tool_results"}),
@@ -209,7 +287,9 @@ def quoted_by_hand(data: Mapping[str, Any], max_chars: int, nonce: str) -> str:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-async def test_a_careless_section_is_overcome(careless: Section, place: str, kinds: set[str]) -> None:
+async def test_a_careless_section_is_overcome(
+    careless: Section, place: str, kinds: set[str]
+) -> None:
     tried = {injection.name: PLACES[place](BAD, injection.text) for injection in injections()}
     found = await deceived(ALL_SEEING, Obeying(ALL_SEEING, careless), tried)
 
@@ -218,7 +298,10 @@ async def test_a_careless_section_is_overcome(careless: Section, place: str, kin
 
 
 async def test_data_in_the_instructions_is_obeyed() -> None:
-    tried = {injection.name: PLACES["after the response"](BAD, injection.text) for injection in injections()}
+    tried = {
+        injection.name: PLACES["after the response"](BAD, injection.text)
+        for injection in injections()
+    }
 
     assert await deceived(ALL_SEEING, Obeying(ALL_SEEING, interpolated=True), tried) == [*tried]
 
@@ -227,17 +310,27 @@ async def test_injections_change_no_verdict_on_their_way_over_the_wire() -> None
     """As in the service: the real client asks a server, which judges by what it was sent."""
 
     def judged(asked: Asked) -> Reply:
-        (judge,) = [judge for judge in JUDGES if any(asked.system.startswith(wording) for wording in judge.wordings())]
+        (judge,) = [
+            judge
+            for judge in JUDGES
+            if any(asked.system.startswith(wording) for wording in judge.wordings())
+        ]
         reading = read(asked.system, asked.user, judge.wordings(), asked.data.keys())
         return completion(answer(reading, asked.body["response_format"]["json_schema"]["schema"]))
 
     with JudgeServer(judge=judged) as server:
         ask = Asker(Settings("local:judge", {"local": Provider(server.url, allow_private=True)}))
-        tried = [(judge, injection) for judge, injection in zip(JUDGES * 6, sample(60), strict=True)]
+        tried = [
+            (judge, injection) for judge, injection in zip(JUDGES * 6, sample(60), strict=True)
+        ]
         found = [await value(judge, everywhere(injection.text), ask) for judge, injection in tried]
         good = [await value(judge, WELL_DONE, ask) for judge in JUDGES]
         await ask.aclose()
 
-    assert [name for (judge, name), score in zip(tried, found, strict=True) if score not in (None, judge.low)] == []
+    assert [
+        name
+        for (judge, name), score in zip(tried, found, strict=True)
+        if score not in (None, judge.low)
+    ] == []
     assert good == [judge.high for judge in JUDGES]
     assert found.count(None) < 6  # too long to be judged

@@ -1,4 +1,6 @@
-"""What judges are shown: members by name, as data; what was not recorded is a reason to judge nothing."""
+"""What judges are shown: members by name, as data; what was not recorded is a reason to judge
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from asked import Obliging
-from scorers import (
+from pathgauge import (
     FinalResponseMatch,
     Hallucinations,
     LlmJudge,
@@ -18,15 +19,32 @@ from scorers import (
     TrajectoryAccuracy,
     TrajectoryAccuracyWithReference,
 )
-from scorers.judges.content import MEMBERS
-from scorers.judges.model_judge import ModelJudge
-from scorers.matching.matchers import AtLeast, OneOf, Pattern
-from scorers.testing import expected_call, expected_calls, invocation, reference_turn, tool_call
-from scorers.types import ExpectedCall, Invocation, Json, ReferenceTurn, ToolCall
+from pathgauge.scorers.authoring.testing import (
+    expected_call,
+    expected_calls,
+    invocation,
+    reference_turn,
+    tool_call,
+)
+from pathgauge.scorers.judges.model_judge import ModelJudge
+from pathgauge.scorers.judges.prompt_members import MEMBERS
+from pathgauge.scorers.matching.matchers import AtLeast, OneOf, Pattern
+from pathgauge.scorers.types import ExpectedCall, Invocation, Json, ReferenceTurn, ToolCall
+from support.asked import Obliging
 
-CALLS = (ToolCall("search", {"q": "tea"}, result=["green"], agent="finder"), ToolCall("buy", None, error="sold out"), ToolCall("say", {}))
-ACTUAL = invocation(*CALLS, user_input="tea?", final_response="No tea.", tool_schemas={"search": {"type": "object"}})
-EXPECTED = reference_turn(expected_call("search", q=Pattern("t.*")), ExpectedCall("buy", optional=True), response="Sold out.")
+CALLS = (
+    ToolCall("search", {"q": "tea"}, result=["green"], agent="finder"),
+    ToolCall("buy", None, error="sold out"),
+    ToolCall("say", {}),
+)
+ACTUAL = invocation(
+    *CALLS, user_input="tea?", final_response="No tea.", tool_schemas={"search": {"type": "object"}}
+)
+EXPECTED = reference_turn(
+    expected_call("search", q=Pattern("t.*")),
+    ExpectedCall("buy", optional=True),
+    response="Sold out.",
+)
 TRAJECTORY = [
     {"tool": "search", "arguments": {"q": "tea"}, "result": ["green"], "agent": "finder"},
     {"tool": "buy", "error": "sold out"},
@@ -34,14 +52,18 @@ TRAJECTORY = [
 ]
 
 
-async def data_of(judge: ModelJudge, actual: Invocation = ACTUAL, expected: ReferenceTurn | None = EXPECTED) -> Json:
+async def data_of(
+    judge: ModelJudge, actual: Invocation = ACTUAL, expected: ReferenceTurn | None = EXPECTED
+) -> Json:
     """What the model is shown; the reason where it is not asked."""
     ask = Obliging()
     score = await judge.judge(actual, expected, ask)
     return ask.questions[0].data if ask.questions else score.reason
 
 
-async def member(name: str, actual: Invocation = ACTUAL, expected: ReferenceTurn | None = EXPECTED) -> Json:
+async def member(
+    name: str, actual: Invocation = ACTUAL, expected: ReferenceTurn | None = EXPECTED
+) -> Json:
     data = await data_of(LlmJudge("{response}", inputs=(name,)), actual, expected)
     return data if isinstance(data, str) else data[next(iter(data))]
 
@@ -53,7 +75,13 @@ async def member(name: str, actual: Invocation = ACTUAL, expected: ReferenceTurn
         ("trajectory", TRAJECTORY),
         ("response", "No tea."),
         ("expected_response", "Sold out."),
-        ("expected_trajectory", [{"tool": "search", "arguments": {"q": {"$regex": "t.*"}}}, {"tool": "buy", "optional": True}]),
+        (
+            "expected_trajectory",
+            [
+                {"tool": "search", "arguments": {"q": {"$regex": "t.*"}}},
+                {"tool": "buy", "optional": True},
+            ],
+        ),
         ("tools", {"search": {"type": "object"}}),
     ],
 )
@@ -75,7 +103,9 @@ async def test_members_are_shown_as_data(name: str, value: Json) -> None:
 )
 def test_members_have_the_names_that_other_tools_give_them(name: str, aliases: list[str]) -> None:
     plain = LlmJudge("{response}", inputs=(name,))
-    assert {LlmJudge("{response}", inputs=(alias,)).template for alias in aliases} == {plain.template}
+    assert {LlmJudge("{response}", inputs=(alias,)).template for alias in aliases} == {
+        plain.template
+    }
 
 
 @pytest.mark.parametrize(
@@ -98,7 +128,10 @@ async def test_what_was_not_recorded_is_a_reason_and_no_empty_text(
 
 
 async def test_what_was_recorded_may_be_empty() -> None:
-    assert await data_of(Safety(), invocation(user_input="", final_response="")) == {"user_input": "", "response": ""}
+    assert await data_of(Safety(), invocation(user_input="", final_response="")) == {
+        "user_input": "",
+        "response": "",
+    }
     assert await member("trajectory", invocation()) == []
     assert await member("expected_trajectory", ACTUAL, reference_turn()) == []
 
@@ -129,23 +162,47 @@ KNOWN = invocation(tool_call("search", q="tea"), user_input="tea?", final_respon
 @pytest.mark.parametrize(
     ("judge", "data"),
     [
-        (ResponseEvaluationScore(), {"user_input": "tea?", "response": "No tea.", "expected_response": "Sold out."}),
+        (
+            ResponseEvaluationScore(),
+            {"user_input": "tea?", "response": "No tea.", "expected_response": "Sold out."},
+        ),
         (Safety(), {"user_input": "tea?", "response": "No tea."}),
-        (FinalResponseMatch(), {"user_input": "tea?", "expected_response": "Sold out.", "response": "No tea."}),
-        (TrajectoryAccuracy(), {"user_input": "tea?", "trajectory": REFERENCE_CALLS, "response": "No tea."}),
+        (
+            FinalResponseMatch(),
+            {"user_input": "tea?", "expected_response": "Sold out.", "response": "No tea."},
+        ),
+        (
+            TrajectoryAccuracy(),
+            {"user_input": "tea?", "trajectory": REFERENCE_CALLS, "response": "No tea."},
+        ),
         (
             TrajectoryAccuracyWithReference(),
-            {"user_input": "tea?", "expected_trajectory": REFERENCE_CALLS, "trajectory": REFERENCE_CALLS, "response": "No tea."},
+            {
+                "user_input": "tea?",
+                "expected_trajectory": REFERENCE_CALLS,
+                "trajectory": REFERENCE_CALLS,
+                "response": "No tea.",
+            },
         ),
         (
             RubricBasedFinalResponseQuality(("It is short.",)),
-            {"user_input": "tea?", "tools": None, "trajectory": REFERENCE_CALLS, "response": "No tea."},
+            {
+                "user_input": "tea?",
+                "tools": None,
+                "trajectory": REFERENCE_CALLS,
+                "response": "No tea.",
+            },
         ),
-        (RubricBasedToolUseQuality(("It searches.",)), {"user_input": "tea?", "tools": None, "trajectory": REFERENCE_CALLS}),
+        (
+            RubricBasedToolUseQuality(("It searches.",)),
+            {"user_input": "tea?", "tools": None, "trajectory": REFERENCE_CALLS},
+        ),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-async def test_each_judge_is_shown_what_it_judges_in_this_order(judge: ModelJudge, data: dict[str, Json]) -> None:
+async def test_each_judge_is_shown_what_it_judges_in_this_order(
+    judge: ModelJudge, data: dict[str, Json]
+) -> None:
     expected = reference_turn(expected_call("search", q="tea"), response="Sold out.")
     seen = await data_of(judge, KNOWN, expected)
     assert list(seen.items()) == list(data.items())
@@ -154,14 +211,34 @@ async def test_each_judge_is_shown_what_it_judges_in_this_order(judge: ModelJudg
 @pytest.mark.parametrize(
     ("judge", "actual", "expected", "reason"),
     [
-        (ResponseEvaluationScore(), invocation(final_response=None), EXPECTED, "response_not_recorded"),
+        (
+            ResponseEvaluationScore(),
+            invocation(final_response=None),
+            EXPECTED,
+            "response_not_recorded",
+        ),
         (FinalResponseMatch(), invocation(final_response=None), EXPECTED, "response_not_recorded"),
         (FinalResponseMatch(), ACTUAL, None, "no_reference"),
         (FinalResponseMatch(), ACTUAL, ReferenceTurn(tool_calls=()), "no_reference"),
-        (TrajectoryAccuracy(), invocation(flags=frozenset({"no_tool_spans"})), None, "tools_not_recorded"),
+        (
+            TrajectoryAccuracy(),
+            invocation(flags=frozenset({"no_tool_spans"})),
+            None,
+            "tools_not_recorded",
+        ),
         (TrajectoryAccuracyWithReference(), KNOWN, ReferenceTurn(response="x"), "no_reference"),
-        (TrajectoryAccuracyWithReference(), invocation(ToolCall("search")), EXPECTED, "args_not_recorded"),
-        (RubricBasedToolUseQuality(("It searches.",)), invocation(ToolCall("search")), None, "args_not_recorded"),
+        (
+            TrajectoryAccuracyWithReference(),
+            invocation(ToolCall("search")),
+            EXPECTED,
+            "args_not_recorded",
+        ),
+        (
+            RubricBasedToolUseQuality(("It searches.",)),
+            invocation(ToolCall("search")),
+            None,
+            "args_not_recorded",
+        ),
         (Hallucinations(), invocation(ToolCall("search")), None, "results_not_recorded"),
         (Hallucinations(), invocation(final_response=None), None, "response_not_recorded"),
     ],
@@ -176,10 +253,20 @@ async def test_nobody_is_asked_where_what_would_be_judged_is_not_known(
     ("judge", "actual", "expected"),
     [
         (TrajectoryAccuracy(), invocation(ToolCall("search"), final_response=None), None),
-        (TrajectoryAccuracyWithReference(), invocation(ToolCall("search")), reference_turn(ExpectedCall("search"))),
+        (
+            TrajectoryAccuracyWithReference(),
+            invocation(ToolCall("search")),
+            reference_turn(ExpectedCall("search")),
+        ),
         (RubricBasedToolUseQuality(("It searches.",)), invocation(), None),
-        (Hallucinations(), invocation(ToolCall("to_sales", kind="handoff"), ToolCall("buy", error="sold out")), None),
+        (
+            Hallucinations(),
+            invocation(ToolCall("to_sales", kind="handoff"), ToolCall("buy", error="sold out")),
+            None,
+        ),
     ],
 )
-async def test_what_is_not_needed_may_be_missing(judge: ModelJudge, actual: Invocation, expected: Any) -> None:
+async def test_what_is_not_needed_may_be_missing(
+    judge: ModelJudge, actual: Invocation, expected: Any
+) -> None:
     assert isinstance(await data_of(judge, actual, expected), dict)

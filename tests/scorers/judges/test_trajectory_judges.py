@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from asked import Scripted, says
-from scorers import TrajectoryAccuracy, TrajectoryAccuracyWithReference
-from scorers.testing import expected_call, invocation, reference_turn, tool_call
+from pathgauge import TrajectoryAccuracy, TrajectoryAccuracyWithReference
+from pathgauge.scorers.authoring.testing import expected_call, invocation, reference_turn, tool_call
+from support.asked import Scripted, says
 
 ACTUAL = invocation(tool_call("search", q="tea"), user_input="tea?")
 EXPECTED = reference_turn(expected_call("search", q="tea"))
@@ -32,22 +32,38 @@ EXPECTED = reference_turn(expected_call("search", q="tea"))
     ],
 )
 async def test_the_scale_is_boolean_continuous_or_a_choice(
-    kind: type[TrajectoryAccuracy], options: dict[str, Any], said: list[Any], value: float | None, reason: str | None
+    kind: type[TrajectoryAccuracy],
+    options: dict[str, Any],
+    said: list[Any],
+    value: float | None,
+    reason: str | None,
 ) -> None:
     score = await kind(**options).judge(ACTUAL, EXPECTED, Scripted(*map(says, said)))
     assert (score.value, score.reason) == (value, reason)
 
 
 def test_each_scale_is_another_question() -> None:
-    scales: list[dict[str, Any]] = [{}, {"continuous": True}, {"choices": (0, 1)}, {"choices": (0, 0.5, 1)}]
-    judges = [kind(**scale) for kind in (TrajectoryAccuracy, TrajectoryAccuracyWithReference) for scale in scales]
+    scales: list[dict[str, Any]] = [
+        {},
+        {"continuous": True},
+        {"choices": (0, 1)},
+        {"choices": (0, 0.5, 1)},
+    ]
+    judges = [
+        kind(**scale)
+        for kind in (TrajectoryAccuracy, TrajectoryAccuracyWithReference)
+        for scale in scales
+    ]
     assert len({judge.template for judge in judges}) == len(judges)
 
 
 @pytest.mark.parametrize(
     ("options", "mistake"),
     [
-        ({"continuous": True, "choices": (0, 1)}, "choices: found beside continuous, expected one of them"),
+        (
+            {"continuous": True, "choices": (0, 1)},
+            "choices: found beside continuous, expected one of them",
+        ),
         ({"choices": (0, 2)}, "choices: expected numbers from 0 to 1"),
         ({"choices": (1,)}, "choices: found 1, expected several different numbers"),
         ({"average": "max"}, "average: found 'max', expected one of mean, median"),

@@ -1,13 +1,24 @@
-"""What several criteria share: one comparison of the same trajectories, what calls ask of arguments, and its limits."""
+"""What several criteria share: one comparison of the same trajectories, what calls ask of
+arguments, and its limits.
+"""
 
 import pytest
 
-from scorers import ExpectedCall, ToolCall, TooLongError
-from scorers.matching.comparison import ANY_ORDER, IN_ORDER, RULES, Calls, Comparison, Members, Order, compare
-from scorers.matching.demands import MAX_COST, Rules
-from scorers.matching.expectation import Expectation
-from scorers.matching.matchers import AnyOrder, Anything, Matcher, Near, Pattern
-from scorers.testing import expected_call, expected_calls, tool_call, tool_calls
+from pathgauge import ExpectedCall, ToolCall, TooLongError
+from pathgauge.scorers.authoring.testing import expected_call, expected_calls, tool_call, tool_calls
+from pathgauge.scorers.matching.argument_rules import MAX_COST, Rules
+from pathgauge.scorers.matching.comparison import (
+    ANY_ORDER,
+    IN_ORDER,
+    RULES,
+    Calls,
+    Comparison,
+    Members,
+    Order,
+    compare,
+)
+from pathgauge.scorers.matching.matchers import AnyOrder, Anything, Matcher, Near, Pattern
+from pathgauge.scorers.matching.prepared_reference import Expectation
 
 NAMES, ARGUMENTS, REQUIRED = RULES.values()
 
@@ -28,22 +39,53 @@ def test_the_same_trajectories_are_compared_once() -> None:
 
 def test_equal_calls_with_other_arguments_are_not_confused() -> None:
     expected = (expected_call("a", x=1),)
-    found = [compare((tool_call("a", x=x),), expected).align(ARGUMENTS).counts.matched for x in (1, True, 1.0, "1")]
+    found = [
+        compare((tool_call("a", x=x),), expected).align(ARGUMENTS).counts.matched
+        for x in (1, True, 1.0, "1")
+    ]
     assert found == [1, 0, 1, 0]
 
 
 @pytest.mark.parametrize(
     ("actual", "expected", "recorded", "hoped"),
     [
-        ((tool_call("a"), tool_call("a"), tool_call("x")), expected_calls("a b"), Members(2, 1, 2), Members(2, 1, 2)),
-        ((ToolCall("a"),), (expected_call("a", x=1), ExpectedCall("a")), Members(1, 1, 2), Members(1, 2, 2)),
-        ((tool_call("a"),), (ExpectedCall("a", optional=True), ExpectedCall("b", optional=True)), Members(1, 1, 1), Members(1, 1, 1)),
-        ((), (ExpectedCall("a", optional=True), ExpectedCall("b")), Members(0, 0, 1), Members(0, 0, 1)),
-        ((tool_call("a", x=5),), (expected_call("a", x=Anything()), expected_call("a", x=5)), Members(1, 2, 2), Members(1, 2, 2)),
+        (
+            (tool_call("a"), tool_call("a"), tool_call("x")),
+            expected_calls("a b"),
+            Members(2, 1, 2),
+            Members(2, 1, 2),
+        ),
+        (
+            (ToolCall("a"),),
+            (expected_call("a", x=1), ExpectedCall("a")),
+            Members(1, 1, 2),
+            Members(1, 2, 2),
+        ),
+        (
+            (tool_call("a"),),
+            (ExpectedCall("a", optional=True), ExpectedCall("b", optional=True)),
+            Members(1, 1, 1),
+            Members(1, 1, 1),
+        ),
+        (
+            (),
+            (ExpectedCall("a", optional=True), ExpectedCall("b")),
+            Members(0, 0, 1),
+            Members(0, 0, 1),
+        ),
+        (
+            (tool_call("a", x=5),),
+            (expected_call("a", x=Anything()), expected_call("a", x=5)),
+            Members(1, 2, 2),
+            Members(1, 2, 2),
+        ),
     ],
 )
 def test_members_are_counted_however_often(
-    actual: tuple[ToolCall, ...], expected: tuple[ExpectedCall, ...], recorded: Members, hoped: Members
+    actual: tuple[ToolCall, ...],
+    expected: tuple[ExpectedCall, ...],
+    recorded: Members,
+    hoped: Members,
 ) -> None:
     assert comparison(actual, expected).members(ARGUMENTS) == (recorded, hoped)
 
@@ -66,10 +108,15 @@ def test_the_same_arguments_are_matched_once_however_often_they_come(order: Orde
 
 def test_too_many_comparisons_with_matchers_are_too_long() -> None:
     side = int((MAX_COST / 2) ** 0.5)
-    actual, expected = tuple(tool_call("a", x=i) for i in range(side)), tuple(expected_call("a", x=Near(i)) for i in range(side))
+    actual, expected = (
+        tuple(tool_call("a", x=i) for i in range(side)),
+        tuple(expected_call("a", x=Near(i)) for i in range(side)),
+    )
     assert comparison(actual, expected).align(ARGUMENTS).counts.matched == side
     with pytest.raises(TooLongError, match="too many comparisons of arguments with matchers"):
-        comparison((*actual, tool_call("a", x=-1)), (*expected, expected_call("a", x=Near(-1)))).align(REQUIRED)
+        comparison(
+            (*actual, tool_call("a", x=-1)), (*expected, expected_call("a", x=Near(-1)))
+        ).align(REQUIRED)
 
 
 @pytest.mark.parametrize(
@@ -89,4 +136,6 @@ def test_one_comparison_may_cost_as_much_as_thousands(expected: Matcher) -> None
 def test_calls_of_tools_that_the_reference_lacks_are_not_compared() -> None:
     strangers = tuple(tool_call("b", x=i) for i in range(1999))
     expected = tuple(expected_call("a", x=Near(i)) for i in range(1999))
-    assert comparison((*strangers, tool_call("a", x=7)), expected).align(ARGUMENTS).pairs == ((1999, 7),)
+    assert comparison((*strangers, tool_call("a", x=7)), expected).align(ARGUMENTS).pairs == (
+        (1999, 7),
+    )

@@ -1,12 +1,14 @@
-"""What a comparison leaves in memory: nothing, as soon as other calls are compared, without the garbage collector's help."""
+"""What a comparison leaves in memory: nothing, as soon as other calls are compared, without the
+garbage collector's help.
+"""
 
 from __future__ import annotations
 
 import gc
 import weakref
 
-from scorers.matching.comparison import ANY_ORDER, IN_ORDER, RULES, compare
-from scorers.types import ExpectedCall, ToolCall
+from pathgauge.scorers.matching.comparison import ANY_ORDER, IN_ORDER, RULES, compare
+from pathgauge.scorers.types import ExpectedCall, ToolCall
 
 EXPECTED = (ExpectedCall("lookup", {"city": "Bern"}), ExpectedCall("book"))
 

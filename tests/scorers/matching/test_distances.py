@@ -6,7 +6,7 @@ from time import process_time
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from scorers.matching.distances import edit_distance
+from pathgauge.scorers.matching.distances import edit_distance
 
 LETTERS = st.lists(st.sampled_from("abc"), max_size=9)
 
@@ -19,8 +19,18 @@ def table(first: Sequence[str], second: Sequence[str], swaps: bool) -> int:
             if not i or not j:
                 known[i, j] = i + j
                 continue
-            ways = [known[i - 1, j] + 1, known[i, j - 1] + 1, known[i - 1, j - 1] + (first[i - 1] != second[j - 1])]
-            if swaps and i > 1 and j > 1 and first[i - 1] == second[j - 2] and first[i - 2] == second[j - 1]:
+            ways = [
+                known[i - 1, j] + 1,
+                known[i, j - 1] + 1,
+                known[i - 1, j - 1] + (first[i - 1] != second[j - 1]),
+            ]
+            if (
+                swaps
+                and i > 1
+                and j > 1
+                and first[i - 1] == second[j - 2]
+                and first[i - 2] == second[j - 1]
+            ):
                 ways.append(known[i - 2, j - 2] + 1)
             known[i, j] = min(ways)
     return known[len(first), len(second)]
@@ -39,12 +49,17 @@ def table(first: Sequence[str], second: Sequence[str], swaps: bool) -> int:
     ],
 )
 def test_known_distances(first: str, second: str, levenshtein: int, with_swaps: int) -> None:
-    assert (edit_distance(first, second), edit_distance(first, second, swaps=True)) == (levenshtein, with_swaps)
+    assert (edit_distance(first, second), edit_distance(first, second, swaps=True)) == (
+        levenshtein,
+        with_swaps,
+    )
 
 
 @settings(max_examples=300)
 @given(LETTERS, LETTERS, st.booleans())
-def test_the_distance_is_that_of_the_table(first: list[str], second: list[str], swaps: bool) -> None:
+def test_the_distance_is_that_of_the_table(
+    first: list[str], second: list[str], swaps: bool
+) -> None:
     assert edit_distance(first, second, swaps=swaps) == table(first, second, swaps)
 
 
@@ -58,12 +73,20 @@ def test_the_width_of_a_machine_word_is_no_limit(length: int) -> None:
 
 
 @given(LETTERS, LETTERS, LETTERS, st.booleans())
-def test_it_is_a_distance(first: list[str], second: list[str], third: list[str], swaps: bool) -> None:
+def test_it_is_a_distance(
+    first: list[str], second: list[str], third: list[str], swaps: bool
+) -> None:
     there = edit_distance(first, second, swaps=swaps)
     assert there == edit_distance(second, first, swaps=swaps)
     assert (there == 0) == (first == second)
-    assert edit_distance(first, second, swaps=True) <= edit_distance(first, second) <= max(len(first), len(second))
-    assert edit_distance(first, third) <= edit_distance(first, second) + edit_distance(second, third)
+    assert (
+        edit_distance(first, second, swaps=True)
+        <= edit_distance(first, second)
+        <= max(len(first), len(second))
+    )
+    assert edit_distance(first, third) <= edit_distance(first, second) + edit_distance(
+        second, third
+    )
 
 
 def test_two_thousand_elements_take_milliseconds() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from scorers.matching.equality import canonical, canonical_arguments, tool_name
+from pathgauge.scorers.matching.equality import canonical, canonical_arguments, tool_name
 
 NAN = math.nan
 
@@ -75,13 +75,25 @@ def test_values_that_are_different_json_differ(one: Any, other: Any) -> None:
         ("{}", {}),
     ],
 )
-def test_arguments_that_are_text_are_read_as_json_up_to_double_encoding(text: str, value: dict[str, Any]) -> None:
+def test_arguments_that_are_text_are_read_as_json_up_to_double_encoding(
+    text: str, value: dict[str, Any]
+) -> None:
     assert canonical_arguments(text) == canonical_arguments(value)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "tea", '{"q": ', "[1, 2]", "null", "7", '"tea"', json.dumps(json.dumps(json.dumps({"q": "tea"}))), '{"n": ' + "9" * 5000 + "}"],
+    [
+        "",
+        "tea",
+        '{"q": ',
+        "[1, 2]",
+        "null",
+        "7",
+        '"tea"',
+        json.dumps(json.dumps(json.dumps({"q": "tea"}))),
+        '{"n": ' + "9" * 5000 + "}",
+    ],
 )
 def test_text_that_is_no_object_is_compared_as_it_stands(text: str) -> None:
     assert canonical_arguments(text) == text
@@ -97,9 +109,19 @@ def test_tool_names_are_stripped_and_keep_their_case() -> None:
     assert tool_name("Send_Email") != tool_name("send_email")
 
 
-SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-3, 3, width=16) | st.sampled_from(["", "1", "a", "null"])
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.floats(-3, 3, width=16)
+    | st.sampled_from(["", "1", "a", "null"])
+)
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2), max_leaves=6
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2)
+    ),
+    max_leaves=6,
 )
 
 
@@ -110,7 +132,11 @@ def spelled(value: Any) -> str:
     if isinstance(value, int | float):
         return "/".join(map(str, (value + 0).as_integer_ratio()))
     if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(key)}:{spelled(value[key])}" for key in sorted(value)) + "}"
+        return (
+            "{"
+            + ",".join(f"{json.dumps(key)}:{spelled(value[key])}" for key in sorted(value))
+            + "}"
+        )
     return "[" + ",".join(map(spelled, value)) + "]"
 
 
@@ -121,4 +147,8 @@ def test_equality_is_json_equality(one: Any, other: Any) -> None:
 
 @given(st.dictionaries(st.sampled_from("abc"), VALUES))
 def test_the_encoding_of_arguments_makes_no_difference(arguments: dict[str, Any]) -> None:
-    assert canonical_arguments(json.dumps(arguments)) == canonical_arguments(json.dumps(json.dumps(arguments))) == canonical(arguments)
+    assert (
+        canonical_arguments(json.dumps(arguments))
+        == canonical_arguments(json.dumps(json.dumps(arguments)))
+        == canonical(arguments)
+    )

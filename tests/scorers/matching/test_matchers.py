@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from scorers import TooLongError
-from scorers.matching.equality import canonical
-from scorers.matching.matchers import (
+from pathgauge import TooLongError
+from pathgauge.scorers.matching.equality import canonical
+from pathgauge.scorers.matching.matchers import (
     MAX_ITEMS,
     AnyOrder,
     Anything,
@@ -26,7 +26,7 @@ from scorers.matching.matchers import (
     read,
     written,
 )
-from scorers.matching.value_matchers import MAX_PATTERN, MAX_TEXT
+from pathgauge.scorers.matching.value_matchers import MAX_PATTERN, MAX_TEXT
 
 NAN = math.nan
 
@@ -143,26 +143,44 @@ def test_what_is_read(text: Any, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ({"$foo": 1}, r"\$foo: found an unknown key, expected one of \$any, \$ignore, \$regex, .*, \$one_of, \$literal"),
+        (
+            {"$foo": 1},
+            (
+                r"\$foo: found an unknown key, expected one of \$any, \$ignore, \$regex, .*,"
+                r" \$one_of, \$literal"
+            ),
+        ),
         ({"a": [1, {"b": {"$foo": 1}}]}, r"a\[1\]\.b\.\$foo: found an unknown key"),
-        ({"a": {"$any": True, "b": 1, "$ignore": True}}, r"a\.\$any: found b, \$ignore beside it, expected nothing else"),
+        (
+            {"a": {"$any": True, "b": 1, "$ignore": True}},
+            r"a\.\$any: found b, \$ignore beside it, expected nothing else",
+        ),
         ({"a": {"$regex": "x", "abs": 1}}, r"a\.\$regex: found abs beside it"),
         ({"$literal": {}, "a": 1}, r"\$literal: found a beside it"),
         ({"$any": False}, r"\$any: found False, expected true"),
         ({"$ignore": 1}, r"\$ignore: found 1, expected true"),
         ({"$regex": 1}, r"\$regex: found 1, expected a pattern of at most 1,000 characters"),
-        ({"$regex": "x" * (MAX_PATTERN + 1)}, r"\$regex: found 'x+…, expected a pattern of at most 1,000 characters"),
+        (
+            {"$regex": "x" * (MAX_PATTERN + 1)},
+            r"\$regex: found 'x+…, expected a pattern of at most 1,000 characters",
+        ),
         ({"$regex": "("}, r"\$regex: found '\(', expected a regular expression: missing \)"),
         ({"$near": "1"}, r"\$near: found '1', expected a number"),
         ({"$near": True}, r"\$near: found True, expected a number"),
         ({"$near": NAN}, r"\$near: found nan, expected a number"),
         ({"$near": 1, "abs": -1}, r"\$near: abs: found -1, expected a number that is not negative"),
-        ({"$near": 1, "rel": math.inf}, r"\$near: rel: found inf, expected a number that is not negative"),
+        (
+            {"$near": 1, "rel": math.inf},
+            r"\$near: rel: found inf, expected a number that is not negative",
+        ),
         ({"$any_order": {}}, r"\$any_order: found {}, expected a list"),
         ({"$at_least": []}, r"\$at_least: found \[\], expected an object"),
         ({"$one_of": "ab"}, r"\$one_of: found 'ab', expected a list"),
         ({"$one_of": []}, r"\$one_of: found an empty list, expected at least one value"),
-        ({"a": {"$one_of": [1, {"$any_order": [{"$near": None}]}]}}, r"a\.\$one_of\[1\]\.\$any_order\[0\]\.\$near: found None, expected a"),
+        (
+            {"a": {"$one_of": [1, {"$any_order": [{"$near": None}]}]}},
+            r"a\.\$one_of\[1\]\.\$any_order\[0\]\.\$near: found None, expected a",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_place(text: Any, message: str) -> None:
@@ -172,7 +190,11 @@ def test_what_cannot_be_read_is_refused_with_its_place(text: Any, message: str) 
 
 SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.5, "", "a", "$any"])
 KEYS = st.sampled_from(["a", "b", "$any", "$x", "abs"])
-PLAIN = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2), max_leaves=5)
+PLAIN = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2),
+    max_leaves=5,
+)
 TOLERANCE = st.sampled_from([0.0, 0.5, 1])
 LEAVES: st.SearchStrategy[Any] = (
     PLAIN
@@ -202,7 +224,9 @@ def test_what_is_written_is_read_again(value: Any) -> None:
 
 
 def test_a_matcher_beside_a_key_with_a_dollar_cannot_be_written() -> None:
-    with pytest.raises(ValueError, match=r"found a matcher in an object with \$x, expected no other matchers"):
+    with pytest.raises(
+        ValueError, match=r"found a matcher in an object with \$x, expected no other matchers"
+    ):
         written({"$x": 1, "a": [Anything()]})
 
 
@@ -215,11 +239,15 @@ def test_without_matchers_values_are_compared_as_json(expected: Any, actual: Any
 @settings(deadline=None)
 @given(st.lists(MATCHERS, max_size=4), st.lists(SCALARS, max_size=4))
 def test_any_order_is_some_order(expected: list[Any], actual: list[Any]) -> None:
-    assert matches(AnyOrder(expected), actual) == any(matches(expected, list(order)) for order in permutations(actual))
+    assert matches(AnyOrder(expected), actual) == any(
+        matches(expected, list(order)) for order in permutations(actual)
+    )
 
 
 @given(MATCHERS, MATCHERS)
-def test_matchers_are_equal_and_have_the_same_hash_when_they_are_written_the_same(one: Any, other: Any) -> None:
+def test_matchers_are_equal_and_have_the_same_hash_when_they_are_written_the_same(
+    one: Any, other: Any
+) -> None:
     one, other = OneOf([one]), OneOf([other])
     assert (one == other) == (canonical(written(one)) == canonical(written(other)))
     assert one != other or hash(one) == hash(other)
@@ -229,21 +257,30 @@ def test_a_matcher_is_no_json_and_not_what_it_holds() -> None:
     assert Anything() != {"$any": True}
     assert OneOf([1]) != AnyOrder([1])
     assert OneOf([1]) != OneOf([True])
-    assert [holds_matcher(value) for value in (Anything(), [{"a": Anything()}], {"$any": True}, "a")] == [True, True, False, False]
+    assert [
+        holds_matcher(value) for value in (Anything(), [{"a": Anything()}], {"$any": True}, "a")
+    ] == [True, True, False, False]
 
 
-@pytest.mark.parametrize("matcher", [value for _, value in READ if isinstance(value, Matcher)], ids=repr)
+@pytest.mark.parametrize(
+    "matcher", [value for _, value in READ if isinstance(value, Matcher)], ids=repr
+)
 def test_matchers_can_be_copied(matcher: Matcher) -> None:
     assert deepcopy(matcher) == matcher
 
 
 def test_a_pattern_that_explodes_is_too_long() -> None:
-    with pytest.raises(TooLongError, match=r"the pattern '.*' takes too long on text of 200 characters"):
+    with pytest.raises(
+        TooLongError, match=r"the pattern '.*' takes too long on text of 200 characters"
+    ):
         matches({"q": Pattern(r"(?:(a+)(?:b|\1))+c")}, {"q": "a" * 200})
 
 
 def test_text_that_is_too_long_for_a_pattern_is_neither_matched_nor_not() -> None:
-    with pytest.raises(TooLongError, match="text of 10,001 characters for the pattern 'x'; at most 10,000 are tried"):
+    with pytest.raises(
+        TooLongError,
+        match="text of 10,001 characters for the pattern 'x'; at most 10,000 are tried",
+    ):
         matches(Pattern("x"), "x" * (MAX_TEXT + 1))
 
 
@@ -253,5 +290,8 @@ def test_long_lists_in_any_order_are_too_long_with_matchers_only() -> None:
     assert not matches(AnyOrder(many), ["x"] * len(many))
     assert matches(AnyOrder([*many, Anything()]), ["x", *many])
     assert matches(AnyOrder([Anything()] * MAX_ITEMS), many[1:])
-    with pytest.raises(TooLongError, match="201 items of a list in any order; at most 200 are compared with matchers"):
+    with pytest.raises(
+        TooLongError,
+        match="201 items of a list in any order; at most 200 are compared with matchers",
+    ):
         matches(AnyOrder([Anything()] * (MAX_ITEMS + 1)), many)

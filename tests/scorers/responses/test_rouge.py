@@ -1,4 +1,6 @@
-"""ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum: the values of rouge_score, in linear memory and short time."""
+"""ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum: the values of rouge_score, in linear memory and short
+time.
+"""
 
 import random
 from time import process_time
@@ -7,11 +9,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from scorers import Score
-from scorers.responses.rouge import MAX_STEPS, Rouge, Rouge1, Rouge2, RougeL, RougeLSum
-from scorers.testing import invocation, reference_turn
+from pathgauge import Score
+from pathgauge.scorers.authoring.testing import invocation, reference_turn
+from pathgauge.scorers.responses.rouge import MAX_STEPS, Rouge, Rouge1, Rouge2, RougeL, RougeLSum
 
-ORACLES: list[tuple[type[Rouge], str]] = [(Rouge1, "rouge1"), (Rouge2, "rouge2"), (RougeL, "rougeL"), (RougeLSum, "rougeLsum")]
+ORACLES: list[tuple[type[Rouge], str]] = [
+    (Rouge1, "rouge1"),
+    (Rouge2, "rouge2"),
+    (RougeL, "rougeL"),
+    (RougeLSum, "rougeLsum"),
+]
 
 WORDS = ["run", "running", "dogs", "dog", "the", "Paris", "\n", "\n", "!"]
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=20).map(" ".join)
@@ -24,7 +31,9 @@ def score(scorer: Rouge, reference: str, response: str) -> Score:
 @pytest.mark.parametrize(("kind", "name"), ORACLES)
 @settings(deadline=None, max_examples=100)
 @given(reference=TEXTS, response=TEXTS, stemmer=st.booleans())
-def test_english_has_the_values_of_rouge_score(kind: type[Rouge], name: str, reference: str, response: str, stemmer: bool) -> None:
+def test_english_has_the_values_of_rouge_score(
+    kind: type[Rouge], name: str, reference: str, response: str, stemmer: bool
+) -> None:
     found = score(kind(stemmer=stemmer), reference, response)
     expected = RougeScorer([name], use_stemmer=stemmer).score(reference, response)[name]
     if found.value is not None and "precision" in found.details:
@@ -38,7 +47,11 @@ def test_english_has_the_values_of_rouge_score(kind: type[Rouge], name: str, ref
 @pytest.mark.parametrize(
     ("reference", "response", "values"),
     [
-        ("The weather in London is sunny", "It's sunny in London today", [1 / 2, 2 / 10, 1 / 3, 1 / 3]),
+        (
+            "The weather in London is sunny",
+            "It's sunny in London today",
+            [1 / 2, 2 / 10, 1 / 3, 1 / 3],
+        ),
         ("4", "The answer is 4", [0.4, 0.0, 0.4, 0.4]),
         ("Hello world", "Goodbye universe", [0.0, 0.0, 0.0, 0.0]),
         ("the cat\nsat on mat", "sat on mat\nthe cat", [1.0, 0.75, 0.6, 1.0]),
@@ -47,7 +60,9 @@ def test_english_has_the_values_of_rouge_score(kind: type[Rouge], name: str, ref
     ],
 )
 def test_values_of_all_four(reference: str, response: str, values: list[float]) -> None:
-    assert [score(kind(), reference, response).value for kind, _ in ORACLES] == pytest.approx(values)
+    assert [score(kind(), reference, response).value for kind, _ in ORACLES] == pytest.approx(
+        values
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,12 +83,22 @@ def test_the_evidence_of_pairs_counts_pairs() -> None:
     result = score(Rouge2(), "a b c", "a b d c")
     assert result.value == pytest.approx(0.4)
     assert result.explanation == "precision 0.33 of 3 bigrams, recall 0.50 of 2 bigrams"
-    assert result.details == {"precision": 1 / 3, "recall": 0.5, "bigrams": {"actual": 3, "expected": 2}}
+    assert result.details == {
+        "precision": 1 / 3,
+        "recall": 0.5,
+        "bigrams": {"actual": 3, "expected": 2},
+    }
 
 
-@pytest.mark.parametrize(("response", "value", "line"), [(" Yes. ", 1.0, "is the same text"), ("Yes", 0.0, "differs")])
-def test_a_reference_of_one_word_has_no_pairs_and_is_compared_as_text(response: str, value: float, line: str) -> None:
-    expected = Score(value, None, f"the reference has no bigrams; the response {line}", {"compared": "text"})
+@pytest.mark.parametrize(
+    ("response", "value", "line"), [(" Yes. ", 1.0, "is the same text"), ("Yes", 0.0, "differs")]
+)
+def test_a_reference_of_one_word_has_no_pairs_and_is_compared_as_text(
+    response: str, value: float, line: str
+) -> None:
+    expected = Score(
+        value, None, f"the reference has no bigrams; the response {line}", {"compared": "text"}
+    )
     assert score(Rouge2(), "Yes.", response) == expected
 
 
@@ -91,6 +116,12 @@ def test_four_thousand_words_take_a_moment(kind: type[Rouge], per_line: int) -> 
 
 def test_lines_that_never_cover_each_other_are_given_up() -> None:
     lines = MAX_STEPS // 1_000
-    reference, response = (" \n".join(f"{words} {side}{n}" for n in range(6 * lines)) for side, words in (("x", "a b"), ("y", "b a")))
+    reference, response = (
+        " \n".join(f"{words} {side}{n}" for n in range(6 * lines))
+        for side, words in (("x", "a b"), ("y", "b a"))
+    )
     result = score(RougeLSum(), reference, response)
-    assert (result.reason, result.explanation) == ("too_long", "response and reference have too many lines with the same words")
+    assert (result.reason, result.explanation) == (
+        "too_long",
+        "response and reference have too many lines with the same words",
+    )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from rouge_score.tokenizers import DefaultTokenizer
 
-from scorers.responses.tokens import ngrams, tokens
+from pathgauge.scorers.responses.tokens import ngrams, tokens
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,9 @@ from scorers.responses.tokens import ngrams, tokens
     ],
 )
 def test_tokens_of_all_scripts(text: str, expected: str | list[str]) -> None:
-    assert tokens(text, stemmer=True) == (expected.split() if isinstance(expected, str) else expected)
+    assert tokens(text, stemmer=True) == (
+        expected.split() if isinstance(expected, str) else expected
+    )
 
 
 @settings(deadline=None)
@@ -52,5 +54,7 @@ def test_ascii_text_has_the_tokens_of_rouge_score(text: str, stemmer: bool) -> N
         ("", 1, {}),
     ],
 )
-def test_runs_of_words_are_counted(words: str, n: int, expected: dict[tuple[str, ...], int]) -> None:
+def test_runs_of_words_are_counted(
+    words: str, n: int, expected: dict[tuple[str, ...], int]
+) -> None:
     assert ngrams(words.split(), n) == expected

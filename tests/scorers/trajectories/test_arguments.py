@@ -6,15 +6,34 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from scorers.matching.differences import MAX_DIFFERENCES
-from scorers.matching.matchers import AnyOrder, Anything, AtLeast, Ignored, Near, OneOf, Pattern
-from scorers.testing import check_scorer, expected_call, invocation, reference_turn, tool_call
-from scorers.trajectories.arguments import ArgumentAccuracy
-from scorers.types import ExpectedCall, Flag, Json, ReferenceTurn, Score, Scorer, ToolCall
+from pathgauge.scorers.authoring.testing import (
+    check_scorer,
+    expected_call,
+    invocation,
+    reference_turn,
+    tool_call,
+)
+from pathgauge.scorers.matching.differences import MAX_DIFFERENCES
+from pathgauge.scorers.matching.matchers import (
+    AnyOrder,
+    Anything,
+    AtLeast,
+    Ignored,
+    Near,
+    OneOf,
+    Pattern,
+)
+from pathgauge.scorers.trajectories.arguments import ArgumentAccuracy
+from pathgauge.scorers.types import ExpectedCall, Flag, Json, ReferenceTurn, Score, Scorer, ToolCall
 
 IN_ORDER, ANY_ORDER = ArgumentAccuracy(), ArgumentAccuracy(ordered=False)
 COUNTING = ArgumentAccuracy(extra="count")
-SCORERS: list[Scorer] = [IN_ORDER, ANY_ORDER, COUNTING, ArgumentAccuracy(ordered=False, extra="count")]
+SCORERS: list[Scorer] = [
+    IN_ORDER,
+    ANY_ORDER,
+    COUNTING,
+    ArgumentAccuracy(ordered=False, extra="count"),
+]
 A, E = tool_call, expected_call
 
 
@@ -25,7 +44,13 @@ def score(actual: list[ToolCall], expected: list[ExpectedCall], scorer: Scorer =
 @pytest.mark.parametrize("scorer", SCORERS, ids=repr)
 def test_the_contract_is_kept(scorer: Scorer) -> None:
     texts = ["", "{", "[1]", "null", '{"q": "tea"}', '"{\\"q\\": \\"tea\\"}"']
-    check_scorer(scorer, [(invocation(ToolCall("search", text)), reference_turn(E("search", q="tea"))) for text in texts])
+    check_scorer(
+        scorer,
+        [
+            (invocation(ToolCall("search", text)), reference_turn(E("search", q="tea")))
+            for text in texts
+        ],
+    )
 
 
 VALUES: list[tuple[dict[str, Json], dict[str, Json], float]] = [
@@ -45,7 +70,9 @@ VALUES: list[tuple[dict[str, Json], dict[str, Json], float]] = [
 
 
 @pytest.mark.parametrize(("given_", "asked", "value"), VALUES)
-def test_the_value_of_a_call_is_the_share_of_expected_arguments_that_it_has(given_: Any, asked: Any, value: float) -> None:
+def test_the_value_of_a_call_is_the_share_of_expected_arguments_that_it_has(
+    given_: Any, asked: Any, value: float
+) -> None:
     assert score([A("a", **given_)], [E("a", **asked)]).value == value
 
 
@@ -68,7 +95,10 @@ def test_expected_arguments_may_be_matchers(matcher: Any, right: Json, wrong: An
 
 def test_an_ignored_argument_asks_for_nothing_and_is_not_extra() -> None:
     asked = [E("a", x=Ignored(), y=1)]
-    assert [score([A("a", y=1, **extra)], asked, COUNTING).value for extra in ({}, {"x": 5})] == [1.0, 1.0]
+    assert [score([A("a", y=1, **extra)], asked, COUNTING).value for extra in ({}, {"x": 5})] == [
+        1.0,
+        1.0,
+    ]
     assert score([A("a", x=1)], [E("a", x=Ignored())]).reason == "not_applicable"
 
 
@@ -98,9 +128,14 @@ def test_only_expected_calls_that_were_made_and_ask_for_arguments_count() -> Non
         ([], [E("a", x=1)]),
     ],
 )
-def test_without_arguments_to_compare_there_is_nothing_to_judge(actual: list[ToolCall], expected: list[ExpectedCall]) -> None:
+def test_without_arguments_to_compare_there_is_nothing_to_judge(
+    actual: list[ToolCall], expected: list[ExpectedCall]
+) -> None:
     result = score(actual, expected)
-    assert (result.reason, result.explanation) == ("not_applicable", "no expected call that was made asks for arguments")
+    assert (result.reason, result.explanation) == (
+        "not_applicable",
+        "no expected call that was made asks for arguments",
+    )
 
 
 def test_calls_stand_for_expected_ones_of_their_tool_in_their_order_or_in_any() -> None:
@@ -112,14 +147,24 @@ def test_calls_stand_for_expected_ones_of_their_tool_in_their_order_or_in_any() 
 
 
 def test_in_any_order_what_no_call_answers_is_beside_another_call_of_its_tool() -> None:
-    result = score([A("a", x=9, y=2), A("a", x=1, y=1)], [E("a", x=1, y=1), E("a", x=1, y=2), E("a", x=3)], ANY_ORDER)
+    result = score(
+        [A("a", x=9, y=2), A("a", x=1, y=1)],
+        [E("a", x=1, y=1), E("a", x=1, y=2), E("a", x=3)],
+        ANY_ORDER,
+    )
     assert result.value == 0.75
     assert result.details["arguments"] == [[0, 1, "a", 1, 2], [1, 0, "a", 2, 2]]
-    assert (result.details["matched"], result.details["missing"]) == ([[0, 1, "a"], [1, 0, "a"]], [[2, "a"]])
+    assert (result.details["matched"], result.details["missing"]) == (
+        [[0, 1, "a"], [1, 0, "a"]],
+        [[2, "a"]],
+    )
 
 
 def test_the_evidence_names_the_arguments_that_differ() -> None:
-    result = score([A("book", beds=3, city="Rome"), A("pay"), A("mail")], [E("book", beds=2, city="Rome"), E("pay", sum=Near(5))])
+    result = score(
+        [A("book", beds=3, city="Rome"), A("pay"), A("mail")],
+        [E("book", beds=2, city="Rome"), E("pay", sum=Near(5))],
+    )
     assert result == Score(
         0.25,
         None,
@@ -136,13 +181,19 @@ def test_the_evidence_names_the_arguments_that_differ() -> None:
             ],
         },
     )
-    assert score([A("a", x=1, z=1)], [E("a", x=1)], COUNTING).explanation == "1 of 2 arguments are right; a z: expected nothing, found 1"
+    assert (
+        score([A("a", x=1, z=1)], [E("a", x=1)], COUNTING).explanation
+        == "1 of 2 arguments are right; a z: expected nothing, found 1"
+    )
     assert score([ToolCall("a", "x=1")], [E("a", x=1)]).explanation == "0 of 1 arguments are right"
 
 
 def test_text_that_is_no_object_has_none_of_the_arguments() -> None:
     asked = [E("a", x=1)]
-    assert [score([ToolCall("a", text)], asked).value for text in ("", "{", "[1]", '{"x": 1.0}', '"{\\"x\\": 1}"')] == [0, 0, 0, 1, 1]
+    assert [
+        score([ToolCall("a", text)], asked).value
+        for text in ("", "{", "[1]", '{"x": 1.0}', '"{\\"x\\": 1}"')
+    ] == [0, 0, 0, 1, 1]
 
 
 def test_other_choices_are_refused() -> None:
@@ -156,21 +207,33 @@ def test_other_choices_are_refused() -> None:
 def test_optional_calls_are_judged_when_they_were_made() -> None:
     asked = [E("a", x=1), ExpectedCall("b", {"x": 1}, optional=True)]
     for scorer in (IN_ORDER, ANY_ORDER):
-        assert [score([A("a", x=1), *more], asked, scorer).value for more in ([], [A("b", x=2)])] == [1.0, 0.5]
+        assert [
+            score([A("a", x=1), *more], asked, scorer).value for more in ([], [A("b", x=2)])
+        ] == [1.0, 0.5]
     several = [ExpectedCall("a", {"x": 1}, optional=True), E("a", x=2)]
     assert score([A("a", x=3)], several, ANY_ORDER).details["arguments"] == [[0, 1, "a", 0, 1]]
 
 
 def test_the_alternative_that_agrees_best_counts_and_is_the_one_of_the_evidence() -> None:
-    expected = ReferenceTurn(tool_calls=(E("a", x=1),), alternatives=((E("b", x=1),), (E("a", x=2),)))
+    expected = ReferenceTurn(
+        tool_calls=(E("a", x=1),), alternatives=((E("b", x=1),), (E("a", x=2),))
+    )
     result = IN_ORDER.score(invocation(A("a", x=2)), expected)
-    assert (result.value, result.details["alternative"], result.details["arguments"]) == (1.0, 2, [[0, 0, "a", 1, 1]])
+    assert (result.value, result.details["alternative"], result.details["arguments"]) == (
+        1.0,
+        2,
+        [[0, 0, "a", 1, 1]],
+    )
 
 
 @pytest.mark.parametrize("flag", ["no_tool_spans", "dropped_spans"])
 @pytest.mark.parametrize("scorer", SCORERS, ids=repr)
-def test_calls_that_may_be_missing_from_the_telemetry_are_not_scored(scorer: Scorer, flag: Flag) -> None:
-    result = scorer.score(invocation(A("a", x=1), flags=frozenset({flag})), reference_turn(E("a", x=1)))
+def test_calls_that_may_be_missing_from_the_telemetry_are_not_scored(
+    scorer: Scorer, flag: Flag
+) -> None:
+    result = scorer.score(
+        invocation(A("a", x=1), flags=frozenset({flag})), reference_turn(E("a", x=1))
+    )
     assert (result.reason, result.details) == ("tools_not_recorded", {})
 
 
@@ -183,21 +246,32 @@ def test_without_recorded_arguments_there_is_no_value_where_they_are_asked_for()
 
 
 def test_a_call_that_could_stand_for_another_optional_one_leaves_the_value_open() -> None:
-    asked = [E("a", x=1), ExpectedCall("b", None, optional=True), ExpectedCall("b", {"x": 1}, optional=True)]
+    asked = [
+        E("a", x=1),
+        ExpectedCall("b", None, optional=True),
+        ExpectedCall("b", {"x": 1}, optional=True),
+    ]
     made = [A("a"), ToolCall("b")]
-    assert [score([A("a"), A("b", **given)], asked, ANY_ORDER).value for given in ({}, {"x": 1})] == [0.0, 0.5]
+    assert [
+        score([A("a"), A("b", **given)], asked, ANY_ORDER).value for given in ({}, {"x": 1})
+    ] == [0.0, 0.5]
     assert score(made, asked, ANY_ORDER).reason == "args_not_recorded"
 
 
 def test_the_evidence_shows_some_of_many_differences() -> None:
     result = score([A("a", x=1)] * 30, [E("a", x=2)] * 30)
-    assert (len(result.details["different"]), len(result.details["arguments"])) == (MAX_DIFFERENCES, 30)
+    assert (len(result.details["different"]), len(result.details["arguments"])) == (
+        MAX_DIFFERENCES,
+        30,
+    )
 
 
 ARGUMENTS = st.sampled_from([None, {}, {"x": 1}, {"x": 2}, {"x": 1, "y": 1}, {"x": 2, "y": 1}])
 GUESSES: tuple[dict[str, Any], ...] = ({}, {"x": 1}, {"x": 2}, {"x": 1, "y": 1}, {"x": 2, "y": 1})
 MADE = st.lists(st.builds(ToolCall, st.sampled_from("ab"), ARGUMENTS), max_size=3)
-ASKED = st.lists(st.builds(ExpectedCall, st.sampled_from("ab"), ARGUMENTS, st.booleans()), max_size=3)
+ASKED = st.lists(
+    st.builds(ExpectedCall, st.sampled_from("ab"), ARGUMENTS, st.booleans()), max_size=3
+)
 
 
 def recordings(calls: list[ToolCall]) -> list[list[ToolCall]]:
@@ -212,14 +286,18 @@ def recordings(calls: list[ToolCall]) -> list[list[ToolCall]]:
 @pytest.mark.parametrize("scorer", SCORERS[:2], ids=repr)
 @settings(deadline=None, max_examples=60)
 @given(MADE, ASKED)
-def test_a_value_holds_for_every_recording_of_the_arguments(scorer: Scorer, made: list[ToolCall], asked: list[ExpectedCall]) -> None:
+def test_a_value_holds_for_every_recording_of_the_arguments(
+    scorer: Scorer, made: list[ToolCall], asked: list[ExpectedCall]
+) -> None:
     result = score(made, asked, scorer)
     if result.value is not None:
         assert {score(way, asked, scorer).value for way in recordings(made)} == {result.value}
 
 
 RECORDED = st.lists(st.builds(ToolCall, st.sampled_from("ab"), ARGUMENTS.filter(bool)), max_size=4)
-LITERAL = st.lists(st.builds(ExpectedCall, st.sampled_from("ab"), ARGUMENTS.filter(bool)), max_size=4)
+LITERAL = st.lists(
+    st.builds(ExpectedCall, st.sampled_from("ab"), ARGUMENTS.filter(bool)), max_size=4
+)
 
 
 @settings(deadline=None, max_examples=60)
@@ -235,7 +313,9 @@ def test_in_any_order_the_order_means_nothing_to_calls_that_are_all_right(
 
 @settings(deadline=None, max_examples=60)
 @given(RECORDED, LITERAL)
-def test_counting_extra_arguments_never_gives_more(made: list[ToolCall], asked: list[ExpectedCall]) -> None:
+def test_counting_extra_arguments_never_gives_more(
+    made: list[ToolCall], asked: list[ExpectedCall]
+) -> None:
     free, counting = score(made, asked).value, score(made, asked, COUNTING).value
     assert (free is None) == (counting is None)
     assert free is None or counting is None or counting <= free

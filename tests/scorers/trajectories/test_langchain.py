@@ -1,4 +1,6 @@
-"""LangChain's trajectory match, without its mistakes: modes, ways to compare arguments, and overrides of single tools."""
+"""LangChain's trajectory match, without its mistakes: modes, ways to compare arguments, and
+overrides of single tools.
+"""
 
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -6,17 +8,36 @@ from typing import Any, get_args
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from scorers import ExpectedCall, ToolCall
-from scorers.matching.demands import ArgumentMode, Rule
-from scorers.matching.matchers import Anything, Ignored, Near, Pattern
-from scorers.testing import check_scorer, expected_call, expected_calls, invocation, reference_turn, tool_call, tool_calls
-from scorers.trajectories.langchain import Mode, TrajectoryMatch
+from pathgauge import ExpectedCall, ToolCall
+from pathgauge.scorers.authoring.testing import (
+    check_scorer,
+    expected_call,
+    expected_calls,
+    invocation,
+    reference_turn,
+    tool_call,
+    tool_calls,
+)
+from pathgauge.scorers.matching.argument_rules import ArgumentMode, Rule
+from pathgauge.scorers.matching.matchers import Anything, Ignored, Near, Pattern
+from pathgauge.scorers.trajectories.langchain import Mode, TrajectoryMatch
 
 A, E = tool_call, expected_call
-MODES: tuple[Mode, ...] = ("exact", "in_order", "any_order", "unordered_exact", "subset", "superset")
+MODES: tuple[Mode, ...] = (
+    "exact",
+    "in_order",
+    "any_order",
+    "unordered_exact",
+    "subset",
+    "superset",
+)
 
 
-def value(scorer: TrajectoryMatch, actual: str | tuple[ToolCall, ...], expected: str | tuple[ExpectedCall, ...]) -> float | None:
+def value(
+    scorer: TrajectoryMatch,
+    actual: str | tuple[ToolCall, ...],
+    expected: str | tuple[ExpectedCall, ...],
+) -> float | None:
     made = tool_calls(" ".join(actual)) if isinstance(actual, str) else actual
     asked = expected_calls(" ".join(expected)) if isinstance(expected, str) else expected
     return scorer.score(invocation(*made), reference_turn(*asked)).value
@@ -61,7 +82,11 @@ def test_modes_that_have_two_names(actual: str, expected: str, values: tuple[flo
         ({"x": 1}, {}, {"ignore", "superset"}),
         ({}, {}, {"exact", "ignore", "subset", "superset"}),
         ({"x": {"p": 1, "q": 2}}, {"x": {"p": 1}}, {"ignore"}),
-        ({"x": 5, "y": "tea"}, {"x": Anything(), "y": Pattern("t.*")}, {"exact", "ignore", "subset", "superset"}),
+        (
+            {"x": 5, "y": "tea"},
+            {"x": Anything(), "y": Pattern("t.*")},
+            {"exact", "ignore", "subset", "superset"},
+        ),
         ({"x": 5}, {"x": Anything(), "y": Ignored()}, {"exact", "ignore", "subset", "superset"}),
         ({"y": 5}, {"x": Anything(), "y": Near(5)}, {"ignore", "subset"}),
         ({"x": 5, "y": 6}, {"x": Anything()}, {"ignore", "superset"}),
@@ -71,10 +96,14 @@ def test_modes_that_have_two_names(actual: str, expected: str, values: tuple[flo
         ("tea", {"x": Ignored()}, {"ignore", "superset"}),
     ],
 )
-def test_the_ways_to_compare_arguments_mean_the_same_in_all_modes(actual: Any, expected: Any, accepted: set[str]) -> None:
+def test_the_ways_to_compare_arguments_mean_the_same_in_all_modes(
+    actual: Any, expected: Any, accepted: set[str]
+) -> None:
     made, asked = (ToolCall("a", actual),), (ExpectedCall("a", expected),)
     for mode in MODES:
-        values = {way: value(TrajectoryMatch(mode, way), made, asked) for way in get_args(ArgumentMode)}
+        values = {
+            way: value(TrajectoryMatch(mode, way), made, asked) for way in get_args(ArgumentMode)
+        }
         assert values == {way: float(way in accepted) for way in values}
 
 
@@ -94,7 +123,11 @@ PATHS: Mapping[str, Rule] = {"book": ("room.beds", "date"), "search": "ignore", 
         (A("search", q="tea"), E("search", q="coffee"), True),
         (A("pay", q="tea"), E("pay", q="coffee"), False),
         (A("log", q="tea"), E("log", q="coffee"), True),
-        (A("book", room={"beds": 2, "view": "sea"}, date="May"), E("book", room={"beds": 2.0}, date="May"), True),
+        (
+            A("book", room={"beds": 2, "view": "sea"}, date="May"),
+            E("book", room={"beds": 2.0}, date="May"),
+            True,
+        ),
         (A("book", room={"beds": 2}), E("book", room={"beds": 3}), False),
         (A("book", room={"beds": 2}), E("book", room={"beds": 2}, date="May"), False),
         (A("book", room={"beds": 2}, date=None), E("book", room={"beds": 2}), False),
@@ -110,20 +143,29 @@ PATHS: Mapping[str, Rule] = {"book": ("room.beds", "date"), "search": "ignore", 
 )
 def test_overrides_of_single_tools(actual: ToolCall, expected: ExpectedCall, same: bool) -> None:
     for mode in MODES:
-        assert value(TrajectoryMatch(mode, tool_args_match_overrides=PATHS), (actual,), (expected,)) == same
+        assert (
+            value(TrajectoryMatch(mode, tool_args_match_overrides=PATHS), (actual,), (expected,))
+            == same
+        )
 
 
 @pytest.mark.parametrize(
     ("way", "overrides", "told"),
     [
-        ("exact", {}, "x: expected 1, found 2; y: expected 1, found nothing; z: expected nothing, found 1"),
+        (
+            "exact",
+            {},
+            "x: expected 1, found 2; y: expected 1, found nothing; z: expected nothing, found 1",
+        ),
         ("superset", {}, "x: expected 1, found 2; y: expected 1, found nothing"),
         ("subset", {}, "x: expected 1, found 2; z: expected nothing, found 1"),
         ("exact", {"a": ("y", "x")}, "y: expected 1, found nothing; x: expected 1, found 2"),
         ("ignore", {"a": ("o.p", "o.r", "x")}, "x: expected 1, found 2"),
     ],
 )
-def test_only_what_is_compared_is_told(way: ArgumentMode, overrides: Mapping[str, Rule], told: str) -> None:
+def test_only_what_is_compared_is_told(
+    way: ArgumentMode, overrides: Mapping[str, Rule], told: str
+) -> None:
     scorer = TrajectoryMatch("exact", way, overrides)
     actual, expected = A("a", x=2, z=1, o={"p": 1}), E("a", x=1, y=1, o={"p": 1})
     line = scorer.score(invocation(actual), reference_turn(expected)).explanation
@@ -141,25 +183,50 @@ def test_arguments_that_were_not_recorded_matter_where_they_are_looked_at() -> N
 def test_the_order_within_a_message_can_be_free() -> None:
     made = (ToolCall("b", {}, group=1), ToolCall("a", {}, group=1), ToolCall("c", {}))
     asked = expected_calls("a b c")
-    assert [value(TrajectoryMatch(mode), made, asked) for mode in ("exact", "in_order")] == [0.0, 0.0]
-    assert [value(TrajectoryMatch(mode, parallel_calls="any_order"), made, asked) for mode in ("exact", "in_order")] == [1.0, 1.0]
+    assert [value(TrajectoryMatch(mode), made, asked) for mode in ("exact", "in_order")] == [
+        0.0,
+        0.0,
+    ]
+    assert [
+        value(TrajectoryMatch(mode, parallel_calls="any_order"), made, asked)
+        for mode in ("exact", "in_order")
+    ] == [1.0, 1.0]
 
 
 def test_optional_calls_and_alternatives_count_in_every_mode() -> None:
     asked = (ExpectedCall("a"), ExpectedCall("b", optional=True))
     assert [value(TrajectoryMatch(mode), "a", asked) for mode in MODES] == [1.0] * 6
     assert [value(TrajectoryMatch(mode), "ab", asked) for mode in MODES] == [1.0] * 6
-    assert [value(TrajectoryMatch(mode), "b", asked) for mode in MODES] == [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+    assert [value(TrajectoryMatch(mode), "b", asked) for mode in MODES] == [
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        1.0,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"mode": "fuzzy"}, "^mode: found 'fuzzy', expected one of exact, in_order"),
-        ({"tool_args_match_mode": "equal"}, "^tool_args_match_mode: found 'equal', expected one of exact, ignore, subset, superset"),
-        ({"parallel_calls": "free"}, "^parallel_calls: found 'free', expected one of in_order, any_order"),
-        ({"tool_args_match_overrides": {"a": "equal"}}, "^tool_args_match_overrides: a: found 'equal', expected one of exact"),
-        ({"tool_args_match_overrides": {" ": "exact"}}, "^tool_args_match_overrides: found ' ', expected the name of a tool"),
+        (
+            {"tool_args_match_mode": "equal"},
+            "^tool_args_match_mode: found 'equal', expected one of exact, ignore, subset, superset",
+        ),
+        (
+            {"parallel_calls": "free"},
+            "^parallel_calls: found 'free', expected one of in_order, any_order",
+        ),
+        (
+            {"tool_args_match_overrides": {"a": "equal"}},
+            "^tool_args_match_overrides: a: found 'equal', expected one of exact",
+        ),
+        (
+            {"tool_args_match_overrides": {" ": "exact"}},
+            "^tool_args_match_overrides: found ' ', expected the name of a tool",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: Any, message: str) -> None:
@@ -170,13 +237,21 @@ def test_options_that_make_no_sense_are_refused(options: Any, message: str) -> N
 
 
 def test_options_are_read_as_people_write_them() -> None:
-    written = {"mode": "strict", "tool_args_match_mode": "superset", "tool_args_match_overrides": {"a": "ignore", "b": ["x.p", "y"]}}
+    written = {
+        "mode": "strict",
+        "tool_args_match_mode": "superset",
+        "tool_args_match_overrides": {"a": "ignore", "b": ["x.p", "y"]},
+    }
     scorer = TrajectoryMatch("strict", "superset", {"a": "ignore", "b": ("x.p", "y")})
     assert TypeAdapter(TrajectoryMatch).validate_python(written, extra="forbid") == scorer
     assert TrajectoryMatch("strict", "superset", {"a": "ignore", "b": ["x.p", "y"]}) == scorer  # type: ignore[dict-item]
     assert scorer != TrajectoryMatch("strict", "superset", {"a": "ignore", "b": ("x.p",)})
 
 
-@pytest.mark.parametrize("scorer", [TrajectoryMatch(), TrajectoryMatch("subset", "superset", PATHS, "any_order")], ids=repr)
+@pytest.mark.parametrize(
+    "scorer",
+    [TrajectoryMatch(), TrajectoryMatch("subset", "superset", PATHS, "any_order")],
+    ids=repr,
+)
 def test_the_contract_of_a_scorer_is_kept(scorer: TrajectoryMatch) -> None:
     check_scorer(scorer)

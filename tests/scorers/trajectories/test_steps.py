@@ -1,4 +1,6 @@
-"""Step efficiency, similarity and the first divergence: golden values, options, and what optional and grouped calls change."""
+"""Step efficiency, similarity and the first divergence: golden values, options, and what optional
+and grouped calls change.
+"""
 
 from typing import Any
 
@@ -6,19 +8,42 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from scorers.testing import check_scorer, expected_call, expected_calls, invocation, reference_turn, tool_call, tool_calls
-from scorers.trajectories.steps import FirstDivergence, StepEfficiency, TrajectorySimilarity
-from scorers.types import ExpectedCall, Flag, ReferenceTurn, Score, Scorer, ToolCall
+from pathgauge.scorers.authoring.testing import (
+    check_scorer,
+    expected_call,
+    expected_calls,
+    invocation,
+    reference_turn,
+    tool_call,
+    tool_calls,
+)
+from pathgauge.scorers.trajectories.steps import (
+    FirstDivergence,
+    StepEfficiency,
+    TrajectorySimilarity,
+)
+from pathgauge.scorers.types import ExpectedCall, Flag, ReferenceTurn, Score, Scorer, ToolCall
 
-LEVENSHTEIN, OSA, LCS = TrajectorySimilarity(), TrajectorySimilarity("osa"), TrajectorySimilarity("lcs")
+LEVENSHTEIN, OSA, LCS = (
+    TrajectorySimilarity(),
+    TrajectorySimilarity("osa"),
+    TrajectorySimilarity("lcs"),
+)
 BY_NAME = StepEfficiency(), LEVENSHTEIN, OSA, LCS, FirstDivergence()
-SCORERS: list[Scorer] = [*BY_NAME, FirstDivergence("name_and_args"), FirstDivergence("name_and_required_args")]
+SCORERS: list[Scorer] = [
+    *BY_NAME,
+    FirstDivergence("name_and_args"),
+    FirstDivergence("name_and_required_args"),
+]
 LETTERS = st.lists(st.sampled_from("abc"), max_size=6)
 
 
 def score(scorer: Scorer, actual: str, expected: str) -> Score:
     """Score calls given as letters."""
-    return scorer.score(invocation(*tool_calls(" ".join(actual))), reference_turn(*expected_calls(" ".join(expected))))
+    return scorer.score(
+        invocation(*tool_calls(" ".join(actual))),
+        reference_turn(*expected_calls(" ".join(expected))),
+    )
 
 
 @pytest.mark.parametrize("scorer", SCORERS, ids=repr)
@@ -46,7 +71,9 @@ def test_golden_values(actual: str, expected: str, values: list[float | None]) -
 
 
 def test_efficiency_without_calls_is_undefined() -> None:
-    assert [score(StepEfficiency(), "", expected).reason for expected in ("", "a")] == ["undefined"] * 2
+    assert [score(StepEfficiency(), "", expected).reason for expected in ("", "a")] == [
+        "undefined"
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -58,7 +85,12 @@ def test_efficiency_without_calls_is_undefined() -> None:
         (OSA, "ba", "ab", "edit distance 1 between 2 calls and 2 expected ones"),
         (LCS, "b", "ab", "1 call in common, in order, of 1 made and 2 expected"),
         (FirstDivergence(), "abx", "abcd", "the first 2 of 4 steps agree; then x instead of c"),
-        (FirstDivergence(), "ab", "abcd", "the first 2 of 4 steps agree; then nothing instead of c"),
+        (
+            FirstDivergence(),
+            "ab",
+            "abcd",
+            "the first 2 of 4 steps agree; then nothing instead of c",
+        ),
         (FirstDivergence(), "abx", "ab", "the first 2 of 2 steps agree; then x"),
         (FirstDivergence(), "ab", "ab", "the first 2 of 2 steps agree"),
         (FirstDivergence(), "a", "", "no steps expected; then a"),
@@ -77,19 +109,34 @@ def test_the_evidence_of_the_first_divergence() -> None:
         "counts": {"matched": 2, "actual": 3, "expected": 4},
         "divergence": {"actual": [2, "x"], "expected": [2, "c"]},
     }
-    assert score(FirstDivergence(), "a", "ab").details["divergence"] == {"actual": None, "expected": [1, "b"]}
-    assert score(FirstDivergence(), "ab", "a").details["divergence"] == {"actual": [1, "b"], "expected": None}
+    assert score(FirstDivergence(), "a", "ab").details["divergence"] == {
+        "actual": None,
+        "expected": [1, "b"],
+    }
+    assert score(FirstDivergence(), "ab", "a").details["divergence"] == {
+        "actual": [1, "b"],
+        "expected": None,
+    }
     assert score(FirstDivergence(), "ab", "ab").details["divergence"] is None
 
 
-@pytest.mark.parametrize(("mode", "agreeing"), [("name_only", 4), ("name_and_required_args", 3), ("name_and_args", 2)])
+@pytest.mark.parametrize(
+    ("mode", "agreeing"), [("name_only", 4), ("name_and_required_args", 3), ("name_and_args", 2)]
+)
 def test_the_match_mode_says_what_makes_a_call_the_expected_one(mode: Any, agreeing: int) -> None:
-    actual = invocation(tool_call("a"), tool_call("a", x=1), tool_call("b", x=1, y=2), tool_call("b", x=2))
-    expected = reference_turn(ExpectedCall("a"), expected_call("a", x=1), expected_call("b", x=1), expected_call("b", x=1))
+    actual = invocation(
+        tool_call("a"), tool_call("a", x=1), tool_call("b", x=1, y=2), tool_call("b", x=2)
+    )
+    expected = reference_turn(
+        ExpectedCall("a"), expected_call("a", x=1), expected_call("b", x=1), expected_call("b", x=1)
+    )
     result = FirstDivergence(mode).score(actual, expected)
     assert result.value == agreeing / 4
     if mode != "name_only":
-        assert result.explanation == f"the first {agreeing} of 4 steps agree; then b with other arguments"
+        assert (
+            result.explanation
+            == f"the first {agreeing} of 4 steps agree; then b with other arguments"
+        )
 
 
 def test_a_call_that_is_paired_with_a_later_step_still_agrees_with_its_own() -> None:
@@ -101,11 +148,17 @@ def test_a_call_that_is_paired_with_a_later_step_still_agrees_with_its_own() -> 
 @pytest.mark.parametrize(
     ("scorer", "option", "message"),
     [
-        (TrajectorySimilarity, "measure", "measure: found 'jaro', expected one of levenshtein, osa, lcs"),
+        (
+            TrajectorySimilarity,
+            "measure",
+            "measure: found 'jaro', expected one of levenshtein, osa, lcs",
+        ),
         (FirstDivergence, "match_mode", "match_mode: found 'jaro', expected one of name_only, "),
     ],
 )
-def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(scorer: Any, option: str, message: str) -> None:
+def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(
+    scorer: Any, option: str, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         scorer("jaro")
     with pytest.raises(ValidationError, match=option):
@@ -126,12 +179,19 @@ OPTIONAL = reference_turn(ExpectedCall("a"), ExpectedCall("b", optional=True), E
         ("b", [1, 1 / 3, 1 / 3, 1 / 3, 0]),
     ],
 )
-def test_optional_calls_are_steps_only_when_they_were_made(actual: str, values: list[float]) -> None:
-    found = [scorer.score(invocation(*tool_calls(" ".join(actual))), OPTIONAL).value for scorer in BY_NAME]
+def test_optional_calls_are_steps_only_when_they_were_made(
+    actual: str, values: list[float]
+) -> None:
+    found = [
+        scorer.score(invocation(*tool_calls(" ".join(actual))), OPTIONAL).value
+        for scorer in BY_NAME
+    ]
     assert found == pytest.approx(values)
 
 
-GROUPED = reference_turn(ExpectedCall("a"), ExpectedCall("b", group=1), ExpectedCall("c", group=1), ExpectedCall("d"))
+GROUPED = reference_turn(
+    ExpectedCall("a"), ExpectedCall("b", group=1), ExpectedCall("c", group=1), ExpectedCall("d")
+)
 
 
 @pytest.mark.parametrize(
@@ -144,23 +204,38 @@ GROUPED = reference_turn(ExpectedCall("a"), ExpectedCall("b", group=1), Expected
         ("bacd", [1, 1 / 2, 3 / 4, 3 / 4, 0]),
     ],
 )
-def test_grouped_calls_are_steps_in_the_order_in_which_they_were_made(actual: str, values: list[float]) -> None:
-    found = [scorer.score(invocation(*tool_calls(" ".join(actual))), GROUPED).value for scorer in BY_NAME]
+def test_grouped_calls_are_steps_in_the_order_in_which_they_were_made(
+    actual: str, values: list[float]
+) -> None:
+    found = [
+        scorer.score(invocation(*tool_calls(" ".join(actual))), GROUPED).value for scorer in BY_NAME
+    ]
     assert found == pytest.approx(values)
 
 
 def test_the_alternative_that_agrees_best_counts_and_is_the_one_of_the_evidence() -> None:
-    expected = ReferenceTurn(tool_calls=expected_calls("a b"), alternatives=(expected_calls("c d e"), expected_calls("c d")))
+    expected = ReferenceTurn(
+        tool_calls=expected_calls("a b"),
+        alternatives=(expected_calls("c d e"), expected_calls("c d")),
+    )
     actual = invocation(*tool_calls("c d"))
     assert [scorer.score(actual, expected).value for scorer in BY_NAME] == [1.0] * 5
     result = FirstDivergence().score(invocation(*tool_calls("c d x")), expected)
-    assert (result.value, result.details["alternative"], result.details["divergence"]) == (1.0, 2, {"actual": [2, "x"], "expected": None})
+    assert (result.value, result.details["alternative"], result.details["divergence"]) == (
+        1.0,
+        2,
+        {"actual": [2, "x"], "expected": None},
+    )
 
 
 @pytest.mark.parametrize("flag", ["no_tool_spans", "dropped_spans"])
 @pytest.mark.parametrize("scorer", SCORERS, ids=repr)
-def test_calls_that_may_be_missing_from_the_telemetry_are_not_scored(scorer: Scorer, flag: Flag) -> None:
-    result = scorer.score(invocation(tool_call("a"), flags=frozenset({flag})), reference_turn(expected_call("a")))
+def test_calls_that_may_be_missing_from_the_telemetry_are_not_scored(
+    scorer: Scorer, flag: Flag
+) -> None:
+    result = scorer.score(
+        invocation(tool_call("a"), flags=frozenset({flag})), reference_turn(expected_call("a"))
+    )
     assert (result.reason, result.details) == ("tools_not_recorded", {})
 
 
@@ -186,7 +261,9 @@ def recordings(calls: list[ToolCall]) -> list[tuple[ToolCall, ...]]:
 def test_a_value_is_given_exactly_when_no_recording_of_the_arguments_would_change_it(
     scorer: Scorer, made: list[ToolCall], asked: list[ExpectedCall]
 ) -> None:
-    possible = {scorer.score(invocation(*way), reference_turn(*asked)).value for way in recordings(made)}
+    possible = {
+        scorer.score(invocation(*way), reference_turn(*asked)).value for way in recordings(made)
+    }
     result = scorer.score(invocation(*made), reference_turn(*asked))
     assert (result.reason == "args_not_recorded") == (len(possible) > 1)
     assert result.reason == "args_not_recorded" or {result.value} == possible
@@ -203,17 +280,32 @@ def test_steps_that_depend_on_arguments_that_were_not_recorded_are_not_certain()
 @settings(deadline=None, max_examples=60)
 @given(
     made=st.lists(st.builds(ToolCall, st.sampled_from("ab"), ARGUMENTS), max_size=3),
-    asked=st.lists(st.builds(ExpectedCall, st.sampled_from("ab"), ARGUMENTS, st.booleans(), st.sampled_from([None, 1])), max_size=3),
+    asked=st.lists(
+        st.builds(
+            ExpectedCall,
+            st.sampled_from("ab"),
+            ARGUMENTS,
+            st.booleans(),
+            st.sampled_from([None, 1]),
+        ),
+        max_size=3,
+    ),
 )
-def test_a_value_holds_for_every_recording_of_the_arguments(scorer: Scorer, made: list[ToolCall], asked: list[ExpectedCall]) -> None:
+def test_a_value_holds_for_every_recording_of_the_arguments(
+    scorer: Scorer, made: list[ToolCall], asked: list[ExpectedCall]
+) -> None:
     result = scorer.score(invocation(*made), reference_turn(*asked))
     if result.value is not None:
-        assert {scorer.score(invocation(*way), reference_turn(*asked)).value for way in recordings(made)} == {result.value}
+        assert {
+            scorer.score(invocation(*way), reference_turn(*asked)).value for way in recordings(made)
+        } == {result.value}
 
 
 @settings(deadline=None)
 @given(LETTERS, LETTERS)
-def test_similarities_are_symmetric_ordered_and_1_for_the_same_calls_alone(actual: list[str], expected: list[str]) -> None:
+def test_similarities_are_symmetric_ordered_and_1_for_the_same_calls_alone(
+    actual: list[str], expected: list[str]
+) -> None:
     one, other = "".join(actual), "".join(expected)
     values = [score(scorer, one, other).value for scorer in (LEVENSHTEIN, OSA, LCS)]
     assert values == [score(scorer, other, one).value for scorer in (LEVENSHTEIN, OSA, LCS)]
@@ -225,9 +317,12 @@ def test_similarities_are_symmetric_ordered_and_1_for_the_same_calls_alone(actua
 
 @settings(deadline=None)
 @given(LETTERS, LETTERS)
-def test_the_first_divergence_is_the_common_beginning(actual: list[str], expected: list[str]) -> None:
+def test_the_first_divergence_is_the_common_beginning(
+    actual: list[str], expected: list[str]
+) -> None:
     agreeing = next(
-        (i for i, (one, other) in enumerate(zip(actual, expected, strict=False)) if one != other), min(len(actual), len(expected))
+        (i for i, (one, other) in enumerate(zip(actual, expected, strict=False)) if one != other),
+        min(len(actual), len(expected)),
     )
     value = agreeing / len(expected) if expected else float(not actual)
     assert score(FirstDivergence(), "".join(actual), "".join(expected)).value == value
@@ -241,4 +336,7 @@ def test_two_thousand_calls_are_scored_and_one_more_is_too_long() -> None:
 
 def test_explanations_are_one_line_whatever_the_tools_are_called() -> None:
     actual, expected = invocation(tool_call("a\nb")), reference_turn(expected_call("c\nd"))
-    assert FirstDivergence().score(actual, expected).explanation == "the first 0 of 1 steps agree; then a b instead of c d"
+    assert (
+        FirstDivergence().score(actual, expected).explanation
+        == "the first 0 of 1 steps agree; then a b instead of c d"
+    )

@@ -1,7 +1,0 @@
-"""Spans and log records come in one by one, traces that can be read go out; what does not fit in memory waits in the journal."""
-
-from collector.assembler.assembler import AT_ONCE, AT_ONCE_BYTES, Assembler
-from collector.assembler.completion import Bounds
-from collector.assembler.open_trace import SPAN_OVERHEAD, Key, Recall, Recalled, Standing
-
-__all__ = ["AT_ONCE", "AT_ONCE_BYTES", "SPAN_OVERHEAD", "Assembler", "Bounds", "Key", "Recall", "Recalled", "Standing"]

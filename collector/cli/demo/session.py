@@ -1,0 +1,92 @@
+"""The whole demo: the collector on loopback, the example agents beside it, and the live table,
+until Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from pathgauge.collector import config
+from pathgauge.collector.cli.demo.table import render
+from pathgauge.collector.cli.demo.traffic import run_agents
+from pathgauge.collector.service.service import Service, run
+
+CONFIG = Path(__file__).with_name("pathgauge.yaml")
+HOST = "127.0.0.1"
+REFRESH_S = 1.0
+
+
+async def show(
+    port_offset: int, regress_after_s: float, repair_after_s: float, console: Console
+) -> None:
+    """Run the demo. Raises OSError when an endpoint cannot be had."""
+    # Everything here is on loopback, where a proxy of the environment would only be in the way.
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = HOST
+    settings = config.load(CONFIG, _ports(port_offset))
+
+    async def beside(service: Service) -> None:
+        ports = service.ports
+        console.print(_introduction(ports, regress_after_s, repair_after_s))
+        stop = threading.Event()
+        endpoints = f"{HOST}:{ports['grpc']}", f"http://{HOST}:{ports['http']}"
+        agents = asyncio.create_task(
+            asyncio.to_thread(
+                run_agents,
+                *endpoints,
+                stop,
+                regress_after_s=regress_after_s,
+                repair_after_s=repair_after_s,
+            )
+        )
+        try:
+            await _watch(f"http://{HOST}:{ports['metrics']}/metrics", console)
+        finally:
+            stop.set()
+            await agents
+
+    await run(Service(settings, CONFIG), beside)
+
+
+def _ports(offset: int) -> dict[str, str]:
+    return {
+        "GRPC_PORT": str(4317 + offset),
+        "HTTP_PORT": str(4318 + offset),
+        "METRICS_PORT": str(9464 + offset),
+    }
+
+
+def _introduction(ports: dict[str, int], regress_after_s: float, repair_after_s: float) -> str:
+    return (
+        f"OTLP/gRPC  {HOST}:{ports['grpc']}\n"
+        f"OTLP/HTTP  http://{HOST}:{ports['http']}\n"
+        f"metrics    http://{HOST}:{ports['metrics']}/metrics\n\n"
+        f"Two example agents are at work. After {regress_after_s:g} s a new version of\n"
+        f"`support` skips a tool, gets arguments wrong and answers worse;\n"
+        f"{repair_after_s:g} s later it is repaired. Ctrl-C stops.\n"
+    )
+
+
+async def _watch(url: str, console: Console) -> None:
+    """Show the table anew every second; where the output is no terminal, print it every ten."""
+    if not console.is_terminal:
+        while True:
+            await asyncio.sleep(10 * REFRESH_S)
+            console.print(render(await asyncio.to_thread(_fetch, url), time.time()))
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            live.update(render(await asyncio.to_thread(_fetch, url), time.time()), refresh=True)
+            await asyncio.sleep(REFRESH_S)
+
+
+def _fetch(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=5) as response:
+        text: str = response.read().decode()
+    return text

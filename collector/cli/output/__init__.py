@@ -1,0 +1,1 @@
+"""Prints results: tables, JUnit XML, JSON, and trajectories side by side."""

@@ -1,0 +1,1 @@
+"""The pure core: no clock, thread, socket or file. `pipeline.py` shows the whole flow."""

@@ -1,0 +1,126 @@
+"""Checks data that a person wrote against a pydantic model: a `Document` comes in, the model or a
+`ConfigError` with positions goes out.
+
+Validators of a value raise `ValueError` with what they expected, and what was found is added here;
+those of a whole mapping say both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Iterable
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from pathgauge.collector.core.documents import (
+    ConfigError,
+    Document,
+    KeyPath,
+    Problem,
+    did_you_mean,
+    show_value,
+)
+
+_T = TypeVar("_T")
+
+_EXPECTED = {
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "finite_number": "a finite number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "list_type": "a list",
+    "model_type": "a mapping",
+    "string_too_short": "text that is not empty",
+    "string_type": "text",
+    "too_short": "at least one entry",
+    "tuple_type": "a list",
+}
+
+_CHOICES = ("enum", "literal_error")
+
+
+def validate(kind: type[_T], document: Document, data: Any, path: KeyPath = ()) -> _T:
+    """Make a `kind` of the `data` that stands at `path` of the document. Raises `ConfigError` with
+    every problem.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(data)
+    except ValidationError as error:
+        raise ConfigError(
+            problem(details, kind, document, path) for details in error.errors(include_url=False)
+        ) from None
+
+
+def problem(details: ErrorDetails, kind: Any, document: Document, path: KeyPath = ()) -> Problem:
+    """One thing that pydantic found wrong with the data at `path`, in our words and with its
+    position.
+    """
+    place = (*path, *details["loc"])
+    if details["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        known = _keys(kind, details["loc"][:-1])
+        hint = did_you_mean(str(place[-1]), known)
+        return document.problem(
+            place, f"found an unknown key, expected {_one_of(known)}{hint}", of_key=True
+        )
+    if details["type"] in ("missing", "missing_argument"):
+        return document.problem(place, "found nothing, expected this key")
+    found, expected = details["input"], _expected(details)
+    if details["type"] == "value_error" and (
+        isinstance(found, dict) or expected.startswith("found ")
+    ):  # an empty section is null
+        return document.problem(place, expected)
+    hint = did_you_mean(found, _choices(details)) if isinstance(found, str) else ""
+    return document.problem(place, f"found {show_value(found)}, expected {expected}{hint}")
+
+
+def _expected(details: ErrorDetails) -> str:
+    if details["type"] == "value_error":
+        return str(details["ctx"]["error"])
+    if details["type"] in _CHOICES:
+        return str(details["ctx"]["expected"])
+    return (
+        _EXPECTED.get(details["type"])
+        or details["msg"].removeprefix("Input should be ").split(", unable")[0]
+    )
+
+
+def _choices(details: ErrorDetails) -> list[str]:
+    return str(details["ctx"]["expected"]).split("'")[1::2] if details["type"] in _CHOICES else []
+
+
+def _one_of(known: Iterable[str]) -> str:
+    names = list(known)
+    return f"one of {', '.join(names)}" if names else "no keys"
+
+
+def _keys(kind: Any, loc: KeyPath) -> list[str]:
+    """The keys that the model at `loc` inside `kind` knows."""
+    for step in loc:
+        kind = _inner(_model(kind), step)
+    kind = _model(kind)
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind) if field.init]
+    return list(getattr(kind, "model_fields", ()))
+
+
+def _inner(kind: Any, step: str | int) -> Any:
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return kind.model_fields[str(step)].annotation
+    return next(
+        (argument for argument in reversed(get_args(kind)) if argument is not Ellipsis), None
+    )
+
+
+def _model(kind: Any) -> Any:
+    """The one member of a union that has keys or items of its own."""
+    if get_origin(kind) in (Union, types.UnionType):
+        return next((_model(member) for member in get_args(kind) if member is not type(None)), kind)
+    return kind

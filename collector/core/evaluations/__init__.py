@@ -1,0 +1,1 @@
+"""Scores invocations against their references, and aggregates scores in windows."""

@@ -1,0 +1,49 @@
+"""An invocation comes in, a short text goes out that differs when anything of the invocation does,
+in this process and in the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from pathgauge.scorers.types import AgentRun, Invocation, ModelCall, ToolCall
+
+_MARSHALLED = 2
+"""The version of the format: from the next one on, equal values differ by how many others refer to
+them.
+"""
+
+_PARTS = ("tool_calls", "sub_agents", "model_calls", "tool_schemas", "flags")
+"""Fields that cannot be marshalled as they are, or not in a stable order."""
+
+
+def _values_of(kind: type, without: tuple[str, ...] = ()) -> Callable[[Any], tuple[Any, ...]]:
+    return attrgetter(*(field.name for field in fields(kind) if field.name not in without))
+
+
+_of_invocation = _values_of(Invocation, _PARTS)
+_of_tool_call = _values_of(ToolCall, ("arguments",))
+_of_run = _values_of(AgentRun)
+_of_model_call = _values_of(ModelCall)
+
+
+def digest(invocation: Invocation) -> str:
+    """Marshalling, unlike `repr` and JSON, costs a microsecond and does not recurse in Python."""
+    plain = (
+        _of_invocation(invocation),
+        [(_of_tool_call(call), _plain(call.arguments)) for call in invocation.tool_calls],
+        [_of_run(run) for run in invocation.sub_agents],
+        [_of_model_call(call) for call in invocation.model_calls],
+        dict(invocation.tool_schemas),
+        sorted(invocation.flags),
+    )
+    return hashlib.blake2b(marshal.dumps(plain, _MARSHALLED), digest_size=12).hexdigest()
+
+
+def _plain(arguments: Mapping[str, Any] | str | None) -> dict[str, Any] | str | None:
+    return dict(arguments) if isinstance(arguments, Mapping) else arguments

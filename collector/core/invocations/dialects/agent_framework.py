@@ -1,0 +1,36 @@
+"""Microsoft Agent Framework's own telemetry: the GenAI conventions, and workflows of agents.
+
+Recognised by the scope `agent_framework`. A workflow is `workflow.run` with steps
+`executor.process`, `edge_group.process` and `message.send`, below which its agents run. Content is
+in span attributes, in the older message events as log records, or in both. The output of an agent
+is its whole loop of messages.
+"""
+
+from __future__ import annotations
+
+from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
+from pathgauge.collector.core.otlp.spans import Span
+
+SCOPE = "agent_framework"
+
+_RUN = "workflow.run"
+
+
+def speaks(span: Span) -> bool:
+    """Spans of the framework's own tracer."""
+    return span.scope.name == SCOPE
+
+
+def kind(span: Span) -> Kind | None:
+    """The run of a workflow; the conventions know the rest."""
+    return "workflow" if span.name == _RUN else None
+
+
+AGENT_FRAMEWORK = Dialect(
+    name="agent-framework",
+    scopes=(SCOPE,),
+    speaks=speaks,
+    kind=kind,
+    may_anchor=lambda span: span.name == _RUN,
+    fields=Fields(workflow_name=("workflow.name",)),
+)

@@ -1,0 +1,40 @@
+"""Semantic Kernel's own telemetry: the GenAI conventions, its messages as log records of Python's
+logging.
+
+Recognised by scopes `semantic_kernel.*`. The body of such a record is JSON, its event name an
+attribute; other records of the same spans are mere logging. Models know a function as
+`Plugin-function`. `AutoFunctionInvocationLoop` is the loop of model and tool calls. The runtime of
+orchestrations delivers messages to agents in spans `agent_runtime *`, as AutoGen's does.
+"""
+
+from __future__ import annotations
+
+from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
+from pathgauge.collector.core.otlp.spans import Span
+
+SCOPE, RUNTIME = "semantic_kernel.", "agent_runtime "
+
+
+def speaks(span: Span) -> bool:
+    """Spans of the kernel and of its runtime."""
+    return span.scope.name.startswith((SCOPE, RUNTIME))
+
+
+def kind(span: Span) -> Kind | None:
+    """What the runtime delivers; the conventions know the rest."""
+    return "message" if span.name.startswith(RUNTIME) else None
+
+
+def function_name(name: str) -> str:
+    """The function without its plugin, whose name has no hyphen."""
+    return name.partition("-")[2] or name
+
+
+SEMANTIC_KERNEL = Dialect(
+    name="semantic-kernel",
+    scopes=(SCOPE, RUNTIME),
+    speaks=speaks,
+    kind=kind,
+    function_name=function_name,
+    fields=Fields(finish_reasons=("gen_ai.response.finish_reason",)),
+)

@@ -1,0 +1,217 @@
+"""Bytes of an OTLP export request in; its valid spans or log records, and what was rejected and
+why, out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope as ScopeProto
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceProto
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
+
+from pathgauge.collector.core.otlp.json import JsonReader
+from pathgauge.collector.core.otlp.own_events import is_own_event
+from pathgauge.collector.core.otlp.protobuf import ProtobufReader
+from pathgauge.collector.core.otlp.request import (
+    Limits,
+    Reader,
+    Reason,
+    RejectedError,
+    ResourceGroup,
+    Signal,
+    SourceT,
+)
+from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, Span, decode_attributes
+
+RecordT = TypeVar("RecordT", Span, LogRecord)
+
+_NO_TRACE_ID, _NO_SPAN_ID = "0" * 32, "0" * 16
+_MAX_REASON_CHARS = 200
+_VALUE_TAGS = (b"\n", b"\x8a")
+"""What begins each attribute of a resource, each key, and each value in an array or a map; the
+second one when padded to two bytes.
+"""
+_DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded(Generic[RecordT]):
+    """What one export request held."""
+
+    records: tuple[RecordT, ...]
+    rejected: Mapping[Reason, int] = field(default_factory=dict)
+    """How many records are lost for good, by reason; the sender is told, and must not send them
+    again.
+    """
+    without_trace: int = 0
+    """Log records that name no trace: valid, and of no use here."""
+    own_events: int = 0
+    """Evaluations that pathgauge itself exported: valid, and nothing that may become part of a
+    trace.
+    """
+    message: str = ""
+    """What the sender is told about the rejected records; empty when there are none."""
+
+
+def decode_traces(
+    body: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+) -> Decoded[Span]:
+    """Decode an `ExportTraceServiceRequest`. Raises `UndecodableError`."""
+    return _spans(ProtobufReader(limits), body, tenant, limits)
+
+
+def decode_logs(
+    body: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+) -> Decoded[LogRecord]:
+    """Decode an `ExportLogsServiceRequest`. Raises `UndecodableError`."""
+    return _logs(ProtobufReader(limits), body, tenant, limits)
+
+
+def decode_traces_json(
+    body: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+) -> Decoded[Span]:
+    """Decode the JSON form of an `ExportTraceServiceRequest`. Raises `UndecodableError`."""
+    return _spans(JsonReader(limits), body, tenant, limits)
+
+
+def decode_logs_json(
+    body: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+) -> Decoded[LogRecord]:
+    """Decode the JSON form of an `ExportLogsServiceRequest`. Raises `UndecodableError`."""
+    return _logs(JsonReader(limits), body, tenant, limits)
+
+
+def _spans(reader: Reader[SourceT], body: bytes, tenant: str, limits: Limits) -> Decoded[Span]:
+    def read(source: SourceT, resource: Resource, scope: Scope) -> Span:
+        raw, proto = reader.message(source, SpanProto, limits.max_record_bytes)
+        span = Span(raw, resource, scope, tenant, proto)
+        _check_ids(span)
+        return span
+
+    return _decode(reader, "traces", body, read, limits)
+
+
+def _logs(reader: Reader[SourceT], body: bytes, tenant: str, limits: Limits) -> Decoded[LogRecord]:
+    def read(source: SourceT, resource: Resource, scope: Scope) -> LogRecord | None:
+        raw, proto = reader.message(source, LogRecordProto, limits.max_record_bytes)
+        record = LogRecord(raw, resource, scope, tenant, proto)
+        return record if _is_trace_id(record.trace_id) else None
+
+    decoded = _decode(reader, "logs", body, read, limits)
+    others = tuple(record for record in decoded.records if not is_own_event(record))
+    own_events = len(decoded.records) - len(others)
+    return replace(decoded, records=others, own_events=own_events) if own_events else decoded
+
+
+def _decode(
+    reader: Reader[SourceT],
+    signal: Signal,
+    body: bytes,
+    read: Callable[[SourceT, Resource, Scope], RecordT | None],
+    limits: Limits,
+) -> Decoded[RecordT]:
+    rejections = _Rejections()
+    records: list[RecordT] = []
+    without_trace, room = 0, limits.max_records
+    for resource, scope, sources in _contexts(
+        reader, reader.groups(body, signal), rejections, limits
+    ):
+        taken = sources[:room]
+        room -= len(taken)
+        for source in taken:
+            try:
+                record = read(source, resource, scope)
+            except RejectedError as error:
+                rejections.add(error)
+                continue
+            if record is None:
+                without_trace += 1
+            else:
+                records.append(record)
+        if surplus := len(sources) - len(taken):
+            rejections.add(
+                RejectedError(
+                    "too_many_records", f"more than {limits.max_records:,} in one request"
+                ),
+                surplus,
+            )
+    return Decoded(tuple(records), rejections.counts, without_trace, message=rejections.message)
+
+
+def _contexts(
+    reader: Reader[SourceT],
+    groups: Iterator[ResourceGroup[SourceT]],
+    rejections: _Rejections,
+    limits: Limits,
+) -> Iterator[tuple[Resource, Scope, Sequence[SourceT]]]:
+    """The records with what they share. Where that cannot be read they are rejected: without it
+    they would be misattributed.
+    """
+    room = limits.max_context_values
+    for group in groups:
+        scopes = [scope for scope in group.scopes if scope.records]
+        if not scopes:
+            continue
+        try:
+            raw, shared = reader.message(group.resource, ResourceProto, limits.max_context_bytes)
+            values = sum(map(raw.count, _VALUE_TAGS))
+            if values > room:
+                raise RejectedError(
+                    "too_many_attributes",
+                    f"more than {limits.max_context_values:,} keys and values of resources",
+                )
+            room -= values
+            resource = Resource(decode_attributes(shared.attributes), len(raw))
+        except RejectedError as error:
+            rejections.add(error, sum(len(scope.records) for scope in scopes))
+            continue
+        for scope in scopes:
+            try:
+                proto = reader.message(scope.scope, ScopeProto, limits.max_context_bytes)[1]
+            except RejectedError as error:
+                rejections.add(error, len(scope.records))
+                continue
+            yield resource, Scope(proto.name, proto.version), scope.records
+
+
+def _check_ids(span: Span) -> None:
+    if not _is_trace_id(span.trace_id):
+        raise RejectedError(
+            "invalid_id", f"trace id: expected 16 bytes, not all zero, found {span.trace_id!r}"
+        )
+    if len(span.span_id) != len(_NO_SPAN_ID) or span.span_id == _NO_SPAN_ID:
+        raise RejectedError(
+            "invalid_id", f"span id: expected 8 bytes, not all zero, found {span.span_id!r}"
+        )
+    if span.parent_id is not None and len(span.parent_id) != len(_NO_SPAN_ID):
+        raise RejectedError(
+            "invalid_id", f"parent span id: expected 8 bytes or none, found {span.parent_id!r}"
+        )
+
+
+def _is_trace_id(identifier: str) -> bool:
+    return len(identifier) == len(_NO_TRACE_ID) and identifier != _NO_TRACE_ID
+
+
+class _Rejections:
+    """How many records were rejected for which reason, and the first such error as an example."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[Reason] = Counter()
+        self._first = ""
+
+    def add(self, error: RejectedError, records: int = 1) -> None:
+        self.counts[error.reason] += records
+        self._first = self._first or str(error)[:_MAX_REASON_CHARS]
+
+    @property
+    def message(self) -> str:
+        if not self.counts:
+            return ""
+        counts = ", ".join(f"{reason} {count}" for reason, count in self.counts.items())
+        return f"rejected {self.counts.total()}: {counts}; first: {self._first}"

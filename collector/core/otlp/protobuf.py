@@ -1,0 +1,177 @@
+"""OTLP/protobuf: an export request is split into the bytes of its records without decoding them.
+
+A walk over the wire format does this instead of a generated parser, for three reasons. A generated
+parser refuses a whole request for one bad record. It builds an object per entry, which makes 16 MiB
+of two-byte entries (16 KiB after gzip) grow by 400 MiB. And it cannot stop early. The walk costs a
+quarter of a microsecond per span; records themselves are decoded by protobuf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError, Message
+
+from pathgauge.collector.core.otlp.request import (
+    Limits,
+    MessageT,
+    RejectedError,
+    ResourceGroup,
+    ScopeGroup,
+    Signal,
+    UndecodableError,
+    more_than,
+    too_large,
+    too_many_attributes,
+    too_many_values,
+)
+
+# Tags of the length-delimited fields 1 and 2: requests, resource groups and scope groups of both
+# signals number theirs alike.
+_GROUP = _CONTEXT = 0x0A
+_MEMBER = 0x12
+
+_VARINT, _FIXED64, _LENGTH_DELIMITED, _FIXED32 = 0, 1, 2, 5
+_FIXED_SIZES = {_FIXED64: 8, _FIXED32: 4}
+_SMALLEST_TAG = 1 << 3
+_ONE_BYTE = 0x80
+"""Numbers below it take one byte."""
+_SMALLEST_FIELD = 2
+"""Bytes of an empty field: tag and length."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProtobufReader:
+    """Reads protobuf requests of either signal."""
+
+    limits: Limits
+
+    def groups(self, body: bytes, signal: Signal) -> Iterator[ResourceGroup[bytes]]:
+        """Find the groups of a request. Raises `UndecodableError`."""
+        envelope = _Envelope(body, self.limits.max_entries)
+        for group in envelope.group(slice(0, len(body)), _GROUP)[1]:
+            resource, members = envelope.group(group)
+            scopes: list[ScopeGroup[bytes]] = []
+            for scope, records in map(envelope.group, members):
+                if records:
+                    scopes.append(ScopeGroup(body[scope], [body[record] for record in records]))
+            if scopes:
+                yield ResourceGroup(body[resource], scopes)
+
+    def message(
+        self, source: bytes, kind: type[MessageT], max_bytes: int
+    ) -> tuple[bytes, MessageT]:
+        """Decode a record, resource or scope. Raises `RejectedError`."""
+        if len(source) > max_bytes:
+            raise too_large(len(source), max_bytes)
+        try:
+            self._check_counts(source, kind)
+            return source, kind.FromString(source)
+        except (DecodeError, UndecodableError) as error:
+            raise RejectedError(
+                "undecodable", f"not a valid {kind.DESCRIPTOR.name} message"
+            ) from error
+
+    def _check_counts(self, source: bytes, kind: type[MessageT]) -> None:
+        """An empty message of two bytes takes fifty once it is decoded, so they are counted first."""
+        most = self.limits.max_attributes
+        if len(source) > most * _SMALLEST_FIELD and more_than(
+            most, fields(source, slice(0, len(source)))
+        ):
+            raise too_many_attributes(most)
+        most = self.limits.max_values
+        if len(source) > most * _SMALLEST_FIELD and more_than(most, _inner_messages(source, kind)):
+            raise too_many_values(most)
+
+
+class _Envelope:
+    """A request whose entries are counted as they are found."""
+
+    __slots__ = ("_body", "_left", "_max_entries")
+
+    def __init__(self, body: bytes, max_entries: int) -> None:
+        self._body = body
+        self._max_entries = self._left = max_entries
+
+    def group(self, message: slice, member: int = _MEMBER) -> tuple[slice, list[slice]]:
+        """Where the resource or scope of a group lies, and where its members do. Raises
+        `UndecodableError`.
+        """
+        context, members = slice(0), []
+        for tag, field in islice(fields(self._body, message), self._left + 1):
+            self._left -= 1
+            if tag == member:
+                members.append(field)
+            elif tag == _CONTEXT:
+                context = field
+        if self._left < 0:
+            raise UndecodableError(f"more than {self._max_entries:,} groups and records")
+        return context, members
+
+
+def fields(data: bytes, message: slice) -> Iterator[tuple[int, slice]]:
+    """Yield tag and place of each field of the message at `data[message]`. Raises
+    `UndecodableError`.
+    """
+    position, end = message.start, message.stop
+    try:
+        while position < end:
+            tag, start = data[position], position + 1
+            if tag >= _ONE_BYTE:
+                tag, start = _varint(data, position)
+            kind = tag & 7
+            if kind == _LENGTH_DELIMITED:
+                size, start = data[start], start + 1
+                if size >= _ONE_BYTE:
+                    size, start = _varint(data, start - 1)
+                position = start + size
+            elif kind == _VARINT:
+                _, position = _varint(data, start)
+            else:
+                position = start + _FIXED_SIZES[kind]
+            if position > end or tag < _SMALLEST_TAG:
+                raise IndexError
+            yield tag, slice(start, position)
+    except LookupError:
+        raise UndecodableError("not a protobuf message") from None
+
+
+def _inner_messages(data: bytes, kind: type[Message]) -> Iterator[slice]:
+    """Find the messages inside a message, at any depth. Raises `UndecodableError`."""
+    unread = [(slice(0, len(data)), kind.DESCRIPTOR)]
+    while unread:
+        message, descriptor = unread.pop()
+        kinds = _message_fields(descriptor)
+        for tag, place in fields(data, message):
+            if tag in kinds:
+                yield place
+                unread.append((place, kinds[tag]))
+
+
+@cache
+def _message_fields(kind: Descriptor) -> Mapping[int, Descriptor]:
+    """The fields that hold messages, by tag."""
+    return {
+        field.number << 3 | _LENGTH_DELIMITED: field.message_type
+        for field in kind.fields
+        if field.message_type
+    }
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """Read a number of seven bits a byte, and say where it ends. Raises `IndexError`."""
+    value = data[position]
+    if value < 0x80:
+        return value, position + 1
+    value &= 0x7F
+    for shift in range(7, 70, 7):
+        position += 1
+        byte = data[position]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position + 1
+    raise IndexError

@@ -1,0 +1,127 @@
+"""Decoded records of one export request in; the same without what a tenant's rules take out, and
+the request body for them, out.
+
+Pure: no clock, no I/O, and the salt of the hashes is given. What is covered, and what is not, is
+told in docs/redaction.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pathgauge.collector.core.invocations.dialects import BUILT_IN, Registry
+from pathgauge.collector.core.invocations.scenario import DEFAULT_KEYS
+from pathgauge.collector.core.otlp.encode import encode_request
+from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, Span
+from pathgauge.collector.core.redaction.content import ContentFilter
+from pathgauge.collector.core.redaction.needed_keys import Structure
+from pathgauge.collector.core.redaction.records import Records
+from pathgauge.collector.core.redaction.replace import Replacements, Tally
+from pathgauge.collector.core.redaction.rules import (
+    MASK_ALL,
+    Action,
+    DetectorName,
+    KeyActions,
+    KeyRule,
+    Rules,
+)
+from pathgauge.collector.core.redaction.values import Values
+
+__all__ = [
+    "MASK_ALL",
+    "Action",
+    "DetectorName",
+    "KeyRule",
+    "Redacted",
+    "Redactor",
+    "Rules",
+    "Tally",
+]
+
+RecordT = TypeVar("RecordT", Span, LogRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted(Generic[RecordT]):
+    """What is left of one export request."""
+
+    records: tuple[RecordT, ...]
+    body: bytes
+    """OTLP/protobuf; decodes to the records."""
+    tally: Tally
+
+
+class Redactor:
+    """Redacts the telemetry of all tenants."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        tenants: Mapping[str, Rules],
+        salt: bytes,
+        registry: Registry = BUILT_IN,
+        scenario_keys: Sequence[str] = DEFAULT_KEYS,
+    ) -> None:
+        """`rules` hold for every tenant that has none of its own in `tenants`. Hashes are equal
+        where the values and the `salt` are.
+        """
+        self._structure = Structure(registry, scenario_keys)
+        self._common = _Policy(rules, salt)
+        self._tenants = {tenant: _Policy(own, salt) for tenant, own in tenants.items()}
+
+    def spans(self, spans: Sequence[Span]) -> Redacted[Span]:
+        """Redact the spans of one request, all of one tenant."""
+        return self._redact(spans, Records.span)
+
+    def logs(self, logs: Sequence[LogRecord], without_trace: int = 0) -> Redacted[LogRecord]:
+        """Redact the log records of one request, all of one tenant. Of those `without_trace`
+        nothing stays but their number.
+        """
+        return self._redact(logs, Records.log, without_trace)
+
+    def _redact(
+        self,
+        records: Sequence[RecordT],
+        redact: Callable[[Records, RecordT, Resource, Scope], RecordT],
+        without_trace: int = 0,
+    ) -> Redacted[RecordT]:
+        policy = self._tenants.get(records[0].tenant, self._common) if records else self._common
+        tally = Tally()
+        values = Values(
+            policy.keys,
+            policy.replacements,
+            self._structure.names,
+            self._structure.identities,
+            tally,
+        )
+        walk = Records(values, None if policy.content else ContentFilter(self._structure))
+        resources = {
+            id(one): walk.resource(one) for one in _distinct(record.resource for record in records)
+        }
+        scopes = {id(one): walk.scope(one) for one in _distinct(record.scope for record in records)}
+        redacted = tuple(
+            redact(walk, record, resources[id(record.resource)], scopes[id(record.scope)])
+            for record in records
+        )
+        return Redacted(redacted, encode_request(redacted, without_trace), tally)
+
+
+class _Policy:
+    """The rules of one tenant, made ready."""
+
+    def __init__(self, rules: Rules, salt: bytes) -> None:
+        self.keys = KeyActions(rules.attributes)
+        self.replacements = Replacements(rules.detectors, salt)
+        self.content = rules.content
+
+
+SharedT = TypeVar("SharedT", Resource, Scope)
+
+
+def _distinct(shared: Iterable[SharedT]) -> list[SharedT]:
+    """Each object once: those that are shared have to stay shared, as the request is grouped by
+    them.
+    """
+    return list({id(one): one for one in shared}.values())

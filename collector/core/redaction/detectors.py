@@ -1,0 +1,271 @@
+r"""Finds personal data and secrets in text by their form: text comes in, the places of what was
+found go out.
+
+Every search takes time in proportion to the text. Texts may be JSON with escapes, so `\n` counts as
+the line break that it stands for.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pathgauge.collector.core.redaction.rules import DetectorName
+
+Span = tuple[int, int]
+"""Start and end of what was found."""
+
+_START = r"(?:(?<!\w)|(?<=\\[nrtbf]))"
+"""Where no word goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """Finds one kind of thing."""
+
+    name: DetectorName
+    find: Callable[[str], list[Span]]
+    """Gives what is found from left to right, nothing of it overlapping."""
+
+
+def _merged(found: list[Span]) -> list[Span]:
+    """In order, those that overlap as one."""
+    merged: list[Span] = []
+    for start, stop in sorted(found):
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(stop, merged[-1][1])
+        else:
+            merged.append((start, stop))
+    return merged
+
+
+_WORD_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))"
+_TOKEN_FORMS = (
+    (
+        "PRIVATE KEY",
+        (
+            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9"
+            r" ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)"
+        ),
+    ),
+    (
+        "earer",
+        _WORD_START
+        + r"[Bb]earer(?:\s|%20|\+|\\[nrtf])+(?=[\w.~+/%=-]*\d|[\w.~+/%=-]{20})[\w.~+/%=-]{8,}",
+    ),
+    ("EARER", _WORD_START + r"BEARER(?:\s|\\[nrtf])+[\w.~+/%=-]{8,}"),
+    ("://", r"(?<=://)(?!\[)[^\s/:@\"'<>]{0,256}:(?!\d{1,5}/)[^\s@\"'<>]{1,256}(?=@)"),
+    ("sk-", _WORD_START + r"sk-[A-Za-z0-9_-]{16,}"),
+    ("k_live_", _WORD_START + r"[srp]k_live_[A-Za-z0-9]{10,}"),
+    ("k_test_", _WORD_START + r"[srp]k_test_[A-Za-z0-9]{10,}"),
+    ("AKIA", _WORD_START + r"AKIA[A-Z0-9]{12,}"),
+    ("ASIA", _WORD_START + r"ASIA[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    *((f"gh{kind}_", _WORD_START + rf"gh{kind}_[A-Za-z0-9]{{16,}}") for kind in "pousr"),
+    ("github_pat_", _WORD_START + r"github_pat_[A-Za-z0-9_]{20,}"),
+    ("glpat-", _WORD_START + r"glpat-[\w-]{16,}"),
+    ("xox", _WORD_START + r"xox[a-z]-[A-Za-z0-9-]{10,}"),
+    ("AIza", _WORD_START + r"AIza[\w-]{30,}"),
+    ("ya29.", _WORD_START + r"ya29\.[\w-]{20,}"),
+    ("hf_", _WORD_START + r"hf_[A-Za-z0-9]{20,}"),
+    ("npm_", _WORD_START + r"npm_[A-Za-z0-9]{30,}"),
+    # Words begin inside of a run of such characters, too: each run is looked at once, from where it
+    # begins.
+    (
+        "eyJ",
+        r"(?<![\w-])(?=[\w-]{11,}+\.[\w-]{4,}+\.)[\w-]*?"
+        + _WORD_START
+        + r"(eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*){1,3})",
+    ),
+)
+"""Each with a text that is part of it. What is found is the group, where there is one."""
+
+_BASIC = re.compile(_WORD_START + r"[Bb]asic ([A-Za-z0-9+/]{6,})={0,2}", re.ASCII)
+
+_VALUE = r"[^\s\"'\\&,;<>\[\]{}()=]"
+_ASSIGNED = re.compile(
+    rf"(?<![=!])=(?:[ \t]|\\t)*(?:\\?[\"'])?((?={_VALUE}*\d|{_VALUE}{{20}}){_VALUE}{{6,}}={{0,2}})"
+)
+"""What is assigned, when it is longer than a word or has a digit."""
+_SECRETS = (
+    "secret",
+    "token",
+    "password",
+    "passwd",
+    "api_key",
+    "apikey",
+    "api-key",
+    "access_key",
+    "private_key",
+)
+"""How the names of variables end that hold one."""
+_LONGEST_ENDING = 24
+
+_TOKENS = tuple((hint, re.compile(pattern, re.ASCII)) for hint, pattern in _TOKEN_FORMS)
+
+_EMAIL = re.compile(
+    r"(?:(?<![\w.+\\-])|(?<=\\[nrtbfu]))[\w.+-]++(?:@|%40)(?:[\w-]+\.)+(?:xn--[\w-]+|[^\W\d_]{2,63})"
+)
+"""The local part begins where no such text goes on, so that a long word without @ is looked at
+once.
+"""
+
+_QUOTED_EMAIL = re.compile(
+    r"\\?\"(?:[^\"\\\n]|\\[rtbf]){1,64}\\?\"@(?:[\w-]+\.)+(?:xn--[\w-]+|[^\W\d_]{2,63})"
+)
+
+_UNUSUAL = re.compile(r"[\u2007-\u2015\u202f\u2212\u3000\uff0b-\uff19]")
+_USUAL = str.maketrans(
+    {chr(0xFF10 + digit): str(digit) for digit in range(10)}
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\uff0d", "-")
+    | dict.fromkeys("\u2007\u2008\u2009\u200a\u202f\u3000", " ")
+    | {"\uff0b": "+"}
+)
+"""Digits, hyphens and spaces as numbers have them, each for one of another width."""
+
+_NUMBER = re.compile(r"[+(\d][\d +()./\xa0-]{6,}", re.ASCII)
+"""Where cards and telephone numbers may be; quickly found, as it begins with a set of characters.
+"""
+
+_CARD = re.compile(rf"{_START}(?<!\d[.,])[2-6]\d{{3}}(?:[ .\xa0-]?\d){{9,15}}", re.ASCII)
+_GROUP = re.compile(r"\d+", re.ASCII)
+_CARD_DIGITS = range(13, 20)
+_DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")
+
+_WITH_COUNTRY = re.compile(
+    r"\+(?:(?<![\w+]\+)|(?<=\\[nrtbf]\+))"
+    r"(?:[1-9](?:[ ()/\xa0-]{0,3}\d){7,14}+(?!\d|[.,]\d)|[1-9]\d{0,2}(?:\.\d{2,4}){2,5}+(?![.\d]))",
+    re.ASCII,
+)
+_IN_GROUPS = re.compile(
+    rf"{_START}(?:(?<!\w-)|(?<=\\[nrtbf]-))(?<!\d[.,/])(?:"
+    r"00[1-9]\d{0,2}[ /-](?:\d[ /-]?){6,12}\d"  # 00 and the country
+    r"|(?:1[ .-])?(?:\([2-9]\d{2}\)[ .-]?|[2-9]\d{2}[.-])[2-9]\d{2}[ .-]\d{4}"  # North America
+    r"|(?<!\d )(?:1 )?[2-9]\d{2} [2-9]\d{2} \d{4}(?! \d)"
+    # with the 0 of national numbers
+    r"|(?<!\d )(?!\d\d[/-]\d\d[/-]\d)\(?0[1-9]\d{0,3}\)?(?:[ /-]\d{2,4}){2,5}+(?! \d)"
+    r"|\(?0[1-9]\d{1,3}\)?[ /-]\d{5,8}"
+    r")(?!\w|-\w|[.,:/]\d)",
+    re.ASCII,
+)
+_PHONE_DIGITS = range(8, 16)
+_NATIONAL_DIGITS = range(9, 13)
+
+
+def _tokens(text: str) -> list[Span]:
+    """Secrets that are known by how they begin."""
+    found = [
+        match.span(pattern.groups)
+        for hint, pattern in _TOKENS
+        if hint in text
+        for match in pattern.finditer(text)
+    ]
+    if "asic " in text:
+        found += (match.span() for match in _BASIC.finditer(text) if _is_basic(match[1]))
+    if "=" in text:
+        found += (
+            match.span(1)
+            for match in _ASSIGNED.finditer(text)
+            if _is_secret(text[max(0, match.start() - _LONGEST_ENDING) : match.start()])
+        )
+    return _merged(found) if found else found
+
+
+def _is_basic(encoded: str) -> bool:
+    """Whether a name and a password are encoded there."""
+    return b":" in binascii.a2b_base64(encoded[: len(encoded) // 4 * 4])
+
+
+def _is_secret(variable: str) -> bool:
+    """Whether text ends in the name of a variable that holds a secret."""
+    return variable.replace(r"\t", " ").rstrip(" \t").lower().endswith(_SECRETS)
+
+
+def _emails(text: str) -> list[Span]:
+    """E-mail addresses, in URLs too."""
+    found = (
+        [match.span() for match in _EMAIL.finditer(text)] if "@" in text or "%40" in text else []
+    )
+    return (
+        _merged(found + [match.span() for match in _QUOTED_EMAIL.finditer(text)])
+        if '"@' in text
+        else found
+    )
+
+
+def _usual(text: str) -> str:
+    """The text with digits, hyphens and spaces of numbers as in ASCII, all at the same places."""
+    return text if text.isascii() or not _UNUSUAL.search(text) else text.translate(_USUAL)
+
+
+def _cards(text: str) -> list[Span]:
+    """Payment card numbers: 13 to 19 digits, in groups or not, with a valid check digit. A shorter
+    or longer number may stand beside.
+    """
+    text, found = _usual(text), []
+    for number in _NUMBER.finditer(text):
+        at = number.start()
+        while match := _CARD.search(text, at, number.end() + 1):
+            end = _card_end(text, match)
+            if end is not None:
+                found.append((match.start(), end))
+            at = end or match.start() + 4
+    return found
+
+
+def _card_end(text: str, match: re.Match[str]) -> int | None:
+    """Where the longest card number ends that begins there, and consists of whole groups."""
+    digits, ends = "", []
+    for group in _GROUP.finditer(text, match.start(), match.end()):
+        digits += group[0]
+        ends.append((group.end(), len(digits)))
+    ends = [(end, count) for end, count in ends if count in _CARD_DIGITS]
+    if (
+        ends
+        and (after := text[ends[-1][0] : ends[-1][0] + 1])
+        and (after.isalnum() or after == "_")
+    ):
+        ends.pop()
+    return next((end for end, count in reversed(ends) if _is_card(digits[:count])), None)
+
+
+def _is_card(digits: str) -> bool:
+    """Whether the check digit is right."""
+    codes = digits.encode()
+    return (sum(codes[-1::-2]) + sum(codes[-2::-2].translate(_DOUBLED)) - 48 * len(codes)) % 10 == 0
+
+
+def _phones(text: str) -> list[Span]:
+    """Telephone numbers that are written as such: with a country code, or in groups. A mere run of
+    digits is none.
+    """
+    text = _usual(text)
+    found = [match.span() for match in _WITH_COUNTRY.finditer(text)] if "+" in text else []
+    for number in _NUMBER.finditer(text):
+        for match in _IN_GROUPS.finditer(text, number.start(), number.end() + 2):
+            national = match[0].lstrip("(")[:1] == "0" and match[0][:2] != "00"
+            if sum(map(str.isdigit, match[0])) in (_NATIONAL_DIGITS if national else _PHONE_DIGITS):
+                found.append(match.span())
+    return _merged(found) if found else found
+
+
+DETECTORS: tuple[Detector, ...] = (
+    Detector("token", _tokens),
+    Detector("email", _emails),
+    Detector("card", _cards),
+    Detector("phone", _phones),
+)
+"""In the order in which they are asked: what one has found, the next does not see."""
+
+
+SHORTEST = 6
+"""Characters of the shortest text in which there is something to find."""
+
+
+def is_card(number: float) -> bool:
+    """Whether a number is that of a payment card."""
+    if not 10**12 <= number < 10**19 or number != int(number):
+        return False
+    digits = str(int(number))
+    return digits[0] in "23456" and _is_card(digits)

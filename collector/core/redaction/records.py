@@ -1,0 +1,153 @@
+"""Redacts whole records: a span, a log record or a resource comes in, the same without what the
+rules take out goes out.
+
+No record makes it raise. A span or log record of which anything was changed says so in the
+attribute `pathgauge.redacted`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from google.protobuf.internal.containers import RepeatedCompositeFieldContainer as Repeated
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue, KeyValueList
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto, Status
+
+from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY
+from pathgauge.collector.core.otlp.spans import (
+    LogRecord,
+    Resource,
+    Scope,
+    Span,
+    decode_attributes,
+    encode_attributes,
+)
+from pathgauge.collector.core.redaction.content import ContentFilter
+from pathgauge.collector.core.redaction.replace import MASKED
+from pathgauge.collector.core.redaction.values import DroppedError, Values
+
+_OWN_MEMBER = "pathgauge="
+"""Of the `tracestate`: names the scenario, and nothing of it is content."""
+
+RecordT = TypeVar("RecordT", Span, LogRecord)
+
+
+class Records:
+    """Redacts the records of one export request."""
+
+    def __init__(self, values: Values, without_content: ContentFilter | None) -> None:
+        """`without_content` is given where content is not to be kept."""
+        self._values = values
+        self._without_content = without_content
+
+    def resource(self, resource: Resource) -> Resource:
+        """A resource; what all of its records have in common marks none of them."""
+        try:
+            pairs = KeyValueList(values=encode_attributes(resource.attributes)).values
+            if self._without_content is not None:
+                self._without_content.attributes(pairs, self._values.tally)
+            self._values.pairs(pairs)
+            return Resource(decode_attributes(pairs), KeyValueList(values=pairs).ByteSize())
+        except Exception:
+            self._count_unreadable()
+            return Resource({})
+
+    def scope(self, scope: Scope) -> Scope:
+        """An instrumentation scope; its attributes are not kept at all."""
+        try:
+            return Scope(
+                self._values.field(scope.name, "scope.name"),
+                self._values.field(scope.version, "scope.version"),
+            )
+        except Exception:
+            self._count_unreadable()
+            return Scope()
+
+    def span(self, span: Span, resource: Resource, scope: Scope) -> Span:
+        """A span with what it shares, redacted before."""
+        proto, before = SpanProto.FromString(span.raw), self._values.tally.total()
+        proto.DiscardUnknownFields()
+        try:
+            self._redact_span(span, proto)
+        except Exception:
+            self._count_unreadable()
+            proto = SpanProto(
+                trace_id=proto.trace_id,
+                span_id=proto.span_id,
+                parent_span_id=proto.parent_span_id,
+                flags=proto.flags,
+                name=MASKED,
+                kind=proto.kind,
+                start_time_unix_nano=proto.start_time_unix_nano,
+                end_time_unix_nano=proto.end_time_unix_nano,
+                status=Status(code=proto.status.code),
+            )
+        self._mark(proto.attributes, before)
+        return Span(proto.SerializeToString(), resource, scope, span.tenant, proto)
+
+    def _redact_span(self, span: Span, proto: SpanProto) -> None:
+        if self._without_content is not None:
+            self._without_content.span(span, proto, self._values.tally)
+        proto.name = self._values.field(proto.name, "span.name")
+        proto.trace_state = self._trace_state(proto.trace_state)
+        if proto.HasField("status"):
+            proto.status.message = self._values.field(proto.status.message, "span.status.message")
+        self._values.pairs(proto.attributes)
+        for event in proto.events:
+            event.name = self._values.field(event.name, "event.name")
+            self._values.pairs(event.attributes)
+        for link in proto.links:
+            link.trace_state = self._trace_state(link.trace_state)
+            self._values.pairs(link.attributes)
+
+    def log(self, log: LogRecord, resource: Resource, scope: Scope) -> LogRecord:
+        """A log record with what it shares, redacted before."""
+        proto, before = LogRecordProto.FromString(log.raw), self._values.tally.total()
+        proto.DiscardUnknownFields()
+        try:
+            self._redact_log(log, proto)
+        except Exception:
+            self._count_unreadable()
+            proto = LogRecordProto(
+                trace_id=proto.trace_id,
+                span_id=proto.span_id,
+                flags=proto.flags,
+                time_unix_nano=proto.time_unix_nano,
+                observed_time_unix_nano=proto.observed_time_unix_nano,
+                severity_number=proto.severity_number,
+            )
+        self._mark(proto.attributes, before)
+        return LogRecord(proto.SerializeToString(), resource, scope, log.tenant, proto)
+
+    def _redact_log(self, log: LogRecord, proto: LogRecordProto) -> None:
+        if self._without_content is not None:
+            self._without_content.log(log, proto, self._values.tally)
+        proto.event_name = self._values.field(proto.event_name, "log.event_name")
+        proto.severity_text = self._values.field(proto.severity_text, "log.severity_text")
+        if proto.HasField("body"):
+            try:
+                self._values.body(proto.body, "log.body")
+            except DroppedError:
+                proto.ClearField("body")
+        self._values.pairs(proto.attributes)
+
+    def _count_unreadable(self) -> None:
+        """Of what cannot be redacted nothing is kept but ids and times. Refused, its request would
+        come again and again.
+        """
+        self._values.tally["unreadable", "drop"] += 1
+
+    def _trace_state(self, trace_state: str) -> str:
+        members = [member.strip() for member in trace_state.split(",")] if trace_state else []
+        kept = (
+            m if m.startswith(_OWN_MEMBER) else self._values.field(m, "span.trace_state")
+            for m in members
+        )
+        return ",".join(member for member in kept if member)
+
+    def _mark(self, attributes: Repeated[KeyValue], before: int) -> None:
+        if self._values.tally.total() > before and not any(
+            pair.key == REDACTED_KEY for pair in attributes
+        ):
+            attributes.insert(0, KeyValue(key=REDACTED_KEY, value=AnyValue(bool_value=True)))

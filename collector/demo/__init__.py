@@ -1,1 +1,0 @@
-"""What `pathgauge demo` shows: example agents that export real OTLP and regress on purpose, and a live table of their scores."""

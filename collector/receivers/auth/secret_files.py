@@ -1,0 +1,91 @@
+"""Files of secrets that are rotated while the collector runs: paths and a reader come in, what they
+hold now goes out.
+
+A rotation that goes wrong must not lock everybody out: what was good stays in force until the files
+can be read again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Generic, TypeAlias, TypeVar
+
+import structlog
+
+_T = TypeVar("_T")
+_Stamp: TypeAlias = tuple[int, int, int, int] | None
+
+_log = structlog.get_logger(__name__)
+
+
+class SecretFileError(ValueError):
+    """A file that cannot be used. The message says what was found and what was expected, and never
+    what is secret.
+    """
+
+    def __init__(self, key: str, text: str) -> None:
+        """`key` is that of the configuration which names the file."""
+        super().__init__(text)
+        self.key = key
+
+
+class SecretFiles(Generic[_T]):
+    """What `read` makes of files, and makes again when they change."""
+
+    def __init__(self, paths: Iterable[Path], read: Callable[[], _T]) -> None:
+        """`read` raises `SecretFileError`, and so does this."""
+        self._paths = tuple(paths)
+        self._read = read
+        self._seen = self._stamps()  # before reading: a change meanwhile must be noticed later
+        self._complaint = ""
+        self.current = read()
+
+    def refresh(self) -> None:
+        """Read again what has changed. What is wrong is logged once, and looked at again with every
+        call.
+        """
+        seen = self._stamps()
+        if seen == self._seen:
+            self._complaint = ""
+            return
+        try:
+            self.current = self._read()
+        except SecretFileError as error:
+            if str(error) != self._complaint:
+                _log.error(
+                    "file cannot be used, what was in force stays",
+                    files=self._names(),
+                    key=error.key,
+                    problem=str(error),
+                )
+            self._complaint = str(error)
+        else:
+            self._seen, self._complaint = seen, ""
+            _log.info("file read again", files=self._names())
+
+    def _stamps(self) -> tuple[_Stamp, ...]:
+        return tuple(_stamp(path) for path in self._paths)
+
+    def _names(self) -> list[str]:
+        return [str(path) for path in self._paths]
+
+
+def read_secret(path: Path, key: str) -> bytes:
+    """The content of a file. Raises `SecretFileError`."""
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SecretFileError(
+            key, f"found {str(path)!r}, which cannot be read: {reason}; expected a file"
+        ) from None
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino

@@ -1,0 +1,114 @@
+"""TLS of a server: the files of a certificate, its key and the CA of the clients come in; what
+uvicorn and gRPC need goes out.
+
+Rotated files are in force from the next handshake on; connections that are open stay as they are.
+"""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+from pathgauge.collector.receivers.auth.secret_files import (
+    SecretFileError,
+    SecretFiles,
+    read_secret,
+)
+
+_NO_PASSWORD = ""
+"""Else OpenSSL would ask for the password of an encrypted key on the terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsPaths:
+    """Where the files of one server are. With `client_ca_file` clients need a certificate."""
+
+    cert_file: Path
+    key_file: Path
+    client_ca_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    context: ssl.SSLContext
+    grpc: grpc.ServerCertificateConfiguration
+
+
+class ServerTls:
+    """The certificate of one server."""
+
+    def __init__(self, paths: TlsPaths) -> None:
+        """Raises `SecretFileError`."""
+        self._asks_clients = paths.client_ca_file is not None
+        files = (paths.cert_file, paths.key_file, paths.client_ca_file)
+        self._files = SecretFiles(
+            (file for file in files if file is not None), lambda: _load(paths)
+        )
+
+    def context(self) -> ssl.SSLContext:
+        """For the next connection of an HTTP server."""
+        return self._files.current.context
+
+    def grpc_credentials(self) -> grpc.ServerCredentials:
+        """For a gRPC server, which asks for rotated ones by itself."""
+        handed_over = initial = self._files.current.grpc
+
+        def fetch() -> grpc.ServerCertificateConfiguration | None:
+            nonlocal handed_over
+            current = self._files.current.grpc
+            if current is handed_over:
+                return None
+            handed_over = current
+            return current
+
+        # None: nothing new
+        return grpc.dynamic_ssl_server_credentials(initial, fetch, self._asks_clients)  # type: ignore[arg-type]
+
+    def refresh(self) -> None:
+        """Read the files again if they have changed."""
+        self._files.refresh()
+
+
+def _load(paths: TlsPaths) -> _Loaded:
+    certificate = _certificates(paths.cert_file, "cert_file")
+    key = read_secret(paths.key_file, "key_file")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(paths.cert_file, paths.key_file, password=_NO_PASSWORD)
+    except (ssl.SSLError, OSError) as error:
+        raise SecretFileError(
+            "key_file",
+            f"{paths.key_file}: {_reason(error)}, expected the key of {paths.cert_file} in PEM",
+        ) from None
+    if paths.client_ca_file is None:
+        return _Loaded(context, grpc.ssl_server_certificate_configuration([(key, certificate)]))
+    authority = _certificates(paths.client_ca_file, "client_ca_file")
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata=authority.decode("ascii"))
+    return _Loaded(
+        context, grpc.ssl_server_certificate_configuration([(key, certificate)], authority)
+    )
+
+
+def _certificates(path: Path, key: str) -> bytes:
+    content = read_secret(path, key)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(
+            cadata=content.decode("ascii")
+        )
+    except (ssl.SSLError, ValueError):
+        raise SecretFileError(
+            key, f"{path}: found no certificate that can be read, expected PEM"
+        ) from None
+    return content
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
+        return "found the key of another certificate"
+    return "found no key that can be read without a password"

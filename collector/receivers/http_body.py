@@ -1,0 +1,157 @@
+"""Reads the body of an HTTP request under limits: size as sent, size when decompressed, time, rate,
+and memory of all together.
+
+Frameworks limit none of these: a megabyte of gzip holds a gigabyte, and a byte every few seconds
+holds a connection for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from pathgauge.collector.receivers.export import Code, ReceiverLimits
+
+_GZIP_WINDOW = 31
+"""zlib's largest window, and a gzip header expected."""
+_MAX_GZIP_MEMBERS = 64
+"""Concatenated gzip streams are one stream; a body of nothing but empty ones would cost time
+without giving bytes.
+"""
+_MAX_DISCARDED_BYTES = 64 * 1024 * 1024
+
+
+class BodyError(Exception):
+    """A body that is not taken; `code` says how to answer."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code: Code = code
+
+
+class BodyReader:
+    """Reads the bodies of one server."""
+
+    def __init__(self, limits: ReceiverLimits) -> None:
+        self._limits = limits
+        self._held_bytes = 0
+
+    @asynccontextmanager
+    async def read(self, chunks: AsyncIterator[bytes], *, gzip: bool) -> AsyncIterator[bytes]:
+        """Give the whole body, decompressed; its memory counts as held until the context is left.
+        Raises `BodyError`.
+        """
+        arriving, body = bytearray(), b""
+        try:
+            await self._fill(
+                arriving, chunks, Gunzip(self._limits.max_request_bytes) if gzip else None
+            )
+            body = bytes(arriving)
+            arriving.clear()
+            yield body
+        finally:
+            self._held_bytes -= len(arriving) + len(body)
+
+    async def _fill(
+        self, body: bytearray, chunks: AsyncIterator[bytes], gunzip: Gunzip | None
+    ) -> None:
+        started = asyncio.get_running_loop().time()
+        try:
+            await self._collect(body, chunks, gunzip, started)
+        except BodyError as error:
+            if error.code != "too_slow":
+                with suppress(TimeoutError):
+                    async with asyncio.timeout_at(started + self._limits.body_timeout_s):
+                        await _discard(chunks)
+            raise
+
+    async def _collect(
+        self, body: bytearray, chunks: AsyncIterator[bytes], gunzip: Gunzip | None, started: float
+    ) -> None:
+        received = 0
+        try:
+            async with asyncio.timeout_at(started + self._time_for(received)) as deadline:
+                async for chunk in chunks:
+                    received += len(chunk)
+                    deadline.reschedule(started + self._time_for(received))
+                    self._take(body, chunk, received, gunzip)
+        except TimeoutError:
+            limits, allowed = self._limits, self._time_for(received)
+            rate = f"the body arrives at less than {limits.min_body_rate:,.0f} bytes/s"
+            whole = f"the body did not arrive within {limits.body_timeout_s:g} s"
+            raise BodyError(
+                "too_slow", whole if allowed == limits.body_timeout_s else rate
+            ) from None
+        if gunzip:
+            gunzip.finish()
+
+    def _time_for(self, received: int) -> float:
+        """Seconds from the start until more must have arrived."""
+        return min(
+            self._limits.body_timeout_s,
+            max(self._limits.body_grace_s, received / self._limits.min_body_rate),
+        )
+
+    def _take(self, body: bytearray, chunk: bytes, received: int, gunzip: Gunzip | None) -> None:
+        if received > self._limits.max_request_bytes:
+            raise BodyError("too_large", f"more than {self._limits.max_request_bytes:,} bytes")
+        part = gunzip.feed(chunk) if gunzip else chunk
+        if self._held_bytes + len(part) > self._limits.max_held_bytes:
+            raise BodyError("busy", "too many requests at a time, try again")
+        self._held_bytes += len(part)
+        body += part
+
+
+class Gunzip:
+    """Decompresses gzip, piece by piece, up to `limit` bytes in all."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = self._left = limit
+        self._members = 1
+        self._stream = zlib.decompressobj(_GZIP_WINDOW)
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what `data` adds. Raises `BodyError`, without having produced more than the limit."""
+        parts = []
+        while data:
+            if self._stream.eof:
+                self._next_member()
+            parts.append(self._decompress(data))
+            data = self._stream.unused_data
+        return b"".join(parts)
+
+    def finish(self) -> None:
+        """Say that no more data comes. Raises `BodyError` when the stream is cut off."""
+        if not self._stream.eof:
+            raise BodyError("undecodable", "the gzip stream ends early")
+
+    def _decompress(self, data: bytes) -> bytes:
+        try:
+            part = self._stream.decompress(data, self._left + 1)
+        except zlib.error as error:
+            raise BodyError("undecodable", f"not gzip: {error}") from error
+        self._left -= len(part)
+        if self._left < 0:
+            raise BodyError("too_large", f"more than {self._limit:,} bytes when decompressed")
+        return part
+
+    def _next_member(self) -> None:
+        self._members += 1
+        if self._members > _MAX_GZIP_MEMBERS:
+            raise BodyError(
+                "undecodable", f"more than {_MAX_GZIP_MEMBERS} gzip streams in one body"
+            )
+        self._stream = zlib.decompressobj(_GZIP_WINDOW)
+
+
+async def _discard(chunks: AsyncIterator[bytes]) -> None:
+    """Let the sender finish: many listen for an answer only then, and would take a closed
+    connection for a passing fault.
+    """
+    discarded = 0
+    async for chunk in chunks:
+        discarded += len(chunk)
+        if discarded > _MAX_DISCARDED_BYTES:
+            return

@@ -1,0 +1,189 @@
+"""Serves an ASGI application on one endpoint inside the running event loop; the OTLP receiver and
+the metrics page share it.
+
+uvicorn does the HTTP. What is ours: an address that cannot be had is an `OSError` and not an exit,
+signals belong to the service alone, connections have caps, and a peer that trickles its request
+head, or a body that was answered already, is cut off. Slow bodies that somebody reads are for the
+application to cut off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from pathgauge.collector.core.documents.quantities import parse_endpoint
+from pathgauge.collector.receivers.server.connections import Acceptor, Terms
+from pathgauge.collector.receivers.server.listen import listen
+
+HEAD_TIMEOUT_S = 10.0
+"""From the first byte of a request (or from connecting) to the end of its headers, and from an
+early answer to the end of the body.
+"""
+KEEP_ALIVE_S = 75
+"""Longer than the export interval of senders, who else lose the race between our close and their
+next request.
+"""
+MAX_HEAD_BYTES = 16 * 1024
+
+
+class HttpServer:
+    """An HTTP/1.1 server: `start` listens, `stop` drains. Safe to stop twice, or without a start."""
+
+    def __init__(self, app: ASGIApp, endpoint: str, terms: Terms | None = None) -> None:
+        """`endpoint` is `host:port` or `[v6]:port`, where port 0 takes a free one. Raises
+        ValueError on anything else.
+
+        The names in a verified client certificate are in the state of the request, as
+        `client_names`.
+        """
+        self._endpoint = parse_endpoint(endpoint)
+        self._port = self._endpoint.port
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                # its warnings are about requests, and anybody could fill the log with them
+                log_level="error",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+            ),
+            terms or Terms(),
+        )
+        self._serving: asyncio.Task[None] | None = None
+
+    @property
+    def port(self) -> int:
+        """The port listened on; before `start` the configured one."""
+        return self._port
+
+    async def start(self) -> None:
+        """Listen, and return once connections are accepted. Raises OSError, naming the endpoint,
+        when the address cannot be had.
+        """
+        listener = listen(self._endpoint)
+        self._port = listener.getsockname()[1]
+        self._serving = asyncio.create_task(
+            self._server.serve(sockets=[listener]), name=f"http {self._endpoint}"
+        )
+        while not self._server.started and not self._serving.done():
+            await asyncio.sleep(0.001)
+        if self._serving.done():
+            self._serving.result()
+
+    async def stop(self, grace: float = 5.0) -> None:
+        """Accept no more connections; requests under way have `grace` seconds to finish, then they
+        are cancelled.
+        """
+        if self._serving is None:
+            return
+        self._server.config.timeout_graceful_shutdown = math.ceil(grace)
+        self._server.should_exit = True
+        await self._serving
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, terms: Terms) -> None:
+        super().__init__(config)
+        self._acceptor = Acceptor(lambda lost: _Connection(config, self.server_state, lost), terms)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections ourselves."""
+        self.servers = []
+        for listener in sockets or []:
+            self._acceptor.start(listener)
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more before the connections are drained."""
+        await self._acceptor.stop()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone: the service stops its parts in its own order."""
+        yield
+
+
+class _Connection(H11Protocol):
+    """One connection, closed when its peer owes the rest of a request for longer than
+    `HEAD_TIMEOUT_S`.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, server_state: ServerState, lost: Callable[[], object]
+    ) -> None:
+        super().__init__(config, server_state, app_state={})
+        self._lost = lost
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(
+            cast(asyncio.Transport, transport)
+        )  # uvicorn narrows the type that asyncio declares
+        self.app_state["client_names"] = client_names(transport.get_extra_info("peercert"))
+        self._set_deadline()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._set_deadline()
+        elif not self._answered_early():
+            self._forget_deadline()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._answered_early():
+            self._set_deadline()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP, unless the answer to the request before it has begun; its
+        application answers too late from here on.
+        """
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        self.transport.close()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._forget_deadline()
+        self._lost()
+
+    def _answered_early(self) -> bool:
+        """Whether the rest of a body arrives that nobody is going to read."""
+        return self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+
+    def _set_deadline(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self.transport.close)
+
+    def _forget_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def client_names(certificate: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+    """DNS names and URIs of a peer's certificate, as `ssl` gives it; `None` without a verified one."""
+    if not certificate:
+        return None
+    return tuple(
+        name for kind, name in certificate.get("subjectAltName", ()) if kind in ("DNS", "URI")
+    )

@@ -1,0 +1,1 @@
+"""The running process. It alone owns the clock, queues, threads and signals."""

@@ -1,0 +1,1 @@
+"""Exports evaluations as `gen_ai.evaluation.result` events to an OTLP backend."""

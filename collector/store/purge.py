@@ -1,0 +1,204 @@
+"""Removes telemetry and results for good: a `Selection` comes in, and no byte of what it names
+stays in the database.
+
+All rows go in one transaction, then the file is written anew. A crash before the transaction ends
+leaves everything, a crash after it leaves bytes in pages that are not used any more; the next purge
+removes them, whatever it is for.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
+
+from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
+from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.core.otlp.encode import encode_request
+from pathgauge.collector.core.traces import Key
+from pathgauge.collector.store import Purged, Selection, journal
+from pathgauge.collector.store.journal import DamagedError, Packer
+from pathgauge.collector.store.results import text_of
+from pathgauge.collector.store.schema import delete, insert
+
+_CHOSEN = "(trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
+_HAS_RESULT_SINCE = """EXISTS (
+  SELECT 1 FROM results AS r
+  WHERE r.trace_id = {table}.trace_id AND r.span_id = {table}.span_id AND r.tenant = {table}.tenant AND r.at >= :before
+)"""
+
+
+@dataclass(slots=True)
+class _Heads:
+    """What the journal says of its rows without their bodies."""
+
+    rows: dict[Key, list[int]] = field(default_factory=dict)
+    """Those that have records of a trace."""
+    old: set[Key] = field(default_factory=set)
+    """Traces of which something was stored before the time of the selection."""
+    damaged: list[int] = field(default_factory=list)
+
+
+def purge(connection: sqlite3.Connection, selection: Selection, windows_since: float) -> Purged:
+    """Windows may hold evaluations from the Unix time `windows_since`. Raises `sqlite3.Error`, and
+    then nothing was removed.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        purged = _remove(connection, selection, windows_since)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return replace(purged, unfinished=_write_anew(connection))
+
+
+def _remove(connection: sqlite3.Connection, selection: Selection, windows_since: float) -> Purged:
+    heads = _heads(connection, selection.before)
+    _choose(connection, selection, heads)
+    chosen = connection.execute("SELECT tenant, trace_id FROM chosen")
+    in_journal = {key for key in chosen if key in heads.rows}
+    requests = _purge_journal(connection, selection.before, heads, in_journal)
+    turns = {key[:2] for key in _purge_open(connection, "turns", selection.before)}
+    awaited = _purge_open(connection, "awaited", selection.before)
+    removed, evaluations = _purge_results(connection, selection.before, windows_since)
+    connection.execute(f"DELETE FROM traces WHERE {_CHOSEN}")
+    connection.execute("DELETE FROM quarantine")
+    connection.execute("DROP TABLE chosen")
+    traces = in_journal | turns | {key[:2] for key in awaited}
+    return Purged(
+        requests,
+        removed,
+        len(heads.damaged),
+        traces=frozenset(traces),
+        evaluations=evaluations | awaited,
+    )
+
+
+def _heads(connection: sqlite3.Connection, before: float | None) -> _Heads:
+    heads = _Heads()
+    for place in journal.places(connection, sys.maxsize):
+        if isinstance(place, int):
+            heads.damaged.append(place)
+            continue
+        for key in ((place.tenant, trace_id) for trace_id in place.traces):
+            heads.rows.setdefault(key, []).append(place.row)
+            if before is not None and place.wall < before:
+                heads.old.add(key)
+    return heads
+
+
+def _choose(connection: sqlite3.Connection, selection: Selection, heads: _Heads) -> None:
+    """Write down which traces go, in a table of this connection alone: there may be millions."""
+    connection.execute(
+        "CREATE TEMP TABLE chosen (tenant TEXT, trace_id TEXT, PRIMARY KEY (trace_id, tenant))"
+        " WITHOUT ROWID"
+    )
+    into = "INSERT OR IGNORE INTO chosen (tenant, trace_id)"
+    insert(
+        connection,
+        into,
+        [key for key in heads.rows if key in heads.old or key[1] == selection.trace_id],
+    )
+    if selection.trace_id is not None:
+        for table in ("results", "turns", "traces", "awaited"):
+            connection.execute(
+                f"{into} SELECT tenant, trace_id FROM {table} WHERE trace_id = ?",
+                (selection.trace_id,),
+            )
+    if selection.scenario is not None:
+        for table in ("results", "turns"):
+            connection.execute(
+                f"{into} SELECT tenant, trace_id FROM {table} WHERE scenario = ?",
+                (text_of(selection.scenario),),
+            )
+
+
+def _purge_journal(
+    connection: sqlite3.Connection, before: float | None, heads: _Heads, unwanted: Set[Key]
+) -> int:
+    """Take the traces out of the requests that hold them; a request that cannot be read, or holds
+    nothing else, goes as a whole.
+    """
+    requests = (
+        0
+        if before is None
+        else connection.execute("DELETE FROM journal WHERE wall < ?", (before,)).rowcount
+    )
+    packer, empty = Packer(), list(heads.damaged)
+    for row in sorted({row for key in unwanted for row in heads.rows[key]}):
+        for values in journal.fetch(connection, row):
+            requests += 1
+            try:
+                _, at, batch = journal.unpack(values)
+            except DamagedError:
+                empty.append(row)
+                continue
+            rest = _without(batch, unwanted)
+            if rest.spans or rest.logs or rest.without_trace:
+                journal.rewrite(connection, packer.pack(row, at, wall=values[2], batch=rest))
+            else:
+                empty.append(row)
+    delete(connection, "journal", empty)
+    return requests
+
+
+def _without(batch: Batch, unwanted: Set[Key]) -> Batch:
+    tenant = batch.origin.tenant
+    spans = tuple(span for span in batch.spans if (tenant, span.trace_id) not in unwanted)
+    logs = tuple(log for log in batch.logs if (tenant, log.trace_id) not in unwanted)
+    body = encode_request(spans or logs, batch.without_trace)
+    sent_as = batch.sent_as or batch.origin.encoding
+    return replace(
+        batch,
+        origin=batch.origin._replace(encoding="protobuf"),
+        sent_as=sent_as,
+        body=body,
+        spans=spans,
+        logs=logs,
+    )
+
+
+def _purge_open(
+    connection: sqlite3.Connection, table: str, before: float | None
+) -> set[EvaluationKey]:
+    """Turns of unfinished conversations, or evaluations that wait for judges; both were stored with
+    their result.
+    """
+    purged = (
+        f"WHERE {_CHOSEN}"
+        if before is None
+        else f"WHERE {_CHOSEN} OR NOT {_HAS_RESULT_SINCE.format(table=table)}"
+    )
+    keys: set[EvaluationKey] = set(
+        connection.execute(
+            f"SELECT tenant, trace_id, span_id FROM {table} {purged}", {"before": before}
+        )
+    )
+    connection.execute(f"DELETE FROM {table} {purged}", {"before": before})
+    return keys
+
+
+def _purge_results(
+    connection: sqlite3.Connection, before: float | None, windows_since: float
+) -> tuple[int, frozenset[EvaluationKey]]:
+    """How many there were, and those that windows may still hold."""
+    purged = f"({_CHOSEN} OR at < :before)"  # no time is before NULL
+    times = {"before": before, "since": windows_since}
+    recent = connection.execute(
+        f"SELECT tenant, trace_id, span_id FROM results WHERE {purged} AND at >= :since", times
+    )
+    evaluations: frozenset[EvaluationKey] = frozenset(recent)
+    return connection.execute(f"DELETE FROM results WHERE {purged}", times).rowcount, evaluations
+
+
+def _write_anew(connection: sqlite3.Connection) -> str | None:
+    """Leave nothing in free pages, nor in the log; returns why that could not be done."""
+    try:
+        connection.execute("VACUUM")
+        busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    except sqlite3.Error as error:
+        return str(error)
+    return "another process reads the database" if busy else None

@@ -1,0 +1,209 @@
+"""The public names and where each one stands. `__init__.py` loads them on first use."""
+
+from .collector.client import (
+    ScenarioSpanProcessor as ScenarioSpanProcessor,
+    scenario as scenario,
+)
+from .collector.core.evaluations.conversations import (
+    Case as Case,
+)
+from .collector.core.evaluations.evaluator import (
+    Evaluation as Evaluation,
+    EvaluationKey as EvaluationKey,
+)
+from .collector.core.invocations.dialects.dialect import (
+    Dialect as Dialect,
+    Fields as Fields,
+    Kind as Kind,
+)
+from .collector.core.otlp.spans import (
+    LogRecord as LogRecord,
+    Span as Span,
+)
+from .collector.core.outcomes import (
+    Judged as Judged,
+)
+from .collector.sinks import (
+    Sink as Sink,
+)
+from .collector.testing import (
+    log as log,
+    span as span,
+)
+from .scorers.adapters.functions import (
+    from_function as from_function,
+)
+from .scorers.authoring.testing import (
+    check_judge as check_judge,
+    check_scorer as check_scorer,
+    expected_call as expected_call,
+    expected_calls as expected_calls,
+    invocation as invocation,
+    reference_turn as reference_turn,
+    tool_call as tool_call,
+    tool_calls as tool_calls,
+)
+from .scorers.composite.composite import (
+    Composite as Composite,
+    CostOfPassed as CostOfPassed,
+    Member as Member,
+)
+from .scorers.cost.budgets import (
+    MaxModelCalls as MaxModelCalls,
+    MaxToolCalls as MaxToolCalls,
+    MaxTurns as MaxTurns,
+    TokenEfficiency as TokenEfficiency,
+)
+from .scorers.cost.context_overflow import (
+    ContextOverflow as ContextOverflow,
+)
+from .scorers.cost.durations import (
+    FrameworkTime as FrameworkTime,
+    ModelTime as ModelTime,
+    ToolTime as ToolTime,
+)
+from .scorers.cost.latency_and_failure import (
+    Failure as Failure,
+    Latency as Latency,
+)
+from .scorers.cost.usage import (
+    InputTokens as InputTokens,
+    ModelCalls as ModelCalls,
+    OutputTokens as OutputTokens,
+    ToolCalls as ToolCalls,
+    TotalTokens as TotalTokens,
+)
+from .scorers.judges.custom_prompts import (
+    LlmJudge as LlmJudge,
+    Pointwise as Pointwise,
+)
+from .scorers.judges.hallucinations import (
+    Hallucinations as Hallucinations,
+)
+from .scorers.judges.responses import (
+    FinalResponseMatch as FinalResponseMatch,
+    ResponseEvaluationScore as ResponseEvaluationScore,
+    Safety as Safety,
+)
+from .scorers.judges.rubrics import (
+    RubricBasedFinalResponseQuality as RubricBasedFinalResponseQuality,
+    RubricBasedToolUseQuality as RubricBasedToolUseQuality,
+)
+from .scorers.judges.trajectories import (
+    TrajectoryAccuracy as TrajectoryAccuracy,
+    TrajectoryAccuracyWithReference as TrajectoryAccuracyWithReference,
+)
+from .scorers.matching.alignment import (
+    Alignment as Alignment,
+    TooLongError as TooLongError,
+)
+from .scorers.matching.comparison import (
+    MatchMode as MatchMode,
+    align as align,
+)
+from .scorers.responses.bleu import (
+    Bleu as Bleu,
+)
+from .scorers.responses.phrases import (
+    ResponseContains as ResponseContains,
+    ResponseExcludes as ResponseExcludes,
+)
+from .scorers.responses.rouge import (
+    Rouge1 as Rouge1,
+    Rouge2 as Rouge2,
+    RougeL as RougeL,
+    RougeLSum as RougeLSum,
+)
+from .scorers.responses.text_match import (
+    ResponseExactMatch as ResponseExactMatch,
+    ResponseMatchScore as ResponseMatchScore,
+)
+from .scorers.tool_use.argument_validity import (
+    ArgumentValidity as ArgumentValidity,
+)
+from .scorers.tool_use.confirmation import (
+    InterruptRejection as InterruptRejection,
+    PendingConfirmationFlow as PendingConfirmationFlow,
+)
+from .scorers.tool_use.error_suggestions import (
+    ErrorSuggestions as ErrorSuggestions,
+)
+from .scorers.tool_use.errors import (
+    ErrorRecovery as ErrorRecovery,
+    ToolErrorRate as ToolErrorRate,
+)
+from .scorers.tool_use.idempotency import (
+    Idempotency as Idempotency,
+)
+from .scorers.tool_use.loops import (
+    RedundantCalls as RedundantCalls,
+    ToolLoops as ToolLoops,
+)
+from .scorers.tool_use.policy import (
+    ToolPolicy as ToolPolicy,
+)
+from .scorers.tool_use.routing import (
+    RoutingAccuracy as RoutingAccuracy,
+)
+from .scorers.tool_use.signals import (
+    Escalation as Escalation,
+    EscalationRate as EscalationRate,
+    SignalTaskComplete as SignalTaskComplete,
+)
+from .scorers.tool_use.temporal_rules import (
+    Rule as Rule,
+)
+from .scorers.tool_use.tool_graph import (
+    ToolGraph as ToolGraph,
+)
+from .scorers.tool_use.tools import (
+    EssentialToolsPresent as EssentialToolsPresent,
+    ForbiddenTools as ForbiddenTools,
+    RequiredTools as RequiredTools,
+)
+from .scorers.trajectories.adk import (
+    MatchType as MatchType,
+    ToolTrajectoryAvgScore as ToolTrajectoryAvgScore,
+    ToolTrajectoryF1 as ToolTrajectoryF1,
+)
+from .scorers.trajectories.arguments import (
+    ArgumentAccuracy as ArgumentAccuracy,
+)
+from .scorers.trajectories.langchain import (
+    TrajectoryMatch as TrajectoryMatch,
+)
+from .scorers.trajectories.steps import (
+    FirstDivergence as FirstDivergence,
+    StepEfficiency as StepEfficiency,
+    TrajectorySimilarity as TrajectorySimilarity,
+)
+from .scorers.trajectories.tool_selection import (
+    PerToolF1 as PerToolF1,
+    ToolPrecision as ToolPrecision,
+    ToolRecall as ToolRecall,
+    ToolSelectionAccuracy as ToolSelectionAccuracy,
+)
+from .scorers.trajectories.vertex import (
+    TrajectoryAnyOrderMatch as TrajectoryAnyOrderMatch,
+    TrajectoryExactMatch as TrajectoryExactMatch,
+    TrajectoryInOrderMatch as TrajectoryInOrderMatch,
+    TrajectoryPrecision as TrajectoryPrecision,
+    TrajectoryRecall as TrajectoryRecall,
+    TrajectorySingleToolUse as TrajectorySingleToolUse,
+)
+from .scorers.types import (
+    AgentRun as AgentRun,
+    ExpectedCall as ExpectedCall,
+    Flag as Flag,
+    Invocation as Invocation,
+    Json as Json,
+    ModelCall as ModelCall,
+    Reason as Reason,
+    Reference as Reference,
+    ReferenceTurn as ReferenceTurn,
+    Score as Score,
+    Scorer as Scorer,
+    ToolCall as ToolCall,
+)
+
+__all__: list[str]

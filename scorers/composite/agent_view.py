@@ -1,0 +1,187 @@
+"""Views of an invocation: what one of its agents did itself, or with all agents below it, as an
+invocation of its own.
+
+So the scorers that judge whole invocations judge a coordinator and each of its sub-agents just as
+well: `OfAgent`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import ClassVar, Literal, get_args
+
+from pathgauge.scorers.authoring.options import check_choice, tools_unknown
+from pathgauge.scorers.composite.parts import OfParts, Part, judged, scored
+from pathgauge.scorers.judge_protocol import Ask
+from pathgauge.scorers.types import (
+    AgentRun,
+    Invocation,
+    Json,
+    ReferenceTurn,
+    Score,
+    Scorer,
+    total_tokens,
+)
+
+View = Literal["own", "subtree"]
+"""What an agent did itself, or what it and all agents below it did."""
+VIEWS: tuple[View, ...] = get_args(View)
+
+MAX_RUNS = 200
+"""Runs of one agent in an invocation, beyond which they are not judged."""
+
+
+def own_view(invocation: Invocation, run: AgentRun | None = None) -> Invocation:
+    """What the agent of `run` did itself, without its sub-agents; `None` is the main agent."""
+    if run is None:
+        below = {other.span_id for other in invocation.sub_agents}
+        calls = tuple(call for call in invocation.tool_calls if call.run not in below)
+        models = tuple(call for call in invocation.model_calls if call.run not in below)
+        input_tokens, output_tokens = (
+            total_tokens(models)
+            if invocation.sub_agents
+            else (invocation.input_tokens, invocation.output_tokens)
+        )
+        return replace(
+            invocation,
+            tool_calls=calls,
+            model_calls=models,
+            sub_agents=(),
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+        )
+    return _view(invocation, run, {run.span_id})
+
+
+def subtree_view(invocation: Invocation, run: AgentRun) -> Invocation:
+    """What the agent of `run` and all agents below it did."""
+    runs = {run.span_id}
+    for other in invocation.sub_agents:  # in start order, so a parent comes before its children
+        if other.parent_run in runs:
+            runs.add(other.span_id)
+    return _view(invocation, run, runs)
+
+
+def _view(invocation: Invocation, run: AgentRun, runs: set[str]) -> Invocation:
+    models = tuple(call for call in invocation.model_calls if call.run in runs)
+    input_tokens, output_tokens = total_tokens(models)
+    return replace(
+        invocation,
+        span_id=run.span_id,
+        agent=run.agent,
+        user_input=run.user_input,
+        tool_calls=tuple(call for call in invocation.tool_calls if call.run in runs),
+        sub_agents=tuple(
+            other
+            for other in invocation.sub_agents
+            if other.span_id in runs and other.span_id != run.span_id
+        ),
+        model_calls=models,
+        final_response=run.final_response,
+        error=run.error is not None,
+        error_type=run.error_type,
+        model=models[-1].model if models else None,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        start_ns=run.start_ns,
+        end_ns=run.end_ns,
+    )
+
+
+@dataclass(frozen=True)
+class OfAgent:
+    """A scorer that judges one agent of an invocation instead of the whole: the mean over the runs
+    of that agent.
+
+    A sub-agent is compared with `ReferenceTurn.agents[agent]`, the main agent with the reference
+    turn itself. Without a run of the agent there is no value, unless the reference says what it
+    should do and `scorer` needs a reference: then it did nothing and answered nothing.
+    """
+
+    name: ClassVar[str]  # these are the scorer's, and belong to each instance
+    version: ClassVar[str]
+    low: ClassVar[float]
+    high: ClassVar[float]
+    higher_is_better: ClassVar[bool]
+    needs_reference: ClassVar[bool]
+
+    asks_model: ClassVar[bool]
+    model: ClassVar[str | None]
+    template: ClassVar[str]
+
+    scorer: Scorer
+    agent: str
+    view: View = "own"
+
+    def __post_init__(self) -> None:
+        check_choice("view", self.view, VIEWS)
+        for declared in ("name", "version", "low", "high", "higher_is_better", "needs_reference"):
+            object.__setattr__(self, declared, getattr(self.scorer, declared))
+        for declared, otherwise in {"asks_model": False, "model": None, "template": ""}.items():
+            object.__setattr__(self, declared, getattr(self.scorer, declared, otherwise))
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        """Score every run of the agent; the details list them as `runs`."""
+        return scored(self._parts(actual, expected))
+
+    async def judge(self, actual: Invocation, expected: ReferenceTurn | None, ask: Ask) -> Score:
+        """Score every run of the agent, and ask a model if `scorer` does."""
+        return await judged(self._parts(actual, expected), ask)
+
+    def _parts(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
+        if expected is None and self.needs_reference:
+            return Score.not_evaluated("no_reference", "no reference")
+        if actual.agent == self.agent:
+            return (
+                yield from self._mean(
+                    [own_view(actual) if self.view == "own" else actual], expected
+                )
+            )
+        turn = None if expected is None else expected.agents.get(self.agent)
+        runs = [run for run in actual.sub_agents if run.agent == self.agent]
+        if not runs:
+            return (yield from self._not_run(actual, turn))
+        if len(runs) > MAX_RUNS:
+            return Score.not_evaluated(
+                "too_long", f"{len(runs)} runs of {self.agent}; at most {MAX_RUNS} are judged"
+            )
+        look = own_view if self.view == "own" else subtree_view
+        return (yield from self._mean([look(actual, run) for run in runs], turn))
+
+    def _not_run(self, actual: Invocation, turn: ReferenceTurn | None) -> OfParts:
+        line = f"{self.agent} did not run"
+        if turn is None or not self.needs_reference:
+            return Score.not_evaluated("not_applicable", line)
+        idle = _view(actual, AgentRun("", self.agent, final_response=""), set())
+        return tools_unknown(actual) or (yield from self._mean([idle], turn, f"{line}: "))
+
+    def _mean(
+        self, views: Sequence[Invocation], turn: ReferenceTurn | None, line: str = ""
+    ) -> OfParts:
+        scores = yield [Part(self.scorer, view, turn) for view in views]
+        details = {
+            "agent": self.agent,
+            "runs": [_told(view, score) for view, score in zip(views, scores, strict=True)],
+        }
+        known = [(score.value, score.explanation) for score in scores if score.value is not None]
+        if not known:
+            return replace(scores[0], explanation=f"{line}{scores[0].explanation}", details=details)
+        _, worst = (min if self.higher_is_better else max)(known, key=itemgetter(0))
+        if len(scores) > 1:
+            line = f"mean of {len(known)} of {len(scores)} runs of {self.agent}; the worst: "
+        return Score(
+            math.fsum(value for value, _ in known) / len(known), None, f"{line}{worst}", details
+        )
+
+
+def _told(view: Invocation, score: Score) -> Json:
+    told = {
+        "run": view.span_id or None,
+        "value": score.value,
+        "reason": score.reason,
+        "explanation": score.explanation,
+    }
+    return {**told, "details": dict(score.details)}

@@ -1,0 +1,174 @@
+"""Judges with a question of their own: a prompt, or criteria with a rating rubric, comes in, a
+judge goes out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, get_args
+
+from pathgauge.scorers.authoring.options import FrozenMapping, check_choice
+from pathgauge.scorers.authoring.ranges import Share
+from pathgauge.scorers.judges import scales
+from pathgauge.scorers.judges.model_judge import ModelJudge
+from pathgauge.scorers.judges.prompt_members import FROM_REFERENCE, legend, member_name, shown
+from pathgauge.scorers.judges.prompt_template import Template, checked_members, template
+from pathgauge.scorers.judges.verdicts import Average, Verdict
+from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
+
+
+@dataclass(frozen=True)
+class LlmJudge(ModelJudge, Share):
+    """What a model answers to a prompt of your own: a number of a range, or one of several."""
+
+    name: ClassVar[str] = "llm_judge"
+
+    prompt: str
+    """What to judge, and by what. `{response}` and other variables name what is shown."""
+    inputs: tuple[str, ...] = ()
+    """What is shown beside the variables of the prompt; without any of either the question, the
+    tool calls and the response.
+    """
+    choices: tuple[float, ...] = ()
+    """The scores to choose from, such as `[0, 0.5, 1]`: of two the majority, of more the average of
+    the samples.
+    """
+    range: tuple[float, float] = (0.0, 1.0)
+    """The lowest and the highest score, where there are no choices; the average of the samples."""
+    average: Average = "mean"
+    """Of several samples."""
+
+    def __post_init__(self) -> None:
+        check_choice("average", self.average, get_args(Average))
+        object.__setattr__(self, "inputs", tuple(self.inputs))
+        if self.choices:
+            object.__setattr__(self, "choices", scales.checked_choices("choices", self.choices))
+        low, high = (
+            (min(self.choices), max(self.choices)) if self.choices else map(float, self.range)
+        )
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError(
+                f"range: found {low:g} and {high:g}, expected a lower and a higher number"
+            )
+        _declare(self, low, high, self.read.members)
+        super().__post_init__()
+
+    @property
+    def read(self) -> Template:
+        """The prompt, read."""
+        return template(self.prompt, self.inputs)
+
+    def wordings(self) -> tuple[str, ...]:
+        """The prompt, with what it shows."""
+        return (self.read.instructions,)
+
+    def shown(
+        self, actual: Invocation, expected: ReferenceTurn | None
+    ) -> Mapping[str, Json] | Score:
+        """What the prompt names."""
+        return shown(self.read.members, actual, expected)
+
+    def verdict(self, shown: Mapping[str, Json]) -> Verdict[Any]:
+        """As the options say."""
+        if self.choices:
+            return scales.choices(self.choices, self.average)
+        return scales.continuous(self.low, self.high, self.average)
+
+
+@dataclass(frozen=True)
+class Pointwise(ModelJudge, Share):
+    """The rating that a model gives by criteria and a rating rubric, as Vertex AI's
+    `PointwiseMetric` has them.
+    """
+
+    name: ClassVar[str] = "pointwise"
+
+    criteria: Mapping[str, str]
+    """What to look at: a text under each name."""
+    rating_rubric: Mapping[Any, str]
+    """What each rating means, by its number: of two ratings the majority, of more the average of
+    the samples.
+    """
+    input_variables: tuple[str, ...] = ()
+    """What is shown beside the response, such as `prompt` and `predicted_trajectory`."""
+    instruction: str = (
+        "You are an expert evaluator. You evaluate the quality of the answer of an AI agent."
+    )
+    """What the judge is asked to do."""
+    metric_definition: str = ""
+    """What is measured."""
+    evaluation_steps: Mapping[str, str] = FrozenMapping()
+    """How to go about it: a text under each name."""
+    average: Average = "mean"
+    """Of several samples."""
+
+    def __post_init__(self) -> None:
+        check_choice("average", self.average, get_args(Average))
+        if not self.criteria:
+            raise ValueError("criteria: found nothing, expected what to look at")
+        for option in ("criteria", "evaluation_steps"):
+            object.__setattr__(self, option, FrozenMapping(getattr(self, option)))
+        ratings = scales.checked_choices("rating_rubric", [*map(_rating, self.rating_rubric)])
+        rubric = dict(zip(ratings, self.rating_rubric.values(), strict=True))
+        object.__setattr__(self, "rating_rubric", FrozenMapping(rubric))
+        object.__setattr__(self, "input_variables", tuple(self.input_variables))
+        _declare(self, min(ratings), max(ratings), self.members)
+        super().__post_init__()
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """What is shown, the response always."""
+        return checked_members([*(_variable(name) for name in self.input_variables), "response"])
+
+    def wordings(self) -> tuple[str, ...]:
+        """Sections in the order of Vertex AI, each in the order in which it was written."""
+        ratings = {f"{rating:g}": text for rating, text in self.rating_rubric.items()}
+        sections = {
+            "Instruction": self.instruction,
+            "Metric definition": self.metric_definition,
+            "Criteria": _listed(self.criteria),
+            "Rating rubric": _listed(ratings),
+            "Evaluation steps": _listed(self.evaluation_steps),
+            "Data": legend(self.members),
+        }
+        return ("\n\n".join(f"# {heading}\n{text}" for heading, text in sections.items() if text),)
+
+    def shown(
+        self, actual: Invocation, expected: ReferenceTurn | None
+    ) -> Mapping[str, Json] | Score:
+        """What the input variables name, and the response."""
+        return shown(self.members, actual, expected)
+
+    def verdict(self, shown: Mapping[str, Json]) -> Verdict[Any]:
+        """One of the ratings."""
+        return scales.choices(tuple(self.rating_rubric), self.average)
+
+
+def _declare(judge: ModelJudge, low: float, high: float, members: tuple[str, ...]) -> None:
+    """Give one judge a range of its own, and whether it needs a reference."""
+    for declared, value in {
+        "low": low,
+        "high": high,
+        "needs_reference": not FROM_REFERENCE.isdisjoint(members),
+    }.items():
+        object.__setattr__(judge, declared, value)
+
+
+def _rating(written: Any) -> float:
+    try:
+        return float(written)
+    except ValueError:
+        raise ValueError(f"rating_rubric: found {written!r}, expected numbers as keys") from None
+
+
+def _variable(written: str) -> str:
+    try:
+        return member_name(written)
+    except ValueError as error:
+        raise ValueError(f"input_variables: {error}") from None
+
+
+def _listed(texts: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}: {text}" for name, text in texts.items())

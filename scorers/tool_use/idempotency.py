@@ -1,0 +1,130 @@
+"""Idempotent tools: the calls of an invocation come in, whether those made twice with one key were
+carried out once goes out.
+
+The second call must be answered with the status `already_processed` and the data of the first.
+Calls that failed carried out nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.ranges import Share
+from pathgauge.scorers.matching.calls import as_object, call_names, counted, failed
+from pathgauge.scorers.matching.equality import canonical
+from pathgauge.scorers.matching.explanations import listed
+from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score, ToolCall
+
+
+class _Repeat(NamedTuple):
+    """A call whose tool and key an earlier call had."""
+
+    at: int
+    first: int
+    problem: str | None
+    """`None`: it is as it must be. The empty text: results were not recorded."""
+
+
+@dataclass(frozen=True)
+class Idempotency(Share):
+    """1 when every repeated call with the same idempotency key found its work done, else 0."""
+
+    name: ClassVar[str] = "idempotency"
+
+    key: str = "idempotency_key"
+    """The argument, or member of the result, that holds the key."""
+    status: str = "already_processed"
+    """The `status` in the result of a repeated call."""
+
+    def __post_init__(self) -> None:
+        for option, value in (("key", self.key), ("status", self.status)):
+            if not value.strip():
+                raise ValueError(f"{option}: found {value!r}, expected text that is not blank")
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        """Score one invocation; its reference is not looked at. Where no key was used twice, it has
+        no value.
+        """
+        try:
+            return self._judged(actual, call_names(actual))
+        except RecursionError:
+            return Score.not_evaluated("too_long", "results nested too deep to be compared")
+
+    def _judged(self, actual: Invocation, names: Sequence[str]) -> Score:
+        keys = [self._key(call) for call in actual.tool_calls]
+        repeats = list(self._repeats(actual.tool_calls, names, keys))
+        details: dict[str, Json] = {
+            "repeats": [[repeat.at, repeat.first, names[repeat.at]] for repeat in repeats]
+        }
+        if broken := [repeat for repeat in repeats if repeat.problem]:
+            at, first, problem = broken[0]
+            more = f", and {len(broken) - 1} more" if len(broken) > 1 else ""
+            return Score(
+                0.0,
+                None,
+                f"{listed([names[at]])} (call {at}) repeats call {first}, but {problem}{more}",
+                details,
+            )
+        if unknown := tools_unknown(actual):
+            return unknown
+        if any(repeat.problem is not None for repeat in repeats):
+            return Score.not_evaluated("results_not_recorded", **details)
+        if _keys_missing(actual.tool_calls, names, keys):
+            return Score.not_evaluated(
+                "args_not_recorded", "not recorded whether calls share a key", **details
+            )
+        if not repeats:
+            return Score.not_evaluated("not_applicable", f"no {self.key} was used twice")
+        return Score(
+            1.0, None, f"{counted(len(repeats), 'repeated call')} found the work done", details
+        )
+
+    def _key(self, call: ToolCall) -> Hashable:
+        """The key in a form that can be compared; `None` for a call without one."""
+        given = as_object(call.arguments).get(self.key)
+        key = as_object(call.result).get(self.key) if given in (None, "") else given
+        return None if key in (None, "") else canonical(key)
+
+    def _repeats(
+        self, calls: Sequence[ToolCall], names: Sequence[str], keys: Sequence[Hashable]
+    ) -> Iterator[_Repeat]:
+        done: dict[tuple[str, Hashable], int] = {}
+        for index, (call, name, key) in enumerate(zip(calls, names, keys, strict=True)):
+            if key is None or failed(call):
+                continue
+            first = done.setdefault((name, key), index)
+            if first != index:
+                yield _Repeat(index, first, self._problem(calls[first], call))
+
+    def _problem(self, first: ToolCall, repeated: ToolCall) -> str | None:
+        if repeated.result is None:
+            return ""
+        result = as_object(repeated.result)
+        if result.get("status") != self.status:
+            return f"was not answered with the status {self.status}"
+        if first.result is None:
+            return ""
+        return (
+            None
+            if _data(as_object(first.result)) == _data(result)
+            else "was answered with other data"
+        )
+
+
+def _data(result: Mapping[str, Json]) -> Hashable:
+    return canonical(result.get("data"))
+
+
+def _keys_missing(
+    calls: Sequence[ToolCall], names: Sequence[str], keys: Sequence[Hashable]
+) -> bool:
+    """Whether calls of one tool may share a key that was not recorded."""
+    unknown = {
+        name
+        for call, name, key in zip(calls, names, keys, strict=True)
+        if key is None and call.arguments is None
+    }
+    return any(names.count(name) > 1 for name in unknown)

@@ -1,0 +1,191 @@
+"""From a configuration to what the service runs on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pathgauge.collector import config
+from pathgauge.collector.config import Config, active
+from pathgauge.collector.config.active import Setup
+from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.core.evaluations.evaluator import Criterion
+from pathgauge.scorers.cost.latency_and_failure import Failure, Latency
+from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
+from pathgauge.scorers.types import Invocation
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, so that messages show short paths."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(**texts: str) -> None:
+    for name, text in texts.items():
+        Path(f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def resolve() -> Setup:
+    return active.resolve(config.load(Path("pathgauge.yaml")))
+
+
+def criteria(resolved: Setup, scenario: str) -> tuple[Criterion, ...]:
+    invocation = Invocation("t", "s", "genai", scenario_id=scenario)
+    return resolved.evaluator.criteria_for(resolved.references.match(invocation))
+
+
+def test_the_defaults_score_without_references() -> None:
+    resolved = active.resolve(Config())
+    assert resolved.evaluator.criteria == (
+        Criterion("failure", Failure()),
+        Criterion("latency", Latency()),
+    )
+    assert (len(resolved.references), resolved.warnings, resolved.fingerprint) == (0, (), ())
+
+
+def test_a_model_of_a_provider_that_is_not_configured_is_a_mistake() -> None:
+    write(
+        pathgauge="""
+judge: {model: "local:m", providers: {local: {base_url: "http://127.0.0.1:1/v1", allow_private: true}}}
+criteria:
+  safety_v1: {threshold: 1, model: "openai:gpt-4.1-mini"}
+"""
+    )
+    with pytest.raises(ConfigError) as caught:
+        resolve()
+    assert (
+        str(caught.value)
+        == "pathgauge.yaml:4:14: criteria.safety_v1: found the model 'openai:gpt-4.1-mini', and no"
+        " provider openai, expected one of local"
+    )
+
+
+def test_the_criteria_of_a_scenario_lie_over_the_common_ones() -> None:
+    write(
+        pathgauge="""
+references: [refs.yaml]
+criteria:
+  tool_trajectory_f1: {threshold: 0.8, match_mode: name_and_args}
+  failure: 0
+""",
+        refs="""
+- {scenario: plain, input: x}
+- scenario: special
+  input: x
+  criteria:
+    latency: 5
+    failure: false
+    tool_trajectory_f1: 0.5
+""",
+    )
+    resolved = resolve()
+    f1, failure = ToolTrajectoryF1("name_and_args"), Criterion("failure", Failure(), 0)
+    assert criteria(resolved, "plain") == (Criterion("tool_trajectory_f1", f1, 0.8), failure)
+    assert criteria(resolved, "special") == (
+        Criterion("tool_trajectory_f1", f1, 0.5),
+        Criterion("latency", Latency(), 5),
+    )
+    assert criteria(resolved, "other") == (failure,)
+
+
+def test_mistakes_in_the_criteria_of_scenarios_are_named_with_their_place() -> None:
+    write(
+        pathgauge="references: [refs.yaml]\ncriteria: {tool_trajectory_f1: 0.8}",
+        refs=(
+            "- scenario: a\n  criteria: {tool_trajectory_f1: 7}\n- scenario: b\n  criteria:\n   "
+            " failur: 0\n"
+        ),
+    )
+    with pytest.raises(ConfigError) as caught:
+        resolve()
+    assert str(caught.value).split("\n") == [
+        (
+            "refs.yaml:2:34: [0].criteria.tool_trajectory_f1.threshold: found 7, expected a number"
+            " from 0 to 1"
+        ),
+        "refs.yaml:5:5: [1].criteria.failur: no scorer 'failur'; did you mean 'failure'?",
+    ]
+
+
+def test_mistakes_in_references_stop_the_start() -> None:
+    write(pathgauge="references: [refs.yaml]", refs="scenario: a\nscenario: b")
+    with pytest.raises(
+        ConfigError,
+        match=(
+            r"^refs\.yaml:2:1: scenario: found the key again, expected it once \(first in line 1\)$"
+        ),
+    ):
+        resolve()
+
+
+def test_what_is_probably_not_meant_is_a_warning() -> None:
+    write(
+        pathgauge=(
+            "references: [refs/*.yaml]\ncriteria: {tool_trajectory_f1: 0.8, trajectory_recall: ,"
+            " failure: }"
+        )
+    )
+    assert resolve().warnings == (
+        "no file matches the references 'refs/*.yaml' in .",
+        "there are no references, which these criteria need: tool_trajectory_f1, trajectory_recall",
+    )
+
+
+def test_the_fingerprint_tells_when_to_resolve_again() -> None:
+    write(pathgauge="references: ['refs*.yaml']", refs="{scenario: a, input: x}")
+    before = resolve()
+    assert active.fingerprint(config.load(Path("pathgauge.yaml"))) == before.fingerprint
+    write(refs2="{scenario: b, input: x}")
+    assert active.fingerprint(config.load(Path("pathgauge.yaml"))) != before.fingerprint
+
+
+def test_objectives_that_are_too_low_for_an_alert_are_warnings_at_their_place() -> None:
+    write(
+        pathgauge="""
+references: [refs.yaml]
+criteria:
+  latency: {threshold: 5, objective: 0.7}
+  failure: {threshold: 0, objective: 0.95}
+""",
+        refs="""
+- {scenario: plain, input: x}
+- scenario: special
+  input: x
+  criteria:
+    failure: {objective: 0.5}
+""",
+    )
+    most = (
+        "with the objective {} the burn rate is {} at most, so that its alerts at {} can never"
+        " fire; they need an objective above 0.8333"
+    )
+    resolved = resolve()
+    assert resolved.warnings == (
+        f"pathgauge.yaml:4:38: criteria.latency.objective: {most.format(0.7, 3.33, 6)}",
+        f"refs.yaml:6:26: [1].criteria.failure.objective: {most.format(0.5, 2, '6 and 3')}",
+    )
+    assert [criterion.objective for criterion in criteria(resolved, "special")] == [0.7, 0.5]
+
+
+def test_a_scenario_is_expected_as_often_as_its_reference_says_or_else_as_all_are() -> None:
+    references = "- {scenario: plain, input: x}\n- {scenario: nightly, expected_interval: 1d}"
+    for configured, expected in [
+        ("", [None, 86_400.0]),
+        ("scenario: {expected_interval: 1h30m}", [5400.0, 86_400.0]),
+    ]:
+        write(pathgauge=f"references: [refs.yaml]\n{configured}", refs=references)
+        assert [reference.expected_interval for reference in resolve().references] == expected
+
+
+def test_an_interval_is_longer_than_nothing() -> None:
+    write(pathgauge="scenario: {expected_interval: 0}")
+    with pytest.raises(
+        ConfigError,
+        match=(
+            r"^pathgauge\.yaml:1:31: scenario\.expected_interval: found 0, expected greater than 0$"
+        ),
+    ):
+        config.load(Path("pathgauge.yaml"))

@@ -1,0 +1,123 @@
+"""JSON with positions."""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, strategies as st
+
+from pathgauge.collector.core.documents import ConfigError, Document, Position, json_source
+from pathgauge.scorers.types import Json
+
+
+def message(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        json_source.read(text, "f.json")
+    return str(caught.value)
+
+
+def test_every_key_and_value_has_its_position() -> None:
+    assert json_source.read('{\n\t"a": 1,\n\t"b": ["x",\n {"c": null}]}\n', "f.json") == Document(
+        "f.json",
+        {"a": 1, "b": ["x", {"c": None}]},
+        values={
+            (): Position(1, 1),
+            ("a",): Position(2, 7),
+            ("b",): Position(3, 7),
+            ("b", 0): Position(3, 8),
+            ("b", 1): Position(4, 2),
+            ("b", 1, "c"): Position(4, 8),
+        },
+        keys={("a",): Position(2, 2), ("b",): Position(3, 2), ("b", 1, "c"): Position(4, 3)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "f.json:1:1: not JSON: Expecting value"),
+        (" \n", "f.json:2:1: not JSON: Expecting value"),
+        ("{", "f.json:1:2: not JSON: found the end of the file, expected a key in double quotes"),
+        ("{a: 1}", "f.json:1:2: not JSON: found 'a', expected a key in double quotes"),
+        ("{'a': 1}", 'f.json:1:2: not JSON: found "\'", expected a key in double quotes'),
+        ('{"a" 1}', "f.json:1:6: not JSON: found '1', expected ':'"),
+        ('{"a": 1 "b": 2}', "f.json:1:9: not JSON: found '\"', expected ','"),
+        ('{"a": 1,}', "f.json:1:9: not JSON: found '}', expected a key in double quotes"),
+        ("[1, 2,]", "f.json:1:7: not JSON: Expecting value"),
+        ("[1\n 2]", "f.json:2:2: not JSON: found '2', expected ','"),
+        ("{} {}", "f.json:1:4: not JSON: found '{', expected the end of the file"),
+        ('["a\nb"]', "f.json:1:4: not JSON: Invalid control character at"),
+        ('["\\x"]', "f.json:1:3: not JSON: Invalid \\escape"),
+        ("[NaN]", "f.json:1:2: found NaN, expected a number"),
+        ('{"a": -Infinity}', "f.json:1:7: found -Infinity, expected a number"),
+        (
+            '{"x": {"a": 1, "a": 2}}',
+            "f.json:1:16: x.a: found the key again, expected it once (first in line 1)",
+        ),
+        (
+            '["x\\ud800"]',
+            "f.json:1:2: [0]: found text with '\\ud800', expected text that UTF-8 can hold",
+        ),
+        (
+            '{"a": {"x\\udfff": 1}}',
+            "f.json:1:8: a: found a key with '\\udfff', expected text that UTF-8 can hold",
+        ),
+        ("1" * 5000, "f.json:1:1: found a number with thousands of digits, expected a shorter one"),
+        ("[" * 102, "f.json:1:102: found more than 100 levels, expected fewer"),
+        ("// x", "f.json:1:1: not JSON: Expecting value"),
+    ],
+)
+def test_what_is_not_json_is_refused(text: str, expected: str) -> None:
+    assert message(text) == expected
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def inside(value: Json, path: tuple[str | int, ...]) -> Json:
+    for step in path:
+        value = value[step]
+    return value
+
+
+@given(VALUES, st.sampled_from([None, 0, 2, "\t", "\r\n "]), st.booleans())
+def test_all_of_json_is_read_and_every_value_stands_where_its_position_says(
+    value: Json, indent: int | str | None, ascii_only: bool
+) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    document = json_source.read(text, "f.json")
+    assert document.data == value
+    lines = [line + "\n" for line in text.split("\n")]
+    for path, (line, column) in document.values.items():
+        rest = "".join([lines[line - 1][column - 1 :], *lines[line:]])
+        assert json.JSONDecoder().raw_decode(rest)[0] == inside(value, path)
+    for path, (line, column) in document.keys.items():
+        assert json.JSONDecoder().raw_decode(lines[line - 1][column - 1 :])[0] == path[-1]
+
+
+@given(
+    st.text(alphabet='{}[]",:0123.eE+-\\/u truefalsn\n\t')
+    | st.text()
+    | VALUES.map(json.dumps).flatmap(lambda text: st.just(text[: len(text) // 2]))
+)
+def test_any_text_is_read_as_the_standard_library_reads_it_or_refused(text: str) -> None:
+    with suppress(ConfigError):
+        assert json_source.read(text, "f.json").data == json.loads(text)
+
+
+def test_numbers_beyond_floats_are_infinite() -> None:
+    assert json_source.read("1e999", "f.json").data == math.inf

@@ -1,0 +1,80 @@
+"""JSON lines with positions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, strategies as st
+
+from pathgauge.collector.core.documents import ConfigError, Document, Position, jsonl_source
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def message(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        jsonl_source.read(text, "f.jsonl")
+    return str(caught.value)
+
+
+def test_each_line_is_a_row_and_stands_where_it_stands() -> None:
+    assert jsonl_source.read('{"a": 1}\n \t\r\n  {"b": [true]}', "f.jsonl") == Document(
+        "f.jsonl",
+        [{"a": 1}, {"b": [True]}],
+        values={
+            (): Position(1, 1),
+            (0,): Position(1, 1),
+            (0, "a"): Position(1, 7),
+            (1,): Position(3, 3),
+            (1, "b"): Position(3, 9),
+            (1, "b", 0): Position(3, 10),
+        },
+        keys={(0, "a"): Position(1, 2), (1, "b"): Position(3, 4)},
+    )
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \n\t\n"])
+def test_a_text_without_lines_has_no_rows(text: str) -> None:
+    assert jsonl_source.read(text, "f.jsonl").data == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('1\n{"a": 1', "f.jsonl:2:8: not JSON: found the end of the line, expected ','"),
+        ("1\n2 3", "f.jsonl:2:3: not JSON: found '3', expected the end of the line"),
+        (
+            '1\n\n{"a": 1, "a": 2}',
+            "f.jsonl:3:10: a: found the key again, expected it once (first in line 3)",
+        ),
+        (
+            "[\n1]",
+            (
+                "f.jsonl:1:2: not JSON: Expecting value\nf.jsonl:2:2: not JSON: found ']', expected"
+                " the end of the line"
+            ),
+        ),
+    ],
+)
+def test_the_mistakes_of_all_lines_are_named_with_their_places(text: str, expected: str) -> None:
+    assert message(text) == expected
+
+
+@given(st.lists(VALUES), st.booleans())
+def test_what_is_written_a_line_each_is_read_a_row_each(
+    rows: list[object], ascii_only: bool
+) -> None:
+    text = "\n".join(json.dumps(row, ensure_ascii=ascii_only) for row in rows)
+    assert jsonl_source.read(text, "f.jsonl").data == rows

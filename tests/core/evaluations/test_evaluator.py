@@ -1,0 +1,115 @@
+"""Verdicts: thresholds in both directions, and scorers that misbehave."""
+
+import math
+from typing import Any
+
+import pytest
+
+from pathgauge import (
+    Failure,
+    Latency,
+    Reference,
+    ReferenceTurn,
+    Score,
+    Scorer,
+    ToolTrajectoryF1,
+)
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator, Verdict
+from pathgauge.collector.core.references import Match
+from pathgauge.scorers.adapters.functions import from_function
+from pathgauge.scorers.authoring.testing import invocation
+from pathgauge.scorers.composite.composite import Composite, Member
+from pathgauge.scorers.types import Invocation
+
+UNMATCHED = Match(unmatched="no_scenario_id")
+
+
+def scoring(value: Any) -> Scorer:
+    """A scorer that returns this."""
+    return from_function(lambda invocation: value)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "threshold", "value", "verdict"),
+    [
+        (ToolTrajectoryF1(), 0.8, 0.8, "passed"),
+        (ToolTrajectoryF1(), 0.8, 0.8 - 1e-10, "passed"),
+        (ToolTrajectoryF1(), 0.8, 0.8 - 1e-8, "failed"),
+        (ToolTrajectoryF1(), 0.8, 1.0, "passed"),
+        (ToolTrajectoryF1(), 0.8, None, "not_evaluated"),
+        (ToolTrajectoryF1(), None, 0.8, "informational"),
+        (ToolTrajectoryF1(), None, None, "not_evaluated"),
+        (Latency(), 5, 5.0, "passed"),
+        (Latency(), 5, 5 + 1e-10, "passed"),
+        (Latency(), 5, 5 + 1e-8, "failed"),
+        (Latency(), 5, 0.0, "passed"),
+        (Failure(), 0, 1.0, "failed"),
+    ],
+)
+def test_a_verdict_compares_in_the_direction_of_the_scorer(
+    scorer: Scorer, threshold: float | None, value: float | None, verdict: Verdict
+) -> None:
+    assert Criterion("c", scorer, threshold).verdict(value) == verdict
+
+
+class Wild:
+    """Something that calls itself a scorer."""
+
+    name = version = "wild"
+    low, high, higher_is_better, needs_reference = 0.0, 1.0, True, False
+
+    def __init__(self, returned: Any) -> None:
+        self.returned = returned
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Any:
+        return self.returned
+
+
+@pytest.mark.parametrize(
+    ("scorer", "explanation"),
+    [
+        (scoring(math.nan), "nan is outside [0.0, 1.0]"),
+        (scoring(math.inf), "inf is outside [0.0, 1.0]"),
+        (scoring(1.5), "1.5 is outside [0.0, 1.0]"),
+        (
+            scoring("good"),
+            "TypeError: returned str, expected a number, true or false, a dictionary or None",
+        ),
+        (from_function(lambda invocation: 1 / 0), "ZeroDivisionError: division by zero"),
+        (Composite((Member("odd", scoring(2), 1),)), "ValueError: odd: 2.0 is outside [0.0, 1.0]"),
+        (Wild(0.5), "AttributeError: 'float' object has no attribute 'value'"),
+        (Wild(Score("high")), "TypeError: must be real number, not str"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_scorer_that_misbehaves_is_an_error_and_touches_nothing_else(
+    scorer: Any, explanation: str
+) -> None:
+    wrong, right = Criterion("wrong", scorer, 1), Criterion("right", Failure(), 0)
+    evaluation = Evaluator((wrong, right)).evaluate(invocation(), UNMATCHED)
+    assert [(result.verdict, result.score) for result in evaluation.results] == [
+        ("error", Score(None, None, explanation)),
+        ("passed", Score(0.0, None, "no error")),
+    ]
+
+
+def test_a_value_that_rounding_took_out_of_the_range_is_in_it() -> None:
+    evaluation = Evaluator((Criterion("c", scoring(1 + 1e-10), 1),)).evaluate(
+        invocation(), UNMATCHED
+    )
+    assert evaluation.results[0].verdict == "passed"
+
+
+def test_without_a_reference_only_criteria_that_need_none_are_run() -> None:
+    f1, latency = Criterion("f1", ToolTrajectoryF1(), 1), Criterion("latency", Latency(), 9)
+    both = Criterion(
+        "both", Composite((Member("f1", f1.scorer, 1), Member("latency", latency.scorer, 9))), 1
+    )
+    evaluator = Evaluator((f1, latency, both))
+    turn = ReferenceTurn(tool_calls=())
+    match = Match(Reference("s", (turn,)), turn, 0)
+    assert [
+        result.criterion.name for result in evaluator.evaluate(invocation(), UNMATCHED).results
+    ] == ["latency"]
+    assert [
+        result.criterion.name for result in evaluator.evaluate(invocation(), match).results
+    ] == ["f1", "latency", "both"]

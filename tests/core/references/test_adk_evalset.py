@@ -1,0 +1,166 @@
+"""ADK evalsets in both casings."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pathgauge.collector.config import reference_files
+from pathgauge.collector.core.documents import ConfigError, json_source
+from pathgauge.collector.core.references import adk
+from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
+from support.repository import REFERENCE_FILES
+
+GOLDEN = REFERENCE_FILES
+
+LIGHTS_OFF = ReferenceTurn(
+    "Turn off the lamp\nin the bedroom.",
+    (
+        ExpectedCall("find_device", {"room": "bedroom"}),
+        ExpectedCall("switch", {"device": 2, "on": False}),
+        ExpectedCall("log", None),
+    ),
+    "Off.",
+)
+
+
+def golden(name: str) -> list[Reference]:
+    return [
+        reference
+        for _, reference in adk.load(reference_files.read_documents(GOLDEN / name)[0]).references
+    ]
+
+
+def load(evalset: Json) -> list[Reference]:
+    return [
+        reference
+        for _, reference in adk.load(
+            json_source.read(json.dumps(evalset), "e.evalset.json")
+        ).references
+    ]
+
+
+def message(*cases: Json) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load({"eval_cases": list(cases)})
+    return str(caught.value)
+
+
+def test_an_evalset_in_snake_case_with_tool_uses() -> None:
+    small_talk = (
+        ReferenceTurn("Hello", (), None),
+        ReferenceTurn("And you?", None, None),
+        ReferenceTurn(None, None, None),
+    )
+    assert golden("snake_case.evalset.json") == [
+        Reference("lights_off", (LIGHTS_OFF,)),
+        Reference("small_talk", small_talk),
+    ]
+
+
+def test_an_evalset_in_camel_case_with_invocation_events() -> None:
+    assert golden("camel_case.test.json") == [Reference("lights_off", (LIGHTS_OFF,))]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (None, None),
+        ({}, ()),
+        ({"tool_uses": []}, ()),
+        ({"tool_uses": None, "invocation_events": None}, ()),
+        ({"invocation_events": []}, ()),
+        ({"tool_uses": [{"name": "a", "args": None}]}, (ExpectedCall("a", None),)),
+        ({"tool_uses": [{"name": "a", "args": {}}]}, (ExpectedCall("a", {}),)),
+    ],
+)
+def test_absent_intermediate_data_says_nothing_and_empty_data_expects_no_tool(
+    data: Json, expected: Json
+) -> None:
+    invocation = {"user_content": {"parts": [{"text": "x"}]}, "intermediate_data": data}
+    assert (
+        load({"eval_cases": [{"eval_id": "e", "conversation": [invocation]}]})[0]
+        .turns[0]
+        .tool_calls
+        == expected
+    )
+
+
+TURN = {"user_content": {"parts": [{"text": "x"}]}}
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (
+            {"eval_id": "e", "conversation_scenario": {"starting_prompt": "Hi"}},
+            (
+                "1:34: eval_cases[0].conversation_scenario: found a simulated user (case 'e'),"
+                " expected a conversation to compare with"
+            ),
+        ),
+        (
+            {"evalId": "e", "conversationScenario": {"startingPrompt": "Hi"}},
+            (
+                "1:33: eval_cases[0].conversationScenario: found a simulated user (case 'e'),"
+                " expected a conversation to compare with"
+            ),
+        ),
+        ({"eval_id": "e"}, "1:17: eval_cases[0].conversation: found nothing, expected this key"),
+        ({"conversation": [TURN]}, "1:17: eval_cases[0].eval_id: found nothing, expected this key"),
+        (
+            {"eval_id": "e", "conversation": []},
+            "1:50: eval_cases[0].conversation: found a list, expected at least one entry",
+        ),
+        (
+            {"eval_id": 5, "conversation": [TURN]},
+            "1:29: eval_cases[0].eval_id: found 5, expected text",
+        ),
+        (
+            {"eval_id": "e", "conversation": [{}]},
+            "1:51: eval_cases[0].conversation[0].user_content: found nothing, expected this key",
+        ),
+        (
+            {
+                "eval_id": "e",
+                "conversation": [{**TURN, "intermediateData": {"toolUses": [{"args": {}}]}}],
+            },
+            (
+                "1:130: eval_cases[0].conversation[0].intermediateData.toolUses[0].name: found"
+                " nothing, expected this key"
+            ),
+        ),
+        (
+            {
+                "eval_id": "e",
+                "conversation": [
+                    {**TURN, "intermediate_data": {"tool_uses": [{"name": "a", "args": "{}"}]}}
+                ],
+            },
+            (
+                "1:154: eval_cases[0].conversation[0].intermediate_data.tool_uses[0].args: found"
+                " '{}', expected a mapping"
+            ),
+        ),
+        ("e", "1:17: eval_cases[0]: found 'e', expected a mapping"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(case: Json, expected: str) -> None:
+    assert message(case) == f"e.evalset.json:{expected}"
+
+
+def test_the_mistakes_of_all_cases_are_named_at_once() -> None:
+    assert (
+        message({"eval_id": "a"}, {"eval_id": "b", "conversation": [TURN]}, {"eval_id": "c"}).count(
+            "\n"
+        )
+        == 1
+    )
+
+
+def test_cases_must_be_a_list() -> None:
+    with pytest.raises(
+        ConfigError, match=r"^e.evalset.json:1:15: evalCases: found a mapping, expected a list$"
+    ):
+        load({"evalCases": {}})

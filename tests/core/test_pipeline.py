@@ -1,0 +1,328 @@
+"""From spans to evaluations: matching, revisions, withdrawals, conversations, and the ledger that
+must balance.
+"""
+
+from __future__ import annotations
+
+import json
+
+from pathgauge import ToolTrajectoryF1
+from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.outcomes import Outcome, Withdrawn
+from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.traces import Bounds
+from pathgauge.collector.testing import log, span, span_id
+from pathgauge.scorers.cost.latency_and_failure import Failure
+from pathgauge.scorers.types import ExpectedCall, Reference, ReferenceTurn
+
+CRITERIA = (Criterion("f1", ToolTrajectoryF1(), 1.0), Criterion("failure", Failure(), None))
+LOOKUP = ReferenceTurn(tool_calls=(ExpectedCall("lookup"),))
+REFUND = ReferenceTurn(tool_calls=(ExpectedCall("refund"),))
+REFERENCES = ReferenceSet([Reference("single", (LOOKUP,)), Reference("dialogue", (LOOKUP, REFUND))])
+
+
+def pipeline(
+    criteria: tuple[Criterion, ...] = CRITERIA, bounds: Bounds | None = None
+) -> tuple[Pipeline, Ledger]:
+    ledger = Ledger()
+    return Pipeline(Evaluator(criteria), REFERENCES, ledger, bounds, conversation_idle=100), ledger
+
+
+def agent(
+    name: str,
+    tools: list[str],
+    scenario: str = "",
+    conversation: str = "",
+    *,
+    turn: int | None = None,
+    start: float = 0,
+    parent: str | None = None,
+) -> list[Span]:
+    """An agent span in a trace of the same name, with one tool span for each of `tools`."""
+    given = {
+        "test.case.id": scenario,
+        "gen_ai.conversation.id": conversation,
+        "pathgauge.turn": turn,
+    }
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        **{key: value for key, value in given.items() if value not in ("", None)},
+    }
+    root = span(
+        name, "invoke_agent a", attributes, trace=name, start=start, end=start + 9, parent=parent
+    )
+    return [root, *(tool(name, t, start + 1 + i) for i, t in enumerate(tools))]
+
+
+def tool(of: str, name: str, start: float = 1, *, trace: str | None = None) -> Span:
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.call.arguments": json.dumps({}),
+    }
+    return span(
+        f"{of}/{name}",
+        f"execute_tool {name}",
+        attributes,
+        trace=trace or of,
+        parent=of,
+        start=start,
+        end=start + 0.5,
+    )
+
+
+def run(core: Pipeline, spans: list[Span], now: float = 0) -> list[Outcome]:
+    """Feed at `now`, then let `settle` pass."""
+    return core.feed(spans, (), now) + core.expire(now + 6)
+
+
+def f1(outcomes: list[Outcome]) -> list[tuple[int, float | None]]:
+    """Revision and F1 of every evaluation."""
+    evaluations = [outcome for outcome in outcomes if isinstance(outcome, Evaluation)]
+    return [
+        (e.revision, next((r.score.value for r in e.results if r.criterion.name == "f1"), None))
+        for e in evaluations
+    ]
+
+
+def test_an_invocation_is_scored_against_the_reference_of_its_scenario() -> None:
+    core, _ = pipeline()
+    [evaluation] = run(core, agent("a", ["lookup"], "single"))
+    assert isinstance(evaluation, Evaluation)
+    assert [(r.criterion.name, r.score.value, r.verdict) for r in evaluation.results] == [
+        ("f1", 1.0, "passed"),
+        ("failure", 0.0, "informational"),
+    ]
+
+
+def test_traffic_without_scenario_still_gets_the_scores_that_need_no_reference() -> None:
+    core, ledger = pipeline()
+    [evaluation] = run(core, agent("a", ["lookup"]))
+    assert isinstance(evaluation, Evaluation)
+    assert [r.criterion.name for r in evaluation.results] == ["failure"]
+    assert ledger.invocations_unmatched.items() == [(("no_scenario_id",), 1)]
+
+
+def test_a_late_span_revises_the_evaluation_and_counts_it_once() -> None:
+    core, ledger = pipeline()
+    root, lookup = agent("a", ["lookup"], "single")
+    first, second = run(core, [root]), run(core, [lookup], 50)
+    assert f1(first) + f1(second) == [(0, None), (1, 1.0)]
+    assert (
+        ledger.invocations_read.total(),
+        ledger.invocations_scored.total(),
+        ledger.revisions.total(),
+    ) == (1, 1, 1)
+
+
+def test_a_late_span_that_changes_nothing_is_no_revision() -> None:
+    core, ledger = pipeline()
+    run(core, agent("a", ["lookup"], "single"))
+    assert run(core, [span("http", "GET /", trace="a", parent="a")], 50) == []
+    assert ledger.revisions.total() == 0
+
+
+def test_late_definitions_of_tools_are_a_revision_and_equal_ones_are_none() -> None:
+    core, ledger = pipeline()
+    chat = span(
+        "chat", "chat", {"gen_ai.operation.name": "chat"}, trace="a", parent="a", start=1, end=2
+    )
+    assert f1(run(core, [*agent("a", ["lookup"], "single"), chat])) == [(0, 1.0)]
+    for time, revisions in ((10, 1), (20, 0)):
+        tools = {
+            "gen_ai.tool.definitions": [
+                {"name": "lookup", "parameters": {"type": "object", "properties": {}}}
+            ]
+        }
+        late = log(
+            "gen_ai.client.inference.operation.details", tools, trace="a", span="chat", time=time
+        )
+        assert len(core.feed((), [late], time) + core.expire(time + 6)) == revisions
+    assert ledger.revisions.total() == 1
+
+
+def test_an_agent_that_proves_to_be_a_sub_agent_is_withdrawn() -> None:
+    core, ledger = pipeline()
+    outer = span(
+        "outer",
+        "invoke_agent outer",
+        {"gen_ai.operation.name": "invoke_agent", "test.case.id": "single"},
+        trace="a",
+        end=20,
+    )
+    core.feed(agent("a", ["lookup"], "single", parent="outer"), (), 0)
+    early = core.expire(30)
+    late = run(core, [outer], 40)
+    assert f1(early) == [(0, 1.0)]
+    assert late[0] == Withdrawn(("", outer.trace_id, span_id("a")))
+    assert f1(late) == [(0, 1.0)]
+    assert ledger.withdrawn.total() == 1
+
+
+def test_turns_bind_to_the_reference_in_the_order_of_their_start_however_they_arrive() -> None:
+    core, _ = pipeline()
+    second = agent("t2", ["refund"], "dialogue", "c", start=20)
+    first = agent("t1", ["lookup"], "dialogue", "c")
+    assert f1(run(core, second)) == [(0, 0.0)]
+    assert f1(run(core, first, 10)) == [(0, 1.0), (1, 1.0)]
+
+
+def test_a_finished_conversation_scores_its_missing_and_unexpected_turns_as_zero() -> None:
+    core, ledger = pipeline()
+    run(core, agent("t1", ["lookup"], "dialogue", "short"))
+    for turn, tools in enumerate((["lookup"], ["refund"], ["lookup"])):
+        run(core, agent(f"u{turn}", tools, "dialogue", "long", start=20.0 * turn), 1)
+    cases = [outcome for outcome in core.expire(200) if isinstance(outcome, Case)]
+    assert [
+        (
+            c.conversation_id,
+            c.matched,
+            c.missing,
+            c.unexpected,
+            [(s.criterion.name, s.value) for s in c.scores],
+        )
+        for c in cases
+    ] == [
+        ("short", 1, 1, 0, [("f1", 0.5)]),
+        ("long", 2, 0, 1, [("f1", 2 / 3)]),
+    ]
+    assert ledger.case_turns.items() == [(("matched",), 3), (("missing",), 1), (("unexpected",), 1)]
+
+
+def test_a_turn_of_several_without_conversation_is_not_guessed() -> None:
+    core, ledger = pipeline()
+    run(core, agent("a", ["lookup"], "dialogue"))
+    assert ledger.invocations_unmatched.items() == [(("no_conversation_id",), 1)]
+
+
+def test_a_turn_that_says_its_number_needs_no_conversation() -> None:
+    core, _ = pipeline()
+    assert f1(run(core, agent("a", ["refund"], "dialogue", turn=1))) == [(0, 1.0)]
+
+
+def test_other_criteria_are_in_force_after_configuring() -> None:
+    core, _ = pipeline()
+    core.configure(
+        Evaluator((Criterion("strict", ToolTrajectoryF1(match_mode="name_and_args"), 0.5),)),
+        REFERENCES,
+    )
+    [evaluation] = run(core, agent("a", ["lookup"], "single"))
+    assert isinstance(evaluation, Evaluation)
+    assert [r.criterion.name for r in evaluation.results] == ["strict"]
+
+
+def test_the_ledger_balances_at_every_stage() -> None:
+    core, ledger = pipeline(CRITERIA[:1], Bounds(max_trace_spans=3))
+    sent = [
+        *agent("matched", ["lookup"], "single"),
+        *agent("matched", ["lookup"], "single"),
+        *agent("unmatched", ["lookup"]),
+        *agent("unknown", ["lookup"], "nobody knows"),
+        *agent("torn", ["lookup"], "single"),
+        *agent("big", ["a", "b", "c", "d"], "single"),
+        span("http", "GET /", trace="http"),
+        span(
+            "cut",
+            "invoke_agent a",
+            {"gen_ai.operation.name": "invoke_agent"},
+            trace="cut",
+            parent="never",
+        ),
+        tool("cut", "lookup"),
+    ]
+    core.feed(sent, (), 0)
+    core.expire(6)
+    core.feed([tool("matched", "refund", 5)], (), 50)
+    core.expire(60)
+    core.drain(61)
+    assert len(sent) + 1 == ledger.spans_assembled.total() + ledger.spans_dropped.total()
+    assert ledger.traces_opened.total() == ledger.traces_completed.total() == 7
+    assert ledger.traces_skipped.items() == [(("no_agent_spans",), 1)]
+    assert (
+        ledger.invocations_read.total()
+        == ledger.invocations_scored.total() + ledger.invocations_skipped.total()
+        == 6
+    )
+    assert dict(ledger.invocations_skipped.items()) == {
+        ("no_scenario_id",): 2,
+        ("unknown_scenario",): 1,
+        ("not_evaluated",): 1,
+    }
+
+
+def test_a_trace_that_nobody_can_read_costs_its_neighbours_nothing() -> None:
+    core, ledger = pipeline()
+    deep = '{"a":' * 1000 + "1" + "}" * 1000
+    hostile = [
+        *agent("bad", [], "single"),
+        span(
+            "t",
+            "execute_tool lookup",
+            {"gen_ai.tool.call.arguments": deep},
+            trace="bad",
+            parent="bad",
+        ),
+    ]
+    negative = agent("odd", ["lookup"], "dialogue", turn=-5)
+    evaluations = [
+        one
+        for one in run(core, [*hostile, *negative, *agent("good", ["lookup"], "single")])
+        if isinstance(one, Evaluation)
+    ]
+    assert (1.0, "passed") in [
+        (r.score.value, r.verdict)
+        for e in evaluations
+        for r in e.results
+        if r.criterion.name == "f1"
+    ]
+    assert ledger.invocations_read.total() == len(evaluations) == 3
+    assert dict(ledger.invocations_unmatched.items()) == {("no_conversation_id",): 1}
+
+
+def test_half_a_turn_below_a_root_that_has_ended_is_not_judged() -> None:
+    core, _ = pipeline()
+    half = [
+        span("http", "POST /chat", trace="a", end=0.1),
+        *agent("a", ["lookup"], "single", parent="http")[1:],
+    ]
+    assert run(core, half) == []
+    whole = core.feed(agent("a", [], "single", parent="http"), (), 20) + core.expire(26)
+    assert f1(whole) == [(0, 1.0)]
+
+
+def test_what_an_agent_left_whose_own_span_never_came_is_not_evaluated() -> None:
+    core, ledger = pipeline(CRITERIA[:1])
+    lost = [
+        tool("lost", "lookup"),
+        span(
+            "m",
+            "chat",
+            {"gen_ai.operation.name": "chat", "test.case.id": "single"},
+            trace="lost",
+            parent="lost",
+        ),
+    ]
+    core.feed(lost, (), 0)
+    [evaluation] = core.expire(30)
+    assert isinstance(evaluation, Evaluation)
+    assert [(r.score.value, r.score.reason, r.verdict) for r in evaluation.results] == [
+        (None, "incomplete", "not_evaluated")
+    ]
+    assert ledger.invocations_skipped.items() == [(("not_evaluated",), 1)]
+
+
+def test_a_conversation_id_that_everybody_uses_fills_no_memory_and_moves_no_turns() -> None:
+    core, ledger = pipeline()
+    for number in range(20):
+        run(
+            core,
+            agent(f"t{number}", ["lookup"], "dialogue", "always the same", start=20.0 * number),
+        )
+    assert ledger.revisions.total() == 0
+    assert dict(ledger.invocations_unmatched.items()) == {("unexpected_turn",): 18}
+    [case] = [outcome for outcome in core.expire(200) if isinstance(outcome, Case)]
+    assert (case.matched, case.missing, case.unexpected) == (2, 0, 18)

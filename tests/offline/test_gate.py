@@ -1,0 +1,149 @@
+"""How the gate makes one score of many: means over invocations, then over test runs."""
+
+from __future__ import annotations
+
+import math
+from io import StringIO
+from statistics import fmean
+
+import pytest
+from hypothesis import given, strategies as st
+from rich.console import Console
+
+from pathgauge import Latency, Reference, ReferenceTurn, Score, ToolTrajectoryF1
+from pathgauge.collector.cli.output.report import print_gate
+from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result, Verdict
+from pathgauge.collector.core.references import Match
+from pathgauge.collector.offline.gate import Line, judge
+from pathgauge.collector.offline.replay import Replayed
+from pathgauge.scorers.authoring.testing import invocation
+
+F1 = Criterion("f1", ToolTrajectoryF1(), 0.5)
+REFUND = Reference("refund", (ReferenceTurn(), ReferenceTurn()))
+
+
+def evaluation(value: float | None, run: str | None, conversation: str | None = None) -> Evaluation:
+    actual = invocation(scenario_id="refund", run_id=run, conversation_id=conversation)
+    score = Score.not_evaluated("args_not_recorded") if value is None else Score(value)
+    return Evaluation(
+        actual,
+        Match(REFUND, REFUND.turns[0], 0),
+        (Result(F1, score, F1.verdict(value)),),
+        "root_ended",
+    )
+
+
+def case(conversation: str, missing: int) -> Case:
+    return Case("", conversation, REFUND, "agent", None, (CaseScore(F1, 0.5),), 1, missing, 0)
+
+
+def line(*replayed: Replayed) -> Line:
+    [only] = judge(replayed).lines
+    return only
+
+
+def replayed(*evaluations: Evaluation, cases: tuple[Case, ...] = ()) -> Replayed:
+    return Replayed("traces", evaluations, cases, ())
+
+
+@pytest.mark.parametrize(
+    ("scored", "score", "runs"),
+    [
+        ([("1", 1.0), ("1", None), ("2", 0.0), ("2", 0.0)], 0.5, (1.0, 0.0)),
+        ([(None, 1.0), (None, None), (None, 0.0), (None, 0.0)], 1 / 3, ()),
+        ([("1", 1.0), ("2", None), ("2", None)], 1.0, (1.0,)),
+        ([("1", 1.0), ("1", 0.0), (None, 1.0), (None, 1.0)], 0.75, (0.5, 1.0)),
+        ([("1", None)], None, ()),
+    ],
+)
+def test_every_run_counts_the_same(
+    scored: list[tuple[str | None, float | None]], score: float | None, runs: tuple[float, ...]
+) -> None:
+    found = line(replayed(*(evaluation(value, run) for run, value in scored)))
+    assert (found.score, found.runs) == (score if score is None else pytest.approx(score), runs)
+    assert (found.invocations, found.evaluated) == (
+        len(scored),
+        sum(value is not None for _, value in scored),
+    )
+
+
+def test_a_run_may_be_spread_over_files() -> None:
+    found = line(
+        replayed(evaluation(1.0, "1"), evaluation(0.0, "2")), replayed(evaluation(0.0, "1"))
+    )
+    assert (found.score, found.runs) == (0.25, (0.5, 0.0))
+
+
+def test_missing_turns_are_zeros_of_their_own_run() -> None:
+    evaluations = evaluation(1.0, "1", "c1"), evaluation(1.0, "2", "c2"), evaluation(1.0, "2", "c3")
+    found = line(replayed(*evaluations, cases=(case("c1", 1), case("c2", 0), case("c3", 1))))
+    assert found.score == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert found.runs == pytest.approx((1 / 2, 2 / 3))
+    assert found.explanations == ("2 missing or unexpected turns count as 0",)
+
+
+@pytest.mark.parametrize(
+    ("runs", "deviation", "told"),
+    [
+        (
+            (0.0, 0.5),
+            math.sqrt(0.125),
+            (
+                "f1 for agent Failed. Expected 0.5, but got 0.25 over 2 runs (standard deviation"
+                " 0.354). [refund]"
+            ),
+        ),
+        ((0.25,), None, "f1 for agent Failed. Expected 0.5, but got 0.25. [refund]"),
+    ],
+)
+def test_how_much_runs_differ_is_told_with_the_failure(
+    runs: tuple[float, ...], deviation: float | None, told: str
+) -> None:
+    found = line(replayed(*(evaluation(value, str(run)) for run, value in enumerate(runs))))
+    assert (found.verdict, found.deviation, str(found)) == (
+        "failed",
+        None if deviation is None else pytest.approx(deviation),
+        told,
+    )
+
+
+@pytest.mark.parametrize(("runs", "cell"), [((0.0, 1.0), "0.500 ±0.707"), ((0.5,), "0.500  ")])
+def test_the_table_shows_how_much_runs_differ(runs: tuple[float, ...], cell: str) -> None:
+    written = StringIO()
+    gate = judge([replayed(*(evaluation(value, str(run)) for run, value in enumerate(runs)))])
+    print_gate(gate, Console(file=written, width=120))
+    assert cell in written.getvalue()
+
+
+def test_a_scorer_that_fails_is_told_without_a_score() -> None:
+    broken = Result(Criterion("latency", Latency()), Score(None, None, "boom"), "error")
+    found = line(
+        replayed(
+            Evaluation(
+                invocation(scenario_id="refund", run_id="1"), Match(), (broken,), "root_ended"
+            )
+        )
+    )
+    assert (found.score, found.runs, str(found)) == (
+        None,
+        (),
+        "latency for agent Error. No score could be given.",
+    )
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([None, "1", "2"]), st.floats(0, 1)), min_size=1),
+    st.floats(0, 1),
+)
+def test_runs_of_one_score_pass_exactly_when_it_does(
+    scored: list[tuple[str | None, float]], value: float
+) -> None:
+    found = line(replayed(*(evaluation(value, run) for run, _ in scored)))
+    assert found.score == pytest.approx(value)
+    verdict: Verdict = F1.verdict(value)
+    assert found.verdict == verdict
+    mixed = line(replayed(*(evaluation(one, run) for run, one in scored)))
+    assert mixed.score == pytest.approx(
+        fmean(mixed.runs) if mixed.runs else fmean(one for _, one in scored)
+    )

@@ -1,0 +1,311 @@
+"""The canary: a trace that the collector sends to itself, over its own socket, and waits for until
+it has its score.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from pathgauge.collector.config import Protocols
+from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.otlp.batch import Origin
+from pathgauge.collector.core.outcomes import Judged
+from pathgauge.collector.core.references import Match
+from pathgauge.collector.receivers.auth.tenants import Credentials, Tenants, anonymous
+from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
+from pathgauge.collector.receivers.grpc import GrpcReceiver
+from pathgauge.collector.receivers.http import HttpReceiver
+from pathgauge.collector.service.canary import (
+    AGENT,
+    TENANT,
+    Canary,
+    Send,
+    WithoutCanary,
+    export_request,
+    over_socket,
+    within,
+)
+from pathgauge.scorers.types import Invocation, Reference
+from support.intake import Intake
+from support.running import Collector, until
+
+QUICK = {"settle": "100ms", "idle": "200ms", "max_age": "5s"}
+
+
+class Notebook:
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def publish(self, evaluation: Evaluation, now: float) -> None:
+        self.told.append(evaluation)
+
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        pass
+
+    def publish_case(self, case: Case, now: float) -> None:
+        self.told.append(case)
+
+    def withdraw(self, key: EvaluationKey) -> None:
+        self.told.append(key)
+
+    def close(self) -> None:
+        self.told.append("closed")
+
+
+def evaluation(tenant: str, trace_id: str = "aa") -> Evaluation:
+    return Evaluation(
+        Invocation(trace_id, "bb", "genai", tenant=tenant),
+        Match(unmatched="no_scenario_id"),
+        (),
+        "root_ended",
+    )
+
+
+def values(canary: Canary) -> dict[str, float]:
+    """What the canary exports, save for the buckets."""
+    registry = CollectorRegistry()
+    registry.register(canary)
+    samples = [
+        sample
+        for family in registry.collect()
+        for sample in family.samples
+        if not sample.name.endswith("_bucket")
+    ]
+    return {
+        sample.labels.get("outcome", sample.name.removeprefix("pathgauge_canary_")): sample.value
+        for sample in samples
+    }
+
+
+@asynccontextmanager
+async def flying(canary: Canary, send: Send) -> AsyncIterator[None]:
+    task = asyncio.create_task(canary.run(send))
+    yield
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def eventually(check: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not check():
+            await asyncio.sleep(0.005)
+
+
+def trace_id_of(request: bytes) -> str:
+    return (
+        ExportTraceServiceRequest.FromString(request)
+        .resource_spans[0]
+        .scope_spans[0]
+        .spans[0]
+        .trace_id.hex()
+    )
+
+
+async def test_a_canary_that_is_scored_counts_with_its_delay() -> None:
+    canary = Canary(interval=60.0, patience=10.0)
+
+    async def score(request: bytes) -> None:
+        canary.publish(evaluation("", trace_id_of(request)), 0.0)
+        canary.publish(evaluation(TENANT, "another one"), 0.0)
+        await asyncio.to_thread(canary.publish, evaluation(TENANT, trace_id_of(request)), 0.0)
+        canary.publish(evaluation(TENANT, trace_id_of(request)), 0.0)
+
+    assert values(canary) == {
+        "ok": 0,
+        "lost": 0,
+        "refused": 0,
+        "delay_seconds_count": 0,
+        "delay_seconds_sum": 0,
+    }
+    async with flying(canary, score):
+        await eventually(lambda: values(canary)["ok"] == 1)
+    found = values(canary)
+    assert 0 < found.pop("delay_seconds_sum") < 10
+    assert found.pop("last_success_timestamp_seconds") > 1_700_000_000
+    assert found == {"ok": 1, "lost": 0, "refused": 0, "delay_seconds_count": 1}
+
+
+async def test_a_canary_without_a_score_is_lost() -> None:
+    canary = Canary(interval=60.0, patience=0.01)
+
+    async def swallow(request: bytes) -> None:
+        canary.publish(evaluation("another tenant", trace_id_of(request)), 0.0)
+
+    with capture_logs() as logs:
+        async with flying(canary, swallow):
+            await eventually(lambda: values(canary)["lost"] == 1)
+    assert values(canary) == {
+        "ok": 0,
+        "lost": 1,
+        "refused": 0,
+        "delay_seconds_count": 0,
+        "delay_seconds_sum": 0,
+    }
+    assert [(line["event"], line["log_level"]) for line in logs] == [
+        ("canary lost: it was acknowledged, but has no score", "error")
+    ]
+
+
+async def test_a_canary_that_is_not_acknowledged_is_refused_and_the_next_one_is_sent() -> None:
+    canary, answers = Canary(interval=0.01, patience=10.0), iter(["429 Too Many Requests"])
+
+    async def refuse(_: bytes) -> str | None:
+        return next(answers)  # and nothing at all after that
+
+    with capture_logs() as logs:
+        async with flying(canary, refuse):
+            await eventually(lambda: values(canary)["refused"] >= 2)
+    assert [(line["event"], line.get("reason")) for line in logs[:2]] == [
+        ("canary refused", "429 Too Many Requests"),
+        ("canary could not be sent", None),
+    ]
+
+
+def test_only_the_token_makes_a_canary() -> None:
+    authenticate = Canary(30.0, 60.0).authenticate(anonymous)
+    canary = Canary(30.0, 60.0)
+    right, others = (
+        f"Bearer {canary.token}",
+        ("", "Bearer x", "Bearer \udcff", f"Basic {canary.token}"),
+    )
+    assert canary.authenticate(anonymous)(Credentials((right,))) == TENANT
+    assert [canary.authenticate(anonymous)(Credentials((other,))) for other in others] == [""] * 4
+    assert (authenticate(Credentials((right,))), authenticate(Credentials())) == ("", "")
+
+
+def test_sinks_are_told_of_everything_but_canaries() -> None:
+    notebook, case = Notebook(), Case("", "c", Reference("s", ()), None, None, (), 0, 0, 0)
+    sink = WithoutCanary(notebook)
+    mine = evaluation("")
+    for one in (mine, evaluation(TENANT)):
+        sink.publish(one, 0.0)
+        sink.publish_case(replace(case, tenant=one.key[0]), 0.0)
+        sink.withdraw(one.key)
+    sink.close()
+    assert notebook.told == [mine, case, mine.key, "closed"]
+
+
+class Listening(Intake):
+    """One receiver of OTLP without TLS, whose tenants show tokens, and the way of a canary to it."""
+
+    def __init__(self, protocol: Literal["grpc", "http"], canary: Canary) -> None:
+        super().__init__()
+        authenticate = canary.authenticate(Tenants({}, {}).authenticate)
+        self.receiver: GrpcReceiver | HttpReceiver
+        if protocol == "grpc":
+            self.receiver = GrpcReceiver(
+                "127.0.0.1:0", self.accept, self.ledger, authenticate=authenticate
+            )
+        else:
+            self.receiver = HttpReceiver(
+                "127.0.0.1:0", self.accept, self.ledger, authenticate=authenticate
+            )
+        sections = {"grpc": None, "http": None, protocol: {"endpoint": "0.0.0.0:0"}}
+        self.protocols = Protocols.model_validate(
+            {name: False if section is None else section for name, section in sections.items()}
+        )
+        self.protocol = protocol
+
+    async def send(self, request: bytes, token: str) -> str:
+        way = over_socket(self.protocols, {self.protocol: self.receiver.port}, token)
+        assert way is not None
+        return await way(request) or "acknowledged"
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+async def test_canaries_go_through_the_socket_with_their_token(
+    protocol: Literal["grpc", "http"],
+) -> None:
+    canary, request = Canary(30.0, 60.0), export_request(bytes(range(16)))
+    listening = Listening(protocol, canary)
+    await listening.receiver.start()
+    answers = [
+        await listening.send(request, canary.token),
+        await listening.send(request, "another token"),
+    ]
+    listening.answer = False
+    answers.append(await listening.send(request, canary.token))
+    await listening.receiver.stop(0.0)
+    answers.append(await listening.send(request, canary.token))
+    words = {
+        "grpc": ("UNAUTHENTICATED:", "UNAVAILABLE:", "UNAVAILABLE:"),
+        "http": ("401", "429", "[Errno"),
+    }[protocol]
+    assert [answer.split(" ")[0] for answer in answers] == ["acknowledged", *words]
+    [batch] = listening.batches
+    assert (batch.origin, batch.body) == (Origin(TENANT, protocol, "traces", "protobuf"), request)
+
+
+async def test_where_every_socket_speaks_tls_canaries_are_handed_to_the_receiver_behind_it() -> (
+    None
+):
+    tls = {"tls": {"cert_file": "server.pem", "key_file": "server.key"}}
+    ports = {"grpc": 1, "http": 2}
+    assert over_socket(Protocols.model_validate({"grpc": tls, "http": tls}), ports, "token") is None
+    assert over_socket(Protocols.model_validate({"grpc": tls}), ports, "token") is not None
+    intake = Intake()
+    send = within(ExportService("grpc", intake.accept, intake.ledger, ReceiverLimits()), TENANT)
+    assert await send(export_request(bytes(range(16)))) is None
+    assert [batch.origin for batch in intake.batches] == [
+        Origin(TENANT, "grpc", "traces", "protobuf")
+    ]
+    intake.answer = False
+    assert (await send(export_request(bytes(range(16)))) or "").startswith("busy: ")
+
+
+def test_a_canary_is_an_agent_that_called_a_tool_and_has_no_content() -> None:
+    [spans] = (
+        ExportTraceServiceRequest.FromString(export_request(bytes(range(16))))
+        .resource_spans[0]
+        .scope_spans[0]
+        .spans,
+    )
+    attributes = [{pair.key: pair.value.string_value for pair in span.attributes} for span in spans]
+    assert attributes == [
+        {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": AGENT},
+        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "canary"},
+    ]
+
+
+def test_a_running_collector_scores_its_canaries_and_shows_them_nowhere_else(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "token").write_text("token-of-team-a-0123")
+    settings: dict[str, Any] = {
+        "canary": {"interval": "1s"},
+        "auth": {"tenants": {"team-a": {"token_file": "token"}}},
+        "assembly": QUICK,
+        "store": {"path": "data"},
+    }
+    for start in range(2):
+        with Collector(tmp_path, **settings) as collector:
+            assert until(
+                lambda: collector.value("pathgauge_canary_traces_total", outcome="ok") >= 1
+            ), collector.log()
+            page = collector.get("/metrics")[1]
+            assert (
+                AGENT in page,
+                TENANT in page,
+                collector.value("pathgauge_invocations_total"),
+            ) == (False, False, 0)
+            assert (
+                collector.value("pathgauge_canary_last_success_timestamp_seconds") > 1_700_000_000
+            )
+            assert collector.series(
+                "pathgauge_receiver_requests_total", "transport", "code"
+            ).keys() == {("grpc", "ok")}
+            assert collector.value("pathgauge_invocations_read_total") >= 1 + start
+        assert collector.stop() == 0

@@ -1,0 +1,138 @@
+"""The pages for Prometheus and for probes, fetched over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import http.client
+import re
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import pytest
+import pytest_asyncio
+from prometheus_client import CollectorRegistry, Counter
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from pathgauge.collector.receivers.server.asgi_server import HttpServer
+from pathgauge.collector.service.web.app import create_app
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+
+class Page(NamedTuple):
+    status: int
+    content_type: str | None
+    encoding: str | None
+    body: bytes
+
+
+class Site:
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.unready: list[str] = []
+        self.server = HttpServer(
+            create_app(self.registry, lambda: self.unready, traces=_traces), "127.0.0.1:0"
+        )
+
+    async def get(self, path: str, method: str = "GET", **headers: str) -> Page:
+        return await asyncio.to_thread(
+            self._get,
+            path,
+            method,
+            {name.replace("_", "-"): value for name, value in headers.items()},
+        )
+
+    def _get(self, path: str, method: str, headers: dict[str, str]) -> Page:
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=5)
+        try:
+            connection.request(method, path, headers=headers)
+            answer = connection.getresponse()
+            return Page(
+                answer.status,
+                answer.headers["content-type"],
+                answer.headers["content-encoding"],
+                answer.read(),
+            )
+        finally:
+            connection.close()
+
+
+async def _traces(_: Request) -> Response:
+    return PlainTextResponse("No trace is open.")
+
+
+@pytest_asyncio.fixture(name="site")
+async def _site() -> AsyncIterator[Site]:
+    site = Site()
+    Counter("calls", "Calls.", registry=site.registry).inc(exemplar={"trace_id": "a"})
+    await site.server.start()
+    yield site
+    await site.server.stop()
+
+
+async def test_metrics_are_text_unless_asked_otherwise(site: Site) -> None:
+    page = await site.get("/metrics")
+    assert (page.status, page.content_type, page.encoding) == (
+        200,
+        "text/plain; version=0.0.4; charset=utf-8",
+        None,
+    )
+    assert b"calls_total 1.0\n" in page.body
+
+
+async def test_metrics_are_openmetrics_with_exemplars_when_asked(site: Site) -> None:
+    page = await site.get("/metrics", accept=f"{OPENMETRICS},text/plain;q=0.5")
+    assert (page.status, str(page.content_type).partition("; escaping")[0]) == (
+        200,
+        "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    )
+    assert b'calls_total 1.0 # {trace_id="a"} 1.0' in page.body
+    assert page.body.endswith(b"# EOF\n")
+
+
+async def test_metrics_are_compressed_when_asked(site: Site) -> None:
+    page = await site.get("/metrics", accept_encoding="gzip")
+    assert (page.status, page.encoding) == (200, "gzip")
+    assert b"calls_total 1.0\n" in gzip.decompress(page.body)
+
+
+async def test_a_strange_version_in_the_accept_header_gets_text(site: Site) -> None:
+    page = await site.get("/metrics", accept="application/openmetrics-text; version=latest")
+    assert (page.status, page.content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
+
+
+async def test_several_scrapes_at_once_are_all_answered(site: Site) -> None:
+    pages = await asyncio.gather(*(site.get("/metrics") for _ in range(8)))
+    assert {page.body for page in pages} == {pages[0].body}
+
+
+async def test_a_live_process_is_healthy(site: Site) -> None:
+    site.unready.append("journal: disk full")
+    assert await site.get("/healthz") == Page(200, "text/plain; charset=utf-8", None, b"ok\n")
+
+
+async def test_readiness_gives_the_reasons_against_it(site: Site) -> None:
+    assert await site.get("/readyz") == Page(200, "text/plain; charset=utf-8", None, b"ready\n")
+    site.unready += ["journal: disk full", "receiver: stopping"]
+    assert await site.get("/readyz") == Page(
+        503, "text/plain; charset=utf-8", None, b"journal: disk full\nreceiver: stopping\n"
+    )
+
+
+async def test_the_index_links_to_every_other_page(site: Site) -> None:
+    index = await site.get("/")
+    links = re.findall(r'href="([^"]+)"', index.body.decode())
+    assert sorted(links) == ["debug/traces", "healthz", "metrics", "readyz"]
+    assert [(await site.get(f"/{link}")).status for link in links] == [200, 200, 200, 200]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("HEAD", "/metrics", 200), ("POST", "/metrics", 405), ("GET", "/nowhere", 404)],
+)
+async def test_other_requests_are_answered_as_http_has_it(
+    method: str, path: str, status: int, site: Site
+) -> None:
+    assert (await site.get(path, method)).status == status

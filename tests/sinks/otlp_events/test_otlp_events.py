@@ -1,0 +1,402 @@
+"""Evaluations as `gen_ai.evaluation.result` events, from the sink to a backend behind a real
+socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from opentelemetry.sdk._logs import ReadableLogRecord
+from opentelemetry.sdk._logs.export import LogRecordExportResult
+
+from pathgauge.collector import config
+from pathgauge.collector.config import Config
+from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.otlp import decode_logs
+from pathgauge.collector.core.references import Match
+from pathgauge.collector.receivers.grpc import GrpcReceiver
+from pathgauge.collector.sinks.otlp_events import sink as otlp_events
+from pathgauge.collector.sinks.otlp_events.event import events_of, events_of_case
+from pathgauge.collector.sinks.otlp_events.exporter import build_exporter
+from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
+from pathgauge.scorers.cost.latency_and_failure import Failure
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
+from support.backend import Backend, Kept
+from support.intake import Intake
+from support.running import until
+from support.sink_bench import ANSWER, NOW, Answer
+
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+TURN = ReferenceTurn()
+REFERENCE = Reference("refund", (TURN,), version="abc")
+MATCHED = Match(REFERENCE, TURN, 0)
+SECRET = "my card is 4111"
+
+
+def evaluation(said: str = "0.25", match: Match = MATCHED, **fields: Any) -> Evaluation:
+    known = {
+        "agent": "planner",
+        "agent_version": "v2",
+        "conversation_id": "c-1",
+        "final_response": said,
+        **fields,
+    }
+    return Evaluator((ANSWER,)).evaluate(Invocation(TRACE, SPAN, "test", **known), match)
+
+
+def sent(*evaluations: Evaluation, **options: Any) -> list[ReadableLogRecord]:
+    memory = Kept()
+    sink = OtlpEvents(memory, Ledger(), **options)
+    for one in evaluations:
+        sink.publish(one, NOW)
+    sink.close()
+    return memory.records
+
+
+def attributes(one: Evaluation, **options: Any) -> dict[str, Any]:
+    (event,) = events_of(one, NOW, **options)
+    return dict(event.attributes)
+
+
+COMMON = {
+    "gen_ai.agent.name": "planner",
+    "gen_ai.agent.version": "v2",
+    "gen_ai.conversation.id": "c-1",
+    "gen_ai.evaluation.name": "answer",
+    "pathgauge.scenario.id": "refund",
+    "pathgauge.reference.version": "abc",
+    "pathgauge.evaluation.revision": 0,
+    "pathgauge.evaluation.threshold": 0.5,
+    "pathgauge.scorer": "answer 1",
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("0.75", {"gen_ai.evaluation.score.value": 0.75, "gen_ai.evaluation.score.label": "pass"}),
+        ("0.25", {"gen_ai.evaluation.score.value": 0.25, "gen_ai.evaluation.score.label": "fail"}),
+        (
+            "undefined",
+            {
+                "gen_ai.evaluation.score.label": "not_evaluated",
+                "pathgauge.evaluation.reason": "undefined",
+            },
+        ),
+        ("7", {"gen_ai.evaluation.score.label": "error", "error.type": "_OTHER"}),
+    ],
+)
+def test_the_event_says_what_the_conventions_ask_for(said: str, expected: dict[str, Any]) -> None:
+    assert attributes(evaluation(said)) == {**COMMON, **expected}
+
+
+def test_a_scorer_that_raises_is_an_error_of_its_type_without_its_text() -> None:
+    class Broken(Answer):
+        def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+            raise LookupError(SECRET)
+
+    broken = Evaluator((Criterion("answer", Broken(), 0.5),)).evaluate(
+        evaluation().invocation, MATCHED
+    )
+    assert attributes(broken) == {
+        **COMMON,
+        "gen_ai.evaluation.score.label": "error",
+        "error.type": "LookupError",
+    }
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    bare = evaluation(
+        match=Match(unmatched="no_scenario_id"),
+        agent=None,
+        agent_version=None,
+        conversation_id=None,
+    )
+    known = {
+        key: value
+        for key, value in COMMON.items()
+        if "agent" not in key and "conversation" not in key
+    }
+    del known["pathgauge.scenario.id"], known["pathgauge.reference.version"]
+    assert attributes(bare) == {
+        **known,
+        "gen_ai.evaluation.score.value": 0.25,
+        "gen_ai.evaluation.score.label": "fail",
+    }
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_explanations_go_out_only_with_content(content: bool) -> None:
+    quoting = Evaluation(
+        evaluation(user_input=SECRET).invocation,
+        MATCHED,
+        (Result(ANSWER, Score(0.0, None, f"not in {SECRET!r}"), "failed"),),
+        "idle",
+    )
+    (record,) = sent(quoting, content=content)
+    said = dict(record.log_record.attributes or {})
+    assert said.pop("gen_ai.evaluation.explanation", None) == (
+        f"not in {SECRET!r}" if content else None
+    )
+    assert SECRET not in record.to_json().replace("explanation", "") or content
+    assert (record.log_record.body, SECRET in str(said)) == (None, False)
+
+
+def test_hostile_names_are_cut_and_can_be_encoded() -> None:
+    hostile = attributes(evaluation(agent="\ud800" + "x" * 10_000, agent_version="\x00"))
+    assert (hostile["gen_ai.agent.name"], hostile["gen_ai.agent.version"]) == (
+        "?" + "x" * 255,
+        "\x00",
+    )
+
+
+def test_the_scores_of_a_conversation_belong_to_no_span() -> None:
+    memory = Kept()
+    sink = OtlpEvents(memory, Ledger())
+    sink.publish_case(
+        Case("acme", "c-1", REFERENCE, "planner", "v2", (CaseScore(ANSWER, 1.0),), 2, 0, 0), NOW
+    )
+    sink.close()
+    (record,) = memory.records
+    expected = {
+        key: value for key, value in COMMON.items() if "revision" not in key and "scorer" not in key
+    }
+    assert record.log_record.attributes == {
+        **expected,
+        "gen_ai.evaluation.score.value": 1.0,
+        "gen_ai.evaluation.score.label": "pass",
+        "pathgauge.tenant": "acme",
+        "pathgauge.evaluation.level": "conversation",
+    }
+    assert (record.log_record.trace_id, record.log_record.span_id) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        (
+            "gpt-4.1-mini@1f3a9c20",
+            {"pathgauge.judge.model": "gpt-4.1-mini", "pathgauge.judge.template": "1f3a9c20"},
+        ),
+        (
+            "local:a@b@1f3a9c20",
+            {"pathgauge.judge.model": "local:a@b", "pathgauge.judge.template": "1f3a9c20"},
+        ),
+    ],
+)
+def test_the_score_of_a_judge_names_the_model_and_its_template(
+    judge: str, said: dict[str, str]
+) -> None:
+    judged = replace(ANSWER, judge=judge)
+    told = Evaluator((judged,)).evaluate(evaluation().invocation, MATCHED)
+    assert attributes(told).items() - attributes(evaluation()).items() == said.items()
+    case = Case("acme", "c-1", REFERENCE, "planner", "v2", (CaseScore(judged, 1.0),), 2, 0, 0)
+    (event,) = events_of_case(case, NOW)
+    assert {key: value for key, value in event.attributes.items() if "judge" in key} == said
+
+
+def section(**otlp: Any) -> Config:
+    return Config.model_validate({"exporters": {"otlp": otlp}})
+
+
+def sink_of(settings: Config, ledger: Ledger) -> OtlpEvents:
+    assert settings.exporters.otlp is not None
+    return OtlpEvents(build_exporter(settings, settings.exporters.otlp), ledger)
+
+
+def test_a_backend_over_http_gets_events_parented_to_the_evaluated_span() -> None:
+    ledger = Ledger()
+    with Backend() as backend:
+        sink = sink_of(
+            section(endpoint=backend.url, protocol="http/protobuf", headers={"X-Tenant": "t"}),
+            ledger,
+        )
+        sink.publish(evaluation(), NOW)
+        sink.close()
+    (record,) = backend.records
+    assert (record.trace_id.hex(), record.span_id.hex(), record.event_name) == (
+        TRACE,
+        SPAN,
+        "gen_ai.evaluation.result",
+    )
+    assert (record.time_unix_nano, record.severity_number, record.body.WhichOneof("value")) == (
+        int(NOW * 1e9),
+        9,
+        None,
+    )
+    (group,) = backend.requests[0].resource_logs
+    resource = {pair.key: pair.value.string_value for pair in group.resource.attributes}
+    assert (
+        resource["service.name"],
+        group.scope_logs[0].scope.name,
+        backend.headers[0]["x-tenant"],
+    ) == ("pathgauge", "pathgauge", "t")
+    assert (ledger.events_exported.total(), ledger.events_dropped.total()) == (1, 0)
+    decoded = decode_logs(backend.bodies[0])
+    assert (decoded.records, decoded.own_events) == ((), 1)
+
+
+async def test_a_backend_over_grpc_gets_them_and_a_pathgauge_lets_none_into_a_trace() -> None:
+    intake, ledger = Intake(), Ledger()
+    receiver = GrpcReceiver("127.0.0.1:0", intake.accept, intake.ledger)
+    await receiver.start()
+    sink = sink_of(
+        section(
+            endpoint=f"127.0.0.1:{receiver.port}", tls={"insecure": True}, headers={"X-Tenant": "t"}
+        ),
+        ledger,
+    )
+    sink.publish(evaluation(), NOW)
+    await asyncio.to_thread(sink.close)
+    await receiver.stop(0)
+    (batch,) = intake.batches
+    assert (batch.logs, batch.own_events, ledger.events_exported.total()) == ((), 1, 1)
+    assert intake.ledger.logs_dropped.items() == [(("no_trace_id",), 0), (("own_event",), 1)]
+    assert intake.ledger.accepted_logs.total() == intake.ledger.logs_dropped.total()
+
+
+def test_a_backend_that_refuses_loses_what_it_refuses_and_nothing_else() -> None:
+    ledger = Ledger()
+    with Backend() as backend:
+        backend.status = 400
+        sink = sink_of(section(endpoint=backend.url, protocol="http/protobuf"), ledger)
+        sink.publish(evaluation(), NOW)
+        assert until(lambda: ledger.events_dropped.get("failed")) == 1
+        backend.status = 200
+        sink.publish(evaluation(), NOW)
+        sink.close()
+    assert (
+        len(backend.records),
+        ledger.events_exported.total(),
+        ledger.events_dropped.items(),
+    ) == (1, 1, [(("failed",), 1)])
+
+
+class Stuck(Kept):
+    """A backend that answers when it is let."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.let = threading.Event()
+        self.error = error
+
+    def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
+        self.let.wait(30)
+        taken = super().export(batch)
+        if self.error is not None:
+            raise self.error
+        return taken
+
+
+def test_a_backend_that_hangs_holds_up_nobody_and_costs_bounded_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(otlp_events, "CLOSE_S", 0.05)
+    monkeypatch.setattr(otlp_events, "GATHER_S", 0.0)
+    stuck, ledger = Stuck(), Ledger()
+    sink = OtlpEvents(stuck, ledger, queue_size=3)
+    sink.publish(evaluation(), NOW)
+    assert until(lambda: sink.waiting == 0)
+    for _ in range(10):
+        sink.publish(evaluation(), NOW)
+    assert (sink.waiting, ledger.events_dropped.items()) == (3, [(("full",), 7)])
+    sink.close()
+    assert (sink.waiting, dict(ledger.events_dropped.items())) == (
+        0,
+        {("full",): 7, ("shutdown",): 3},
+    )
+    stuck.let.set()
+
+
+def test_an_exporter_that_raises_is_asked_again() -> None:
+    stuck, ledger = Stuck(RuntimeError("?")), Ledger()
+    stuck.let.set()
+    sink = OtlpEvents(stuck, ledger)
+    sink.publish(evaluation(), NOW)
+    assert until(lambda: ledger.events_dropped.get("failed")) == 1
+    sink.publish(evaluation(), NOW)
+    sink.close()
+    assert (len(stuck.records), ledger.events_dropped.items()) == (2, [(("failed",), 2)])
+
+
+def test_what_comes_after_the_end_is_counted() -> None:
+    ledger = Ledger()
+    sink = OtlpEvents(Kept(), ledger)
+    sink.close()
+    sink.publish(evaluation(), NOW)
+    assert ledger.events_dropped.items() == [(("shutdown",), 1)]
+
+
+def test_a_revision_is_sent_with_its_number() -> None:
+    memory = [
+        dict(record.log_record.attributes or {})
+        for record in sent(evaluation(), Evaluation(*_fields(revision=2)))
+    ]
+    assert [said["pathgauge.evaluation.revision"] for said in memory] == [0, 2]
+
+
+def _fields(revision: int) -> tuple[Any, ...]:
+    one = evaluation()
+    return (
+        one.invocation,
+        one.match,
+        (Result(Criterion("failure", Failure()), Score(0.0), "informational"),),
+        "idle",
+        revision,
+    )
+
+
+def test_a_file_for_tls_that_cannot_be_read_stops_the_start() -> None:
+    settings = section(endpoint="backend:4317", tls={"ca_file": "missing.pem"})
+    assert settings.exporters.otlp is not None
+    with pytest.raises(
+        ConfigError,
+        match=r"^exporters\.otlp\.tls\.ca_file: found 'missing\.pem': No such file or directory$",
+    ):
+        build_exporter(settings, settings.exporters.otlp)
+
+
+@pytest.mark.parametrize(
+    "own",
+    ["127.0.0.1:4317", "localhost:4317", "http://127.0.0.1:4318", "[::1]:4318", "0.0.0.0:4317"],
+)
+def test_events_are_not_sent_to_ourselves(own: str, tmp_path: Any) -> None:
+    file = tmp_path / "pathgauge.yaml"
+    file.write_text(f'exporters: {{otlp: {{endpoint: "{own}"}}}}')
+    with pytest.raises(
+        ConfigError,
+        match=(
+            r"exporters\.otlp\.endpoint: found .*, where this collector itself receives, expected"
+            r" that of a"
+        ),
+    ):
+        config.load(file)
+
+
+@pytest.mark.parametrize("receiver", ["0.0.0.0:4317", "[::]:4317", "pathgauge.internal:4317"])
+def test_a_receiver_everywhere_is_here_too(receiver: str, tmp_path: Any) -> None:
+    file = tmp_path / "pathgauge.yaml"
+    target = "127.0.0.1:4317" if receiver[0] in "0[" else receiver
+    file.write_text(
+        f'receivers: {{otlp: {{protocols: {{grpc: {{endpoint: "{receiver}"}}}}}}}}\nexporters:'
+        f' {{otlp: {{endpoint: "{target}"}}}}'
+    )
+    with pytest.raises(ConfigError, match="where this collector itself receives"):
+        config.load(file)
+
+
+@pytest.mark.parametrize(
+    "other", ["127.0.0.1:4319", "collector:4317", "https://otlp.example.org:443"]
+)
+def test_other_endpoints_are_backends(other: str, tmp_path: Any) -> None:
+    file = tmp_path / "pathgauge.yaml"
+    file.write_text(f'exporters: {{otlp: {{endpoint: "{other}"}}}}')
+    assert config.load(file).exporters.otlp is not None

@@ -1,0 +1,85 @@
+"""Evaluations on the way to a backend that speaks TLS, and that wants to know who sends."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pathgauge.collector import config
+from pathgauge.collector.core.evaluations.evaluator import Evaluator
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.references import Match
+from pathgauge.collector.sinks.otlp_events.exporter import build_exporter
+from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
+from pathgauge.scorers.types import Invocation
+from support.guarded import UNKNOWN, A, Guarded, Port, running
+from support.sink_bench import ANSWER, NOW
+
+EVALUATION = Evaluator((ANSWER,)).evaluate(
+    Invocation("1" * 32, "2" * 16, "test", final_response="1"), Match(unmatched="no_scenario_id")
+)
+PROTOCOLS: list[tuple[Port, str]] = [("grpc", "grpc"), ("http", "http/protobuf")]
+
+
+async def exported(
+    backend: Guarded, port: Port, protocol: str, **section: Any
+) -> tuple[int, dict[tuple[str, ...], int]]:
+    """How many events the backend took, and how many were dropped, by reason."""
+    file, ledger = backend.folder / "exporting.yaml", Ledger()
+    otlp = {
+        "endpoint": f"https://localhost:{backend.port(port)}",
+        "protocol": protocol,
+        "timeout": "5s",
+        **section,
+    }
+    file.write_text(yaml.safe_dump({"exporters": {"otlp": otlp}}))
+    settings = config.load(file)
+    assert settings.exporters.otlp is not None
+    sink = OtlpEvents(build_exporter(settings, settings.exporters.otlp), ledger)
+    sink.publish(EVALUATION, NOW)
+    await asyncio.to_thread(sink.close)
+    assert sum(batch.own_events for batch in backend.batches) == ledger.events_exported.total()
+    return ledger.events_exported.total(), dict(ledger.events_dropped.items())
+
+
+@pytest.mark.parametrize(("port", "protocol"), PROTOCOLS)
+async def test_headers_carry_credentials_and_the_ca_tells_the_backend(
+    port: Port, protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with asynccontextmanager(running)(Guarded(tmp_path, mutual=False)) as backend:
+        (tmp_path / "ca.pem").write_bytes(backend.authority.certificate)
+        (tmp_path / "strange.pem").write_bytes(backend.strange.certificate)
+        (tmp_path / "netrc").write_text("machine localhost login me password of-mine")
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "strange.pem"))
+        monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+        tls = {"ca_file": "ca.pem"}
+        assert await exported(
+            backend, port, protocol, tls=tls, headers={"Authorization": f"Bearer {A}"}
+        ) == (1, {})
+        backend.batches.clear()
+        assert await exported(
+            backend, port, protocol, tls=tls, headers={"Authorization": f"Bearer {UNKNOWN}"}
+        ) == (0, {("failed",): 1})
+
+
+@pytest.mark.parametrize(("port", "protocol"), PROTOCOLS)
+async def test_a_certificate_of_our_own_is_shown_to_the_backend(
+    port: Port, protocol: str, tmp_path: Path
+) -> None:
+    async with asynccontextmanager(running)(Guarded(tmp_path, mutual=True)) as backend:
+        client = backend.authority.client("agents.team-a.internal")
+        assert client.certificate is not None
+        assert client.key is not None
+        for name, content in (
+            ("ca.pem", client.trusted),
+            ("own.pem", client.certificate),
+            ("own.key", client.key),
+        ):
+            (tmp_path / name).write_bytes(content)
+        own = {"ca_file": "ca.pem", "cert_file": "own.pem", "key_file": "own.key"}
+        assert await exported(backend, port, protocol, tls=own) == (1, {})

@@ -1,0 +1,159 @@
+"""The alert about a new version of an agent that scores worse than the version before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from support.courses import Course, Values, named
+from support.promtool import needed, needs_promtool, run, story
+
+pytestmark = needs_promtool
+
+COURSE = Course(calm=4 * 60, blip=10, gap=10, bad=3 * 60, good=3 * 60, step=10)
+AGENT = {"agent": "support"}
+SERIES = {**AGENT, "scenario": "refund", "metric": "f1"}
+FIRST_SEEN = "pathgauge_agent_version_first_seen_timestamp_seconds"
+ALERT = "PathgaugeVersionRegression"
+
+Means = Mapping[str, float]
+"""The mean scores of a version, by phase; it does not run in others."""
+
+
+def scores(
+    version: str, means: Means, per_minute: float = 0.5, forgotten: bool = False, **labels: str
+) -> dict[str, Values]:
+    """The series of a version from its first score on; those of one that is `forgotten` end with
+    its last.
+    """
+    total, count, since = 0.0, 0.0, None
+    totals: list[float | None] = []
+    counts: list[float | None] = []
+    seen: list[float | None] = []
+    for step, phase in enumerate(COURSE.phases()):
+        if phase == "gap":
+            total = count = 0.0
+        elif phase in means:
+            count += per_minute * COURSE.step
+            total += per_minute * COURSE.step * means[phase]
+            since = step * COURSE.step * 60.0 if since is None else since
+        absent = since is None or phase == "gap" or (forgotten and phase not in means)
+        totals.append(None if absent else total)
+        counts.append(None if absent else count)
+        seen.append(None if absent else since)
+    of = {**SERIES, **labels, "agent_version": version}
+    return {
+        named("pathgauge_score_sum", **of): totals,
+        named("pathgauge_score_count", **of): counts,
+        named(
+            FIRST_SEEN,
+            **{key: value for key, value in of.items() if key not in {"scenario", "metric"}},
+        ): seen,
+        named(
+            "pathgauge_metric_info", metric="f1", min="0", max="1", direction="higher_is_better"
+        ): COURSE.gauge(1, 1),
+    }
+
+
+OLD = {"calm": 0.9, "bad": 0.9, "good": 0.9}
+"""A first version that is never switched off; its successors are beside it."""
+
+
+def deployed(
+    version: str, means: Means, per_minute: float = 0.5, **labels: str
+) -> dict[str, Values]:
+    """A version that did not exist before the bad phase."""
+    early = COURSE.before // COURSE.step
+    series = scores(version, means, per_minute, False, **labels)
+    return {
+        name: [None] * early + list(of[early:]) if "metric_info" not in name else of
+        for name, of in series.items()
+    }
+
+
+def worse(
+    by: str = "0.300", new: str = "2.0", old: str = "1.0", **labels: str
+) -> tuple[dict[str, str], str]:
+    text = (
+        f'f1 of agent "support" in scenario "refund": version {new} is {by} worse than version'
+        f" {old}, from 0 to 1, "
+    )
+    text += "which is more than chance."
+    versions = {"agent_version": new, "previous_version": old}
+    return {"job": "pathgauge", "severity": "warning", **SERIES, **versions, **labels}, text
+
+
+def check(folder: Path, series: dict[str, Values], *expected: tuple[dict[str, str], str]) -> None:
+    assert (
+        run(folder, needed(ALERT), story(COURSE, series, ALERT, *expected), step=COURSE.step)
+        == "SUCCESS"
+    )
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_new_version_that_is_worse_is_an_alert_until_it_is_repaired(
+    tmp_path: Path, forgotten: bool
+) -> None:
+    """Also when the collector has forgotten the version before it, as it does after a day, or
+    without a store at a restart.
+    """
+    old = scores("1.0", {"calm": 0.9}, forgotten=forgotten)
+    repaired = scores("3.0", {"good": 0.9})
+    check(tmp_path, {**old, **deployed("2.0", {"bad": 0.6}), **repaired}, worse())
+
+
+def test_after_a_rollback_there_is_no_alert(tmp_path: Path) -> None:
+    old = scores("1.0", {"calm": 0.9, "good": 0.9})
+    check(tmp_path, {**old, **deployed("2.0", {"bad": 0.6})}, worse())
+
+
+def test_versions_beside_each_other_are_compared(tmp_path: Path) -> None:
+    check(tmp_path, {**scores("1.0", OLD), **deployed("2.0", {"bad": 0.6})}, worse())
+
+
+def test_the_version_before_counts_and_not_an_older_one(tmp_path: Path) -> None:
+    """In the end the newest is as bad as the one before it, and both are worse than the oldest."""
+    oldest = scores("0.1", {"calm": 0.95})
+    check(
+        tmp_path,
+        {**oldest, **deployed("0.2", {"bad": 0.3, "good": 0.3}), **scores("0.3", {"good": 0.3})},
+        worse("0.650", "0.2", "0.1"),
+    )
+
+
+def test_a_version_that_was_replaced_after_a_few_runs_is_passed_over(tmp_path: Path) -> None:
+    short = scores("1.1", {"calm": 0.9}, per_minute=0.001)
+    later = {
+        name: [None if value is None else value + 60 for value in of] if FIRST_SEEN in name else of
+        for name, of in short.items()
+    }
+    check(
+        tmp_path,
+        {**scores("1.0", {"calm": 0.9}), **later, **deployed("2.0", {"bad": 0.6})},
+        worse(),
+    )
+
+
+def test_few_samples_a_small_fall_and_a_first_version_are_no_alert(tmp_path: Path) -> None:
+    few = scores("1.0", {"calm": 0.9}, scenario="few") | deployed(
+        "2.0", {"bad": 0.3}, per_minute=0.1, scenario="few"
+    )
+    small = scores("1.0", {"calm": 0.9}, 30, scenario="small") | deployed(
+        "2.0", {"bad": 0.86}, 30, scenario="small"
+    )
+    chance = scores("1.0", {"calm": 0.6}, scenario="chance") | deployed(
+        "2.0", {"bad": 0.4}, scenario="chance"
+    )
+    first = scores("1.0", {"bad": 0.1}, scenario="first", agent="newcomer")
+    check(tmp_path, {**few, **small, **chance, **first})
+
+
+def test_tenants_are_told_apart(tmp_path: Path) -> None:
+    one = scores("1.0", {"calm": 0.9}, tenant="one") | deployed("2.0", {"bad": 0.9}, tenant="one")
+    two = scores("1.0", {"calm": 0.9}, tenant="two") | deployed("2.0", {"bad": 0.6}, tenant="two")
+    labels, text = worse(tenant="two")
+    check(
+        tmp_path, {**one, **two}, (labels, text.replace('"support"', '"support" of tenant "two"'))
+    )

@@ -1,0 +1,100 @@
+"""The shipped rule file: what the command writes, in the conventions of Prometheus, about series
+that exist.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from typing import Any
+
+import pytest
+
+from pathgauge.collector.sinks.prometheus.rules import Choices, to_yaml
+from support.promtool import RULES, alert_rules, needs_promtool, rule_groups
+from support.repository import DOCS
+
+DOCUMENTED = re.compile(r"^\| `(pathgauge_\w+)` \| (\w+) \|", re.MULTILINE)
+OF_PROMETHEUS = {"up", "process_start_time_seconds"}
+NAME = re.compile(
+    r"(?<![\w:\"$])[a-z]\w*:pathgauge_\w+:\w+|(?<![\w:])pathgauge_\w+|(?<![\w:])(?:up|process_start_time_seconds)(?=\{)"
+)
+ALERTS = alert_rules()
+
+
+def rules() -> list[dict[str, Any]]:
+    return [rule for group in rule_groups() for rule in group["rules"]]
+
+
+def exported() -> set[str]:
+    """The series of `docs/metrics.md`, which another test compares with the registry, as queries
+    name them.
+    """
+    names = set()
+    for name, kind in DOCUMENTED.findall((DOCS / "metrics.md").read_text()):
+        names |= (
+            {f"{name}_bucket", f"{name}_sum", f"{name}_count"} if kind == "histogram" else {name}
+        )
+    return names | OF_PROMETHEUS
+
+
+def test_it_is_what_the_command_writes() -> None:
+    assert RULES.read_text() == to_yaml(Choices()), (
+        f"out of date: run `pathgauge rules --output {RULES.relative_to(DOCS.parent)}`"
+    )
+
+
+@needs_promtool
+def test_promtool_finds_nothing_wrong_with_it() -> None:
+    done = subprocess.run(
+        ["promtool", "check", "rules", "--lint=all", "--lint-fatal", RULES],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.split(), done.stderr) == (
+        0,
+        ["Checking", str(RULES), "SUCCESS:", str(len(rules())), "rules", "found"],
+        "",
+    )
+
+
+def test_every_series_that_a_rule_reads_is_exported_or_recorded_and_every_record_is_read() -> None:
+    recorded = {rule["record"] for rule in rules() if "record" in rule}
+    read = {name for rule in rules() for name in NAME.findall(rule["expr"])}
+    assert read - recorded <= exported()
+    assert recorded - read == set()
+
+
+def test_a_record_is_called_after_its_level_its_metric_and_what_was_done() -> None:
+    names = [rule["record"] for rule in rules() if "record" in rule]
+    assert [
+        name for name in names if not re.fullmatch(r"[a-z_]+:pathgauge_[a-z_]+:[a-z0-9_]+", name)
+    ] == []
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
+def test_an_alert_says_what_is_wrong_how_bad_it_is_and_where_to_read_on(
+    rule: dict[str, Any],
+) -> None:
+    assert re.fullmatch(r"Pathgauge[A-Z]\w+", rule["alert"])
+    assert rule["labels"]["severity"] in {"critical", "warning", "info", "none"}
+    annotations = rule["annotations"]
+    assert list(annotations) == ["summary", "description", "runbook_url"]
+    assert re.fullmatch(r"[A-Z][^{}]+\.", annotations["summary"]), "a static sentence"
+    assert re.fullmatch(r".+\.", annotations["description"])
+    assert annotations["runbook_url"] == f"docs/runbooks/{rule['alert']}.md"
+
+
+def test_no_rule_needs_more_than_prometheus_2_42() -> None:
+    assert {key for group in rule_groups() for key in group} == {"name", "interval", "rules"}
+    assert {key for rule in rules() for key in rule} == {
+        "record",
+        "expr",
+        "labels",
+        "alert",
+        "for",
+        "keep_firing_for",
+        "annotations",
+    }

@@ -1,0 +1,204 @@
+"""Senders that invent names without end: series, exposition and memory stay bounded, and what found
+no room is counted to the last.
+
+`FAULTS=1` sends a million names, and as many evaluations, instead of some thousands.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.sinks.prometheus.labels import Limits
+from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score, ToolCall
+
+LONG = bool(os.environ.get("FAULTS"))
+EVALUATIONS = 250_000 if LONG else 6_000
+"""Of each attack."""
+NOW = 1_800_000_000.0
+MOST_GROWTH = 128 << 20
+"""Bytes that the process may grow by, once a quarter of the names came: 2,000 windows fill up to
+100 scores each.
+"""
+SCENARIOS = 1_500
+"""That the references know; more than there is room for."""
+generate_openmetrics, _ = choose_encoder("application/openmetrics-text; version=1.0.0")
+TRICKY = '\n"}{\\,=\ud800é' + "x" * 200
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A scorer that costs nothing."""
+
+    name: ClassVar[str] = "constant"
+    version: ClassVar[str] = "1"
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = 1.0
+    higher_is_better: ClassVar[bool] = True
+    needs_reference: ClassVar[bool] = False
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        return Score(1.0)
+
+
+class Names(NamedTuple):
+    """What a sender calls its agent, its version and its scenario."""
+
+    agent: str
+    version: str | None
+    scenario: str
+
+
+def any_name(number: int) -> Names:
+    name = f"{number}{TRICKY}"
+    return Names(name, name, name)
+
+
+def any_version(number: int) -> Names:
+    return Names("agent", f"{number}{TRICKY}", "scenario 0")
+
+
+def any_pair(number: int) -> Names:
+    return Names(f"{number % 100}{'€' * 200}", f"{number // 100 % 10}{'€' * 200}", "scenario 0")
+
+
+def any_scenario(number: int) -> Names:
+    return Names("agent", None, f"scenario {number % SCENARIOS}")
+
+
+CRITERIA = (Criterion("one", Constant(), 0.5), Criterion("two", Constant()))
+ROOM = Limits()
+FIT = ROOM.max_series // len(CRITERIA)
+"""Scenarios that find room."""
+BEYOND = sum(number % SCENARIOS >= FIT for number in range(EVALUATIONS))
+
+
+class Attack(NamedTuple):
+    """Names, how often they found no room, and how large the exposition may become."""
+
+    names: Callable[[int], Names]
+    overflow: Mapping[str, int]
+    most_bytes: int = 5_000_000
+    longest_s: float = 2.0
+    """Half of that is the aim; machines differ."""
+
+
+ATTACKS = {
+    "any name": Attack(
+        any_name, {"agents": EVALUATIONS - ROOM.max_agents, "versions": 0, "series": 0}
+    ),
+    "any version": Attack(
+        any_version, {"agents": 0, "versions": EVALUATIONS - ROOM.max_versions, "series": 0}
+    ),
+    # These use up the room of label sets, and that of agents with their versions.
+    "any known scenario": Attack(any_scenario, {"agents": 0, "versions": 0, "series": BEYOND}),
+    "any pair of long names": Attack(
+        any_pair, {"agents": 0, "versions": EVALUATIONS * 85 // 100, "series": 0}
+    ),
+}
+
+
+def invocations(names: Callable[[int], Names]) -> Iterator[Invocation]:
+    for number in range(EVALUATIONS):
+        agent, version, scenario = names(number)
+        name = f"{number}{TRICKY}"
+        yield Invocation(
+            f"{number:032x}",
+            f"{number:016x}",
+            name,
+            agent=agent,
+            agent_version=version,
+            scenario_id=scenario,
+            model=name,
+            error_type=name,
+            tool_calls=(ToolCall(name, error=name),),
+        )
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_names_without_end_find_an_end(attack: Attack) -> None:
+    references = ReferenceSet(
+        [Reference(f"scenario {number}", (ReferenceTurn(),)) for number in range(SCENARIOS)]
+    )
+    evaluator, ledger = Evaluator(CRITERIA), Ledger()
+    sink = PrometheusSink(evaluator, references, ledger, clock=lambda: NOW)
+    before = 0
+    for number, invocation in enumerate(invocations(attack.names)):
+        sink.publish(evaluator.evaluate(invocation, references.match(invocation)), NOW)
+        before = memory() if number == EVALUATIONS // 4 else before
+    assert memory() - before < MOST_GROWTH
+    assert {limit: count for (limit,), count in ledger.series_overflow.items()} == {
+        **attack.overflow,
+        "baselines": 0,
+    }
+    samples = [sample for family in sink.registry.collect() for sample in family.samples]
+    label_sets = {
+        tuple(sample.labels.values())
+        for sample in samples
+        if sample.name == "pathgauge_score_count"
+    }
+    assert len(label_sets) <= ROOM.max_series + len(CRITERIA)
+    assert sum(
+        sample.value for sample in samples if sample.name == "pathgauge_evaluations_total"
+    ) == EVALUATIONS * len(CRITERIA)
+    for encode in (generate_latest, generate_openmetrics):
+        text, seconds = scraped(sink, encode, attack.longest_s)
+        assert (len(text) <= attack.most_bytes, seconds <= attack.longest_s) == (True, True), (
+            len(text),
+            seconds,
+        )
+
+
+def test_tricky_names_leave_the_exposition_readable() -> None:
+    evaluator = Evaluator(CRITERIA)
+    sink = PrometheusSink(evaluator, ReferenceSet(), Ledger(), clock=lambda: NOW)
+    for invocation in islice(invocations(any_name), 200):
+        sink.publish(evaluator.evaluate(invocation, ReferenceSet().match(invocation)), NOW)
+    samples = [
+        sample
+        for family in parse_text(generate_latest(sink.registry).decode())
+        for sample in family.samples
+    ]
+    assert sum(
+        sample.value for sample in samples if sample.name == "pathgauge_evaluations_total"
+    ) == 200 * len(CRITERIA)
+
+
+def scraped(
+    sink: PrometheusSink, encode: Callable[[CollectorRegistry], bytes], longest_s: float
+) -> tuple[bytes, float]:
+    """An exposition, and the processor time that it takes when the machine lets it: the best of
+    three, if need be.
+    """
+    shortest, text = math.inf, b""
+    for _ in range(3):
+        began = time.thread_time()
+        text = encode(sink.registry)
+        shortest = min(shortest, time.thread_time() - began)
+        if shortest <= longest_s:
+            break
+    return text, shortest
+
+
+def memory() -> int:
+    """What the process holds, in bytes."""
+    status = Path("/proc/self/status").read_text()
+    return (
+        next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+        * 1024
+    )

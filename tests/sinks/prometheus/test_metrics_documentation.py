@@ -1,0 +1,163 @@
+"""`docs/metrics.md` lists the series of `/metrics`: all of them, nothing else, with the right types
+and labels.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
+from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.references import Match, ReferenceSet
+from pathgauge.collector.service.canary import Canary
+from pathgauge.collector.sinks.prometheus.evaluation_metrics import REASONS
+from pathgauge.collector.sinks.prometheus.judge_metrics import JudgeSeries
+from pathgauge.collector.sinks.prometheus.live_metrics import Live
+from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
+from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
+from pathgauge.collector.sinks.prometheus.store_metrics import StoreGauges, commit_durations
+from pathgauge.collector.store import Usage
+from pathgauge.scorers.cost.latency_and_failure import Failure
+from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
+from support.repository import DOCS
+
+PAGE = (DOCS / "metrics.md").read_text()
+JUDGES = (DOCS / "judges.md").read_text()
+ROW = re.compile(r"^\| `(pathgauge_\w+)` \| (\w+) \| (.*?) \| (.+) \|$", re.MULTILINE)
+QUERY = re.compile(r"^```promql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ANY_NAME = re.compile(r"\bpathgauge_\w+")
+
+
+class Series(NamedTuple):
+    kind: str
+    labels: frozenset[str]
+
+
+def documented() -> dict[str, Series]:
+    return {
+        name: Series(kind, frozenset(re.findall(r"`(\w+)`", labels)))
+        for name, kind, labels, _ in ROW.findall(PAGE)
+    }
+
+
+def exported() -> dict[str, Series]:
+    """The families of a service whose sink has seen everything, by the name under which a query
+    finds them.
+    """
+    failure = Criterion("failure", Failure(), 0.5, 0.9, judge="model@template")
+    evaluator, ledger = Evaluator((failure, Criterion("f1", ToolTrajectoryF1()))), Ledger()
+    expected = ReferenceSet([Reference("s1", (ReferenceTurn(),), expected_interval=60.0)])
+    sink = PrometheusSink(
+        evaluator, expected, ledger, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0
+    )
+    invocation = Invocation(
+        "1", "2", "test", agent_version="v1", input_tokens=1, output_tokens=1, start_ns=1, end_ns=2
+    )
+    turn = ReferenceTurn(tool_calls=())
+    scored, compared = evaluator.evaluate(
+        invocation, Match(Reference("s1", (turn,)), turn, 0)
+    ).results
+    agreeing = Result(
+        failure, Score(1.0, details={"judge": {"samples": 3, "agreement": 1.0}}), "passed"
+    )
+    not_evaluated = Result(scored.criterion, Score.not_evaluated("undefined"), "not_evaluated")
+    sink.publish(
+        Evaluation(
+            invocation,
+            Match(unmatched="no_scenario_id"),
+            (scored, compared, agreeing, not_evaluated),
+            "idle",
+        ),
+        0.0,
+    )
+    for number in range(40):
+        again = replace(
+            invocation, trace_id=f"{number}", agent_version="v1" if number < 20 else "v2"
+        )
+        sink.publish(
+            Evaluation(again, Match(unmatched="no_scenario_id"), (scored,), "idle"), float(number)
+        )
+    reference = Reference("s1", (ReferenceTurn(), ReferenceTurn()))
+    sink.publish_case(
+        Case("", "c", reference, None, None, (CaseScore(evaluator.criteria[0], 1.0),), 2, 0, 0), 0.0
+    )
+    for counter in ledger:
+        counter.add(*counter.labels)
+    watched = StoreGauges(
+        Usage,
+        backlog=lambda: 0,
+        backlog_age=lambda: 0.0,
+        traces_retained=lambda: 0,
+        traces_spilled=lambda: 0,
+    )
+    judges = JudgeSeries(["model"], lambda: [("hour", "calls", 1.0)], lambda: [("model", False)])
+    for collector in (Live([commit_durations()]), watched, Canary(30.0, 60.0), judges):
+        sink.registry.register(collector)
+    suffix = {"counter": "_total", "info": "_info"}
+    families = [
+        family for family in sink.registry.collect() if family.name.startswith("pathgauge_")
+    ]
+    return {
+        family.name + suffix.get(family.type, ""): Series(
+            family.type, frozenset(label for s in family.samples for label in s.labels) - {"le"}
+        )
+        for family in families
+    }
+
+
+def test_every_series_is_documented_with_its_type_and_labels_and_no_other() -> None:
+    assert documented() == exported()
+
+
+def test_reasons_are_all_documented() -> None:
+    section = PAGE.partition("### Reasons")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == REASONS
+
+
+def test_the_counters_that_begin_at_0_with_every_process_are_listed() -> None:
+    section = PAGE.partition("\n## Restarts\n")[2].partition("\n## ")[0]
+    assert set(ANY_NAME.findall(section)) == {
+        f"pathgauge_{counter.name}_total" for counter in Ledger() if counter.local
+    }
+
+
+def test_the_pages_and_their_queries_name_no_series_that_does_not_exist() -> None:
+    families = documented()
+    histograms = {
+        name + suffix
+        for name, series in families.items()
+        if series.kind == "histogram"
+        for suffix in ("_bucket", "_sum", "_count")
+    }
+    assert QUERY.search(PAGE)
+    named = ANY_NAME.findall(
+        PAGE + JUDGES + re.sub(r"pathgauge_\w+_\*", "", (DOCS / "operations.md").read_text())
+    )
+    assert set(named) <= set(families) | histograms
+
+
+@pytest.mark.skipif(
+    shutil.which("promtool") is None,
+    reason="promtool is not on PATH, so the queries were not parsed",
+)
+def test_prometheus_can_parse_the_queries(tmp_path: Path) -> None:
+    rules = [
+        {"record": f"query:{number}", "expr": query}
+        for number, query in enumerate(QUERY.findall(PAGE + JUDGES))
+    ]
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))
+    checked = subprocess.run(
+        ["promtool", "check", "rules", file], capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")

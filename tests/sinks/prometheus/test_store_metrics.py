@@ -1,0 +1,61 @@
+"""What operators see of the store and of what waits."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+
+from pathgauge.collector.sinks.prometheus.live_metrics import Live
+from pathgauge.collector.sinks.prometheus.store_metrics import StoreGauges, commit_durations
+from pathgauge.collector.store import Usage
+
+
+def test_the_state_of_the_store_and_of_the_backlog_is_exported() -> None:
+    registry = CollectorRegistry()
+    usage = Usage("full", used=9, capacity=10, write_ahead=5, requests=3, quarantined=2)
+    registry.register(
+        StoreGauges(
+            lambda: usage,
+            lambda: 4,
+            lambda: 1.5,
+            traces_retained=lambda: 7,
+            traces_spilled=lambda: 8,
+        )
+    )
+    lines = [
+        line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")
+    ]
+    assert lines == [
+        'pathgauge_store_state{state="ok"} 0.0',
+        'pathgauge_store_state{state="full"} 1.0',
+        'pathgauge_store_state{state="failed"} 0.0',
+        "pathgauge_store_journal_rows 3.0",
+        "pathgauge_store_write_ahead_bytes 5.0",
+        "pathgauge_store_quarantined_rows_total 2.0",
+        "pathgauge_backlog_requests 4.0",
+        "pathgauge_backlog_age_seconds 1.5",
+        "pathgauge_traces_retained 7.0",
+        "pathgauge_traces_open_spilled 8.0",
+    ]
+
+
+def test_every_kind_of_commit_begins_at_nothing_and_tells_no_time_of_creation() -> None:
+    registry, durations = CollectorRegistry(), commit_durations()
+    registry.register(Live([durations]))
+    durations.labels("requests").observe(0.003)
+    samples = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+    }
+    name = "pathgauge_store_commit_duration_seconds"
+    assert {key: value for key, value in samples.items() if len(key) == 2} == {
+        (f"{name}_count", "requests"): 1,
+        (f"{name}_sum", "requests"): 0.003,
+        (f"{name}_count", "results"): 0,
+        (f"{name}_sum", "results"): 0,
+        (f"{name}_count", "quarantine"): 0,
+        (f"{name}_sum", "quarantine"): 0,
+    }
+    assert samples[f"{name}_bucket", "requests", "0.0025"] == 0
+    assert samples[f"{name}_bucket", "requests", "0.005"] == 1
