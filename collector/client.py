@@ -67,10 +67,10 @@ an id.
 """
 
 _MEMBER = "pathgauge"
-_MOST_CHARS = 256
-_MOST_MEMBERS = 32
+_MAX_CHARS = 256
+_MAX_MEMBERS = 32
 """Both are limits of the W3C tracestate."""
-_MOST_TURNS = 2**53
+_MAX_TURNS = 2**53
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -107,9 +107,9 @@ def scenario(
     entries = replaced | {key: text for key, text in inherited.items() if text is not None}
     fields = {"c": scenario_id, "t": turn_text, "r": run}
     member = ";".join(f"{name}:{quote(text)}" for name, text in fields.items() if text is not None)
-    if len(member) > _MOST_CHARS:
+    if len(member) > _MAX_CHARS:
         raise ValueError(
-            f"scenario id, turn and run: found {member!r}, expected at most {_MOST_CHARS}"
+            f"scenario id, turn and run: found {member!r}, expected at most {_MAX_CHARS}"
             " characters in all"
         )
     return Block(entries, member)
@@ -215,7 +215,7 @@ class _Bearer(trace.Span):
         known = span.get_span_context()
         others = [(key, value) for key, value in known.trace_state.items() if key != _MEMBER]
         # W3C: whoever writes comes first, and of too many members the last ones go.
-        state = trace.TraceState([(_MEMBER, member), *others][:_MOST_MEMBERS])
+        state = trace.TraceState([(_MEMBER, member), *others][:_MAX_MEMBERS])
         self._span = span
         self._context = trace.SpanContext(
             known.trace_id, known.span_id, known.is_remote, known.trace_flags, state
@@ -271,9 +271,9 @@ class _Bearer(trace.Span):
 
 
 def _turn_text(turn: int) -> str:
-    if not isinstance(turn, int) or isinstance(turn, bool) or not 0 <= turn < _MOST_TURNS:
+    if not isinstance(turn, int) or isinstance(turn, bool) or not 0 <= turn < _MAX_TURNS:
         raise ValueError(
-            f"turn: found {turn!r}, expected a whole number from 0 to {_MOST_TURNS - 1}"
+            f"turn: found {turn!r}, expected a whole number from 0 to {_MAX_TURNS - 1}"
         )
     return str(turn)
 
@@ -298,8 +298,7 @@ def _check_text(name: str, value: str) -> None:
         raise ValueError(
             f"{name}: found {value!r}, expected text that can be encoded in UTF-8"
         ) from None
-    if length > _MOST_CHARS:
+    if length > _MAX_CHARS:
         raise ValueError(
-            f"{name}: found {length} characters once percent-encoded, expected at most"
-            f" {_MOST_CHARS}"
+            f"{name}: found {length} characters once percent-encoded, expected at most {_MAX_CHARS}"
         )

@@ -5,7 +5,7 @@ from .collector.client import (
     scenario as scenario,
 )
 from .collector.core.evaluations.conversations import (
-    Case as Case,
+    ConversationResult as ConversationResult,
 )
 from .collector.core.evaluations.evaluator import (
     Evaluation as Evaluation,
@@ -20,7 +20,7 @@ from .collector.core.otlp.spans import (
     LogRecord as LogRecord,
     Span as Span,
 )
-from .collector.core.outcomes import (
+from .collector.core.pipeline_events import (
     Judged as Judged,
 )
 from .collector.sinks import (

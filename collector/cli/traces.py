@@ -13,7 +13,7 @@ from pathgauge.collector import config as configuration
 from pathgauge.collector.cli.shared import AsJson, ConfigFile, Files, note, operator_errors
 
 if TYPE_CHECKING:
-    from pathgauge.collector.config.active import Setup
+    from pathgauge.collector.config.active import ActiveConfig
     from pathgauge.collector.offline.replay import JudgeAll
 
 
@@ -110,7 +110,7 @@ def score(
 
 
 def _judges(
-    settings: configuration.Config, setup: Setup
+    settings: configuration.Config, setup: ActiveConfig
 ) -> AbstractContextManager[JudgeAll | None]:
     if settings.judge is None:
         return nullcontext()

@@ -32,7 +32,7 @@ from pathgauge.scorers.types import Json, Reference
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class ActiveConfig:
     """All that depends on criteria and reference files."""
 
     evaluator: Evaluator
@@ -45,7 +45,7 @@ class Setup:
     """Of the reference files before they were read."""
 
 
-def resolve(config: Config) -> Setup:
+def resolve(config: Config) -> ActiveConfig:
     """Build the scorers and read the references. Raises `ConfigError` with every problem."""
     loaded = reference_files.load(config.references, config.folder)
     common = criteria.build(config.criteria, Place(Document("", None), ("criteria",)))
@@ -77,7 +77,7 @@ def resolve(config: Config) -> Setup:
         *_unjudged(config, evaluator),
         *_doubtful_objectives(config, evaluator, loaded.entries),
     )
-    return Setup(
+    return ActiveConfig(
         evaluator, references, warnings, config.regression.baseline_versions, loaded.fingerprint
     )
 
@@ -107,7 +107,7 @@ def for_gate(
 
 
 def fingerprint(config: Config) -> Fingerprint:
-    """Tells from that of a `Setup` whether the reference files have changed since; opens no file."""
+    """Tells from that of a `ActiveConfig` whether the reference files have changed since; opens no file."""
     return reference_files.fingerprint(config.references, config.folder)
 
 

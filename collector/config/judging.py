@@ -24,7 +24,7 @@ from pathgauge.scorers.judges.model_client.public_addresses import is_public
 from pathgauge.scorers.judges.model_client.settings import (
     DEFAULT_PROVIDER,
     OPENAI_URL,
-    Limits,
+    BudgetLimits,
     Price,
     Provider,
     Settings,
@@ -194,7 +194,7 @@ class Judge(Section):
             retries=self.retries,
             concurrency=self.concurrency,
             cache_size=self.cache_size,
-            limits=Limits(**self.budget.model_dump()),
+            limits=BudgetLimits(**self.budget.model_dump()),
             prices={name: Price(price.input, price.output) for name, price in self.prices.items()},
         )
 

@@ -114,7 +114,7 @@ def installed_dialects() -> Registry:
     """The built-in dialects, before them those of other packages, which know their own spans best.
     Raises `PluginError`.
     """
-    foreign = []
+    third_party = []
     for point in sorted(entry_points(group=DIALECTS), key=lambda point: point.name):
         found = _import(point.value)
         if not isinstance(found, Dialect):
@@ -122,8 +122,8 @@ def installed_dialects() -> Registry:
                 f"{point.value!r} is not a dialect: found {type(found).__name__}, expected a"
                 " pathgauge.collector.core.invocations.dialects.Dialect"
             )
-        foreign.append(found)
-    return Registry((*foreign, *BUILT_IN.dialects)) if foreign else BUILT_IN
+        third_party.append(found)
+    return Registry((*third_party, *BUILT_IN.dialects)) if third_party else BUILT_IN
 
 
 def _load(name: str) -> Any:

@@ -11,7 +11,7 @@ from pathgauge.collector.config.section import Section, off
 from pathgauge.collector.core.documents.quantities import Count, Endpoint, Size, parse_endpoint
 
 _MiB = 2**20
-_MOST_OF_GRPC = Field(le=2**31 - 1)
+_MAX_OF_GRPC = Field(le=2**31 - 1)
 """gRPC keeps these in a C int."""
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -30,8 +30,8 @@ class Grpc(Section):
     """OTLP over gRPC."""
 
     endpoint: Annotated[Endpoint, BeforeValidator(parse_endpoint)] = Endpoint("127.0.0.1", 4317)
-    max_request_bytes: Annotated[Size, _MOST_OF_GRPC] = 16 * _MiB
-    max_connections: Annotated[Count, _MOST_OF_GRPC] = 512
+    max_request_bytes: Annotated[Size, _MAX_OF_GRPC] = 16 * _MiB
+    max_connections: Annotated[Count, _MAX_OF_GRPC] = 512
     tls: Annotated[Tls | None, BeforeValidator(off)] = None
 
 

@@ -1,5 +1,5 @@
 """The whole way from spans to evaluations, without clock, I/O or threads: what arrived and the time
-come in, `Outcome`s go out.
+come in, `PipelineEvent`s go out.
 
 One pipeline serves one partition of the trace ids. It keeps the ledger: every invocation that is
 read is either scored or skipped with a reason, once, however often late telemetry has it read
@@ -19,22 +19,22 @@ from pathgauge.collector.core.evaluations.accounting import (
 )
 from pathgauge.collector.core.evaluations.conversations import MAX_BYTES, Conversations
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator, WhenJudged
-from pathgauge.collector.core.evaluations.fingerprint import digest
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited, AwaitedEvaluations
+from pathgauge.collector.core.evaluations.fingerprint import fingerprint
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment, PendingJudgments
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations import DEFAULT_KEYS, read
 from pathgauge.collector.core.invocations.dialects import BUILT_IN, Registry
-from pathgauge.collector.core.ledger import Ledger
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
-from pathgauge.collector.core.outcomes import (
+from pathgauge.collector.core.pipeline_events import (
     Changes,
     Judged,
-    Outcome,
+    PipelineEvent,
     Remembered,
     Unreadable,
     Withdrawn,
 )
 from pathgauge.collector.core.references import Match, ReferenceSet
-from pathgauge.collector.core.traces import Assembler, Bounds, Key, Recall
+from pathgauge.collector.core.traces import Assembler, Bounds, Recall, TraceKey
 from pathgauge.collector.core.traces.explain import Waiting, explain
 from pathgauge.scorers.types import Invocation
 
@@ -42,7 +42,7 @@ from pathgauge.scorers.types import Invocation
 @dataclass(slots=True)
 class _Published:
     at: float
-    digests: dict[str, tuple[str, int]] = field(default_factory=dict)
+    fingerprints: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
 class Pipeline:
@@ -52,7 +52,7 @@ class Pipeline:
         self,
         evaluator: Evaluator,
         references: ReferenceSet,
-        ledger: Ledger,
+        telemetry: InternalTelemetry,
         bounds: Bounds | None = None,
         *,
         scenario_keys: tuple[str, ...] = DEFAULT_KEYS,
@@ -69,17 +69,17 @@ class Pipeline:
         judges.
         """
         self._bounds = bounds or Bounds()
-        self._assembler = Assembler(self._bounds, ledger, registry.may_be_anchor, recall)
+        self._assembler = Assembler(self._bounds, telemetry, registry.may_be_entry, recall)
         self._conversations = Conversations(conversation_idle, max_bytes=max_conversation_bytes)
         self._evaluator = evaluator
         self._references = references
-        self._ledger = ledger
+        self._telemetry = telemetry
         self._scenario_keys = scenario_keys
         self._registry = registry
         self._judging = judging
-        self._awaited = AwaitedEvaluations()
-        self._published: OrderedDict[Key, _Published] = OrderedDict()
-        self._changed: dict[Key, None] = {}
+        self._awaited = PendingJudgments()
+        self._published: OrderedDict[TraceKey, _Published] = OrderedDict()
+        self._changed: dict[TraceKey, None] = {}
         self._dropped_turns: list[tuple[str, str, str]] = []
 
     @property
@@ -119,15 +119,15 @@ class Pipeline:
 
     def feed(
         self, spans: Iterable[Span], logs: Iterable[LogRecord], now: float, row: int = 0
-    ) -> list[Outcome]:
+    ) -> list[PipelineEvent]:
         """Take in what arrived at `now`, in one row of the journal if there is one."""
         return self._read_all(self._assembler.feed(spans, logs, now, row), now)
 
-    def expire(self, now: float) -> list[Outcome]:
+    def expire(self, now: float) -> list[PipelineEvent]:
         """Whatever time has made ready by `now`."""
         outcomes = self._read_all(self._assembler.expire(now), now)
         outcomes.extend(
-            counted_case(case, self._ledger) for case in self._conversations.expire(now)
+            counted_case(case, self._telemetry) for case in self._conversations.expire(now)
         )
         self._forget(now)
         return outcomes
@@ -141,17 +141,17 @@ class Pipeline:
         ]
         return min(times, default=None)
 
-    def drain(self, now: float) -> list[Outcome]:
+    def drain(self, now: float) -> list[PipelineEvent]:
         """Read everything that is open, complete or not, and finish every conversation."""
         return [*self.read_open(now), *self.finish_conversations()]
 
-    def read_open(self, now: float) -> list[Outcome]:
+    def read_open(self, now: float) -> list[PipelineEvent]:
         """Read everything that is open, complete or not."""
         return self._read_all(self._assembler.drain(now), now)
 
-    def finish_conversations(self) -> list[Outcome]:
+    def finish_conversations(self) -> list[PipelineEvent]:
         """Score every conversation that is open, as if nothing more would come of it."""
-        return [counted_case(case, self._ledger) for case in self._conversations.drain()]
+        return [counted_case(case, self._telemetry) for case in self._conversations.drain()]
 
     @property
     def has_changes(self) -> bool:
@@ -181,9 +181,11 @@ class Pipeline:
         published = []
         for trace in remembered:
             self._assembler.restore(trace.standing, now)
-            if trace.digests:
+            if trace.fingerprints:
                 read_at = now if trace.standing.closed_at is None else trace.standing.closed_at
-                published.append((trace.standing.key, _Published(read_at, dict(trace.digests))))
+                published.append(
+                    (trace.standing.key, _Published(read_at, dict(trace.fingerprints)))
+                )
         self._published.update(sorted(published, key=lambda one: one[1].at))
         self._forget(now)
 
@@ -199,15 +201,15 @@ class Pipeline:
             self._conversations.restore_beyond(invocation, reference, beyond, now)
             return
         for turn, index in self._conversations.place(invocation, reference, now):
-            self._conversations.settle(
+            self._conversations.record_scores(
                 self._evaluator.evaluate(turn, self._references.match(turn, index))
             )
 
-    def restore_awaited(self, awaited: Awaited) -> None:
+    def restore_awaited(self, awaited: PendingJudgment) -> None:
         """Wait for judges again, as an earlier process did."""
         self._awaited.restore(awaited)
 
-    def judged(self, awaited: Awaited, evaluation: Evaluation) -> list[Outcome]:
+    def judged(self, awaited: PendingJudgment, evaluation: Evaluation) -> list[PipelineEvent]:
         """Take in what judges said; nothing comes of it when the evaluation was revised or
         withdrawn in the meantime.
         """
@@ -216,7 +218,7 @@ class Pipeline:
         self._awaited.end(awaited.key)
         self._conversations.add(evaluation)
         if awaited.unscored:
-            count_scored(evaluation, self._ledger)
+            count_scored(evaluation, self._telemetry)
         return [Judged(evaluation, awaited.first)]
 
     def suspect(self, row: int) -> None:
@@ -229,7 +231,7 @@ class Pipeline:
         """
         return self._assembler.forget_retained(traces)
 
-    def discard(self, traces: Set[Key]) -> None:
+    def discard(self, traces: Set[TraceKey]) -> None:
         """Forget traces at once, read or not, as if they had never come; what was counted stays
         counted, what still comes is dropped.
         """
@@ -240,33 +242,33 @@ class Pipeline:
             self._published.pop(key, None)
             self._changed.pop(key, None)
 
-    def _remembered(self, key: Key) -> Remembered:
+    def _remembered(self, key: TraceKey) -> Remembered:
         standing, published = self._assembler.standing(key), self._published.get(key)
         if published is None:
             return Remembered(standing, {})
         if standing.forgotten:
             standing = replace(standing, closed_at=published.at)
-        return Remembered(standing, dict(published.digests))
+        return Remembered(standing, dict(published.fingerprints))
 
-    def _read_all(self, traces: Iterable[Trace], now: float) -> list[Outcome]:
-        outcomes: list[Outcome] = []
+    def _read_all(self, traces: Iterable[Trace], now: float) -> list[PipelineEvent]:
+        outcomes: list[PipelineEvent] = []
         for trace in traces:
             try:
                 outcomes.extend(self._read(trace, now))
             # telemetry of any shape may come: what nobody foresaw must not touch the others
             except Exception as error:
-                self._ledger.traces_skipped.add("unreadable")
+                self._telemetry.traces_skipped.add("unreadable")
                 outcomes.append(Unreadable(trace.trace_id, error))
         return outcomes
 
-    def _read(self, trace: Trace, now: float) -> Iterator[Outcome]:
+    def _read(self, trace: Trace, now: float) -> Iterator[PipelineEvent]:
         key = trace.tenant, trace.trace_id
         self._changed[key] = None
         invocations = _read_and_release(trace, self._scenario_keys, self._registry)
         published = self._published.get(key)
         if published is None:
             if not invocations:
-                self._ledger.traces_skipped.add("no_agent_spans" if trace.spans else "no_spans")
+                self._telemetry.traces_skipped.add("no_agent_spans" if trace.spans else "no_spans")
                 return
             published = self._published[key] = _Published(now)
         published.at = now
@@ -278,24 +280,26 @@ class Pipeline:
             yield from self._evaluate(invocation, trace, published, now)
 
     def _withdrawn(
-        self, trace: Trace, published: _Published, anchors: set[str]
+        self, trace: Trace, published: _Published, entry_agents: set[str]
     ) -> Iterator[Withdrawn]:
         """Take back what was said of anchors that a larger invocation now encloses."""
-        for span_id in {span.span_id for span in trace.spans} & published.digests.keys() - anchors:
-            del published.digests[span_id]
+        for span_id in {
+            span.span_id for span in trace.spans
+        } & published.fingerprints.keys() - entry_agents:
+            del published.fingerprints[span_id]
             withdrawn = Withdrawn((trace.tenant, trace.trace_id, span_id))
             self._conversations.withdraw(withdrawn.key)
             awaited = self._awaited.end(withdrawn.key)
             if awaited is not None and awaited.unscored:
-                self._ledger.invocations_skipped.add("withdrawn")
-            self._ledger.withdrawn.add()
+                self._telemetry.invocations_skipped.add("withdrawn")
+            self._telemetry.withdrawn.add()
             yield withdrawn
 
     def _evaluate(
         self, invocation: Invocation, trace: Trace, published: _Published, now: float
     ) -> Iterator[Evaluation]:
-        known = published.digests.get(invocation.span_id)
-        if known is not None and known[0] == digest(invocation):
+        known = published.fingerprints.get(invocation.span_id)
+        if known is not None and known[0] == fingerprint(invocation):
             return
         for bound, match in self._matches(invocation, now):
             turn_of = (
@@ -305,16 +309,16 @@ class Pipeline:
             )
             if turn_of is None:
                 continue
-            before = turn_of.digests.get(bound.span_id)
+            before = turn_of.fingerprints.get(bound.span_id)
             revision = before[1] + 1 if before else 0
-            turn_of.digests[bound.span_id] = digest(bound), revision
+            turn_of.fingerprints[bound.span_id] = fingerprint(bound), revision
             self._changed[bound.tenant, bound.trace_id] = None
             judging = self._judging_of(bound, match)
             evaluation = self._evaluator.evaluate(
                 bound, match, closed_by=trace.closed_by, revision=revision, judging=judging
             )
-            self._conversations.settle(evaluation)
-            count_evaluation(evaluation, self._ledger)
+            self._conversations.record_scores(evaluation)
+            count_evaluation(evaluation, self._telemetry)
             self._await(evaluation)
             yield evaluation
 
@@ -335,7 +339,7 @@ class Pipeline:
             else self._awaited.end(evaluation.key)
         )
         if before is not None and before.unscored and (evaluation.scored or not evaluation.awaits):
-            count_scored(evaluation, self._ledger)
+            count_scored(evaluation, self._telemetry)
 
     def _matches(self, invocation: Invocation, now: float) -> list[tuple[Invocation, Match]]:
         """The invocation with its reference turn, and other turns of its conversation that it

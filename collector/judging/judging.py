@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from pathgauge.collector.config.active import Setup
+from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.judging import Judge
 from pathgauge.collector.core.evaluations.evaluator import Evaluator, WhenJudged
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited
-from pathgauge.collector.core.ledger import Row
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.judging.queue import Bench, Capacity, Tell
+from pathgauge.collector.judging.queue import Capacity, JudgeQueue, Tell
 from pathgauge.collector.judging.sampling import Sampling
 from pathgauge.collector.judging.spend import Spending
 from pathgauge.collector.sinks.prometheus.judge_metrics import JudgeSeries
@@ -29,14 +29,19 @@ class Judging:
     """Everything that judges, from `start` to `stop`."""
 
     def __init__(
-        self, section: Judge, folder: Path, setup: Setup, tell: Tell, unjudged: frozenset[str]
+        self,
+        section: Judge,
+        folder: Path,
+        setup: ActiveConfig,
+        tell: Tell,
+        unjudged: frozenset[str],
     ) -> None:
         """`tell` receives each verdict, in the thread of the judges; `unjudged` are tenants."""
         settings = section.settings(folder)
         self.series = JudgeSeries(_models(settings, setup.evaluator), self._budgets, self._circuits)
         self._asker = Asker(settings, self.series)
         capacity = Capacity(section.concurrency, section.queue_size, deadline=section.deadline)
-        self.bench = Bench(
+        self.bench = JudgeQueue(
             self._asker, tell, capacity, setup.evaluator, setup.references, close=self._asker.aclose
         )
         self.spending = Spending(self._asker.budget)
@@ -54,7 +59,7 @@ class Judging:
         """How full the bench is."""
         return Queue(lambda: self.bench.waiting, self.bench.capacity)
 
-    def resume(self, counts: Iterable[Row], awaited: Iterable[Awaited]) -> None:
+    def resume(self, counts: Iterable[Row], awaited: Iterable[PendingJudgment]) -> None:
         """Go on where the last process stopped, and begin to judge.
 
         The pipeline must not run yet: it would store that nothing was spent, and what it revises

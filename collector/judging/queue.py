@@ -27,7 +27,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     failed,
     result_of,
 )
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.scorers.judge_protocol import Ask, Judge, asks_model
 from pathgauge.scorers.types import Invocation, Score
@@ -37,7 +37,7 @@ _log = structlog.get_logger(__name__)
 QUEUE_BYTES = 64 << 20
 """Evaluations that wait for a judge in memory."""
 
-Tell = Callable[[Awaited, Evaluation], None]
+Tell = Callable[[PendingJudgment, Evaluation], None]
 """Is told what judges said: an evaluation with their results alone."""
 
 
@@ -59,7 +59,7 @@ class _InForce:
     references: ReferenceSet
 
 
-class Bench:
+class JudgeQueue:
     """`take`, `give_up` and `configure` may be called from any thread, and before `start`."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Bench:
         self._close = close
         self._capacity = capacity
         self._in_force = _InForce(evaluator, references)
-        self._waiting: OrderedDict[EvaluationKey, Awaited] = OrderedDict()
+        self._waiting: OrderedDict[EvaluationKey, PendingJudgment] = OrderedDict()
         self._waiting_bytes = 0
         self._judging: dict[EvaluationKey, asyncio.Task[None]] = {}
         self._loop = asyncio.new_event_loop()
@@ -111,7 +111,7 @@ class Bench:
         """Put other criteria and references in force, for what is judged from now on."""
         self._in_force = _InForce(evaluator, references)
 
-    def take(self, awaited: Awaited) -> None:
+    def take(self, awaited: PendingJudgment) -> None:
         """Judge an evaluation, instead of an earlier revision of it."""
         self._call(lambda: self._take(awaited))
 
@@ -168,7 +168,7 @@ class Bench:
             self._idle.clear()
             await self._idle.wait()
 
-    def _take(self, awaited: Awaited) -> None:
+    def _take(self, awaited: PendingJudgment) -> None:
         self._give_up(awaited.key)
         if self.full or (
             self._waiting and self._waiting_bytes + awaited.size > self._capacity.queue_bytes
@@ -196,7 +196,7 @@ class Bench:
         if not self.waiting:
             self._idle.set()
 
-    async def _judge(self, awaited: Awaited) -> None:
+    async def _judge(self, awaited: PendingJudgment) -> None:
         try:
             await self._judge_all(awaited)
         except Exception:  # one evaluation must not keep the others from being judged
@@ -205,7 +205,7 @@ class Bench:
             del self._judging[awaited.key]
             self._next()
 
-    async def _judge_all(self, awaited: Awaited) -> None:
+    async def _judge_all(self, awaited: PendingJudgment) -> None:
         invocation, match, criteria = self._read(awaited)
         results = await asyncio.gather(
             *(self._result(criterion, invocation, match) for criterion in criteria)
@@ -225,19 +225,23 @@ class Bench:
         except Exception as error:  # a judge is foreign code, as every scorer
             return failed(criterion, error)
 
-    def _turn_away(self, awaited: Awaited) -> None:
+    def _turn_away(self, awaited: PendingJudgment) -> None:
         invocation, match, criteria = self._read(awaited)
         self._tell_of(
             awaited, invocation, match, [result_of(criterion, OVERLOADED) for criterion in criteria]
         )
 
-    def _read(self, awaited: Awaited) -> tuple[Invocation, Match, tuple[Criterion, ...]]:
+    def _read(self, awaited: PendingJudgment) -> tuple[Invocation, Match, tuple[Criterion, ...]]:
         in_force, invocation = self._in_force, awaited.invocation()
         match = in_force.references.match(invocation, awaited.turn)
         return invocation, match, in_force.evaluator.judges_for(match)
 
     def _tell_of(
-        self, awaited: Awaited, invocation: Invocation, match: Match, results: Iterable[Result]
+        self,
+        awaited: PendingJudgment,
+        invocation: Invocation,
+        match: Match,
+        results: Iterable[Result],
     ) -> None:
         self._tell(
             awaited,
@@ -245,7 +249,9 @@ class Bench:
         )
 
 
-def without_judges(awaited: Awaited, evaluator: Evaluator, references: ReferenceSet) -> Evaluation:
+def without_judges(
+    awaited: PendingJudgment, evaluator: Evaluator, references: ReferenceSet
+) -> Evaluation:
     """What is said of an evaluation that an earlier process left to judges, when nobody judges any
     more.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pathgauge.collector.core.ledger import Row
+from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.scorers.judges.model_client.budget import Budget
 
 _NAME = "judge_spent"
@@ -23,11 +23,11 @@ class Spending:
         self._offered: dict[str, tuple[float, ...]] = {}
 
     @property
-    def pending(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether anything was spent that is not stored."""
         return self._budget.spent() != self._stored
 
-    def staged(self) -> list[Row]:
+    def pending(self) -> list[Row]:
         """What was spent and is not stored."""
         self._offered = self._budget.spent()
         return [
@@ -36,7 +36,7 @@ class Spending:
             if spent != self._stored.get(window)
         ]
 
-    def settle(self) -> None:
+    def commit(self) -> None:
         """What was staged last is stored."""
         self._stored = self._offered
 

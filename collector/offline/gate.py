@@ -106,7 +106,7 @@ class _Tally:
 
 def judge(replayed: Iterable[Replayed]) -> Gate:
     """Aggregate everything that was replayed."""
-    tallies: dict[tuple[str, str, str], _Tally] = {}
+    metrics: dict[tuple[str, str, str], _Tally] = {}
     for one in replayed:
         runs: dict[tuple[str, str | None, str | None], str | None] = {}
         for evaluation in one.evaluations:
@@ -115,7 +115,7 @@ def judge(replayed: Iterable[Replayed]) -> Gate:
                 invocation.run_id
             )
             for result in evaluation.results:
-                tally = tallies.setdefault(_key(evaluation, result), _Tally(result.criterion))
+                tally = metrics.setdefault(_key(evaluation, result), _Tally(result.criterion))
                 tally.results.append(result)
                 tally.runs[invocation.run_id].values += (
                     [] if result.score.value is None else [result.score.value]
@@ -124,9 +124,9 @@ def judge(replayed: Iterable[Replayed]) -> Gate:
             run_id = runs.get((case.tenant, case.conversation_id, case.reference.scenario_id))
             for score in case.scores:
                 key = case.agent or UNNAMED, case.reference.scenario_id, score.criterion.name
-                if key in tallies:
-                    tallies[key].runs[run_id].zeros += case.missing + case.unexpected
-    return Gate(tuple(_line(*key[:2], tally) for key, tally in sorted(tallies.items())))
+                if key in metrics:
+                    metrics[key].runs[run_id].zeros += case.missing + case.unexpected
+    return Gate(tuple(_line(*key[:2], tally) for key, tally in sorted(metrics.items())))
 
 
 def not_run(replayed: Iterable[Replayed], references: Iterable[Reference]) -> list[str]:

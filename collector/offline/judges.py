@@ -12,22 +12,22 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pathgauge.collector.config.active import Setup
+from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.judging import Judge
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited
-from pathgauge.collector.judging.queue import Bench, Capacity
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.judging.queue import Capacity, JudgeQueue
 from pathgauge.collector.offline.replay import JudgeAll
 from pathgauge.scorers.judges.model_client.client import Asker
 
 
 @contextmanager
-def judges_of(section: Judge, folder: Path, setup: Setup) -> Iterator[JudgeAll]:
+def judges_of(section: Judge, folder: Path, setup: ActiveConfig) -> Iterator[JudgeAll]:
     """Has evaluations judged while the context lasts, all that it is given."""
-    judged: list[tuple[Awaited, Evaluation]] = []
+    judged: list[tuple[PendingJudgment, Evaluation]] = []
     asker = Asker(section.settings(folder))
     capacity = Capacity(section.concurrency, sys.maxsize, sys.maxsize, section.deadline)
-    bench = Bench(
+    bench = JudgeQueue(
         asker,
         lambda *told: judged.append(told),
         capacity,
@@ -36,7 +36,7 @@ def judges_of(section: Judge, folder: Path, setup: Setup) -> Iterator[JudgeAll]:
         close=asker.aclose,
     )
 
-    def judge(awaited: Iterable[Awaited]) -> list[tuple[Awaited, Evaluation]]:
+    def judge(awaited: Iterable[PendingJudgment]) -> list[tuple[PendingJudgment, Evaluation]]:
         judged.clear()
         for one in awaited:
             bench.take(one)

@@ -26,7 +26,7 @@ from pathgauge.scorers.types import (
     ToolCall,
 )
 
-_MOST_LEVELS = 50
+_MAX_LEVELS = 50
 """Arguments nested deeper are left out: a reference file may hold fewer levels than telemetry."""
 
 _DOUBTFUL: frozenset[Flag] = frozenset({"truncated", "redacted"})
@@ -213,12 +213,12 @@ def _is_plain(value: Json, level: int = 0) -> bool:
         case str():
             return not value or _whole(value) == value
         case dict():
-            return level < _MOST_LEVELS and all(
+            return level < _MAX_LEVELS and all(
                 isinstance(key, str) and _is_plain(key) and _is_plain(item, level + 1)
                 for key, item in value.items()
             )
         case list():
-            return level < _MOST_LEVELS and all(_is_plain(item, level + 1) for item in value)
+            return level < _MAX_LEVELS and all(_is_plain(item, level + 1) for item in value)
     return False
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pathgauge.collector.config.plugins import installed_dialects
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator, WhenJudged
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited
-from pathgauge.collector.core.ledger import Ledger
-from pathgauge.collector.core.outcomes import Judged, Unreadable, Withdrawn
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import Judged, Unreadable, Withdrawn
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.offline.trace_files import read_path
@@ -34,12 +34,12 @@ class Replayed:
 
     source: str
     evaluations: tuple[Evaluation, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[ConversationResult, ...]
     notes: tuple[str, ...]
     """What was passed over or could not be read, a line each."""
 
 
-JudgeAll = Callable[[Iterable[Awaited]], Iterable[tuple[Awaited, Evaluation]]]
+JudgeAll = Callable[[Iterable[PendingJudgment]], Iterable[tuple[PendingJudgment, Evaluation]]]
 """Has evaluations judged; returns them with what judges said."""
 
 
@@ -62,7 +62,7 @@ def replay(
         pipeline = Pipeline(
             evaluator,
             references,
-            Ledger(),
+            InternalTelemetry(),
             _UNBOUNDED,
             scenario_keys=scenario_keys,
             registry=registry,
@@ -99,7 +99,7 @@ def replay(
         yield Replayed(
             str(path),
             tuple(ordered),
-            tuple(case for case in outcomes if isinstance(case, Case)),
+            tuple(case for case in outcomes if isinstance(case, ConversationResult)),
             tuple(notes),
         )
 

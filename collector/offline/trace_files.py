@@ -26,7 +26,7 @@ from pathgauge.collector.core import otlp
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.offline import jaeger, tempo
 
-_LIMITS = otlp.Limits(max_records=10_000_000)
+_LIMITS = otlp.DecodeLimits(max_records=10_000_000)
 """What an operator hands over in files is bounded by memory alone."""
 
 _EXPECTED = "expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo"

@@ -19,9 +19,9 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from pathgauge.collector.core import otlp
-from pathgauge.collector.core.ledger import Counter, Ledger
+from pathgauge.collector.core.internal_telemetry import Counter, InternalTelemetry
 from pathgauge.collector.core.otlp import Decoded, Encoding, Signal, UndecodableError
-from pathgauge.collector.core.otlp.batch import Accept, Batch, Origin, Transport
+from pathgauge.collector.core.otlp.batch import Batch, Consumer, Origin, Transport
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 
 Code: TypeAlias = Literal[
@@ -69,12 +69,12 @@ class ReceiverLimits:
     included; senders beyond it are told to retry. Of messages that arrive over gRPC only the number
     is known, and limited.
     """
-    records: otlp.Limits = field(default_factory=otlp.Limits)
+    records: otlp.DecodeLimits = field(default_factory=otlp.DecodeLimits)
     """What is decoded of a request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExportResult:
     """The answer to a request: `response` when it succeeded, even partly, else `message`."""
 
     code: Code
@@ -86,14 +86,16 @@ RecordT = TypeVar("RecordT", Span, LogRecord)
 
 
 class _Decode(Protocol[RecordT]):
-    def __call__(self, body: bytes, *, tenant: str, limits: otlp.Limits) -> Decoded[RecordT]: ...
+    def __call__(
+        self, body: bytes, *, tenant: str, limits: otlp.DecodeLimits
+    ) -> Decoded[RecordT]: ...
 
 
 _LARGE_BODY_BYTES = 256 * 1024
 """A protobuf body of that size takes a millisecond to decode as a rule, and 0.3 s when it is made
 to.
 """
-_BUSY = Outcome("busy", "no room at the moment, try again")
+_BUSY = ExportResult("busy", "no room at the moment, try again")
 _DECODE_TRACES: Mapping[Encoding, _Decode[Span]] = {
     "protobuf": otlp.decode_traces,
     "json": otlp.decode_traces_json,
@@ -108,17 +110,21 @@ class ExportService:
     """Decodes requests of one transport, hands the valid records on, and counts."""
 
     def __init__(
-        self, transport: Transport, accept: Accept, ledger: Ledger, limits: ReceiverLimits
+        self,
+        transport: Transport,
+        accept: Consumer,
+        telemetry: InternalTelemetry,
+        limits: ReceiverLimits,
     ) -> None:
         self.transport: Transport = transport
         self._accept = accept
-        self._ledger = ledger
+        self._telemetry = telemetry
         self._limits = limits.records
         self._max_held_bytes = limits.max_held_bytes
         self._held_bytes = 0
         self._turns: defaultdict[tuple[Encoding, bool], asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def export(self, origin: Origin, body: bytes) -> Outcome:
+    async def export(self, origin: Origin, body: bytes) -> ExportResult:
         """Take one request. Never raises, save for cancellation."""
         outcome = await self._within_budget(origin, body)
         self.count(origin.signal, outcome.code)
@@ -126,9 +132,9 @@ class ExportService:
 
     def count(self, signal: Signal, code: Code) -> None:
         """Count a request by its answer; for those that a transport answers without `export`."""
-        self._ledger.requests.add(self.transport, signal, code)
+        self._telemetry.requests.add(self.transport, signal, code)
 
-    async def _within_budget(self, origin: Origin, body: bytes) -> Outcome:
+    async def _within_budget(self, origin: Origin, body: bytes) -> ExportResult:
         """Other requests may have no room left for this one, but a single one always has."""
         if self._held_bytes and self._held_bytes + len(body) > self._max_held_bytes:
             return _BUSY
@@ -140,29 +146,29 @@ class ExportService:
                 else self._logs(origin, body)
             )
         except UndecodableError as error:
-            return Outcome("undecodable", str(error))
+            return ExportResult("undecodable", str(error))
         except Exception:
             _log.exception(
                 "export request failed; the sender is asked to retry",
                 transport=origin.transport,
                 signal=origin.signal,
             )
-            return Outcome("failed", "internal error, try again")
+            return ExportResult("failed", "internal error, try again")
         finally:
             self._held_bytes -= len(body)
 
-    async def _traces(self, origin: Origin, body: bytes) -> Outcome:
+    async def _traces(self, origin: Origin, body: bytes) -> ExportResult:
         decoded = await self._decode(_DECODE_TRACES, origin, body)
         if decoded.records and not await self._accept(Batch(origin, body, spans=decoded.records)):
             return _BUSY
-        self._count_rejected(decoded, self._ledger.refused)
+        self._count_rejected(decoded, self._telemetry.refused)
         response = ExportTraceServiceResponse()
         if decoded.rejected:
             response.partial_success.rejected_spans = sum(decoded.rejected.values())
             response.partial_success.error_message = decoded.message
-        return Outcome("partial_success" if decoded.rejected else "ok", response=response)
+        return ExportResult("partial_success" if decoded.rejected else "ok", response=response)
 
-    async def _logs(self, origin: Origin, body: bytes) -> Outcome:
+    async def _logs(self, origin: Origin, body: bytes) -> ExportResult:
         decoded = await self._decode(_DECODE_LOGS, origin, body)
         batch = Batch(
             origin,
@@ -175,12 +181,12 @@ class ExportService:
             decoded.records or decoded.without_trace or decoded.own_events
         ) and not await self._accept(batch):
             return _BUSY
-        self._count_rejected(decoded, self._ledger.refused_logs)
+        self._count_rejected(decoded, self._telemetry.refused_logs)
         response = ExportLogsServiceResponse()
         if decoded.rejected:
             response.partial_success.rejected_log_records = sum(decoded.rejected.values())
             response.partial_success.error_message = decoded.message
-        return Outcome("partial_success" if decoded.rejected else "ok", response=response)
+        return ExportResult("partial_success" if decoded.rejected else "ok", response=response)
 
     async def _decode(
         self, decoders: Mapping[Encoding, _Decode[RecordT]], origin: Origin, body: bytes

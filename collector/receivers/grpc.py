@@ -22,16 +22,16 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from pathgauge.collector.core.documents.quantities import parse_endpoint
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import Signal
-from pathgauge.collector.core.otlp.batch import Accept, Origin
+from pathgauge.collector.core.otlp.batch import Consumer, Origin
 from pathgauge.collector.receivers.auth.tenants import (
     Authenticate,
     Credentials,
     RefusedError,
     anonymous,
 )
-from pathgauge.collector.receivers.export import ExportService, Outcome, ReceiverLimits
+from pathgauge.collector.receivers.export import ExportResult, ExportService, ReceiverLimits
 from pathgauge.collector.receivers.grpc_calls import STATUS, Calls, Context, Turns
 from pathgauge.collector.receivers.grpc_health import Health
 from pathgauge.collector.receivers.http_body import BodyError
@@ -102,8 +102,8 @@ class GrpcReceiver:
     def __init__(
         self,
         endpoint: str,
-        accept: Accept,
-        ledger: Ledger,
+        accept: Consumer,
+        telemetry: InternalTelemetry,
         limits: ReceiverLimits | None = None,
         retry_after: float = 1.0,
         *,
@@ -119,7 +119,7 @@ class GrpcReceiver:
         self._endpoint = parse_endpoint(endpoint)
         self._port = self._endpoint.port
         self._limits = limits or ReceiverLimits()
-        self._service = ExportService("grpc", accept, ledger, self._limits)
+        self._service = ExportService("grpc", accept, telemetry, self._limits)
         self._retry_after = retry_after
         self._authenticate = authenticate
         self._credentials = credentials
@@ -224,13 +224,13 @@ class GrpcReceiver:
 
         return export
 
-    async def _export(self, origin: Origin, context: Context) -> Outcome:
+    async def _export(self, origin: Origin, context: Context) -> ExportResult:
         try:
             with self._calls.admitted(context):
                 return await self._service.export(origin, await self._calls.message(context))
         except BodyError as error:
             self._service.count(origin.signal, error.code)
-            return Outcome(error.code, str(error))
+            return ExportResult(error.code, str(error))
 
 
 def _credentials(context: Context) -> Credentials:

@@ -18,16 +18,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import Encoding, Signal
-from pathgauge.collector.core.otlp.batch import Accept, Origin
+from pathgauge.collector.core.otlp.batch import Consumer, Origin
 from pathgauge.collector.receivers.auth.tenants import (
     Authenticate,
     Credentials,
     RefusedError,
     anonymous,
 )
-from pathgauge.collector.receivers.export import Code, ExportService, Outcome, ReceiverLimits
+from pathgauge.collector.receivers.export import Code, ExportResult, ExportService, ReceiverLimits
 from pathgauge.collector.receivers.http_body import BodyError, BodyReader
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.receivers.server.connections import Terms
@@ -58,8 +58,8 @@ class HttpReceiver:
     def __init__(
         self,
         endpoint: str,
-        accept: Accept,
-        ledger: Ledger,
+        accept: Consumer,
+        telemetry: InternalTelemetry,
         limits: ReceiverLimits | None = None,
         retry_after: float = 1.0,
         *,
@@ -68,7 +68,7 @@ class HttpReceiver:
     ) -> None:
         """`endpoint` is `host:port`; port 0 takes a free one. `retry_after` is in seconds."""
         self._server = HttpServer(
-            http_app(accept, ledger, limits or ReceiverLimits(), retry_after, authenticate),
+            http_app(accept, telemetry, limits or ReceiverLimits(), retry_after, authenticate),
             endpoint,
             terms,
         )
@@ -88,15 +88,18 @@ class HttpReceiver:
 
 
 def http_app(
-    accept: Accept,
-    ledger: Ledger,
+    accept: Consumer,
+    telemetry: InternalTelemetry,
     limits: ReceiverLimits,
     retry_after: float,
     authenticate: Authenticate = anonymous,
 ) -> Starlette:
     """The receiver as an ASGI application."""
     exports = _Exports(
-        ExportService("http", accept, ledger, limits), BodyReader(limits), retry_after, authenticate
+        ExportService("http", accept, telemetry, limits),
+        BodyReader(limits),
+        retry_after,
+        authenticate,
     )
     # With and without a slash at the end: exporters do not follow a redirect.
     return Starlette(
@@ -157,11 +160,11 @@ class _Exports:
 
     def _refuse(self, signal: Signal, encoding: Encoding, code: Code, message: str) -> Response:
         self._service.count(signal, code)
-        response = self._answer(encoding, Outcome(code, message))
+        response = self._answer(encoding, ExportResult(code, message))
         response.headers["Connection"] = "close"  # part of the body may still be on its way
         return response
 
-    def _answer(self, encoding: Encoding, outcome: Outcome) -> Response:
+    def _answer(self, encoding: Encoding, outcome: ExportResult) -> Response:
         status = _STATUS[outcome.code]
         headers = {"Retry-After": self._retry_after} if status in _RETRYABLE else None
         content = _encode(outcome.response or Status(message=outcome.message), encoding)

@@ -9,21 +9,21 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from pathgauge.collector.core.ledger import Ledger
-from pathgauge.collector.core.otlp.batch import Accept, Batch
-from pathgauge.collector.core.redaction import Redactor, Tally
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.otlp.batch import Batch, Consumer
+from pathgauge.collector.core.redaction import RedactionCounts, Redactor
 
 _LARGE_BODY_BYTES = 32 * 1024
 """Redacting a larger one may take more than 10 ms, for which it must not hold up the event loop."""
 
 
-class RedactingIntake:
-    """Stands before another `Accept`."""
+class RedactingConsumer:
+    """Stands before another `Consumer`."""
 
-    def __init__(self, accept: Accept, redactor: Redactor, ledger: Ledger) -> None:
+    def __init__(self, accept: Consumer, redactor: Redactor, telemetry: InternalTelemetry) -> None:
         self._accept = accept
         self._redactor = redactor
-        self._ledger = ledger
+        self._telemetry = telemetry
         self._turn = asyncio.Lock()
 
     async def accept(self, batch: Batch) -> bool:
@@ -31,21 +31,21 @@ class RedactingIntake:
         until then it comes again.
         """
         if len(batch.body) <= _LARGE_BODY_BYTES:
-            redacted, tally = self._redact(batch)
+            redacted, counts = self._redact(batch)
         else:
             async with self._turn:  # one at a time: more would not be faster, and take memory
-                redacted, tally = await asyncio.to_thread(self._redact, batch)
+                redacted, counts = await asyncio.to_thread(self._redact, batch)
         taken = await self._accept(redacted)
         if taken:
-            for (rule, action), values in tally.items():
-                self._ledger.redacted_values.add(rule, action, n=values)
+            for (rule, action), values in counts.items():
+                self._telemetry.redacted_values.add(rule, action, n=values)
         return taken
 
-    def _redact(self, batch: Batch) -> tuple[Batch, Tally]:
+    def _redact(self, batch: Batch) -> tuple[Batch, RedactionCounts]:
         origin = batch.origin._replace(encoding="protobuf")
         changed = replace(batch, origin=origin, sent_as=batch.origin.encoding)
         if origin.signal == "traces":
             spans = self._redactor.spans(batch.spans)
-            return replace(changed, spans=spans.records, body=spans.body), spans.tally
+            return replace(changed, spans=spans.records, body=spans.body), spans.counts
         logs = self._redactor.logs(batch.logs, batch.without_trace)
-        return replace(changed, logs=logs.records, body=logs.body), logs.tally
+        return replace(changed, logs=logs.records, body=logs.body), logs.counts

@@ -11,15 +11,15 @@ from functools import partial
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.plugins import installed_dialects
-from pathgauge.collector.core.ledger import Ledger
-from pathgauge.collector.core.otlp.batch import Accept
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.otlp.batch import Consumer
 from pathgauge.collector.core.redaction import Redactor
 from pathgauge.collector.receivers.auth.access import Access
 from pathgauge.collector.receivers.auth.exposure import Server
 from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
 from pathgauge.collector.receivers.grpc import GrpcReceiver
 from pathgauge.collector.receivers.http import HttpReceiver
-from pathgauge.collector.receivers.redact import RedactingIntake
+from pathgauge.collector.receivers.redact import RedactingConsumer
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.receivers.server.connections import Caps, Terms
 from pathgauge.collector.service.canary import TENANT, Canary, Send, over_socket, within
@@ -37,7 +37,7 @@ class Endpoints:
         config: Config,
         access: Access,
         engine: Engine,
-        ledger: Ledger,
+        telemetry: InternalTelemetry,
         *,
         canary: Canary | None,
         unready: Callable[[], list[str]],
@@ -45,8 +45,8 @@ class Endpoints:
         """`unready` gives the reasons for which the collector takes no spans."""
         self._config = config
         self._access = access
-        self._ledger = ledger
-        self._accept = _intake(config, engine.worker.accept, ledger)
+        self._telemetry = telemetry
+        self._accept = _intake(config, engine.worker.accept, telemetry)
         self._authenticate = (
             canary.authenticate(access.authenticate) if canary is not None else access.authenticate
         )
@@ -106,7 +106,7 @@ class Endpoints:
         """How canaries get in: through a socket as everybody does, where one speaks plain text."""
         protocols = self._config.receivers.otlp.protocols
         export = ExportService(
-            "grpc" if protocols.grpc else "http", self._accept, self._ledger, ReceiverLimits()
+            "grpc" if protocols.grpc else "http", self._accept, self._telemetry, ReceiverLimits()
         )
         return over_socket(protocols, self.ports, canary.token) or within(export, TENANT)
 
@@ -118,7 +118,7 @@ class Endpoints:
             receivers["grpc"] = GrpcReceiver(
                 str(protocols.grpc.endpoint),
                 self._accept,
-                self._ledger,
+                self._telemetry,
                 ReceiverLimits(max_request_bytes=protocols.grpc.max_request_bytes),
                 authenticate=self._authenticate,
                 credentials=tls.grpc_credentials() if tls else None,
@@ -128,7 +128,7 @@ class Endpoints:
             receivers["http"] = HttpReceiver(
                 str(protocols.http.endpoint),
                 self._accept,
-                self._ledger,
+                self._telemetry,
                 ReceiverLimits(max_request_bytes=protocols.http.max_request_bytes),
                 authenticate=self._authenticate,
                 terms=self._terms(
@@ -143,11 +143,11 @@ class Endpoints:
         return Terms(
             caps,
             tls.context if tls else None,
-            partial(self._ledger.connections_refused.add, server),
+            partial(self._telemetry.connections_refused.add, server),
         )
 
 
-def _intake(config: Config, accept: Accept, ledger: Ledger) -> Accept:
+def _intake(config: Config, accept: Consumer, telemetry: InternalTelemetry) -> Consumer:
     redaction = config.redaction
     if redaction is None:
         return accept
@@ -159,4 +159,4 @@ def _intake(config: Config, accept: Accept, ledger: Ledger) -> Accept:
         installed_dialects(),
         config.scenario.keys,
     )
-    return RedactingIntake(accept, redactor, ledger).accept
+    return RedactingConsumer(accept, redactor, telemetry).accept

@@ -14,13 +14,13 @@ import structlog
 from prometheus_client import CollectorRegistry, Histogram
 
 from pathgauge.collector.config import Config
-from pathgauge.collector.config.active import Setup
+from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.plugins import installed_dialects
 from pathgauge.collector.core.evaluations.conversations import MAX_BYTES as CONVERSATION_BYTES
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.windows import Windows
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.judging.queue import without_judges
@@ -30,8 +30,8 @@ from pathgauge.collector.service.inspection import Inspection
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.worker import Worker
 from pathgauge.collector.sinks import Sink
-from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
-from pathgauge.collector.sinks.prometheus.labels import Limits
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
+from pathgauge.collector.sinks.prometheus.labels import LabelLimits
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
@@ -62,20 +62,26 @@ three times as much.
 class Engine:
     """The scoring parts, from `resume` to `stop`."""
 
-    def __init__(self, config: Config, setup: Setup, ledger: Ledger, canary: Canary | None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        setup: ActiveConfig,
+        telemetry: InternalTelemetry,
+        canary: Canary | None,
+    ) -> None:
         """Raises `ConfigError` when files of a backend cannot be read."""
         self._tenants = frozenset(config.auth.tenants if config.auth is not None else {""})
-        self._ledger = ledger
+        self._telemetry = telemetry
         self._setup = setup
-        self._events = _events(config, ledger)
-        tallies, commits = Tallies(), commit_durations()
+        self._events = _events(config, telemetry)
+        metrics, commits = DurableMetrics(), commit_durations()
         self._store = _store(config, commits)
         self._queue_bytes = AHEAD_BYTES if self._store.durable else QUEUE_BYTES
         self._judging = _judging(config, setup, self._judged)
         self._pipeline = Pipeline(
             setup.evaluator,
             setup.references,
-            ledger,
+            telemetry,
             Bounds(**config.assembly.model_dump()),
             scenario_keys=config.scenario.keys,
             registry=installed_dialects(),
@@ -87,13 +93,13 @@ class Engine:
         self._sink = PrometheusSink(
             setup.evaluator,
             setup.references,
-            ledger,
+            telemetry,
             windows=Windows(
                 size=windows.size, max_age_s=windows.max_age, stale_after_s=windows.stale_after
             ),
-            limits=Limits(max_series=config.exporters.prometheus.max_series),
+            limits=LabelLimits(max_series=config.exporters.prometheus.max_series),
             min_samples=windows.min_samples,
-            tallies=tallies,
+            metrics=metrics,
             baseline_versions=setup.baseline_versions,
             tenants=len(self._tenants) > 1,
             traces_open=lambda: self._pipeline.open_traces,
@@ -108,15 +114,15 @@ class Engine:
             self._store,
             ahead=[WithoutCanary(self._sink)],
             sinks=sinks,
-            staging=[self._sink, *spending],
+            durable_counts=[self._sink, *spending],
             judges=self._judging.bench if self._judging else None,
-            pending=lambda: any(one.pending for one in spending),
+            pending=lambda: any(one.has_pending for one in spending),
         )
         max_backlog_age = math.inf if config.store is None else config.store.max_backlog_age
         self.worker = Worker(
             self._pipeline,
             self._store,
-            ledger,
+            telemetry,
             publisher,
             self._queue_bytes,
             max_backlog_age=max_backlog_age,
@@ -142,7 +148,7 @@ class Engine:
             self._pipeline.restore_turn(*turn)
         for awaited in restored.awaited:
             self._pipeline.restore_awaited(awaited)
-        self._ledger.restore(restored.counts)
+        self._telemetry.restore(restored.counts)
         # A tenant that is not configured any more has no series.
         recent = (
             evaluation for evaluation in self._store.recent() if evaluation.key[0] in self._tenants
@@ -182,7 +188,7 @@ class Engine:
             )
         self._store.close()
 
-    def configure(self, setup: Setup) -> None:
+    def configure(self, setup: ActiveConfig) -> None:
         """Put other criteria and references in force, for all that is read after what waits now."""
         self._setup = setup
 
@@ -214,7 +220,7 @@ class Engine:
             )
         return reasons
 
-    def _judged(self, awaited: Awaited, evaluation: Evaluation) -> None:
+    def _judged(self, awaited: PendingJudgment, evaluation: Evaluation) -> None:
         self.worker.judged(awaited, evaluation)
 
     def _queues(self, config: Config) -> dict[str, Queue]:
@@ -236,7 +242,7 @@ class Engine:
         }
 
 
-def _judging(config: Config, setup: Setup, tell: Tell) -> Judging | None:
+def _judging(config: Config, setup: ActiveConfig, tell: Tell) -> Judging | None:
     if config.judge is None:
         return None
     # What asks models takes a tenth of a second to import, which nobody else needs.
@@ -245,21 +251,21 @@ def _judging(config: Config, setup: Setup, tell: Tell) -> Judging | None:
     return Judging(config.judge, config.folder, setup, tell, frozenset({CANARY_TENANT}))
 
 
-def _events(config: Config, ledger: Ledger) -> OtlpEvents | None:
+def _events(config: Config, telemetry: InternalTelemetry) -> OtlpEvents | None:
     section = config.exporters.otlp
     if section is None:
         return None
     # Their libraries take half a second to import, which nobody else needs.
-    from pathgauge.collector.sinks.otlp_events.exporter import COMPLAINTS, build_exporter  # noqa: PLC0415
+    from pathgauge.collector.sinks.otlp_events.exporter import EXPORT_ERRORS, build_exporter  # noqa: PLC0415
     from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents  # noqa: PLC0415
 
     exporter = build_exporter(config, section)
     return OtlpEvents(
         exporter,
-        ledger,
+        telemetry,
         queue_size=section.queue_size,
         content=section.content,
-        reason=lambda: COMPLAINTS.last,
+        reason=lambda: EXPORT_ERRORS.last,
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import structlog
 
-_MOST_CAUSES = 10
+_MAX_CAUSES = 10
 
 # gRPC writes lines of its own form, some of them whenever a sender likes. It reads this when it is
 # imported.
@@ -83,7 +83,7 @@ def _shown(exc_info: structlog.typing.ExcInfo) -> str:
     """The exception and those that caused it, the first cause first, without their texts."""
     error: BaseException | None = exc_info[1]
     parts: list[str] = []
-    while error is not None and len(parts) < _MOST_CAUSES:
+    while error is not None and len(parts) < _MAX_CAUSES:
         frames = "".join(traceback.format_tb(error.__traceback__))
         parts.append(f"{frames}{type(error).__qualname__}{_text(error)}")
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

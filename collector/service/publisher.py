@@ -15,12 +15,19 @@ from typing import Protocol
 
 import structlog
 
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited
-from pathgauge.collector.core.ledger import Row
-from pathgauge.collector.core.outcomes import Changes, Judged, Outcome, Told, Unreadable, Withdrawn
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import (
+    Changes,
+    Judged,
+    PipelineEvent,
+    Told,
+    Unreadable,
+    Withdrawn,
+)
 from pathgauge.collector.sinks import Sink
 from pathgauge.collector.store import Progress, Store
 
@@ -37,14 +44,14 @@ HOUSEKEEPING_S = 30.0
 _GIVE_BACK = 1000
 
 
-class Staging(Protocol):
+class DurableCounts(Protocol):
     """Counts that are shown once they are durable."""
 
-    def staged(self) -> Iterable[Row]:
-        """What changed since `settle`, as it is now."""
+    def pending(self) -> Iterable[Row]:
+        """What changed since `commit`, as it is now."""
         ...
 
-    def settle(self) -> None:
+    def commit(self) -> None:
         """Show what is durable."""
         ...
 
@@ -52,7 +59,7 @@ class Staging(Protocol):
 class Judges(Protocol):
     """Who judges beside the pipeline. Neither call may block."""
 
-    def take(self, awaited: Awaited) -> None:
+    def take(self, awaited: PendingJudgment) -> None:
         """Judge an evaluation, instead of an earlier revision of it."""
         ...
 
@@ -79,28 +86,28 @@ class Publisher:
         *,
         ahead: Sequence[Sink] = (),
         sinks: Sequence[Sink] = (),
-        staging: Sequence[Staging] = (),
+        durable_counts: Sequence[DurableCounts] = (),
         judges: Judges | None = None,
         pending: Callable[[], bool] | None = None,
     ) -> None:
-        """`ahead` are sinks whose counts are `staging`: they are told before, and show nothing.
+        """`ahead` are sinks whose counts are `durable_counts`: they are told before, and show nothing.
         `sinks` are told afterwards.
 
         `judges` are told what waits for them, when that is durable. `pending` says whether
-        `staging` has what no outcome tells of, and must not be lost.
+        `durable_counts` has what no outcome tells of, and must not be lost.
         """
         self._pipeline = pipeline
         self._store = store
         self._ahead = ahead
         self._sinks = sinks
-        self._staging = staging
+        self._durable_counts = durable_counts
         self._judges = judges
         self._pending = pending or (lambda: False)
         self._gathered: _Gathered | None = None
         self._committed_at = time.monotonic()
         self._over = False
 
-    def gather(self, outcomes: Sequence[Outcome]) -> None:
+    def gather(self, outcomes: Sequence[PipelineEvent]) -> None:
         """Take outcomes in, to be made durable soon, with what changed in the pipeline."""
         if not outcomes and not self._pipeline.has_changes:
             return
@@ -165,7 +172,9 @@ class Publisher:
         if self._store.usage().nearly_full:
             self._pipeline.forget_read(_GIVE_BACK)
         changes = self._pipeline.changes()
-        counts = [count for staging in self._staging for count in staging.staged()]
+        counts = [
+            count for durable_counts in self._durable_counts for count in durable_counts.pending()
+        ]
         progress = Progress(
             row, self._store.horizon(), time.time(), gathered.outcomes, changes, counts
         )
@@ -174,8 +183,8 @@ class Publisher:
                 self._over = True
                 return
             time.sleep(RETRY_S)
-        for staging in self._staging:
-            staging.settle()
+        for durable_counts in self._durable_counts:
+            durable_counts.commit()
         now = time.time()
         for outcome in gathered.outcomes:
             for sink in self._sinks:
@@ -218,8 +227,8 @@ def _tell(sink: Sink, outcome: Told, now: float) -> None:
             sink.publish(outcome, now)
         elif isinstance(outcome, Judged):
             sink.publish_judged(outcome, now)
-        elif isinstance(outcome, Case):
-            sink.publish_case(outcome, now)
+        elif isinstance(outcome, ConversationResult):
+            sink.publish_conversation(outcome, now)
         else:
             sink.withdraw(outcome.key)
     except Exception:  # one sink's failure must not keep the outcome from the others

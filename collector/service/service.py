@@ -19,9 +19,9 @@ import structlog
 
 from pathgauge.collector import config as configuration
 from pathgauge.collector.config import Config
-from pathgauge.collector.config.active import Setup, fingerprint, resolve
+from pathgauge.collector.config.active import ActiveConfig, fingerprint, resolve
 from pathgauge.collector.core.documents import ConfigError
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.receivers.auth.access import load_access
 from pathgauge.collector.service.canary import PATIENCE_S, Canary
 from pathgauge.collector.service.endpoints import Endpoints
@@ -56,7 +56,7 @@ class Service:
         """`path` is the file that `config` came from, to be read again on reload. Raises
         `ConfigError`.
         """
-        self.ledger = Ledger(durable=True)
+        self.telemetry = InternalTelemetry(durable=True)
         self._canary = (
             Canary(config.canary.interval, config.assembly.settle + PATIENCE_S)
             if config.canary
@@ -73,12 +73,12 @@ class Service:
         # older criteria in force.
         self._renewing = asyncio.Lock()
         self._state: Literal["starting", "serving", "stopping"] = "starting"
-        self._engine = Engine(config, setup, self.ledger, self._canary)
+        self._engine = Engine(config, setup, self.telemetry, self._canary)
         self._endpoints = Endpoints(
             config,
             self._access,
             self._engine,
-            self.ledger,
+            self.telemetry,
             canary=self._canary,
             unready=self._unready,
         )
@@ -101,10 +101,10 @@ class Service:
     def totals(self) -> dict[str, int]:
         """What came in and what became of it, in a few numbers."""
         return {
-            "spans": self.ledger.accepted.total(),
-            "invocations": self.ledger.invocations_read.total(),
-            "scored": self.ledger.invocations_scored.total(),
-            "skipped": self.ledger.invocations_skipped.total(),
+            "spans": self.telemetry.accepted.total(),
+            "invocations": self.telemetry.invocations_read.total(),
+            "scored": self.telemetry.invocations_scored.total(),
+            "skipped": self.telemetry.invocations_skipped.total(),
         }
 
     async def start(self) -> None:
@@ -172,12 +172,12 @@ class Service:
             self._engine.configure_failed()
             return False
 
-    def _resolved(self, read: Callable[[], Config]) -> tuple[Config, Setup]:
+    def _resolved(self, read: Callable[[], Config]) -> tuple[Config, ActiveConfig]:
         config = read()
         # Another judge takes a restart, so the criteria are those of the present one.
         return config, resolve(config.with_changes({"judge": self._started_with.judge}))
 
-    def _put_in_force(self, config: Config, setup: Setup) -> None:
+    def _put_in_force(self, config: Config, setup: ActiveConfig) -> None:
         self._config, self._fingerprint, self._setup = config, setup.fingerprint, setup
         self._engine.configure(setup)
         for warning in setup.warnings:
@@ -196,7 +196,7 @@ class Service:
         return self._engine.unready()
 
 
-def _in_force(setup: Setup) -> dict[str, Any]:
+def _in_force(setup: ActiveConfig) -> dict[str, Any]:
     return {
         "references": len(setup.references),
         "criteria": [criterion.name for criterion in setup.evaluator.criteria],

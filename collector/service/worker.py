@@ -20,11 +20,11 @@ from typing import TypeVar
 import structlog
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
-from pathgauge.collector.core.outcomes import Outcome
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import PipelineEvent
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.store import Delivery, Purged, Restored, Selection, Store, StoreError
 
@@ -47,7 +47,7 @@ class Worker:
         self,
         pipeline: Pipeline,
         store: Store,
-        ledger: Ledger,
+        telemetry: InternalTelemetry,
         publisher: Publisher,
         capacity: int,
         *,
@@ -60,7 +60,7 @@ class Worker:
         self._max_backlog_age = max_backlog_age
         self._pipeline = pipeline
         self._store = store
-        self._ledger = ledger
+        self._telemetry = telemetry
         self._publisher = publisher
         self._commands: queue.SimpleQueue[_Command] = queue.SimpleQueue()
         self._waiting = 0
@@ -145,7 +145,7 @@ class Worker:
         """Run `command` in the worker thread, between batches."""
         self._commands.put(command)
 
-    def judged(self, awaited: Awaited, evaluation: Evaluation) -> None:
+    def judged(self, awaited: PendingJudgment, evaluation: Evaluation) -> None:
         """Take in what judges said."""
         self.call(lambda: self._step(lambda: self._pipeline.judged(awaited, evaluation)))
 
@@ -281,12 +281,12 @@ class Worker:
             self._step(lambda: self._pipeline.expire(delivery.at))
             self._publish_if_due()
         batch = delivery.batch
-        batch.count(self._ledger)
+        batch.count(self._telemetry)
         self._step(lambda: self._pipeline.feed(batch.spans, batch.logs, delivery.at, delivery.row))
         self._row, self._taken_at = max(self._row, delivery.row), delivery.at
         self._publisher.begin()
 
-    def _step(self, outcomes: Callable[[], list[Outcome]]) -> None:
+    def _step(self, outcomes: Callable[[], list[PipelineEvent]]) -> None:
         try:
             self._publisher.gather(outcomes())
         except Exception:  # what one step trips over must not stop the next
@@ -299,6 +299,6 @@ class Worker:
         self._publisher.publish_if_due(self._row, lambda: self._stopping)
 
 
-def _nothing(_: object) -> list[Outcome]:
+def _nothing(_: object) -> list[PipelineEvent]:
     """A command has no outcomes."""
     return []

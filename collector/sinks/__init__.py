@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
-from pathgauge.collector.core.outcomes import Judged
+from pathgauge.collector.core.pipeline_events import Judged
 
 
 @runtime_checkable
@@ -25,7 +25,7 @@ class Sink(Protocol):
         """
         ...
 
-    def publish_case(self, case: Case, now: float) -> None:
+    def publish_conversation(self, case: ConversationResult, now: float) -> None:
         """Take in the scores of a finished conversation, whose turns were published one by one
         before.
         """

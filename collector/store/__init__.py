@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.windows import Recent
-from pathgauge.collector.core.ledger import Row
+from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
-from pathgauge.collector.core.outcomes import Changes, Remembered, Told
-from pathgauge.collector.core.traces import Key, Recalled
+from pathgauge.collector.core.pipeline_events import Changes, Remembered, Told
+from pathgauge.collector.core.traces import Recalled, TraceKey
 from pathgauge.scorers.types import Invocation
 
 State: TypeAlias = Literal["ok", "full", "failed"]
@@ -96,7 +96,7 @@ class Restored:
     traces: Sequence[Remembered] = ()
     turns: Sequence[Turn] = ()
     counts: Sequence[Row] = ()
-    awaited: Sequence[Awaited] = ()
+    awaited: Sequence[PendingJudgment] = ()
     """Evaluations that wait for judges, the oldest first."""
 
 
@@ -130,7 +130,7 @@ class Purged:
     """Damaged rows and files that may have held something of it."""
     unfinished: str | None = None
     """Why the files may still hold bytes of it, which another purge would remove."""
-    traces: frozenset[Key] = frozenset()
+    traces: frozenset[TraceKey] = frozenset()
     """The traces of which something may still be known outside of the store."""
     evaluations: frozenset[EvaluationKey] = frozenset()
     """Those that windows may still hold."""
@@ -199,7 +199,7 @@ class Store(Protocol):
         """
         ...
 
-    def recall(self, key: Key, rows: Sequence[int]) -> Iterable[Recalled]:
+    def recall(self, key: TraceKey, rows: Sequence[int]) -> Iterable[Recalled]:
         """The records of one trace, from rows of the journal; those that cannot be read are left
         out.
         """

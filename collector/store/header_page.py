@@ -20,7 +20,7 @@ from pathgauge.collector.store.schema import MIGRATIONS
 
 _KINDS = {"table": b"\x05\x0d", "index": b"\x02\x0a"}
 """How the first page of a tree may begin: https://www.sqlite.org/fileformat2.html#b_tree_pages."""
-_MOST_LOST = 3
+_MAX_LOST = 3
 """Trees of which the first page may be damaged, too: less than half of those by which a compacted
 database differs from any other.
 """
@@ -46,7 +46,7 @@ def put_back(database: Path, trees: Mapping[str, int]) -> Iterator[None]:
     elsewhere = sum(trees.get(name) != page for name, page in known.trees.items())
     # One number that differs is a damaged one. A table that a migration added to a file in use is
     # elsewhere, and so is its index.
-    if _lost(database, known) > _MOST_LOST or (trees and elsewhere != 1):
+    if _lost(database, known) > _MAX_LOST or (trees and elsewhere != 1):
         yield
         return
     with database.open("rb") as file:

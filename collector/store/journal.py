@@ -25,7 +25,7 @@ _TRACE_ID_BYTES = 16
 _LONGEST_S = 1e10
 """Three centuries: nothing runs for longer, and sums of such times are still exact to microseconds.
 """
-_UNLIMITED = otlp.Limits(*(sys.maxsize // 100 for _ in fields(otlp.Limits)))
+_UNLIMITED = otlp.DecodeLimits(*(sys.maxsize // 100 for _ in fields(otlp.DecodeLimits)))
 """For a body that is not as it was sent: it holds nothing but records that were valid, and may have
 outgrown the limits since.
 """
@@ -120,7 +120,7 @@ def unpack(values: tuple[Any, ...]) -> Delivery:
         batch = _decode(
             Origin(tenant, transport, signal, encoding),
             raw,
-            _UNLIMITED if sent_as else otlp.Limits(),
+            _UNLIMITED if sent_as else otlp.DecodeLimits(),
         )
         return Delivery(row, at, replace(batch, sent_as=sent_as[0]) if sent_as else batch)
     except (AttributeError, TypeError, ValueError, zstandard.ZstdError, UndecodableError) as error:
@@ -154,7 +154,7 @@ def _place(head: tuple[Any, ...]) -> Place | int:
     return Place(row, at, wall, tenant, _unpacked(traces)) if _is_sound_head(head) else int(row)
 
 
-def _decode(origin: Origin, body: bytes, limits: otlp.Limits) -> Batch:
+def _decode(origin: Origin, body: bytes, limits: otlp.DecodeLimits) -> Batch:
     if origin.signal == "traces":
         decode_spans = (
             otlp.decode_traces if origin.encoding == "protobuf" else otlp.decode_traces_json

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pathgauge.collector.core.evaluations.windows import Recent
 from pathgauge.collector.core.otlp.batch import Batch
-from pathgauge.collector.core.traces import Key, Recalled
+from pathgauge.collector.core.traces import Recalled, TraceKey
 from pathgauge.collector.store import (
     Deliver,
     Delivery,
@@ -45,7 +45,7 @@ class MemoryStore:
     def read(self, after: int) -> Iterable[Delivery]:
         return ()
 
-    def recall(self, key: Key, rows: Sequence[int]) -> Iterable[Recalled]:
+    def recall(self, key: TraceKey, rows: Sequence[int]) -> Iterable[Recalled]:
         return ()
 
     def commit(self, progress: Progress) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.store.schema import checksum, insert
 
 COLUMNS = "tenant, trace_id, span_id, at, known, body"
@@ -23,7 +23,7 @@ _INTO = f"INSERT OR REPLACE INTO awaited ({COLUMNS}, crc)"
 
 def write(
     connection: sqlite3.Connection,
-    begun: Iterable[Awaited],
+    begun: Iterable[PendingJudgment],
     settled: Iterable[EvaluationKey],
     at: float,
 ) -> None:
@@ -35,7 +35,7 @@ def write(
     insert(connection, _INTO, [_row(awaited, at) for awaited in begun])
 
 
-def _row(awaited: Awaited, at: float) -> tuple[Any, ...]:
+def _row(awaited: PendingJudgment, at: float) -> tuple[Any, ...]:
     known = {
         "revision": awaited.revision,
         "turn": awaited.turn,
@@ -47,7 +47,7 @@ def _row(awaited: Awaited, at: float) -> tuple[Any, ...]:
     return (*row, checksum(*row))
 
 
-def read(columns: Sequence[Any]) -> Awaited:
+def read(columns: Sequence[Any]) -> PendingJudgment:
     """What the columns of a sound row say."""
     tenant, trace_id, span_id, _, known, body = columns
-    return Awaited((tenant, trace_id, span_id), body=body.encode(), **orjson.loads(known))
+    return PendingJudgment((tenant, trace_id, span_id), body=body.encode(), **orjson.loads(known))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.otlp.encode import encode_request
-from pathgauge.collector.core.traces import Key
+from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store import Purged, Selection, journal
 from pathgauge.collector.store.journal import DamagedError, Packer
 from pathgauge.collector.store.results import text_of
@@ -33,9 +33,9 @@ _HAS_RESULT_SINCE = """EXISTS (
 class _Heads:
     """What the journal says of its rows without their bodies."""
 
-    rows: dict[Key, list[int]] = field(default_factory=dict)
+    rows: dict[TraceKey, list[int]] = field(default_factory=dict)
     """Those that have records of a trace."""
-    old: set[Key] = field(default_factory=set)
+    old: set[TraceKey] = field(default_factory=set)
     """Traces of which something was stored before the time of the selection."""
     damaged: list[int] = field(default_factory=list)
 
@@ -117,7 +117,7 @@ def _choose(connection: sqlite3.Connection, selection: Selection, heads: _Heads)
 
 
 def _purge_journal(
-    connection: sqlite3.Connection, before: float | None, heads: _Heads, unwanted: Set[Key]
+    connection: sqlite3.Connection, before: float | None, heads: _Heads, unwanted: Set[TraceKey]
 ) -> int:
     """Take the traces out of the requests that hold them; a request that cannot be read, or holds
     nothing else, goes as a whole.
@@ -145,7 +145,7 @@ def _purge_journal(
     return requests
 
 
-def _without(batch: Batch, unwanted: Set[Key]) -> Batch:
+def _without(batch: Batch, unwanted: Set[TraceKey]) -> Batch:
     tenant = batch.origin.tenant
     spans = tuple(span for span in batch.spans if (tenant, span.trace_id) not in unwanted)
     logs = tuple(log for log in batch.logs if (tenant, log.trace_id) not in unwanted)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import structlog
 
-from pathgauge.collector.core.traces import Key, Recalled
+from pathgauge.collector.core.traces import Recalled, TraceKey
 from pathgauge.collector.store import Delivery, StoreError, files, journal
 from pathgauge.collector.store.journal import DamagedError
 
@@ -67,7 +67,7 @@ class JournalReader:
                     yield delivery
             after = rows[-1][0]
 
-    def recall(self, key: Key, rows: Sequence[int]) -> Iterator[Recalled]:
+    def recall(self, key: TraceKey, rows: Sequence[int]) -> Iterator[Recalled]:
         """The records of one trace; damaged rows are left out. While the file cannot be read, this
         waits.
         """

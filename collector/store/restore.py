@@ -16,18 +16,18 @@ import orjson
 import structlog
 from pydantic import ValidationError
 
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.windows import Recent
-from pathgauge.collector.core.ledger import Row
-from pathgauge.collector.core.outcomes import Remembered
-from pathgauge.collector.core.traces import Key, Standing
+from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.pipeline_events import Remembered
+from pathgauge.collector.core.traces import TraceKey, TraceSnapshot
 from pathgauge.collector.store import Restored, Turn, journal, pending_judgments, results
 from pathgauge.collector.store.schema import checksum
 from pathgauge.scorers.types import Invocation
 
 _log = structlog.get_logger(__name__)
 
-MOST_RESULTS = 300_000
+MAX_RESULTS = 300_000
 """How many results are looked through for windows: a few seconds, as senders do not wait for much
 longer.
 """
@@ -58,7 +58,7 @@ class _Known(NamedTuple):
     forgotten: str | None
     rows: tuple[int, ...]
     completed: bool
-    digests: Mapping[str, tuple[str, int]]
+    fingerprints: Mapping[str, tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _place(connection: sqlite3.Connection, last_row: int, last_at: float) -> tup
 
 
 def _traces(tables: _Tables, up_to: int) -> Iterator[Remembered]:
-    found: dict[Key, _Found] = {}
+    found: dict[TraceKey, _Found] = {}
     damaged = []
     for place in journal.places(tables.connection, up_to):
         if isinstance(place, int):
@@ -156,10 +156,10 @@ def _traces(tables: _Tables, up_to: int) -> Iterator[Remembered]:
     for key, known_trace in known.items():
         yield _remembered(key, found.pop(key, None), known_trace)
     for key, trace in found.items():
-        yield Remembered(Standing(key, tuple(trace.rows), trace.first, trace.last), {})
+        yield Remembered(TraceSnapshot(key, tuple(trace.rows), trace.first, trace.last), {})
 
 
-def _remembered(key: Key, found: _Found | None, known: _Known) -> Remembered:
+def _remembered(key: TraceKey, found: _Found | None, known: _Known) -> Remembered:
     present = found or _Found(0.0)
     forgotten = known.forgotten
     closed = known.closed
@@ -167,23 +167,23 @@ def _remembered(key: Key, found: _Found | None, known: _Known) -> Remembered:
         forgotten = "late"  # its rows were given back, save those that other traces still need
     if forgotten is None and present.rows and present.rows[-1] > max(known.rows, default=0):
         closed = None  # something came after it was read
-    standing = Standing(
+    standing = TraceSnapshot(
         key, tuple(present.rows), present.first, present.last, closed, forgotten, known.completed
     )
-    return Remembered(standing, known.digests)
+    return Remembered(standing, known.fingerprints)
 
 
-def _known(tables: _Tables) -> Iterator[tuple[Key, _Known]]:
+def _known(tables: _Tables) -> Iterator[tuple[TraceKey, _Known]]:
     for _, (tenant, trace_id, closed, forgotten, text) in tables.rows(
         "traces", "tenant, trace_id, closed, forgotten, known", "ORDER BY id"
     ):
         known = orjson.loads(text)
-        digests = {
+        fingerprints = {
             span_id: (digest, revision) for span_id, (digest, revision) in known["digests"].items()
         }
         yield (
             (tenant, trace_id),
-            _Known(closed, forgotten, tuple(known["rows"]), known["completed"], digests),
+            _Known(closed, forgotten, tuple(known["rows"]), known["completed"], fingerprints),
         )
 
 
@@ -212,7 +212,7 @@ def _turns(tables: _Tables) -> Iterator[Turn]:
         tables.quarantine("turns", row, "unreadable")
 
 
-def _awaited(tables: _Tables) -> Iterator[Awaited]:
+def _awaited(tables: _Tables) -> Iterator[PendingJudgment]:
     unreadable = []
     for row, columns in tables.rows("awaited", pending_judgments.COLUMNS, "ORDER BY at, id"):
         try:
@@ -242,7 +242,7 @@ def evaluations_since(
     tables = _Tables(connection, quarantine)
     newest: dict[tuple[str, str, str], int] = {}  # of those whose first revision is still to come
     for row, evaluation in tables.rows(
-        "results", _EVALUATION, f"WHERE withdrawn = 0 ORDER BY id DESC LIMIT {MOST_RESULTS}"
+        "results", _EVALUATION, f"WHERE withdrawn = 0 ORDER BY id DESC LIMIT {MAX_RESULTS}"
     ):
         tenant, trace_id, span_id, revision, at, *_ = evaluation
         if at < since:

@@ -17,10 +17,10 @@ import orjson
 import structlog
 from pydantic import TypeAdapter
 
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
-from pathgauge.collector.core.ledger import Row
-from pathgauge.collector.core.outcomes import Judged, Remembered, Withdrawn
+from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.pipeline_events import Judged, Remembered, Withdrawn
 from pathgauge.collector.store import Progress, pending_judgments
 from pathgauge.collector.store.schema import checksum, delete, insert
 from pathgauge.scorers.types import Invocation, Json
@@ -159,7 +159,7 @@ def _write_turns(connection: sqlite3.Connection, progress: Progress) -> None:
                     f"UPDATE results SET withdrawn = 1 WHERE {_KEY}", (trace_id, span_id, tenant)
                 )
                 connection.execute(f"DELETE FROM turns WHERE {_KEY}", (trace_id, span_id, tenant))
-            case Case():
+            case ConversationResult():
                 of_conversation = (
                     outcome.tenant,
                     text_of(outcome.conversation_id),
@@ -197,9 +197,9 @@ def _turn(evaluation: Evaluation, at: float) -> tuple[Any, ...]:
 
 def _write_traces(connection: sqlite3.Connection, traces: Iterable[Remembered]) -> None:
     rows = []
-    for standing, digests in ((trace.standing, trace.digests) for trace in traces):
+    for standing, fingerprints in ((trace.standing, trace.fingerprints) for trace in traces):
         known = orjson.dumps(
-            {"rows": standing.rows, "digests": digests, "completed": standing.completed}
+            {"rows": standing.rows, "digests": fingerprints, "completed": standing.completed}
         ).decode()
         row = (*standing.key, standing.closed_at, standing.forgotten, known)
         rows.append((*row, checksum(*row)))

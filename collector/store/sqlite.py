@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.windows import Recent
 from pathgauge.collector.core.otlp.batch import Batch
-from pathgauge.collector.core.traces import Key, Recalled
+from pathgauge.collector.core.traces import Recalled, TraceKey
 from pathgauge.collector.store import (
     Deliver,
     Delivery,
@@ -148,7 +148,7 @@ class SqliteStore:
     def read(self, after: int) -> Iterable[Delivery]:
         return self._reader.read(after)
 
-    def recall(self, key: Key, rows: Sequence[int]) -> Iterable[Recalled]:
+    def recall(self, key: TraceKey, rows: Sequence[int]) -> Iterable[Recalled]:
         return self._reader.recall(key, rows)
 
     def commit(self, progress: Progress) -> bool:

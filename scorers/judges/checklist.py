@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pathgauge.scorers.judges.answers import Item, Items
-from pathgauge.scorers.judges.samples import Panel, is_settled, majority
+from pathgauge.scorers.judges.samples import Panel, is_decided, majority
 from pathgauge.scorers.judges.verdicts import MAX_REASONING, Verdict, one_line, with_panel
 from pathgauge.scorers.types import Json, Score
 
@@ -30,13 +30,13 @@ class Checklist(Verdict[Items]):
     called: str
     """What the things are called, in the plural."""
 
-    def is_settled(self, answers: Sequence[Items], left: int, requested: int) -> bool:
+    def is_decided(self, answers: Sequence[Items], left: int, requested: int) -> bool:
         """Whether there is a majority on everything, or can be none on one thing."""
         votes = self._votes(answers)
-        settled = [is_settled(labels, left, requested) for labels in votes]
-        return all(settled) or any(
+        decided = [is_decided(labels, left, requested) for labels in votes]
+        return all(decided) or any(
             done and majority(labels, requested) is None
-            for done, labels in zip(settled, votes, strict=True)
+            for done, labels in zip(decided, votes, strict=True)
         )
 
     def score(self, panel: Panel[Items]) -> Score:

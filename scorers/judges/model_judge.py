@@ -123,7 +123,7 @@ class ModelJudge(ABC):
             ask,
             question,
             self.samples,
-            lambda answers, left: verdict.is_settled(answers, left, self.samples),
+            lambda answers, left: verdict.is_decided(answers, left, self.samples),
         )
         score = verdict.score(panel)
         judge = {"model": self.model, "template": self.template, **score.details["judge"]}

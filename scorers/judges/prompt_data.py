@@ -37,8 +37,8 @@ _TOKEN = re.compile(r"\[(?=/?[A-Z][A-Z_]{2,}[0-9]*\])|[BE](?=(?:EGIN|ND)[\s_-]*D
 syntax does.
 """
 
-_MOST_LEVELS = 40
-_MOST_BITS = 1024
+_MAX_LEVELS = 40
+_MAX_BITS = 1024
 _FEWEST_CHARS = 300
 """Of a member: a mark and something on both sides of it, each character escaped."""
 _FEWEST_OF_TEXT = 80
@@ -122,11 +122,11 @@ def _cleaned(value: Any, nonce: str, level: int = 0) -> Json:
             return value
         case int():
             return (
-                value if value.bit_length() <= _MOST_BITS else f"{value:#x}"
+                value if value.bit_length() <= _MAX_BITS else f"{value:#x}"
             )  # Python refuses to write long numbers in decimal digits
         case float() if math.isfinite(value):
             return value
-        case Mapping() | list() | tuple() if level == _MOST_LEVELS:
+        case Mapping() | list() | tuple() if level == _MAX_LEVELS:
             return f"[... levels left out{nonce and f', {nonce}'} ...]"
         case Mapping():
             return _distinct(

@@ -64,15 +64,15 @@ async def ask_panel(
     ask: Ask,
     question: Question[AnswerT],
     samples: int,
-    settled: Callable[[Sequence[AnswerT], int], bool],
+    decided: Callable[[Sequence[AnswerT], int], bool],
 ) -> Panel[AnswerT]:
     """Ask sample after sample. Those that are left are not asked when they can change nothing:
-    `settled(answers, left)` says so.
+    `decided(answers, left)` says so.
     """
     answers: list[AnswerT] = []
     failures: list[JudgeError] = []
     for sample in range(samples):
-        if settled(answers, samples - sample):
+        if decided(answers, samples - sample):
             break
         try:
             answers.append(await ask(replace(question, sample=sample)))
@@ -89,7 +89,7 @@ def majority(labels: Sequence[LabelT], requested: int) -> LabelT | None:
     return next((label for label, count in Counter(labels).items() if 2 * count > requested), None)
 
 
-def is_settled(labels: Sequence[Hashable], left: int, requested: int) -> bool:
+def is_decided(labels: Sequence[Hashable], left: int, requested: int) -> bool:
     """Whether there is a majority already, or none can come of the samples that are left."""
     most = max(Counter(labels).values(), default=0)
     return 2 * most > requested or 2 * (most + left) <= requested

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from pathgauge.scorers.judges.answers import Answer, Number, Reasoned
-from pathgauge.scorers.judges.samples import Panel, is_settled, lacks_quorum, majority
+from pathgauge.scorers.judges.samples import Panel, is_decided, lacks_quorum, majority
 from pathgauge.scorers.types import Json, Score
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
@@ -35,7 +35,7 @@ class Verdict(ABC, Generic[AnswerT]):
     answer: type[AnswerT]
 
     @abstractmethod
-    def is_settled(self, answers: Sequence[AnswerT], left: int, requested: int) -> bool:
+    def is_decided(self, answers: Sequence[AnswerT], left: int, requested: int) -> bool:
         """Whether the samples that are left can change nothing."""
 
     @abstractmethod
@@ -53,9 +53,9 @@ class Vote(Verdict[ReasonedT]):
     words: Mapping[Any, str]
     """What a label is called in explanations."""
 
-    def is_settled(self, answers: Sequence[ReasonedT], left: int, requested: int) -> bool:
+    def is_decided(self, answers: Sequence[ReasonedT], left: int, requested: int) -> bool:
         """Whether a label has won, or none can."""
-        return is_settled([self.label(answer) for answer in answers], left, requested)
+        return is_decided([self.label(answer) for answer in answers], left, requested)
 
     def score(self, panel: Panel[ReasonedT]) -> Score:
         """The value of the label; `judge_undecided` when none has a majority."""
@@ -85,7 +85,7 @@ class Proportion(Vote[ReasonedT]):
     the label that has the majority.
     """
 
-    def is_settled(self, answers: Sequence[ReasonedT], left: int, requested: int) -> bool:
+    def is_decided(self, answers: Sequence[ReasonedT], left: int, requested: int) -> bool:
         """Whether too many samples failed."""
         return lacks_quorum(answers, left, requested)
 
@@ -117,7 +117,7 @@ class Grade(Verdict[Number]):
     high: float
     average: Average = "mean"
 
-    def is_settled(self, answers: Sequence[Number], left: int, requested: int) -> bool:
+    def is_decided(self, answers: Sequence[Number], left: int, requested: int) -> bool:
         """Whether too many samples failed."""
         return lacks_quorum(answers, left, requested)
 

@@ -131,7 +131,7 @@ class _Block:
             reduce(or_, (touch.vital for touch in touched)),
         )
         self._single = partners.bit_count() == 1
-        self._most_worth = _worth(partners.bit_count(), vital.bit_count())
+        self._max_worth = _worth(partners.bit_count(), vital.bit_count())
 
     def after(self, frontier: Sequence[_Reached]) -> Iterator[_Reached]:
         """What can be reached by pairing a stretch with this block."""
@@ -142,7 +142,7 @@ class _Block:
             if self._single:
                 yield from self._one(reached)
             else:
-                better = bisect_left(values, reached.value + self._most_worth)
+                better = bisect_left(values, reached.value + self._max_worth)
                 yield from self._several(
                     reached, frontier[better].end if better < len(values) else self._places[-1] + 1
                 )
@@ -165,7 +165,7 @@ class _Block:
             if pairs.add(place) | vital.add(place):
                 worth = _worth(len(pairs.pairs), len(vital.pairs))
                 yield self._paired(reached, place, worth)
-                if worth == self._most_worth:
+                if worth == self._max_worth:
                     break
         self.steps += pairs.steps + vital.steps
 

@@ -14,7 +14,7 @@ from typing import Literal
 from pathgauge.scorers.matching.calls import as_object, failed, outcome_known
 from pathgauge.scorers.types import Json, ToolCall
 
-Outcome = Literal["pending", "rejected", "failed", "done"]
+ApprovalState = Literal["pending", "rejected", "failed", "done"]
 
 PENDING = "pending_confirmation"
 REJECTIONS = (
@@ -35,9 +35,9 @@ _CONSENT = ("approved", "confirmed")
 _NO = ("false", "no")
 
 
-def outcome(
+def approval_state(
     call: ToolCall, pending: str = PENDING, rejections: tuple[str, ...] = REJECTIONS
-) -> Outcome | None:
+) -> ApprovalState | None:
     """What became of a call; `None` when its result was not recorded.
 
     `pending` is the status of a call that waits for approval. `rejections` are words of which one

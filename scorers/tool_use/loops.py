@@ -21,7 +21,7 @@ from pathgauge.scorers.matching.equality import Arguments, canonical_arguments, 
 from pathgauge.scorers.matching.explanations import listed
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 
-Key: TypeAlias = tuple[str, Arguments]
+CallKey: TypeAlias = tuple[str, Arguments]
 """What calls are compared by."""
 
 
@@ -51,7 +51,7 @@ class ToolLoops(Share):
         lacking = tools_unknown(actual)
         if isinstance(keys, Score):
             return lacking or keys
-        key, count = _most_equal(keys)
+        key, count = _max_equal(keys)
         value = self._value(count)
         if lacking and value > 0:
             return lacking
@@ -60,7 +60,7 @@ class ToolLoops(Share):
             if count > 1
             else "no call was seen twice"
         )
-        if value != self._value(_most_possible(keys)):
+        if value != self._value(_max_possible(keys)):
             return Score.not_evaluated(
                 "args_not_recorded",
                 " ".join(f"arguments not recorded; without them {line}".split()),
@@ -90,7 +90,7 @@ class RedundantCalls(Rate):
                 "args_not_recorded",
                 "arguments not recorded, without which equal calls cannot be told from others",
             )
-        first: dict[Key, int] = {}
+        first: dict[CallKey, int] = {}
         again = [
             (i, first[key], key[0]) for i, key in enumerate(keys) if first.setdefault(key, i) != i
         ]
@@ -122,13 +122,13 @@ def longest_run(sequence: Sequence[Hashable]) -> Run | None:
     coded = [numbers.setdefault(element, len(numbers)) for element in sequence]
     best: Run | None = None
     for period in range(1, len(coded) // 2 + 1):
-        start, repeats = _most_repeats(bytes(map(eq, coded, coded[period:])), period)
+        start, repeats = _max_repeats(bytes(map(eq, coded, coded[period:])), period)
         if repeats > 1 and (best is None or repeats * period > best.repeats * best.period):
             best = Run(start, period, repeats)
     return best
 
 
-def _most_repeats(same: bytes, period: int) -> tuple[int, int]:
+def _max_repeats(same: bytes, period: int) -> tuple[int, int]:
     """Where the first run of the most pieces starts, and how many they are; `same` has ones where
     an element comes again a period later.
     """
@@ -136,7 +136,7 @@ def _most_repeats(same: bytes, period: int) -> tuple[int, int]:
     return same.index(b"\1" * (again * period)), again + 1
 
 
-def _keys(actual: Invocation) -> list[Key] | Score:
+def _keys(actual: Invocation) -> list[CallKey] | Score:
     if not actual.tool_calls:
         return Score.not_evaluated("not_applicable", "no tool was called")
     if len(actual.tool_calls) > MAX_CALLS:
@@ -152,13 +152,13 @@ def _keys(actual: Invocation) -> list[Key] | Score:
         return Score.not_evaluated("too_long", "arguments nested too deep")
 
 
-def _most_equal(keys: Sequence[Key]) -> tuple[Key, int]:
+def _max_equal(keys: Sequence[CallKey]) -> tuple[CallKey, int]:
     """The call that was made most often for certain, the first of several, and how often."""
     counts = Counter(key for key in keys if key[1] is not None)
     return counts.most_common(1)[0] if counts else (keys[0], 1)
 
 
-def _most_possible(keys: Sequence[Key]) -> int:
+def _max_possible(keys: Sequence[CallKey]) -> int:
     """How often the same call was made at most, if arguments that were not recorded were the most
     frequent ones.
     """
@@ -167,7 +167,7 @@ def _most_possible(keys: Sequence[Key]) -> int:
     return max([*unknown.values(), *(count + unknown[key[0]] for key, count in known.items())])
 
 
-def _evidence(keys: Sequence[Key], key: Key, count: int) -> dict[str, Json]:
+def _evidence(keys: Sequence[CallKey], key: CallKey, count: int) -> dict[str, Json]:
     """`most`: the positions of the call that was made most often; `run`: the longest run of calls,
     with the names of one piece.
     """

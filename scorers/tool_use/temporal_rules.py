@@ -16,7 +16,7 @@ from pathgauge.scorers.authoring.options import FrozenMapping, check_tool
 from pathgauge.scorers.matching.calls import as_object, outcome_known
 from pathgauge.scorers.matching.equality import tool_name
 from pathgauge.scorers.matching.matchers import AtLeast, read
-from pathgauge.scorers.tool_use.approval import outcome
+from pathgauge.scorers.tool_use.approval import approval_state
 from pathgauge.scorers.tool_use.confirmation import CONFIRM, confirm_name
 from pathgauge.scorers.types import Json, Reason, ToolCall
 
@@ -194,11 +194,11 @@ def _requires_confirmation(rule: Rule, trace: _Trace) -> Iterator[int]:
         if name == confirming:
             confirmed = (
                 confirmed
-                or (outcome(trace.calls[index]) or ("done" if trace.hopeful else "rejected"))
+                or (approval_state(trace.calls[index]) or ("done" if trace.hopeful else "rejected"))
                 == "done"
             )
         elif index in trace.judged:
-            ended = outcome(trace.calls[index]) or ("pending" if trace.hopeful else "done")
+            ended = approval_state(trace.calls[index]) or ("pending" if trace.hopeful else "done")
             if ended in ("done", "failed"):
                 if not confirmed:
                     yield index

@@ -49,7 +49,7 @@ Agreed = tuple[Invocation, ReferenceTurn]
 SIZES = (3, 30, 300, 2_000)
 USUAL = 5
 USUAL_MOST_S = 150e-6 if LONG else 1e-3
-MOST_S = 1.0 if LONG else 5.0
+MAX_S = 1.0 if LONG else 5.0
 SQUARE_AND_SLACK = (SIZES[-1] / SIZES[-2]) ** 2 * 2
 TOO_QUICK_TO_TELL_S = 0.01
 YARDSTICK_S = 0.002
@@ -329,19 +329,19 @@ def test_no_scorer_takes_long_or_grows_faster_than_the_square_of_the_calls() -> 
         print(f"{name:{width}}" + "".join(f"{cost!s:>11}" for cost in row.values()))
     print(f"this machine took {pace.slower:.1f} times as long as the one where the bars were set")
     assert {
-        name: slow for name, row in costs.items() if (slow := too_slow(row, MOST_S * pace.slower))
+        name: slow for name, row in costs.items() if (slow := too_slow(row, MAX_S * pace.slower))
     } == {}
 
 
-def too_slow(row: dict[tuple[str, int], Cost], most_s: float) -> list[str]:
+def too_slow(row: dict[tuple[str, int], Cost], max_s: float) -> list[str]:
     """The mixes in which a scorer takes longer than that for many calls, or grows too fast up to
     them.
     """
     slow = []
     for mix in MIXES:
         many, less = row[mix, SIZES[-1]], row[mix, SIZES[-2]]
-        most = min(most_s, max(TOO_QUICK_TO_TELL_S, less.seconds * SQUARE_AND_SLACK))
-        if many.seconds > most and not (many.too_long and many.seconds <= most_s):
+        most = min(max_s, max(TOO_QUICK_TO_TELL_S, less.seconds * SQUARE_AND_SLACK))
+        if many.seconds > most and not (many.too_long and many.seconds <= max_s):
             slow.append(
                 f"{mix}: {many.seconds * 1e3:.1f} ms for {SIZES[-1]:,} calls,"
                 f" {less.seconds * 1e3:.1f} ms for {SIZES[-2]:,}"

@@ -8,7 +8,7 @@ import pytest
 
 from pathgauge.collector import config
 from pathgauge.collector.config import Config, active
-from pathgauge.collector.config.active import Setup
+from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.scorers.cost.latency_and_failure import Failure, Latency
@@ -28,11 +28,11 @@ def write(**texts: str) -> None:
         Path(f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
-def resolve() -> Setup:
+def resolve() -> ActiveConfig:
     return active.resolve(config.load(Path("pathgauge.yaml")))
 
 
-def criteria(resolved: Setup, scenario: str) -> tuple[Criterion, ...]:
+def criteria(resolved: ActiveConfig, scenario: str) -> tuple[Criterion, ...]:
     invocation = Invocation("t", "s", "genai", scenario_id=scenario)
     return resolved.evaluator.criteria_for(resolved.references.match(invocation))
 

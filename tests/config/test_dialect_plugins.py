@@ -18,7 +18,7 @@ from pathgauge.collector.testing import span
 ACME = """
 from pathgauge.collector.core.invocations.dialects import Dialect
 
-DIALECT = Dialect(name="acme", scopes=("acme.",), speaks=lambda span: span.scope.name == "acme.agents", kind=lambda span: "agent")
+DIALECT = Dialect(name="acme", scopes=("acme.",), matches=lambda span: span.scope.name == "acme.agents", kind=lambda span: "agent")
 TEXT = "acme"
 """
 

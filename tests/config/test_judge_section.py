@@ -10,7 +10,7 @@ import pytest
 from pathgauge.collector import config
 from pathgauge.collector.config import Judge
 from pathgauge.collector.core.documents import ConfigError
-from pathgauge.scorers.judges.model_client.settings import Limits, Price, Provider, Settings
+from pathgauge.scorers.judges.model_client.settings import BudgetLimits, Price, Provider, Settings
 
 LOCAL = "providers: {local: {base_url: 'http://127.0.0.1:1/v1', allow_private: true}}"
 KEY = "sk-0123456789"
@@ -48,7 +48,7 @@ def test_all_but_the_model_and_the_key_have_defaults(tmp_path: Path) -> None:
         retries=3,
         concurrency=8,
         cache_size=10_000,
-        limits=Limits(),
+        limits=BudgetLimits(),
         prices={},
     )
     assert (
@@ -90,7 +90,7 @@ def test_everything_can_be_said(tmp_path: Path) -> None:
         retries=0,
         concurrency=2,
         cache_size=0,
-        limits=Limits(1, 2, 3, 4, 0.5, 6),
+        limits=BudgetLimits(1, 2, 3, 4, 0.5, 6),
         prices={"local:llama3:8b": Price(0, 0.1)},
     )
     assert (

@@ -94,7 +94,7 @@ def test_no_span_that_a_dialect_speaks_is_kept_from_it_by_the_gate(dialect: Dial
     kept_back = [
         one
         for one in captured_spans()
-        if dialect.speaks(one) and dialect not in registry.classify(one)[1]
+        if dialect.matches(one) and dialect not in registry.classify(one)[1]
     ]
     assert not kept_back
 
@@ -115,7 +115,7 @@ WITHOUT_CAPTURE = {"claude-code"}
 def test_anchors_are_told_without_decoding_attributes(dialect: Dialect) -> None:
     registry = Registry([dialect])
     for one in captured_spans():
-        registry.may_be_anchor(Sealed(one.raw, one.resource, one.scope))
+        registry.may_be_entry(Sealed(one.raw, one.resource, one.scope))
 
 
 def test_spans_of_http_clients_and_databases_are_never_decoded() -> None:
@@ -132,7 +132,7 @@ def test_spans_of_http_clients_and_databases_are_never_decoded() -> None:
         scope="opentelemetry.instrumentation.psycopg",
     )
     for one in (request, query):
-        BUILT_IN.may_be_anchor(Sealed(one.raw, one.resource, one.scope))
+        BUILT_IN.may_be_entry(Sealed(one.raw, one.resource, one.scope))
     assert BUILT_IN.classify(Sealed(query.raw, query.resource, query.scope)) == ("other", ())
 
 
@@ -160,7 +160,7 @@ def test_no_value_makes_a_dialect_raise(
     scopes = sorted({"", *(prefix for one in DIALECTS for prefix in one.scopes)})
     one = span("1", name, attributes, scope=scope.draw(st.sampled_from(scopes)))
     for dialect in DIALECTS:
-        if dialect.speaks(one):
+        if dialect.matches(one):
             assert dialect.kind(one) in {None, *KINDS}
             assert isinstance(dialect.name_of(one) if dialect.name_of else None, str | None)
             assert isinstance(dialect.failure(one) if dialect.failure else None, str | None)

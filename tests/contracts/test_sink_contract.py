@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import pathgauge.collector.sinks
-from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import (
     VERDICTS,
     Criterion,
@@ -24,7 +24,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Evaluator,
     Result,
 )
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import UNMATCHED, Match, ReferenceSet
 from pathgauge.collector.sinks import Sink
 from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
@@ -39,9 +39,9 @@ REFERENCE = Reference("s1", (ReferenceTurn(),))
 
 SINKS: dict[type, Callable[[], Sink]] = {
     PrometheusSink: lambda: PrometheusSink(
-        Evaluator((CRITERION,)), ReferenceSet([REFERENCE]), Ledger()
+        Evaluator((CRITERION,)), ReferenceSet([REFERENCE]), InternalTelemetry()
     ),
-    OtlpEvents: lambda: OtlpEvents(Kept(), Ledger(), content=True),
+    OtlpEvents: lambda: OtlpEvents(Kept(), InternalTelemetry(), content=True),
 }
 
 
@@ -146,9 +146,12 @@ def test_withdrawing_is_safe_whatever_the_key(sink: Sink) -> None:
 
 
 def test_it_takes_finished_conversations(sink: Sink) -> None:
-    for agent, scores in [(None, ()), ("planner", (CaseScore(CRITERION, 0.5),))]:
-        sink.publish_case(
-            Case("", "c", REFERENCE, agent, None, scores, matched=1, missing=0, unexpected=2), 100.0
+    for agent, scores in [(None, ()), ("planner", (ConversationScore(CRITERION, 0.5),))]:
+        sink.publish_conversation(
+            ConversationResult(
+                "", "c", REFERENCE, agent, None, scores, matched=1, missing=0, unexpected=2
+            ),
+            100.0,
         )
 
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from pathgauge import ToolTrajectoryF1
-from pathgauge.collector.core.evaluations.conversations import Case, Conversations
+from pathgauge.collector.core.evaluations.conversations import ConversationResult, Conversations
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
-from pathgauge.collector.core.ledger import Ledger
-from pathgauge.collector.core.outcomes import Outcome
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import PipelineEvent
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.scorers.types import (
     ExpectedCall,
@@ -55,7 +55,7 @@ def opened(*invocations: Invocation, max_bytes: int = BUDGET) -> Conversations:
     return conversations
 
 
-def names(cases: list[Case]) -> list[str]:
+def names(cases: list[ConversationResult]) -> list[str]:
     return [case.conversation_id for case in cases]
 
 
@@ -136,7 +136,7 @@ def test_what_was_restored_counts_and_gives_way_with_its_score() -> None:
     core = Pipeline(
         evaluator,
         ReferenceSet([DIALOGUE]),
-        Ledger(),
+        InternalTelemetry(),
         conversation_idle=100,
         max_conversation_bytes=BUDGET,
     )
@@ -151,8 +151,8 @@ def test_what_was_restored_counts_and_gives_way_with_its_score() -> None:
     assert (2 * len(TEXT) < core.conversation_bytes < BUDGET, core.deadline()) == (True, 107)
 
 
-def _score(outcome: Outcome) -> tuple[str, list[tuple[str, float]]]:
-    assert isinstance(outcome, Case)
+def _score(outcome: PipelineEvent) -> tuple[str, list[tuple[str, float]]]:
+    assert isinstance(outcome, ConversationResult)
     return outcome.conversation_id, [
         (score.criterion.name, score.value) for score in outcome.scores
     ]

@@ -14,7 +14,7 @@ from pathgauge.collector.config.criteria import Place
 from pathgauge.collector.config.plugins import scorer_names
 from pathgauge.collector.core.documents import Document
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.references import ReferenceSet
@@ -87,7 +87,7 @@ def invocation(number: object = 1, start: float = 0.0, end: float = 1.0) -> list
 
 
 def evaluated(spans: list[Span]) -> Evaluation:
-    pipeline = Pipeline(evaluator(), REFERENCES, Ledger())
+    pipeline = Pipeline(evaluator(), REFERENCES, InternalTelemetry())
     assert pipeline.feed(spans, [], NOW) == []
     assert pipeline.expire(NOW + 5.0) == []
     [evaluation] = pipeline.expire(NOW + 7.0)

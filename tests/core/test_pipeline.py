@@ -7,12 +7,12 @@ from __future__ import annotations
 import json
 
 from pathgauge import ToolTrajectoryF1
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import Span
-from pathgauge.collector.core.outcomes import Outcome, Withdrawn
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import PipelineEvent, Withdrawn
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.testing import log, span, span_id
@@ -27,9 +27,11 @@ REFERENCES = ReferenceSet([Reference("single", (LOOKUP,)), Reference("dialogue",
 
 def pipeline(
     criteria: tuple[Criterion, ...] = CRITERIA, bounds: Bounds | None = None
-) -> tuple[Pipeline, Ledger]:
-    ledger = Ledger()
-    return Pipeline(Evaluator(criteria), REFERENCES, ledger, bounds, conversation_idle=100), ledger
+) -> tuple[Pipeline, InternalTelemetry]:
+    telemetry = InternalTelemetry()
+    return Pipeline(
+        Evaluator(criteria), REFERENCES, telemetry, bounds, conversation_idle=100
+    ), telemetry
 
 
 def agent(
@@ -75,12 +77,12 @@ def tool(of: str, name: str, start: float = 1, *, trace: str | None = None) -> S
     )
 
 
-def run(core: Pipeline, spans: list[Span], now: float = 0) -> list[Outcome]:
+def run(core: Pipeline, spans: list[Span], now: float = 0) -> list[PipelineEvent]:
     """Feed at `now`, then let `settle` pass."""
     return core.feed(spans, (), now) + core.expire(now + 6)
 
 
-def f1(outcomes: list[Outcome]) -> list[tuple[int, float | None]]:
+def f1(outcomes: list[PipelineEvent]) -> list[tuple[int, float | None]]:
     """Revision and F1 of every evaluation."""
     evaluations = [outcome for outcome in outcomes if isinstance(outcome, Evaluation)]
     return [
@@ -100,34 +102,34 @@ def test_an_invocation_is_scored_against_the_reference_of_its_scenario() -> None
 
 
 def test_traffic_without_scenario_still_gets_the_scores_that_need_no_reference() -> None:
-    core, ledger = pipeline()
+    core, telemetry = pipeline()
     [evaluation] = run(core, agent("a", ["lookup"]))
     assert isinstance(evaluation, Evaluation)
     assert [r.criterion.name for r in evaluation.results] == ["failure"]
-    assert ledger.invocations_unmatched.items() == [(("no_scenario_id",), 1)]
+    assert telemetry.invocations_unmatched.items() == [(("no_scenario_id",), 1)]
 
 
 def test_a_late_span_revises_the_evaluation_and_counts_it_once() -> None:
-    core, ledger = pipeline()
+    core, telemetry = pipeline()
     root, lookup = agent("a", ["lookup"], "single")
     first, second = run(core, [root]), run(core, [lookup], 50)
     assert f1(first) + f1(second) == [(0, None), (1, 1.0)]
     assert (
-        ledger.invocations_read.total(),
-        ledger.invocations_scored.total(),
-        ledger.revisions.total(),
+        telemetry.invocations_read.total(),
+        telemetry.invocations_scored.total(),
+        telemetry.revisions.total(),
     ) == (1, 1, 1)
 
 
 def test_a_late_span_that_changes_nothing_is_no_revision() -> None:
-    core, ledger = pipeline()
+    core, telemetry = pipeline()
     run(core, agent("a", ["lookup"], "single"))
     assert run(core, [span("http", "GET /", trace="a", parent="a")], 50) == []
-    assert ledger.revisions.total() == 0
+    assert telemetry.revisions.total() == 0
 
 
 def test_late_definitions_of_tools_are_a_revision_and_equal_ones_are_none() -> None:
-    core, ledger = pipeline()
+    core, telemetry = pipeline()
     chat = span(
         "chat", "chat", {"gen_ai.operation.name": "chat"}, trace="a", parent="a", start=1, end=2
     )
@@ -142,11 +144,11 @@ def test_late_definitions_of_tools_are_a_revision_and_equal_ones_are_none() -> N
             "gen_ai.client.inference.operation.details", tools, trace="a", span="chat", time=time
         )
         assert len(core.feed((), [late], time) + core.expire(time + 6)) == revisions
-    assert ledger.revisions.total() == 1
+    assert telemetry.revisions.total() == 1
 
 
 def test_an_agent_that_proves_to_be_a_sub_agent_is_withdrawn() -> None:
-    core, ledger = pipeline()
+    core, telemetry = pipeline()
     outer = span(
         "outer",
         "invoke_agent outer",
@@ -160,7 +162,7 @@ def test_an_agent_that_proves_to_be_a_sub_agent_is_withdrawn() -> None:
     assert f1(early) == [(0, 1.0)]
     assert late[0] == Withdrawn(("", outer.trace_id, span_id("a")))
     assert f1(late) == [(0, 1.0)]
-    assert ledger.withdrawn.total() == 1
+    assert telemetry.withdrawn.total() == 1
 
 
 def test_turns_bind_to_the_reference_in_the_order_of_their_start_however_they_arrive() -> None:
@@ -172,11 +174,11 @@ def test_turns_bind_to_the_reference_in_the_order_of_their_start_however_they_ar
 
 
 def test_a_finished_conversation_scores_its_missing_and_unexpected_turns_as_zero() -> None:
-    core, ledger = pipeline()
+    core, telemetry = pipeline()
     run(core, agent("t1", ["lookup"], "dialogue", "short"))
     for turn, tools in enumerate((["lookup"], ["refund"], ["lookup"])):
         run(core, agent(f"u{turn}", tools, "dialogue", "long", start=20.0 * turn), 1)
-    cases = [outcome for outcome in core.expire(200) if isinstance(outcome, Case)]
+    cases = [outcome for outcome in core.expire(200) if isinstance(outcome, ConversationResult)]
     assert [
         (
             c.conversation_id,
@@ -190,13 +192,17 @@ def test_a_finished_conversation_scores_its_missing_and_unexpected_turns_as_zero
         ("short", 1, 1, 0, [("f1", 0.5)]),
         ("long", 2, 0, 1, [("f1", 2 / 3)]),
     ]
-    assert ledger.case_turns.items() == [(("matched",), 3), (("missing",), 1), (("unexpected",), 1)]
+    assert telemetry.case_turns.items() == [
+        (("matched",), 3),
+        (("missing",), 1),
+        (("unexpected",), 1),
+    ]
 
 
 def test_a_turn_of_several_without_conversation_is_not_guessed() -> None:
-    core, ledger = pipeline()
+    core, telemetry = pipeline()
     run(core, agent("a", ["lookup"], "dialogue"))
-    assert ledger.invocations_unmatched.items() == [(("no_conversation_id",), 1)]
+    assert telemetry.invocations_unmatched.items() == [(("no_conversation_id",), 1)]
 
 
 def test_a_turn_that_says_its_number_needs_no_conversation() -> None:
@@ -216,7 +222,7 @@ def test_other_criteria_are_in_force_after_configuring() -> None:
 
 
 def test_the_ledger_balances_at_every_stage() -> None:
-    core, ledger = pipeline(CRITERIA[:1], Bounds(max_trace_spans=3))
+    core, telemetry = pipeline(CRITERIA[:1], Bounds(max_trace_spans=3))
     sent = [
         *agent("matched", ["lookup"], "single"),
         *agent("matched", ["lookup"], "single"),
@@ -239,15 +245,15 @@ def test_the_ledger_balances_at_every_stage() -> None:
     core.feed([tool("matched", "refund", 5)], (), 50)
     core.expire(60)
     core.drain(61)
-    assert len(sent) + 1 == ledger.spans_assembled.total() + ledger.spans_dropped.total()
-    assert ledger.traces_opened.total() == ledger.traces_completed.total() == 7
-    assert ledger.traces_skipped.items() == [(("no_agent_spans",), 1)]
+    assert len(sent) + 1 == telemetry.spans_assembled.total() + telemetry.spans_dropped.total()
+    assert telemetry.traces_opened.total() == telemetry.traces_completed.total() == 7
+    assert telemetry.traces_skipped.items() == [(("no_agent_spans",), 1)]
     assert (
-        ledger.invocations_read.total()
-        == ledger.invocations_scored.total() + ledger.invocations_skipped.total()
+        telemetry.invocations_read.total()
+        == telemetry.invocations_scored.total() + telemetry.invocations_skipped.total()
         == 6
     )
-    assert dict(ledger.invocations_skipped.items()) == {
+    assert dict(telemetry.invocations_skipped.items()) == {
         ("no_scenario_id",): 2,
         ("unknown_scenario",): 1,
         ("not_evaluated",): 1,
@@ -255,7 +261,7 @@ def test_the_ledger_balances_at_every_stage() -> None:
 
 
 def test_a_trace_that_nobody_can_read_costs_its_neighbours_nothing() -> None:
-    core, ledger = pipeline()
+    core, telemetry = pipeline()
     deep = '{"a":' * 1000 + "1" + "}" * 1000
     hostile = [
         *agent("bad", [], "single"),
@@ -279,8 +285,8 @@ def test_a_trace_that_nobody_can_read_costs_its_neighbours_nothing() -> None:
         for r in e.results
         if r.criterion.name == "f1"
     ]
-    assert ledger.invocations_read.total() == len(evaluations) == 3
-    assert dict(ledger.invocations_unmatched.items()) == {("no_conversation_id",): 1}
+    assert telemetry.invocations_read.total() == len(evaluations) == 3
+    assert dict(telemetry.invocations_unmatched.items()) == {("no_conversation_id",): 1}
 
 
 def test_half_a_turn_below_a_root_that_has_ended_is_not_judged() -> None:
@@ -295,7 +301,7 @@ def test_half_a_turn_below_a_root_that_has_ended_is_not_judged() -> None:
 
 
 def test_what_an_agent_left_whose_own_span_never_came_is_not_evaluated() -> None:
-    core, ledger = pipeline(CRITERIA[:1])
+    core, telemetry = pipeline(CRITERIA[:1])
     lost = [
         tool("lost", "lookup"),
         span(
@@ -312,17 +318,17 @@ def test_what_an_agent_left_whose_own_span_never_came_is_not_evaluated() -> None
     assert [(r.score.value, r.score.reason, r.verdict) for r in evaluation.results] == [
         (None, "incomplete", "not_evaluated")
     ]
-    assert ledger.invocations_skipped.items() == [(("not_evaluated",), 1)]
+    assert telemetry.invocations_skipped.items() == [(("not_evaluated",), 1)]
 
 
 def test_a_conversation_id_that_everybody_uses_fills_no_memory_and_moves_no_turns() -> None:
-    core, ledger = pipeline()
+    core, telemetry = pipeline()
     for number in range(20):
         run(
             core,
             agent(f"t{number}", ["lookup"], "dialogue", "always the same", start=20.0 * number),
         )
-    assert ledger.revisions.total() == 0
-    assert dict(ledger.invocations_unmatched.items()) == {("unexpected_turn",): 18}
-    [case] = [outcome for outcome in core.expire(200) if isinstance(outcome, Case)]
+    assert telemetry.revisions.total() == 0
+    assert dict(telemetry.invocations_unmatched.items()) == {("unexpected_turn",): 18}
+    [case] = [outcome for outcome in core.expire(200) if isinstance(outcome, ConversationResult)]
     assert (case.matched, case.missing, case.unexpected) == (2, 0, 18)

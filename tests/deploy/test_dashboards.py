@@ -23,9 +23,9 @@ from support.dashboards import (
     GRAFANA,
     VARIABLE,
     Target,
+    byte_marks,
     expressions,
     filled,
-    marks,
     panels,
     targets,
     variables,
@@ -212,7 +212,8 @@ def test_every_series_exists_with_the_labels_that_it_is_chosen_and_grouped_by(
 
 
 @pytest.mark.parametrize(
-    ("board", "expr"), sorted({(target.board, target.expr) for target in targets()} | set(marks()))
+    ("board", "expr"),
+    sorted({(target.board, target.expr) for target in targets()} | set(byte_marks())),
 )
 def test_every_series_is_narrowed_to_what_is_chosen_above(board: str, expr: str) -> None:
     chosen = [

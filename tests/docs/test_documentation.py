@@ -24,7 +24,7 @@ CODE = re.compile(r"`(\w+)[`(]")
 PERSONAL_PATH = re.compile(r"(?<![\w.~}])/(?:work|home|root|Users)/\w")
 
 
-def anchors(page: Path) -> set[str]:
+def entry_names(page: Path) -> set[str]:
     """The fragments by which headings are linked to, as GitHub makes them."""
     headings = HEADING.findall(FENCE.sub("", page.read_text()))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -34,7 +34,7 @@ def is_broken(page: Path, link: str) -> bool:
     path, _, fragment = link.partition("#")
     target = page.parent / path if path else page
     return not target.exists() or bool(
-        fragment and target.suffix == ".md" and fragment not in anchors(target)
+        fragment and target.suffix == ".md" and fragment not in entry_names(target)
     )
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pathgauge.collector.config import Config
-from pathgauge.collector.config.active import Setup
+from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.exporting import Store
 from pathgauge.collector.config.scoring import Assembly
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.service.engine import Engine
 
@@ -21,27 +21,29 @@ from .traffic import Request
 LATE_S = 1200.0
 STOP_S = 30.0
 RETRY_S = 0.1
-MOST_REFUSALS = 150
+MAX_REFUSALS = 150
 _ORIGIN = Origin("", "grpc", "traces", "protobuf")
 
 
 class Core:
     """An engine, from `start` to `stop`."""
 
-    def __init__(self, folder: Path, setup: Setup, settle: float, max_bytes: int = 1 << 30) -> None:
+    def __init__(
+        self, folder: Path, setup: ActiveConfig, commit: float, max_bytes: int = 1 << 30
+    ) -> None:
         """`folder` is that of the store, `max_bytes` its bound, which may be lower than operators
-        may set it; `settle` is in seconds.
+        may set it; `commit` is in seconds.
         """
-        assembly = Assembly(settle=settle, idle=LATE_S, max_age=LATE_S, late_ttl=LATE_S)
-        self.ledger = Ledger(durable=True)
-        self._settle = settle
+        assembly = Assembly(settle=commit, idle=LATE_S, max_age=LATE_S, late_ttl=LATE_S)
+        self.telemetry = InternalTelemetry(durable=True)
+        self._settle = commit
         self._engine = Engine(
             Config(
                 assembly=assembly,
                 store=Store(path=str(folder)).model_copy(update={"max_bytes": max_bytes}),
             ),
             setup,
-            self.ledger,
+            self.telemetry,
             None,
         )
 
@@ -58,7 +60,7 @@ class Core:
                 batch = Batch(_ORIGIN, request.body, spans=tuple(request.spans()))
                 while not await self._engine.worker.accept(batch):
                     refused += 1
-                    assert refused < MOST_REFUSALS
+                    assert refused < MAX_REFUSALS
                     await asyncio.sleep(RETRY_S)
             return refused
 

@@ -18,9 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pathgauge.collector.core.ledger import Row
+from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
-from pathgauge.collector.core.outcomes import Remembered
+from pathgauge.collector.core.pipeline_events import Remembered
 from pathgauge.collector.core.traces import Assembler
 from pathgauge.collector.core.traces.journal_rows import Rows
 from pathgauge.collector.receivers import grpc

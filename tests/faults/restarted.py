@@ -15,8 +15,8 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Any, TypeAlias
 
-from pathgauge.collector.core.ledger import Ledger
-from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import Instruments
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 from support.running import Collector, until
@@ -35,10 +35,12 @@ restart takes between two parts.
 
 
 def _durable() -> frozenset[str]:
-    tallies = Tallies()
-    Instruments(tallies, TenantLabel(False))
-    ledger = (f"pathgauge_{counter.name}" for counter in Ledger() if not counter.local)
-    return frozenset([*ledger, *(family.name for family in tallies.collect())])
+    metrics = DurableMetrics()
+    Instruments(metrics, TenantLabel(False))
+    telemetry = (
+        f"pathgauge_{counter.name}" for counter in InternalTelemetry() if not counter.local
+    )
+    return frozenset([*telemetry, *(family.name for family in metrics.collect())])
 
 
 DURABLE = _durable()

@@ -17,7 +17,7 @@ import pytest
 import zstandard
 from structlog.testing import capture_logs
 
-from pathgauge.collector.config.active import Setup
+from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.store import files
 from support.running import until
 
@@ -35,7 +35,7 @@ UNNOTICED = "pathgauge.db-wal cut"
 """What nobody can notice: a log that ends early looks like one to which less was written."""
 START_S = 5.0
 """A start must not take longer."""
-MOST_TRIES = 20
+MAX_TRIES = 20
 """Until a mistake has come to light: what is cut off may hold nothing that is missed."""
 
 
@@ -44,7 +44,7 @@ class Crashed:
     """A folder as a crash leaves it, with results, traces that were read, and traces that wait."""
 
     folder: Path
-    setup: Setup
+    setup: ActiveConfig
     requests: list[Request]
     before: dict[Key, Said]
     """What was said before the crash."""
@@ -215,4 +215,4 @@ def test_damage_brings_to_light(
     crashed: Crashed, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, mistake: str
 ) -> None:
     patched.PATCHES[mistake](monkeypatch.setattr)
-    assert any(all_breaches(crashed, tmp_path, Random(seed), MOST_TRIES, MISTAKES[mistake]))
+    assert any(all_breaches(crashed, tmp_path, Random(seed), MAX_TRIES, MISTAKES[mistake]))

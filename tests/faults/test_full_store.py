@@ -43,7 +43,7 @@ def padded(request: Request, random: Random) -> Request:
 def filled(folder: Path, seed: int) -> list[str]:
     """Every breach of the promise by a store that is filled several times over."""
     scoring, random = setup(folder), Random(seed)
-    core = Core(folder / "store", scoring, settle=SETTLE_S, max_bytes=MAX_BYTES)
+    core = Core(folder / "store", scoring, commit=SETTLE_S, max_bytes=MAX_BYTES)
     core.start()
     requests = [
         padded(request_of(number, trace(f"trace-{number}", random)), random)

@@ -64,8 +64,8 @@ def breaches_of(
             f" {dict(list(lost.items())[:2])}"
         )
     spans = len({(span.trace_id, span.span_id) for request in acked for span in request.spans()})
-    if core.ledger.spans_assembled.total() < spans:
-        yield f"{spans} spans were acknowledged, {core.ledger.spans_assembled.total()} are there"
+    if core.telemetry.spans_assembled.total() < spans:
+        yield f"{spans} spans were acknowledged, {core.telemetry.spans_assembled.total()} are there"
     if found.damaged or found.quarantined:
         yield f"{found.damaged} damaged results, {found.quarantined} rows in quarantine"
 

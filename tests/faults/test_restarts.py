@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from pathgauge.collector.config import Config
-from pathgauge.collector.config.active import Setup, resolve
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.config.active import ActiveConfig, resolve
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.traces import Bounds
@@ -45,7 +45,7 @@ OPEN = span("open", "POST /chat", trace="open", parent="missing")
 
 
 @pytest.fixture
-def scoring(tmp_path: Path) -> Setup:
+def scoring(tmp_path: Path) -> ActiveConfig:
     (tmp_path / "references.yaml").write_text(json.dumps(REFERENCE))
     return resolve(
         Config(
@@ -87,7 +87,12 @@ def turn(number: int, conversation: str = "conversation") -> list[Span]:
 
 
 def played(
-    folder: Path, scoring: Setup, steps: Sequence[Step], *, restarts: bool, bounds: Bounds = BOUNDS
+    folder: Path,
+    scoring: ActiveConfig,
+    steps: Sequence[Step],
+    *,
+    restarts: bool,
+    bounds: Bounds = BOUNDS,
 ) -> VirtualCollector:
     """A collector that got these requests, was started anew after every pause or never, and has
     ended since.
@@ -129,7 +134,7 @@ def stored(folder: Path, columns: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("turns", [3, KEPT, KEPT + 1, KEPT + 5])
 def test_a_conversation_with_unexpected_turns_has_the_same_score_after_restarts(
-    tmp_path: Path, scoring: Setup, turns: int
+    tmp_path: Path, scoring: ActiveConfig, turns: int
 ) -> None:
     pauses = [0.0] * (turns - 2) + [CONVERSATION_IDLE - 2 * READ] * 2
     steps = [(pause, turn(number)) for number, pause in enumerate(pauses)]
@@ -137,7 +142,7 @@ def test_a_conversation_with_unexpected_turns_has_the_same_score_after_restarts(
         [
             told
             for told in played(tmp_path / str(restarts), scoring, steps, restarts=restarts).told
-            if isinstance(told, Case)
+            if isinstance(told, ConversationResult)
         ]
         for restarts in (False, True)
     ]
@@ -149,7 +154,7 @@ def test_a_conversation_with_unexpected_turns_has_the_same_score_after_restarts(
 
 
 def test_of_turns_beyond_those_that_are_kept_the_number_alone_is_stored(
-    tmp_path: Path, scoring: Setup
+    tmp_path: Path, scoring: ActiveConfig
 ) -> None:
     collector = VirtualCollector(tmp_path / "store", scoring, BOUNDS)
     collector.start()
@@ -176,7 +181,7 @@ REMEMBERED = BOUNDS.late_ttl + BOUNDS.max_age
 )
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_turn_whose_trace_was_given_up_is_scored_again_when_an_earlier_one_comes(
-    tmp_path: Path, scoring: Setup, pause: float, bounds: Bounds, restarts: bool
+    tmp_path: Path, scoring: ActiveConfig, pause: float, bounds: Bounds, restarts: bool
 ) -> None:
     collector = played(
         tmp_path / "store",
@@ -188,7 +193,9 @@ def test_a_turn_whose_trace_was_given_up_is_scored_again_when_an_earlier_one_com
     first, second = trace_id("conversation 0"), trace_id("conversation 1")
     assert f1(collector) == [(second, 0, 0.0), (first, 0, 1.0), (second, 1, 1.0)]
     assert [
-        [score.value for score in told.scores] for told in collector.told if isinstance(told, Case)
+        [score.value for score in told.scores]
+        for told in collector.told
+        if isinstance(told, ConversationResult)
     ] == [[1.0]]
 
 
@@ -196,7 +203,7 @@ def test_a_turn_whose_trace_was_given_up_is_scored_again_when_an_earlier_one_com
     "bounds", [BOUNDS, replace(BOUNDS, max_retained_bytes=0)], ids=["in its time", "at once"]
 )
 def test_restarts_remember_for_no_longer_what_was_said(
-    tmp_path: Path, scoring: Setup, bounds: Bounds
+    tmp_path: Path, scoring: ActiveConfig, bounds: Bounds
 ) -> None:
     collector = played(
         tmp_path / "store",
@@ -212,7 +219,7 @@ def test_restarts_remember_for_no_longer_what_was_said(
 
 
 def test_of_two_traces_the_one_that_was_read_first_is_given_up_first_though_it_was_said_of_last(
-    tmp_path: Path, scoring: Setup
+    tmp_path: Path, scoring: ActiveConfig
 ) -> None:
     steps = [(500.0, turn(2)), (REMEMBERED - 500.0, turn(1)), (0.0, turn(0))]
     first, second, third = (trace_id(f"conversation {number}") for number in range(3))
@@ -224,7 +231,7 @@ def test_of_two_traces_the_one_that_was_read_first_is_given_up_first_though_it_w
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_spans_that_came_too_late_do_not_keep_a_turn_from_being_scored_again(
-    tmp_path: Path, scoring: Setup, restarts: bool
+    tmp_path: Path, scoring: ActiveConfig, restarts: bool
 ) -> None:
     late = [tool("conversation 1", "too late"), OPEN]
     steps = [(BOUNDS.late_ttl, turn(1)), (0.0, late), (0.0, turn(0))]
@@ -237,7 +244,7 @@ def test_spans_that_came_too_late_do_not_keep_a_turn_from_being_scored_again(
 
 
 def test_a_trace_that_a_late_span_opened_again_before_a_restart_is_revised(
-    tmp_path: Path, scoring: Setup
+    tmp_path: Path, scoring: ActiveConfig
 ) -> None:
     collector = VirtualCollector(tmp_path / "store", scoring, BOUNDS)
     collector.start()
@@ -257,7 +264,7 @@ def test_a_trace_that_a_late_span_opened_again_before_a_restart_is_revised(
 
 
 def test_what_came_too_late_does_not_prolong_for_how_long_it_is_known_what_was_said(
-    tmp_path: Path, scoring: Setup
+    tmp_path: Path, scoring: ActiveConfig
 ) -> None:
     steps = [
         (500.0, turn(1)),
@@ -279,7 +286,7 @@ def test_what_came_too_late_does_not_prolong_for_how_long_it_is_known_what_was_s
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_span_that_came_too_late_stays_dropped_though_its_row_is_needed(
-    tmp_path: Path, scoring: Setup, restarts: bool
+    tmp_path: Path, scoring: ActiveConfig, restarts: bool
 ) -> None:
     root, call = turn(0)
     steps = [
@@ -294,4 +301,4 @@ def test_a_span_that_came_too_late_stays_dropped_though_its_row_is_needed(
         bounds=replace(BOUNDS, idle=BOUNDS.max_age),
     )
     assert f1(collector) == [(root.trace_id, 0, None)]
-    assert dict(collector.ledger.spans_dropped.items()) == {("late",): 1}
+    assert dict(collector.telemetry.spans_dropped.items()) == {("late",): 1}

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from pathgauge.collector.config.active import Setup
+from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.traces import Bounds
 
 from . import patched
@@ -51,7 +51,7 @@ def schedule(random: Random, traces: int) -> list[Request]:
 
 
 def played(
-    folder: Path, scoring: Setup, bounds: Bounds, random: Random, requests: list[Request]
+    folder: Path, scoring: ActiveConfig, bounds: Bounds, random: Random, requests: list[Request]
 ) -> VirtualCollector:
     """A collector that got the requests in this order, and crashed between any two steps."""
     collector = VirtualCollector(folder, scoring, bounds)
@@ -119,7 +119,7 @@ def all_breaches(folder: Path, seed: int, bounds: Bounds, traces: int, schedules
         random = Random(seed * 1000 + number)
         requests = schedule(random, traces)
         collector = played(folder / str(number), scoring, bounds, random, requests)
-        counted = Counter({counter.name: counter.total() for counter in collector.ledger})
+        counted = Counter({counter.name: counter.total() for counter in collector.telemetry})
         collector.crash()
         right = truth((span for request in requests for span in request.spans()), scoring)
         accepted = sum(request.size for request in requests)

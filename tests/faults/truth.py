@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pathgauge.collector.config import Config
-from pathgauge.collector.config.active import Setup, resolve
+from pathgauge.collector.config.active import ActiveConfig, resolve
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import Span
-from pathgauge.collector.core.outcomes import Withdrawn
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.store.schema import checksum
 
@@ -57,16 +57,16 @@ class Truth:
     traces: int
 
 
-def setup(folder: Path) -> Setup:
+def setup(folder: Path) -> ActiveConfig:
     """The criteria and references of `traffic`; writes what a collector in `folder` needs of them."""
     (folder / "references.yaml").write_text(json.dumps(REFERENCES))
     return resolve(Config(references=(str(folder / "references.yaml"),), criteria=CRITERIA))
 
 
-def truth(spans: Iterable[Span], setup: Setup) -> Truth:
+def truth(spans: Iterable[Span], setup: ActiveConfig) -> Truth:
     """What a collector says that gets all of `spans` at once."""
     different = {(span.trace_id, span.span_id): span for span in spans}
-    pipeline = Pipeline(setup.evaluator, setup.references, Ledger(), _UNBOUNDED)
+    pipeline = Pipeline(setup.evaluator, setup.references, InternalTelemetry(), _UNBOUNDED)
     said: dict[Key, Said] = {}
     for outcome in [*pipeline.feed(different.values(), (), 0.0), *pipeline.drain(0.0)]:
         if isinstance(outcome, Evaluation):

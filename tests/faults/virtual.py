@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pathgauge.collector.config.active import Setup
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
-from pathgauge.collector.core.outcomes import Outcome, Told, Unreadable
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import PipelineEvent, Told, Unreadable
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.store import Delivery, Progress
 from pathgauge.collector.store.sqlite import SqliteStore
@@ -31,10 +31,10 @@ class VirtualCollector:
     """Runs from `start` to `crash`, any number of times, on one folder."""
 
     folder: Path
-    setup: Setup
+    setup: ActiveConfig
     bounds: Bounds
     now: float = 0.0
-    ledger: Ledger = field(default_factory=Ledger)
+    telemetry: InternalTelemetry = field(default_factory=InternalTelemetry)
     told: list[Told] = field(default_factory=list)
     """What was made durable, by all of its lives."""
     _gathered: list[Told] = field(default_factory=list)
@@ -45,12 +45,12 @@ class VirtualCollector:
 
     def start(self) -> None:
         """Go on where the folder stopped; what the journal holds and nobody took in comes first."""
-        self.ledger = Ledger(durable=True)
+        self.telemetry = InternalTelemetry(durable=True)
         self._store = SqliteStore(self.folder)
         self._pipeline = Pipeline(
             self.setup.evaluator,
             self.setup.references,
-            self.ledger,
+            self.telemetry,
             self.bounds,
             recall=self._store.recall,
         )
@@ -60,7 +60,7 @@ class VirtualCollector:
         self._pipeline.restore(restored.traces, restored.at)
         for turn in restored.turns:
             self._pipeline.restore_turn(*turn)
-        self.ledger.restore(restored.counts)
+        self.telemetry.restore(restored.counts)
         self._store.start(self._deliver, lambda: self.now)
         while deliveries := list(self._store.read(self._row)):
             self._take_in(deliveries)
@@ -93,11 +93,16 @@ class VirtualCollector:
         """Make durable what was said."""
         gathered, self._gathered = self._gathered, []
         progress = Progress(
-            self._row, self.now, 0.0, gathered, self._pipeline.changes(), list(self.ledger.staged())
+            self._row,
+            self.now,
+            0.0,
+            gathered,
+            self._pipeline.changes(),
+            list(self.telemetry.pending()),
         )
         assert self._store.commit(progress)
         self.told.extend(gathered)
-        self.ledger.settle()
+        self.telemetry.commit()
 
     def crash(self) -> None:
         """End without a farewell: what was not committed is gone."""
@@ -110,7 +115,7 @@ class VirtualCollector:
     def _take_in(self, deliveries: Sequence[Delivery]) -> None:
         for delivery in deliveries:
             self._expire(delivery.at)
-            delivery.batch.count(self.ledger)
+            delivery.batch.count(self.telemetry)
             self._gather(self._pipeline.feed(delivery.batch.spans, (), delivery.at, delivery.row))
             self._row = delivery.row
 
@@ -118,7 +123,7 @@ class VirtualCollector:
         while (deadline := self._pipeline.deadline()) is not None and deadline <= now:
             self._gather(self._pipeline.expire(now))
 
-    def _gather(self, outcomes: Sequence[Outcome]) -> None:
+    def _gather(self, outcomes: Sequence[PipelineEvent]) -> None:
         for outcome in outcomes:
             assert not isinstance(outcome, Unreadable), outcome
             self._gathered.append(outcome)

@@ -246,15 +246,18 @@ async def test_an_invocation_that_late_spans_score_before_its_judge_does_counts_
     await life.send(request(run_of("a")))
     life.pass_time(6)
     assert told(life, 1)
-    assert (life.ledger.invocations_read.total(), life.ledger.invocations_scored.total()) == (1, 0)
+    assert (life.telemetry.invocations_read.total(), life.telemetry.invocations_scored.total()) == (
+        1,
+        0,
+    )
     await life.send(request(tool_of("a")))
     life.pass_time(6)
-    assert until(lambda: life.ledger.invocations_scored.total() == 1, PATIENCE_S)
+    assert until(lambda: life.telemetry.invocations_scored.total() == 1, PATIENCE_S)
     model.answer()
     assert told(life, 3)
     assert (
-        life.ledger.invocations_scored.total(),
-        life.ledger.invocations_skipped.total(),
+        life.telemetry.invocations_scored.total(),
+        life.telemetry.invocations_skipped.total(),
         life.counted("pass"),
     ) == (1, 0, 1)
 
@@ -363,11 +366,14 @@ async def test_an_invocation_that_only_judges_score_is_scored_or_skipped_once(li
     model.hold()
     await life.send(request(run_of("a"), run_of("b"), run_of("c")))
     life.pass_time(6)
-    assert until(lambda: life.ledger.invocations_skipped.total() == 1, PATIENCE_S)
-    assert (life.ledger.invocations_read.total(), life.ledger.invocations_scored.total()) == (3, 0)
+    assert until(lambda: life.telemetry.invocations_skipped.total() == 1, PATIENCE_S)
+    assert (life.telemetry.invocations_read.total(), life.telemetry.invocations_scored.total()) == (
+        3,
+        0,
+    )
     model.answer()
-    assert until(lambda: life.ledger.invocations_scored.total() == 2, PATIENCE_S)
-    assert life.ledger.invocations_skipped.get("no_scenario_id") == 1
+    assert until(lambda: life.telemetry.invocations_scored.total() == 2, PATIENCE_S)
+    assert life.telemetry.invocations_skipped.get("no_scenario_id") == 1
 
 
 async def test_the_score_of_a_conversation_has_what_judges_said_of_its_turns(live: Live) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from pathgauge import Latency, Reference, ReferenceTurn, Score, ToolTrajectoryF1
 from pathgauge.collector.cli.output.report import print_gate
-from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result, Verdict
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.offline.gate import Line, judge
@@ -34,8 +34,10 @@ def evaluation(value: float | None, run: str | None, conversation: str | None = 
     )
 
 
-def case(conversation: str, missing: int) -> Case:
-    return Case("", conversation, REFUND, "agent", None, (CaseScore(F1, 0.5),), 1, missing, 0)
+def case(conversation: str, missing: int) -> ConversationResult:
+    return ConversationResult(
+        "", conversation, REFUND, "agent", None, (ConversationScore(F1, 0.5),), 1, missing, 0
+    )
 
 
 def line(*replayed: Replayed) -> Line:
@@ -43,7 +45,7 @@ def line(*replayed: Replayed) -> Line:
     return only
 
 
-def replayed(*evaluations: Evaluation, cases: tuple[Case, ...] = ()) -> Replayed:
+def replayed(*evaluations: Evaluation, cases: tuple[ConversationResult, ...] = ()) -> Replayed:
     return Replayed("traces", evaluations, cases, ())
 
 

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, TypeVar
 
 Json = Any
-Case = dict[str, Any]
+ConversationResult = dict[str, Any]
 Call = list[Any]
 """Tool and arguments."""
 
@@ -134,19 +134,19 @@ SCRIPTS = (
 SEPARATORS = (" ", " ", " ", "  ", "\n", ", ", ". ", "-")
 
 
-def trajectories(random: Random) -> Case:
+def trajectories(random: Random) -> ConversationResult:
     """Expected calls, and actual ones that mostly are those with up to three changes; all have
     arguments.
     """
     return _trajectories(random, sparse=0)
 
 
-def sparse_trajectories(random: Random) -> Case:
+def sparse_trajectories(random: Random) -> ConversationResult:
     """The same, where some calls have `null` in place of arguments."""
     return _trajectories(random, sparse=SPARSE)
 
 
-def partial_orders(random: Random) -> Case:
+def partial_orders(random: Random) -> ConversationResult:
     """Trajectories with optional calls, with calls that may come in any order (`groups`), and with
     calls of one message (`messages`).
     """
@@ -162,7 +162,7 @@ def partial_orders(random: Random) -> Case:
     }
 
 
-def messages(random: Random) -> Case:
+def messages(random: Random) -> ConversationResult:
     """Trajectories whose calls belong to messages, mostly to as many as are expected (`groups`)."""
     case = trajectories(random)
     groups = _shape(random, len(case["expected"]))
@@ -174,19 +174,19 @@ def messages(random: Random) -> Case:
     }
 
 
-def ascii_texts(random: Random) -> Case:
+def ascii_texts(random: Random) -> ConversationResult:
     """A reference in English, or of signs alone, and a response that mostly has some of its words."""
     return _texts(random, random.choice((WORDS, WORDS, WORDS, WORDS, SIGNS)))
 
 
-def texts(random: Random) -> Case:
+def texts(random: Random) -> ConversationResult:
     """The same in many scripts."""
     return _texts(
         random, random.choice((WORDS, (*WORDS, *SCRIPTS), SCRIPTS, SCRIPTS, (*SIGNS, "👍", "…")))
     )
 
 
-def samples(random: Random) -> Case:
+def samples(random: Random) -> ConversationResult:
     """Two samples of scores, of different sizes, whose means differ little or much."""
     low, spread = random.random(), random.choice((0.05, 0.3, 2.0))
     fallen = low - spread * random.choice((0.0, 0.2, 1.0)) * random.random()
@@ -199,7 +199,7 @@ def samples(random: Random) -> Case:
     return {"current": current, "baseline": baseline}
 
 
-def judgements(random: Random) -> Case:
+def judgements(random: Random) -> ConversationResult:
     """Samples of what a judge says: a label, and verdicts on rubrics; or what cannot be read, or
     nothing.
     """
@@ -217,7 +217,7 @@ def judgements(random: Random) -> Case:
     }
 
 
-def _trajectories(random: Random, sparse: float) -> Case:
+def _trajectories(random: Random, sparse: float) -> ConversationResult:
     values = PORTABLE if random.random() < 0.4 else HARD
     pool = (
         _nested(random, values)
@@ -290,7 +290,7 @@ def _respelled(random: Random, call: Call, values: Sequence[Json]) -> Call:
     return [name, arguments]
 
 
-def _texts(random: Random, words: Sequence[str]) -> Case:
+def _texts(random: Random, words: Sequence[str]) -> ConversationResult:
     vocabulary = [random.choice(words) for _ in range(random.choice((3, 8, 20)))]
     if random.random() < 0.2:
         vocabulary.append(LONG_WORDS[0])

@@ -41,7 +41,7 @@ from pathgauge.scorers.trajectories.steps import FirstDivergence, TrajectorySimi
 from support.asked import Scripted, fails, lists, says
 
 from .cases import (
-    Case,
+    ConversationResult,
     ascii_texts,
     judgements,
     messages,
@@ -100,14 +100,14 @@ class Oracle:
     """A program of `runners`, the cases that it is given, and what is made of its results."""
 
     runner: str
-    cases: Callable[[Random], Case]
+    cases: Callable[[Random], ConversationResult]
     comparisons: tuple[Comparison, ...]
 
 
 def of_calls(scorer: Scorer) -> Scoring:
     """The scoring of trajectories."""
 
-    def scoring(case: Case) -> float | None:
+    def scoring(case: ConversationResult) -> float | None:
         actual, expected = case["actual"], case["expected"]
         messages = case.get("messages") or [None] * len(actual)
         groups, optional = (
@@ -136,7 +136,7 @@ def of_texts(scorer: Scorer) -> Scoring:
     )
 
 
-def fall(case: Case) -> float | None:
+def fall(case: ConversationResult) -> float | None:
     """How likely the fall from one sample to the other is by chance."""
     return p_value(moments_of(case["current"]), moments_of(case["baseline"]), higher_is_better=True)
 
@@ -149,14 +149,14 @@ def of_labels(read: Callable[[Score], float | None]) -> Scoring:
     """The scoring of labels, each from a sample, by `final_response_match_v2`."""
     texts = {"valid": says("valid"), "invalid": says("invalid")}
 
-    def scoring(case: Case) -> float:
+    def scoring(case: ConversationResult) -> float:
         said = [texts.get(label, fails("judge_malformed")) for label in case["labels"]]
         return _judged(_match(len(said)), said, read) if said else UNSCORED
 
     return scoring
 
 
-def of_ratings(case: Case) -> float:
+def of_ratings(case: ConversationResult) -> float:
     """The scoring of verdicts on rubrics, by `rubric_based_final_response_quality_v1`."""
     said = [
         fails("judge_malformed") if isinstance(rating, str) else lists(*rating)

@@ -16,9 +16,9 @@ from itertools import count, groupby
 from operator import itemgetter
 from typing import TypeAlias
 
-from .cases import LONG_WORDS, Call, Case, Json
+from .cases import LONG_WORDS, Call, ConversationResult, Json
 
-Scoring: TypeAlias = Callable[[Case], float | None]
+Scoring: TypeAlias = Callable[[ConversationResult], float | None]
 """A case comes in, its score goes out."""
 
 
@@ -31,7 +31,9 @@ class Difference:
     oracle: Callable[[Scoring], Scoring]
 
 
-def rewritten(rewrite: Callable[[Case], Case]) -> Callable[[Scoring], Scoring]:
+def rewritten(
+    rewrite: Callable[[ConversationResult], ConversationResult],
+) -> Callable[[Scoring], Scoring]:
     """The scoring of a case that is written as the oracle reads it."""
 
     def changed(scoring: Scoring) -> Scoring:
@@ -176,7 +178,7 @@ def _first_fit(scoring: Scoring, takers: Sequence[Call], expected: Sequence[Call
     return 1.0
 
 
-def _first_fit_in_messages(scoring: Scoring, case: Case) -> float | None:
+def _first_fit_in_messages(scoring: Scoring, case: ConversationResult) -> float | None:
     if _sizes(case["messages"]) != _sizes(case["groups"]):
         return scoring(case)
     actual, expected = (
@@ -238,7 +240,7 @@ STEMS = Difference(
 # and ratings alike.
 
 
-def _answers(case: Case, *others: str) -> Case:
+def _answers(case: ConversationResult, *others: str) -> ConversationResult:
     kept = [index for index, label in enumerate(case["labels"]) if label not in others]
     return {
         **case,
@@ -253,7 +255,7 @@ def _tied(labels: Sequence[str]) -> bool:
     return good == bad > 0
 
 
-def _rubric(case: Case, number: int) -> Case:
+def _rubric(case: ConversationResult, number: int) -> ConversationResult:
     """One rubric alone; those that say that it does not apply have no vote, unless all do."""
     verdicts = [rating if isinstance(rating, str) else rating[number] for rating in case["ratings"]]
     if {"yes", "no"} & {*verdicts}:
@@ -264,7 +266,7 @@ def _rubric(case: Case, number: int) -> Case:
     return {"labels": verdicts, "rubrics": 1, "ratings": ratings}
 
 
-def _mean_of_rubrics(scoring: Scoring, case: Case) -> float:
+def _mean_of_rubrics(scoring: Scoring, case: ConversationResult) -> float:
     scores = [
         score
         for number in range(case["rubrics"])

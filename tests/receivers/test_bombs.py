@@ -18,7 +18,7 @@ from support.bombs import BOMBS, Bomb
 from support.healthy import SPANS, Healthy
 from support.running import Collector, until
 
-MOST_GROWTH = 256 << 20
+MAX_GROWTH = 256 << 20
 """Bytes that the process may grow by, whatever comes."""
 PARALLEL = 16
 STALLED = 30
@@ -51,7 +51,7 @@ def test_bombs_in_parallel_cost_little_memory_and_others_nothing(tmp_path: Path)
                 answers = list(senders.map(lambda bomb: bomb.send(collector.ports), BOMBS))
             growth = collector.peak_memory() - before
         assert [answer.status for answer in answers] == [bomb.answer.status for bomb in BOMBS]
-        assert growth < MOST_GROWTH
+        assert growth < MAX_GROWTH
         assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), (
             healthy.longest_s
         )
@@ -80,7 +80,7 @@ def test_messages_that_never_end_cost_little_memory_and_others_nothing(tmp_path:
             with ThreadPoolExecutor(STALLED) as senders:
                 let_in = list(senders.map(lambda connection: connection.stall(unfinished), stalled))
         assert let_in.count(True) == MAX_ARRIVING_OF_PEER
-        assert collector.peak_memory() - before < MOST_GROWTH
+        assert collector.peak_memory() - before < MAX_GROWTH
         assert (healthy.failures, healthy.longest_s < LONGEST_WAIT_S) == ([], True), (
             healthy.longest_s
         )

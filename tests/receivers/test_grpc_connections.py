@@ -27,7 +27,7 @@ HELLO = http2.PREFACE + http2.frame(http2.SETTINGS)
 async def receiver(max_connections: int) -> AsyncIterator[GrpcReceiver]:
     intake = Intake()
     started = GrpcReceiver(
-        "127.0.0.1:0", intake.accept, intake.ledger, max_connections=max_connections
+        "127.0.0.1:0", intake.accept, intake.telemetry, max_connections=max_connections
     )
     await started.start()
     yield started

@@ -28,7 +28,7 @@ MESSAGE_S = 0.2
 """How long a message may take."""
 CALLS = 20
 LARGE = 15_900_000
-MOST_GROWTH = 256 << 20
+MAX_GROWTH = 256 << 20
 
 
 class Client:
@@ -39,7 +39,7 @@ class Client:
         self.receiver = GrpcReceiver(
             "127.0.0.1:0",
             self.intake.accept,
-            self.intake.ledger,
+            self.intake.telemetry,
             ReceiverLimits(body_timeout_s=MESSAGE_S),
         )
 
@@ -139,4 +139,4 @@ def test_requests_as_large_as_they_may_be_cost_little_memory(tmp_path: Path) -> 
                     HealthCheckRequest(service=f"{number}" + "x" * LARGE), timeout=5
                 )
                 assert watch.code() == grpc.StatusCode.INVALID_ARGUMENT
-        assert collector.peak_memory() - before < MOST_GROWTH
+        assert collector.peak_memory() - before < MAX_GROWTH

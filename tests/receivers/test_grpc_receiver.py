@@ -23,7 +23,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from structlog.testing import capture_logs
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.receivers import grpc_calls
 from pathgauge.collector.receivers.export import ReceiverLimits
@@ -39,7 +39,7 @@ class Peer(Intake):
     def __init__(self) -> None:
         super().__init__()
         self.receiver = GrpcReceiver(
-            "127.0.0.1:0", self.accept, self.ledger, LIMITS, retry_after=1.5
+            "127.0.0.1:0", self.accept, self.telemetry, LIMITS, retry_after=1.5
         )
 
     async def export(
@@ -89,7 +89,7 @@ async def test_success_is_an_empty_response(peer: Peer) -> None:
 async def test_an_empty_request_is_a_success_that_nobody_needs_to_accept(peer: Peer) -> None:
     peer.answer = False
     assert await peer.export(b"") == b""
-    assert peer.ledger.requests.items() == [(("grpc", "traces", "ok"), 1)]
+    assert peer.telemetry.requests.items() == [(("grpc", "traces", "ok"), 1)]
 
 
 async def test_rejected_spans_are_a_partial_success_and_their_neighbours_arrive(peer: Peer) -> None:
@@ -105,12 +105,12 @@ async def test_rejected_spans_are_a_partial_success_and_their_neighbours_arrive(
         partial.error_message
         == "rejected 2: undecodable 1, invalid_id 1; first: not a valid Span message"
     )
-    assert peer.ledger.accepted.items() == [(("grpc", "protobuf"), 2)]
-    assert peer.ledger.refused.items() == [
+    assert peer.telemetry.accepted.items() == [(("grpc", "protobuf"), 2)]
+    assert peer.telemetry.refused.items() == [
         (("grpc", "undecodable"), 1),
         (("grpc", "invalid_id"), 1),
     ]
-    assert peer.ledger.requests.items() == [(("grpc", "traces", "partial_success"), 1)]
+    assert peer.telemetry.requests.items() == [(("grpc", "traces", "partial_success"), 1)]
 
 
 async def test_rejected_log_records_are_a_partial_success(peer: Peer) -> None:
@@ -121,8 +121,8 @@ async def test_rejected_log_records_are_a_partial_success(peer: Peer) -> None:
     response = await peer.export(body.replace(b"poison", b"\xff" * 6), LOGS_SERVICE)
     assert ExportLogsServiceResponse.FromString(response).partial_success.rejected_log_records == 1
     assert [record.event_name for batch in peer.batches for record in batch.logs] == ["good"]
-    assert peer.ledger.accepted_logs.items() == [(("grpc", "protobuf"), 1)]
-    assert peer.ledger.refused_logs.items() == [(("grpc", "undecodable"), 1)]
+    assert peer.telemetry.accepted_logs.items() == [(("grpc", "protobuf"), 1)]
+    assert peer.telemetry.refused_logs.items() == [(("grpc", "undecodable"), 1)]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ async def test_what_would_fail_again_is_refused_for_good(
     )
     assert details in (error.details() or "")
     assert retry_delays(error) == {}
-    assert peer.ledger.requests.items() == [(("grpc", "traces", code), 1)]
+    assert peer.telemetry.requests.items() == [(("grpc", "traces", code), 1)]
 
 
 @pytest.mark.parametrize("answer", [False, RuntimeError("disk on fire")], ids=["busy", "failed"])
@@ -163,7 +163,7 @@ async def test_trouble_on_our_side_asks_for_a_retry_in_both_places_where_senders
     error = await peer.refusal(request(span("a"), Span()))
     assert error.code() == grpc.StatusCode.UNAVAILABLE
     assert retry_delays(error) == {"details": 1.5, "python": 1.5}
-    assert (peer.ledger.accepted.total(), peer.ledger.refused.total()) == (0, 0)
+    assert (peer.telemetry.accepted.total(), peer.telemetry.refused.total()) == (0, 0)
 
 
 async def test_an_unexpected_error_is_logged_and_counted_and_keeps_its_text_from_the_sender(
@@ -176,7 +176,7 @@ async def test_an_unexpected_error_is_logged_and_counted_and_keeps_its_text_from
         ("error", "grpc", "traces")
     ]
     assert error.details() == "internal error, try again"
-    assert peer.ledger.requests.items() == [(("grpc", "traces", "failed"), 1)]
+    assert peer.telemetry.requests.items() == [(("grpc", "traces", "failed"), 1)]
 
 
 async def test_requests_beyond_the_limit_are_told_to_retry_before_they_are_read(
@@ -235,14 +235,14 @@ async def answered(peer: Peer, code: grpc.StatusCode) -> grpc.aio.AioRpcError:
 async def test_a_message_that_does_not_arrive_is_cut_off() -> None:
     intake = Intake()
     receiver = GrpcReceiver(
-        "127.0.0.1:0", intake.accept, intake.ledger, ReceiverLimits(body_timeout_s=0.05)
+        "127.0.0.1:0", intake.accept, intake.telemetry, ReceiverLimits(body_timeout_s=0.05)
     )
     await receiver.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{receiver.port}") as channel:
         call = channel.stream_unary(f"/{TRACE_SERVICE}/Export")()  # type: ignore[var-annotated]
         assert await asyncio.wait_for(call.code(), 5) == grpc.StatusCode.DEADLINE_EXCEEDED
         assert await call.details() == "the message did not arrive within 0.05 s"
-    assert intake.ledger.requests.items() == [(("grpc", "traces", "too_slow"), 1)]
+    assert intake.telemetry.requests.items() == [(("grpc", "traces", "too_slow"), 1)]
     await receiver.stop(0)
 
 
@@ -286,7 +286,7 @@ async def test_a_request_under_way_is_answered_before_the_stop() -> None:
         entered.set()
         return await room.wait()
 
-    receiver = GrpcReceiver("127.0.0.1:0", accept, Ledger())
+    receiver = GrpcReceiver("127.0.0.1:0", accept, InternalTelemetry())
     await receiver.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{receiver.port}") as channel:
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
@@ -304,7 +304,7 @@ async def test_a_request_under_way_is_answered_before_the_stop() -> None:
 
 async def test_a_port_in_use_is_an_error_that_names_the_endpoint(peer: Peer) -> None:
     endpoint = f"127.0.0.1:{peer.receiver.port}"
-    second = GrpcReceiver(endpoint, peer.accept, Ledger())
+    second = GrpcReceiver(endpoint, peer.accept, InternalTelemetry())
     with pytest.raises(OSError, match=f"cannot listen on {endpoint}: Address already in use"):
         await second.start()
     await second.stop(0)

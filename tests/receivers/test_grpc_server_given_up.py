@@ -8,7 +8,7 @@ import asyncio
 
 import grpc
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.receivers import grpc as receivers_grpc
 from pathgauge.collector.receivers.grpc import TRACE_SERVICE, GrpcReceiver
@@ -40,7 +40,7 @@ async def test_the_receiver_goes_on_and_answers_what_is_under_way() -> None:
         entered.set()
         return await room.wait()
 
-    receiver = GrpcReceiver("127.0.0.1:0", accept, Ledger())
+    receiver = GrpcReceiver("127.0.0.1:0", accept, InternalTelemetry())
     await receiver.start()
     port = receiver.port
     try:

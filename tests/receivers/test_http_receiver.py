@@ -22,7 +22,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyVa
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from structlog.testing import capture_logs
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.receivers.export import ReceiverLimits
 from pathgauge.collector.receivers.http import HttpReceiver
 from support.intake import Intake
@@ -46,7 +46,7 @@ class Peer(Intake):
     def __init__(self) -> None:
         super().__init__()
         self.receiver = HttpReceiver(
-            "127.0.0.1:0", self.accept, self.ledger, LIMITS, retry_after=1.5
+            "127.0.0.1:0", self.accept, self.telemetry, LIMITS, retry_after=1.5
         )
 
     async def post(
@@ -153,7 +153,7 @@ async def test_success_is_an_empty_response_in_the_encoding_of_the_request(
     media_type = content_type.partition(";")[0].lower()
     assert answer == Answer(200, media_type, b"{}" if media_type == JSON else b"")
     assert peer.names() == ["a"]
-    assert peer.ledger.accepted.items() == [
+    assert peer.telemetry.accepted.items() == [
         (("http", "json" if media_type == JSON else "protobuf"), 1)
     ]
 
@@ -184,7 +184,7 @@ async def test_rejected_spans_are_a_partial_success_in_protobuf_and_their_neighb
         partial.error_message
         == "rejected 2: undecodable 1, invalid_id 1; first: not a valid Span message"
     )
-    assert peer.ledger.refused.items() == [
+    assert peer.telemetry.refused.items() == [
         (("http", "undecodable"), 1),
         (("http", "invalid_id"), 1),
     ]
@@ -249,7 +249,7 @@ async def test_a_request_that_cannot_be_read_is_400(
     assert await peer.post(body, content_type, encoding) == Answer(
         400, content_type, status(message, content_type)
     )
-    assert peer.ledger.requests.items() == [(("http", "traces", "undecodable"), 1)]
+    assert peer.telemetry.requests.items() == [(("http", "traces", "undecodable"), 1)]
 
 
 @pytest.mark.parametrize("content_type", [PROTOBUF, JSON])
@@ -274,7 +274,7 @@ async def test_a_request_that_is_too_large_is_413(
     assert await peer.post(body, content_type, encoding) == Answer(
         413, content_type, status(message, content_type)
     )
-    assert peer.ledger.requests.items() == [(("http", "traces", "too_large"), 1)]
+    assert peer.telemetry.requests.items() == [(("http", "traces", "too_large"), 1)]
 
 
 @pytest.mark.parametrize("levels", [100, 1000])
@@ -312,7 +312,7 @@ async def test_other_media_types_and_encodings_are_415(
         else Answer(415, "text/plain; charset=utf-8", f"{message}\n".encode())
     )
     assert await peer.post(protobuf(span("a")), content_type, encoding) == expected
-    assert peer.ledger.requests.items() == [(("http", "traces", "unsupported"), 1)]
+    assert peer.telemetry.requests.items() == [(("http", "traces", "unsupported"), 1)]
 
 
 async def test_two_headers_that_name_an_encoding_are_two_encodings(peer: Peer) -> None:
@@ -351,7 +351,7 @@ async def test_trouble_on_our_side_asks_for_a_retry(
             expected, content_type, status(message, content_type), retry_after="2"
         )
     assert [line["log_level"] for line in logs] == (["error"] if expected == 503 else [])
-    assert peer.ledger.accepted.total() == 0
+    assert peer.telemetry.accepted.total() == 0
 
 
 async def test_logs_have_their_own_path(peer: Peer) -> None:
@@ -397,7 +397,7 @@ async def test_a_body_that_trickles_in_is_cut_off(peer: Peer) -> None:
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert answer.endswith(b'{"message": "the body did not arrive within 0.1 s"}')
     writer.close()
-    assert peer.ledger.requests.items() == [(("http", "traces", "too_slow"), 1)]
+    assert peer.telemetry.requests.items() == [(("http", "traces", "too_slow"), 1)]
 
 
 async def test_a_sender_that_hangs_up_is_counted_and_hands_nothing_on(peer: Peer) -> None:
@@ -406,15 +406,15 @@ async def test_a_sender_that_hangs_up_is_counted_and_hands_nothing_on(peer: Peer
     await writer.drain()
     writer.close()
     async with asyncio.timeout(5):
-        while not peer.ledger.requests.total():
+        while not peer.telemetry.requests.total():
             await asyncio.sleep(0.001)
-    assert peer.ledger.requests.items() == [(("http", "traces", "disconnected"), 1)]
+    assert peer.telemetry.requests.items() == [(("http", "traces", "disconnected"), 1)]
     assert peer.batches == []
 
 
 async def test_a_port_in_use_is_an_error_that_names_the_endpoint(peer: Peer) -> None:
     endpoint = f"127.0.0.1:{peer.receiver.port}"
-    second = HttpReceiver(endpoint, peer.accept, Ledger())
+    second = HttpReceiver(endpoint, peer.accept, InternalTelemetry())
     with pytest.raises(OSError, match=f"cannot listen on {endpoint}: Address already in use"):
         await second.start()
     await second.stop(0)

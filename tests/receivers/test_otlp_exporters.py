@@ -24,7 +24,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.receivers.grpc import GrpcReceiver
 from pathgauge.collector.receivers.http import HttpReceiver
@@ -33,17 +33,17 @@ from pathgauge.collector.receivers.http import HttpReceiver
 class Intake:
     """Accepts batches, save for the refusals that a test orders."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, telemetry: InternalTelemetry) -> None:
         self.batches: list[Batch] = []
         self.refusals = 0
-        self._ledger = ledger
+        self._telemetry = telemetry
 
     async def __call__(self, batch: Batch) -> bool:
         if self.refusals:
             self.refusals -= 1
             return False
         self.batches.append(batch)
-        batch.count(self._ledger)
+        batch.count(self._telemetry)
         return True
 
 
@@ -51,10 +51,10 @@ class Receivers:
     """Both receivers in front of one intake, and the exporters that reach them."""
 
     def __init__(self) -> None:
-        self.ledger = Ledger()
-        self.intake = Intake(self.ledger)
-        self.grpc = GrpcReceiver("127.0.0.1:0", self.intake, self.ledger, retry_after=0)
-        self.http = HttpReceiver("127.0.0.1:0", self.intake, self.ledger, retry_after=0)
+        self.telemetry = InternalTelemetry()
+        self.intake = Intake(self.telemetry)
+        self.grpc = GrpcReceiver("127.0.0.1:0", self.intake, self.telemetry, retry_after=0)
+        self.http = HttpReceiver("127.0.0.1:0", self.intake, self.telemetry, retry_after=0)
 
     def span_exporters(self) -> dict[str, Callable[[], SpanExporter]]:
         grpc_url, http_url = (
@@ -127,8 +127,8 @@ async def test_exported_spans_arrive(receivers: Receivers, name: str) -> None:
     assert (agent.scope.name, agent.scope.version) == ("my.agent", "1.2")
     assert agent.resource.attributes["telemetry.sdk.language"] == "python"
     transport = name.partition(" ")[0]
-    assert receivers.ledger.accepted.items() == [((transport, "protobuf"), 2)]
-    assert receivers.ledger.requests.items() == [((transport, "traces", "ok"), 1)]
+    assert receivers.telemetry.accepted.items() == [((transport, "protobuf"), 2)]
+    assert receivers.telemetry.requests.items() == [((transport, "traces", "ok"), 1)]
 
 
 @pytest.mark.parametrize("name", ["grpc", "grpc gzip", "http", "http gzip"])
@@ -137,11 +137,11 @@ async def test_an_exporter_that_is_refused_tries_again(receivers: Receivers, nam
     result = await asyncio.to_thread(export, receivers.span_exporters()[name])
     assert (result, len(receivers.intake.batches)) == (SpanExportResult.SUCCESS, 1)
     transport = name.partition(" ")[0]
-    assert receivers.ledger.requests.items() == [
+    assert receivers.telemetry.requests.items() == [
         ((transport, "traces", "busy"), 2),
         ((transport, "traces", "ok"), 1),
     ]
-    assert receivers.ledger.accepted.items() == [((transport, "protobuf"), 2)]
+    assert receivers.telemetry.accepted.items() == [((transport, "protobuf"), 2)]
 
 
 @pytest.mark.parametrize("transport", ["grpc", "http"])
@@ -172,6 +172,6 @@ async def test_exported_log_records_arrive_at_their_span(
     assert (without_trace.logs, without_trace.without_trace) == ((), 1)
     assert (record.trace_id, record.span_id, record.time_ns) == (f"{0xAB:032x}", f"{0xCD:016x}", 7)
     assert (record.event_name, record.body) == ("gen_ai.choice", {"text": "hi"})
-    assert receivers.ledger.accepted_logs.items() == [((transport, "protobuf"), 2)]
-    assert receivers.ledger.logs_dropped.items() == [(("no_trace_id",), 1)]
-    assert receivers.ledger.requests.items() == [((transport, "logs", "ok"), 2)]
+    assert receivers.telemetry.accepted_logs.items() == [((transport, "protobuf"), 2)]
+    assert receivers.telemetry.logs_dropped.items() == [(("no_trace_id",), 1)]
+    assert receivers.telemetry.requests.items() == [((transport, "logs", "ok"), 2)]

@@ -18,7 +18,7 @@ from pathgauge.collector.core.otlp.batch import Origin
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.core.redaction import Redactor, Rules
 from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
-from pathgauge.collector.receivers.redact import RedactingIntake
+from pathgauge.collector.receivers.redact import RedactingConsumer
 from pathgauge.collector.testing import log, span
 from support.intake import Intake
 
@@ -30,8 +30,8 @@ class Peer(Intake):
 
     def __init__(self) -> None:
         super().__init__()
-        redacting = RedactingIntake(self.accept, Redactor(Rules(), {}, b"salt"), self.ledger)
-        self.service = ExportService("http", redacting.accept, self.ledger, ReceiverLimits())
+        redacting = RedactingConsumer(self.accept, Redactor(Rules(), {}, b"salt"), self.telemetry)
+        self.service = ExportService("http", redacting.accept, self.telemetry, ReceiverLimits())
 
     async def send(self, body: bytes, signal: Any = "traces", encoding: Any = "protobuf") -> str:
         return (await self.service.export(Origin("acme", "http", signal, encoding), body)).code
@@ -56,8 +56,8 @@ async def test_what_goes_on_is_redacted_and_its_body_says_the_same(
     assert batch.origin == Origin("acme", "http", "traces", "protobuf")
     assert otlp.decode_traces(batch.body, tenant="acme").records == batch.spans
     assert EMAIL.encode() not in batch.body
-    assert peer.ledger.accepted.items() == [(("http", encoding), 1)]
-    assert peer.ledger.redacted_values.items() == [(("email", "mask"), text.count("@"))]
+    assert peer.telemetry.accepted.items() == [(("http", encoding), 1)]
+    assert peer.telemetry.redacted_values.items() == [(("email", "mask"), text.count("@"))]
 
 
 async def test_resources_count_for_the_memory_of_open_traces_as_they_do_without_redaction() -> None:
@@ -83,7 +83,7 @@ async def test_log_records_are_redacted_and_those_without_trace_still_counted() 
         == [one.body for one in decoded.records]
         == [{"content": "[email]"}]
     )
-    assert (batch.without_trace, decoded.without_trace, peer.ledger.logs_dropped.total()) == (
+    assert (batch.without_trace, decoded.without_trace, peer.telemetry.logs_dropped.total()) == (
         3,
         3,
         3,
@@ -94,7 +94,7 @@ async def test_what_finds_no_room_is_not_counted_as_it_comes_again() -> None:
     peer = Peer()
     peer.answer = False
     assert await peer.send(encode_request([span("a", EMAIL)])) == "busy"
-    assert peer.ledger.redacted_values.total() == 0
+    assert peer.telemetry.redacted_values.total() == 0
 
 
 async def test_when_redaction_fails_nothing_goes_on_and_the_sender_tries_again(

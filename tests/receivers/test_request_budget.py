@@ -9,7 +9,7 @@ import asyncio
 import orjson
 import pytest
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
 from support.wire import group, span
@@ -36,8 +36,8 @@ def request(size: int) -> bytes:
 
 
 async def test_requests_share_their_memory_until_they_are_answered() -> None:
-    gate, ledger = Gate(), Ledger()
-    service = ExportService("grpc", gate.accept, ledger, ReceiverLimits(max_held_bytes=1000))
+    gate, telemetry = Gate(), InternalTelemetry()
+    service = ExportService("grpc", gate.accept, telemetry, ReceiverLimits(max_held_bytes=1000))
     held = [asyncio.create_task(service.export(PROTOBUF, request(500))) for _ in range(2)]
     await gate.waiting.acquire()
     await gate.waiting.acquire()
@@ -45,7 +45,7 @@ async def test_requests_share_their_memory_until_they_are_answered() -> None:
     gate.open.set()
     assert [(await task).code for task in held] == ["ok", "ok"]
     assert (await service.export(PROTOBUF, request(1000))).code == "ok"
-    assert ledger.requests.items() == [
+    assert telemetry.requests.items() == [
         (("grpc", "traces", "busy"), 1),
         (("grpc", "traces", "ok"), 3),
     ]
@@ -55,14 +55,16 @@ async def test_requests_share_their_memory_until_they_are_answered() -> None:
 async def test_a_request_alone_always_has_room_and_gives_it_back(body: bytes) -> None:
     gate = Gate()
     gate.open.set()
-    service = ExportService("grpc", gate.accept, Ledger(), ReceiverLimits(max_held_bytes=1000))
+    service = ExportService(
+        "grpc", gate.accept, InternalTelemetry(), ReceiverLimits(max_held_bytes=1000)
+    )
     assert "busy" not in [(await service.export(PROTOBUF, body)).code for _ in range(2)]
 
 
 async def test_a_small_request_in_json_does_not_wait_for_a_large_one() -> None:
     gate = Gate()
     gate.open.set()
-    service = ExportService("http", gate.accept, Ledger(), ReceiverLimits())
+    service = ExportService("http", gate.accept, InternalTelemetry(), ReceiverLimits())
     one = {"traceId": "01" * 16, "spanId": "02" * 8, "name": "chat"}
     large, small = (
         orjson.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [one] * number}]}]})

@@ -58,11 +58,11 @@ async def receivers() -> AsyncIterator[tuple[Intake, dict[str, int]]]:
     http = HttpReceiver(
         "127.0.0.1:0",
         intake.accept,
-        intake.ledger,
+        intake.telemetry,
         LIMITS,
         terms=Terms(Caps(total=CONNECTIONS + 10)),
     )
-    rpc = GrpcReceiver("127.0.0.1:0", intake.accept, intake.ledger, LIMITS)
+    rpc = GrpcReceiver("127.0.0.1:0", intake.accept, intake.telemetry, LIMITS)
     await http.start()
     await rpc.start()
     try:
@@ -192,7 +192,7 @@ async def test_slow_calls_over_grpc_are_cut_off_and_others_are_served() -> None:
             healthy.longest_s
         )
         slow, busy = (
-            intake.ledger.requests.get("grpc", "traces", code) for code in ("too_slow", "busy")
+            intake.telemetry.requests.get("grpc", "traces", code) for code in ("too_slow", "busy")
         )
         assert (slow, busy) == (
             connections * MAX_ARRIVING_OF_PEER,

@@ -16,11 +16,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
-from pathgauge.collector.core.outcomes import Outcome
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import PipelineEvent
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.core.traces.explain import Waiting
@@ -39,13 +39,13 @@ class Fed(Pipeline):
     """Notes which rows of the journal it is fed."""
 
     def __init__(self) -> None:
-        super().__init__(Evaluator(()), ReferenceSet(), Ledger(), NEVER)
+        super().__init__(Evaluator(()), ReferenceSet(), InternalTelemetry(), NEVER)
         self.rows: list[int] = []
         self.when_fed: Callable[[int], object] = lambda row: None
 
     def feed(
         self, spans: Iterable[Span], logs: Iterable[LogRecord], now: float, row: int = 0
-    ) -> list[Outcome]:
+    ) -> list[PipelineEvent]:
         self.rows.append(row)
         self.when_fed(row)
         return super().feed(spans, logs, now, row)
@@ -62,7 +62,7 @@ class Running:
         self.worker = Worker(
             self.pipeline,
             self.store,
-            Ledger(),
+            InternalTelemetry(),
             Publisher(self.pipeline, self.store),
             capacity,
             max_backlog_age=MAX_AGE_S,

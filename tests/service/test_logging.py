@@ -49,7 +49,7 @@ def fail_at_once(span):
     return True
 
 
-DIALECT = Dialect(name="acme", scopes=("acme",), speaks=lambda span: True, kind=fail, may_anchor=fail_at_once)
+DIALECT = Dialect(name="acme", scopes=("acme",), matches=lambda span: True, kind=fail, may_be_entry=fail_at_once)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
-from pathgauge.collector.core.ledger import Ledger, Row
-from pathgauge.collector.core.outcomes import Outcome
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import PipelineEvent
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.store import Restored, files
@@ -28,10 +28,10 @@ class Counts:
         self.count: object = 1
         self.settled = 0
 
-    def staged(self) -> Iterable[Row]:
+    def pending(self) -> Iterable[Row]:
         return [Row(("counter", "x"), (self.count,))]  # type: ignore[arg-type]
 
-    def settle(self) -> None:
+    def commit(self) -> None:
         self.settled += 1
 
 
@@ -44,11 +44,11 @@ class Process:
         self.recent = list(self.store.recent())
         self.store.start(lambda delivery: True, time.monotonic)
         self.counts = Counts()
-        pipeline = Pipeline(Evaluator(()), ReferenceSet(), Ledger())
-        self.publisher = Publisher(pipeline, self.store, staging=[self.counts])
+        pipeline = Pipeline(Evaluator(()), ReferenceSet(), InternalTelemetry())
+        self.publisher = Publisher(pipeline, self.store, durable_counts=[self.counts])
 
     def publish(self, name: str, row: int, given_up: Callable[[], bool] = lambda: False) -> None:
-        outcome: Outcome = Evaluation(Invocation(name, "a", "genai"), Match(), (), "idle")
+        outcome: PipelineEvent = Evaluation(Invocation(name, "a", "genai"), Match(), (), "idle")
         self.publisher.gather([outcome])
         self.publisher.publish(row, given_up)
 

@@ -11,18 +11,18 @@ from functools import partial
 import pytest
 from structlog.testing import capture_logs
 
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import (
     Criterion,
     Evaluation,
     EvaluationKey,
     Evaluator,
 )
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.spans import Span
-from pathgauge.collector.core.outcomes import Judged
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.service.publisher import Publisher
@@ -44,7 +44,7 @@ class Notebook:
     def __init__(self) -> None:
         self.agents: list[str | None] = []
         self.withdrawn: list[EvaluationKey] = []
-        self.cases: list[Case] = []
+        self.cases: list[ConversationResult] = []
         self.closed = 0
         self.told = threading.Semaphore(0)
 
@@ -55,7 +55,7 @@ class Notebook:
     def publish_judged(self, judged: Judged, now: float) -> None:
         pass
 
-    def publish_case(self, case: Case, now: float) -> None:
+    def publish_conversation(self, case: ConversationResult, now: float) -> None:
         self.cases.append(case)
 
     def withdraw(self, key: EvaluationKey) -> None:
@@ -74,7 +74,7 @@ class Broken(Notebook):
     def publish_judged(self, judged: Judged, now: float) -> None:
         pass
 
-    def publish_case(self, case: Case, now: float) -> None:
+    def publish_conversation(self, case: ConversationResult, now: float) -> None:
         raise RuntimeError("disk full")
 
     def withdraw(self, key: EvaluationKey) -> None:
@@ -106,11 +106,11 @@ AT_ONCE = Bounds(settle=0.0, idle=0.0)
 NEVER = Bounds(settle=3600.0, idle=3600.0, max_age=3600.0)
 
 
-def pipeline(bounds: Bounds = AT_ONCE, ledger: Ledger | None = None) -> Pipeline:
+def pipeline(bounds: Bounds = AT_ONCE, telemetry: InternalTelemetry | None = None) -> Pipeline:
     return Pipeline(
         Evaluator((Criterion("failure", Failure(), 0.5),)),
         ReferenceSet(),
-        ledger or Ledger(),
+        telemetry or InternalTelemetry(),
         bounds,
     )
 
@@ -124,13 +124,17 @@ def start() -> Iterator[Start]:
         *sinks: Sink,
         capacity: int = 100,
         of: Pipeline | None = None,
-        ledger: Ledger | None = None,
+        telemetry: InternalTelemetry | None = None,
         now: Clock = time.monotonic,
     ) -> Worker:
         store = MemoryStore()
         core = of or pipeline()
         worker = Worker(
-            core, store, ledger or Ledger(), Publisher(core, store, sinks=sinks), capacity
+            core,
+            store,
+            telemetry or InternalTelemetry(),
+            Publisher(core, store, sinks=sinks),
+            capacity,
         )
         store.start(worker.deliver, now)
         worker.start()
@@ -214,8 +218,8 @@ async def test_a_sink_that_fails_keeps_nothing_from_the_others(start: Start) -> 
 async def test_a_trace_that_cannot_be_read_is_logged_and_its_neighbours_are_scored(
     start: Start,
 ) -> None:
-    notebook, ledger = Notebook(), Ledger()
-    worker = start(notebook, of=pipeline(ledger=ledger))
+    notebook, telemetry = Notebook(), InternalTelemetry()
+    worker = start(notebook, of=pipeline(telemetry=telemetry))
     good = run_of("good")
     bad = Unreadable(run_of("bad").raw, good.resource, good.scope)
     with capture_logs() as logs:
@@ -229,7 +233,7 @@ async def test_a_trace_that_cannot_be_read_is_logged_and_its_neighbours_are_scor
         trace_id("bad"),
         "nobody foresaw this",
     )
-    assert ledger.traces_skipped.get("unreadable") == 1
+    assert telemetry.traces_skipped.get("unreadable") == 1
 
 
 async def test_a_command_that_fails_does_not_stop_the_thread(start: Start) -> None:
@@ -255,9 +259,11 @@ async def test_time_alone_makes_a_trace_ready(start: Start) -> None:
 
 
 async def test_a_worker_that_lags_judges_by_the_times_of_arrival(start: Start) -> None:
-    notebook, ledger, times = Notebook(), Ledger(), [0.0]
+    notebook, telemetry, times = Notebook(), InternalTelemetry(), [0.0]
     worker = start(
-        notebook, of=pipeline(replace(AT_ONCE, settle=1.0, idle=1.0), ledger), now=lambda: times[-1]
+        notebook,
+        of=pipeline(replace(AT_ONCE, settle=1.0, idle=1.0), telemetry),
+        now=lambda: times[-1],
     )
     going_on = threading.Event()
     worker.call(partial(going_on.wait, PATIENCE_S))
@@ -267,7 +273,7 @@ async def test_a_worker_that_lags_judges_by_the_times_of_arrival(start: Start) -
     times.append(100.0)
     going_on.set()
     assert worker.stop(PATIENCE_S)
-    assert (notebook.agents, notebook.withdrawn, ledger.revisions.total()) == (["outer"], [], 0)
+    assert (notebook.agents, notebook.withdrawn, telemetry.revisions.total()) == (["outer"], [], 0)
 
 
 async def test_a_stop_reads_what_is_queued_and_what_is_open(start: Start) -> None:

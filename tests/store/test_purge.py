@@ -33,18 +33,18 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourcePro
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
 from pathgauge.collector.core import otlp
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import (
     Criterion,
     Evaluation,
     EvaluationKey,
     Evaluator,
 )
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
-from pathgauge.collector.core.outcomes import Judged
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.service.publisher import Publisher
@@ -184,7 +184,7 @@ class Notebook:
     def __init__(self) -> None:
         self.invocations: dict[str | None, Invocation] = {}
         self.withdrawn: list[EvaluationKey] = []
-        self.cases: list[Case] = []
+        self.cases: list[ConversationResult] = []
 
     @property
     def agents(self) -> list[str]:
@@ -196,7 +196,7 @@ class Notebook:
     def publish_judged(self, judged: Judged, now: float) -> None:
         pass
 
-    def publish_case(self, case: Case, now: float) -> None:
+    def publish_conversation(self, case: ConversationResult, now: float) -> None:
         self.cases.append(case)
 
     def withdraw(self, key: EvaluationKey) -> None:
@@ -216,13 +216,13 @@ class Life:
         self.store = SqliteStore(folder)
         restored = self.store.open()
         self.now, self.requests = restored.at, restored.requests
-        self.ledger = Ledger(durable=True)
+        self.telemetry = InternalTelemetry(durable=True)
         evaluator = Evaluator((Criterion("failure", Failure(), 0.5),))
         recall = self.store.recall
         pipeline = Pipeline(
             evaluator,
             ReferenceSet([DIALOGUE]),
-            self.ledger,
+            self.telemetry,
             BOUNDS,
             conversation_idle=1000.0,
             recall=recall,
@@ -230,13 +230,13 @@ class Life:
         pipeline.restore(restored.traces, self.now)
         for turn_of_conversation in restored.turns:
             pipeline.restore_turn(*turn_of_conversation)
-        self.ledger.restore(restored.counts)
+        self.telemetry.restore(restored.counts)
         self.sink = Notebook()
         self.worker = Worker(
             pipeline,
             self.store,
-            self.ledger,
-            Publisher(pipeline, self.store, ahead=[self.sink], staging=[self.ledger]),
+            self.telemetry,
+            Publisher(pipeline, self.store, ahead=[self.sink], durable_counts=[self.telemetry]),
             1 << 20,
         )
         self.store.start(self.worker.deliver, lambda: self.now)
@@ -342,7 +342,7 @@ async def test_a_trace_that_was_read_is_gone_with_its_results_and_leaves_the_win
     life = live()
     await life.send(request(turn("b")))
     life.scored(6, "b")
-    assert life.ledger.invocations_scored.total() == 3
+    assert life.telemetry.invocations_scored.total() == 3
     assert not any(holds(life.folder, "secret"))
 
 
@@ -355,7 +355,10 @@ async def test_what_still_comes_of_a_purged_trace_is_dropped_and_counted(live: L
         logs_request(record("noted", trace="secret")),
     )
     life.scored(6, "b")
-    assert (life.ledger.spans_dropped.get("purged"), life.ledger.logs_dropped.get("purged")) == (
+    assert (
+        life.telemetry.spans_dropped.get("purged"),
+        life.telemetry.logs_dropped.get("purged"),
+    ) == (
         1,
         1,
     )
@@ -377,8 +380,8 @@ async def test_requests_that_the_pipeline_has_not_taken_in_are_purged_too(live: 
     assert not any(holds(life.folder, "secret", "noted"))
     life.scored(6, "a")
     assert (
-        life.ledger.spans_dropped.get("purged"),
-        life.ledger.logs_dropped.get("no_trace_id"),
+        life.telemetry.spans_dropped.get("purged"),
+        life.telemetry.logs_dropped.get("no_trace_id"),
     ) == (1, 2)
 
 

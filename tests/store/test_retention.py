@@ -18,13 +18,13 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
 from pathgauge.collector.core import otlp
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.spans import Span
-from pathgauge.collector.core.outcomes import Changes, Remembered
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import Changes, Remembered
 from pathgauge.collector.core.references import Match, ReferenceSet
-from pathgauge.collector.core.traces import Bounds, Standing
+from pathgauge.collector.core.traces import Bounds, TraceSnapshot
 from pathgauge.collector.service import publisher
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.worker import Worker
@@ -84,14 +84,14 @@ class Life:
         self.store = SqliteStore(folder, retention, windows)
         restored = self.store.open()
         self.now = restored.at
-        self.ledger = Ledger()
+        self.telemetry = InternalTelemetry()
         bounds = Bounds(settle=6.0, late_ttl=300.0)
         self.pipeline = Pipeline(
-            Evaluator(()), ReferenceSet(), self.ledger, bounds, recall=self.store.recall
+            Evaluator(()), ReferenceSet(), self.telemetry, bounds, recall=self.store.recall
         )
         self.pipeline.restore(restored.traces, self.now)
         self.worker = Worker(
-            self.pipeline, self.store, self.ledger, Publisher(self.pipeline, self.store), MIB
+            self.pipeline, self.store, self.telemetry, Publisher(self.pipeline, self.store), MIB
         )
         self.store.start(self.worker.deliver, lambda: self.now)
         self.worker.start(restored)
@@ -109,7 +109,7 @@ class Life:
         """Let time pass until so many invocations have been read in this life."""
         self.now += seconds
         self.worker.call(lambda: None)
-        assert until(lambda: self.ledger.invocations_read.total() == invocations, PATIENCE_S)
+        assert until(lambda: self.telemetry.invocations_read.total() == invocations, PATIENCE_S)
 
     def end(self) -> None:
         self.worker.stop(PATIENCE_S)
@@ -222,12 +222,12 @@ async def test_a_full_store_gives_up_traces_that_were_read_and_takes_requests_ag
         assert await life.accepts(request(turn(f"next {number}", MIB)))
     await life.worker.accept(request(turn("late", trace="turn 0", parent="turn 0")))
     life.read(6, sent + 8)
-    assert life.ledger.spans_dropped.get("late") == 1
+    assert life.telemetry.spans_dropped.get("late") == 1
     assert life.store.usage().used < 16 * MIB
     life = live()
     assert await life.accepts(request(turn("late", trace="turn 1", parent="turn 1"), turn("last")))
     life.read(6, 1)
-    assert life.ledger.spans_dropped.get("late") == 1
+    assert life.telemetry.spans_dropped.get("late") == 1
 
 
 async def test_a_store_that_is_full_of_results_makes_room_though_nothing_happens(
@@ -258,14 +258,16 @@ def test_traces_that_cannot_come_back_are_forgotten_from_the_oldest(tmp_path: Pa
             connection, [Packer().pack(1, at=100.0, wall=0.0, batch=request(turn("waiting")))]
         )
         read, recent = (
-            Standing(("", "read"), (), 0, 0, closed_at=99.0),
-            Standing(("", "recent"), (), 0, 0, closed_at=100.0),
+            TraceSnapshot(("", "read"), (), 0, 0, closed_at=99.0),
+            TraceSnapshot(("", "recent"), (), 0, 0, closed_at=100.0),
         )
         given_up, waits = (
-            Standing(("", "given up"), (), 0, 0, forgotten="late"),
-            Standing(("", "waits"), (1,), 0, 0),
+            TraceSnapshot(("", "given up"), (), 0, 0, forgotten="late"),
+            TraceSnapshot(("", "waits"), (1,), 0, 0),
         )
-        newest = [Standing(("", name), (), 0, 0, closed_at=1.0) for name in ("older", "newest")]
+        newest = [
+            TraceSnapshot(("", name), (), 0, 0, closed_at=1.0) for name in ("older", "newest")
+        ]
         standings = (read, recent, given_up, waits, *newest)
         results.write(
             connection,

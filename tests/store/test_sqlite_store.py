@@ -20,12 +20,12 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result
-from pathgauge.collector.core.ledger import Row
+from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.spans import Span
-from pathgauge.collector.core.outcomes import Changes, Judged, Remembered
+from pathgauge.collector.core.pipeline_events import Changes, Judged, Remembered
 from pathgauge.collector.core.references import Match
-from pathgauge.collector.core.traces import Recalled, Standing
+from pathgauge.collector.core.traces import Recalled, TraceSnapshot
 from pathgauge.collector.store import Delivery, Progress, Restored, StoreError, files
 from pathgauge.collector.store.retention import Retention
 from pathgauge.collector.store.schema import MIGRATIONS, checksum
@@ -150,7 +150,8 @@ async def test_progress_is_restored_as_it_was_committed(live: Live) -> None:
     arrived = life.delivered[0].at
     key = ("", trace_id("kept"))
     kept = Remembered(
-        Standing(key, (1,), arrived, arrived, closed_at=50.0, completed=True), {"a": ("digest", 2)}
+        TraceSnapshot(key, (1,), arrived, arrived, closed_at=50.0, completed=True),
+        {"a": ("digest", 2)},
     )
     progress = Progress(
         2,
@@ -241,7 +242,9 @@ def test_what_was_changed_of_progress_is_set_aside_and_told(
 ) -> None:
     life, now = live(), time.time()
     known = tuple(
-        Remembered(Standing(("", trace_id(name)), (), 1.0, 1.0, closed_at=2.0, completed=True), {})
+        Remembered(
+            TraceSnapshot(("", trace_id(name)), (), 1.0, 1.0, closed_at=2.0, completed=True), {}
+        )
         for name in "ab"
     )
     evaluations = [

@@ -17,10 +17,10 @@ from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.evaluations.windows import Windows
-from pathgauge.collector.core.ledger import Ledger
-from pathgauge.collector.core.outcomes import Withdrawn
-from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
-from pathgauge.collector.sinks.prometheus.labels import Limits
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.pipeline_events import Withdrawn
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
+from pathgauge.collector.sinks.prometheus.labels import LabelLimits
 from pathgauge.collector.store import Progress, files, restore
 from pathgauge.collector.store.restore import WindowBounds
 from pathgauge.collector.store.sqlite import SqliteStore
@@ -54,22 +54,22 @@ class Life(Bench):
     """A sink with its store, from their start to their end."""
 
     def __init__(self, folder: Path, now: float, **options: Any) -> None:
-        tallies, windows = Tallies(), Windows(SIZE, MAX_AGE_S)
+        metrics, windows = DurableMetrics(), Windows(SIZE, MAX_AGE_S)
         super().__init__(
             ANSWER,
             TOKENS,
-            ledger=Ledger(durable=True),
-            tallies=tallies,
+            telemetry=InternalTelemetry(durable=True),
+            metrics=metrics,
             windows=windows,
             **{"min_samples": 5, **options},
         )
         self.now = now
         self.store = SqliteStore(folder, windows=WindowBounds(MAX_AGE_S))
         restored = self.store.open()
-        self.ledger.restore(restored.counts)
+        self.telemetry.restore(restored.counts)
         tracemalloc.start()
         self.sink.restore(restored.counts, self.store.recent(), now)
-        self.most_bytes = tracemalloc.get_traced_memory()[1]
+        self.max_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         self.store.start(lambda _: True, lambda: 0.0)
         self._said: list[Evaluation | Withdrawn] = []
@@ -83,9 +83,9 @@ class Life(Bench):
         self._said.append(Withdrawn(evaluation.key))
 
     def commit(self) -> None:
-        counts = self.sink.staged()
+        counts = self.sink.pending()
         assert self.store.commit(Progress(0, 0.0, self.now, tuple(self._said), counts=counts))
-        self.sink.settle()
+        self.sink.commit()
         self._said.clear()
 
     def says(self, *said: float | str, each: float = 1.0, **fields: Any) -> list[Evaluation]:
@@ -179,7 +179,7 @@ def test_what_was_withdrawn_or_is_too_old_is_in_no_window(live: Live) -> None:
 
 
 def test_names_that_senders_invent_take_no_memory_at_a_restart(live: Live) -> None:
-    limits = Limits(max_agents=2, max_versions=2, max_series=9)
+    limits = LabelLimits(max_agents=2, max_versions=2, max_series=9)
     before, names = live(limits=limits), 6_000
     for number, said in enumerate(islice(cycle(GOOD), names)):
         invented = f"name {number}"
@@ -190,12 +190,12 @@ def test_names_that_senders_invent_take_no_memory_at_a_restart(live: Live) -> No
     before.commit()
     after = live(limits=limits)
     assert after.series("pathgauge_score_window_samples")["planner", "__other__", "answer"] == SIZE
-    assert after.most_bytes < names * 300
+    assert after.max_bytes < names * 300
 
 
 def test_what_is_looked_through_is_bounded(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     live().says(*GOOD, 0.5, 0.6)
-    monkeypatch.setattr(restore, "MOST_RESULTS", 2)
+    monkeypatch.setattr(restore, "MAX_RESULTS", 2)
     assert live().series("pathgauge_score_window_mean") == {("planner", "refund", "answer"): 0.55}
 
 

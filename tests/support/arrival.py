@@ -5,10 +5,10 @@ batches, with pauses in between.
 from __future__ import annotations
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
-from pathgauge.collector.core.outcomes import Outcome, Withdrawn
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import PipelineEvent, Withdrawn
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.scorers.types import Invocation
 
@@ -18,8 +18,8 @@ LATE_TTL = 250.0
 
 def arrived(items: list[Span | LogRecord], batch: int, pause: float) -> list[Invocation]:
     """The invocations that stand in the end when `items` come in batches, `pause` seconds apart."""
-    pipeline = Pipeline(Evaluator(()), ReferenceSet(), Ledger())
-    outcomes: list[Outcome] = []
+    pipeline = Pipeline(Evaluator(()), ReferenceSet(), InternalTelemetry())
+    outcomes: list[PipelineEvent] = []
     now = 0.0
     for start in range(0, len(items), batch):
         some = items[start : start + batch]

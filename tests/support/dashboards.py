@@ -58,7 +58,7 @@ def targets() -> Iterator[Target]:
                 )
 
 
-def marks() -> Iterator[tuple[str, str]]:
+def byte_marks() -> Iterator[tuple[str, str]]:
     """The dashboard and the query of every kind of mark."""
     for board, content in BOARDS.items():
         for annotation in content["annotations"].get("list", ()):
@@ -77,7 +77,7 @@ def expressions() -> Iterator[tuple[str, str]]:
     """
     for target in targets():
         yield target.board, target.expr
-    yield from marks()
+    yield from byte_marks()
     for board in BOARDS:
         for variable in variables(board):
             if variable["type"] == "query":

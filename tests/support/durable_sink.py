@@ -13,9 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, EvaluationKey
 from pathgauge.collector.core.evaluations.windows import Recent, Windows, series_of
-from pathgauge.collector.core.ledger import Ledger, Row
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from support.sink_bench import REFERENCES, Bench
 
 DAY_S = 86_400.0
@@ -34,14 +34,14 @@ class Durable(Bench):
     """A sink whose counts and evaluations are stored when `commit` is called."""
 
     def __init__(self, *criteria: Criterion, **options: Any) -> None:
-        self.tallies = Tallies()
+        self.metrics = DurableMetrics()
         self.options = options
         self.rows: dict[tuple[str, ...], list[float]] = {}
         self.recent: dict[EvaluationKey, Recent] = {}
         super().__init__(
             *criteria,
-            tallies=self.tallies,
-            **{"ledger": Ledger(durable=True), "windows": Windows(size=5), **options},
+            metrics=self.metrics,
+            **{"telemetry": InternalTelemetry(durable=True), "windows": Windows(size=5), **options},
         )
 
     def tell(self, evaluation: Evaluation) -> Evaluation:
@@ -67,19 +67,19 @@ class Durable(Bench):
         return evaluation
 
     def commit(self) -> None:
-        for key, state in json.loads(json.dumps(self.sink.staged())):
+        for key, state in json.loads(json.dumps(self.sink.pending())):
             if state is None:
                 self.rows.pop(tuple(key), None)
             else:
                 self.rows[tuple(key)] = state
-        self.sink.settle()
+        self.sink.commit()
 
     def restarted(
         self, *criteria: Criterion, references: ReferenceSet = REFERENCES, **options: Any
     ) -> Durable:
         """The next process, `now` being the same."""
         fresh = {
-            "ledger": Ledger(durable=True),
+            "telemetry": InternalTelemetry(durable=True),
             "windows": Windows(size=5),
             "references": references,
         }
@@ -90,7 +90,7 @@ class Durable(Bench):
         after.rows, after.recent = dict(self.rows), dict(self.recent)
         rows = [Row(key, state) for key, state in self.rows.items()]
         random.Random(len(rows)).shuffle(rows)
-        after.ledger.restore(rows)
+        after.telemetry.restore(rows)
         after.sink.restore(rows, reversed(self.recent.values()), self.now)
         return after
 

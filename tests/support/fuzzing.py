@@ -26,7 +26,7 @@ TRIES = 5
 GIVE_UP_S = 10
 FEWEST = 5
 """Executions in a batch."""
-MOST_INSERTED = 5_000
+MAX_INSERTED = 5_000
 """Bytes at a time: these are laws of damage, not of size."""
 
 _INTERESTING = (0x00, 0x01, 0x0A, 0x12, 0x20, 0x7F, 0x80, 0xFF)
@@ -86,7 +86,7 @@ def damaged(seeds: Sequence[bytes], words: Sequence[bytes], random: Random) -> b
             case _:
                 word = random.choice(words or (b"\xff",))
                 data[start:start] = word * min(
-                    random.choice((1, 1, 3, 200)), MOST_INSERTED // len(word)
+                    random.choice((1, 1, 3, 200)), MAX_INSERTED // len(word)
                 )
     return bytes(data)
 

@@ -87,14 +87,14 @@ class Guarded(Intake):
             "grpc": GrpcReceiver(
                 "127.0.0.1:0",
                 self.accept,
-                self.ledger,
+                self.telemetry,
                 authenticate=access.authenticate,
                 credentials=tls_of["grpc"].grpc_credentials(),
             ),
             "http": HttpReceiver(
                 "127.0.0.1:0",
                 self.accept,
-                self.ledger,
+                self.telemetry,
                 authenticate=access.authenticate,
                 terms=Terms(Caps(), tls_of["http"].context),
             ),

@@ -4,7 +4,7 @@ is told.
 
 from __future__ import annotations
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 
 
@@ -12,7 +12,7 @@ class Intake:
     """`answer` is what is said to the next batches; an exception is raised."""
 
     def __init__(self) -> None:
-        self.ledger = Ledger()
+        self.telemetry = InternalTelemetry()
         self.batches: list[Batch] = []
         self.answer: bool | Exception = True
 
@@ -21,7 +21,7 @@ class Intake:
             raise self.answer
         if self.answer:
             self.batches.append(batch)
-            batch.count(self.ledger)
+            batch.count(self.telemetry)
         return self.answer
 
     def names(self) -> list[str]:

@@ -18,7 +18,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 from pydantic import BaseModel
 
 from pathgauge.collector.core import otlp
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import (
     Criterion,
     Evaluation,
@@ -26,18 +26,18 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Evaluator,
     WhenJudged,
 )
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.spans import Span
-from pathgauge.collector.core.outcomes import Judged
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
-from pathgauge.collector.judging.queue import Bench, Capacity
+from pathgauge.collector.judging.queue import Capacity, JudgeQueue
 from pathgauge.collector.judging.sampling import Sampling
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.worker import Worker
-from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.collector.store import Purged, Selection, Store
 from pathgauge.collector.store.memory import MemoryStore
@@ -118,7 +118,7 @@ class Notebook:
     """A sink that writes down what it is told, in order."""
 
     said: list[tuple[Any, ...]] = field(default_factory=list)
-    cases: list[Case] = field(default_factory=list)
+    cases: list[ConversationResult] = field(default_factory=list)
     withdrawn: list[EvaluationKey] = field(default_factory=list)
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
@@ -127,7 +127,7 @@ class Notebook:
     def publish_judged(self, judged: Judged, now: float) -> None:
         self._write("judged" if judged.first else "judged again", judged.evaluation)
 
-    def publish_case(self, case: Case, now: float) -> None:
+    def publish_conversation(self, case: ConversationResult, now: float) -> None:
         self.cases.append(case)
 
     def withdraw(self, key: EvaluationKey) -> None:
@@ -163,12 +163,12 @@ class Life:
         self.store: Store = MemoryStore() if folder is None else SqliteStore(folder)
         restored = self.store.open()
         self.now = restored.at
-        self.ledger, tallies = Ledger(durable=True), Tallies()
+        self.telemetry, metrics = InternalTelemetry(durable=True), DurableMetrics()
         evaluator, references_in_force = Evaluator(criteria), ReferenceSet(references)
         self.pipeline = Pipeline(
             evaluator,
             references_in_force,
-            self.ledger,
+            self.telemetry,
             Bounds(),
             conversation_idle=conversation_idle,
             judging=None if sampling is None else self._judging_of,
@@ -176,23 +176,23 @@ class Life:
         self.sampling = sampling or Sampling()
         self.sink, self.prometheus = (
             Notebook(),
-            PrometheusSink(evaluator, references_in_force, self.ledger, tallies=tallies),
+            PrometheusSink(evaluator, references_in_force, self.telemetry, metrics=metrics),
         )
-        self.bench = Bench(model, self._judged, capacity, evaluator, references_in_force)
+        self.bench = JudgeQueue(model, self._judged, capacity, evaluator, references_in_force)
         publisher = Publisher(
             self.pipeline,
             self.store,
             ahead=[self.prometheus],
             sinks=[self.sink],
-            staging=[self.prometheus],
+            durable_counts=[self.prometheus],
             judges=self.bench,
         )
-        self.worker = Worker(self.pipeline, self.store, self.ledger, publisher, 1 << 20)
+        self.worker = Worker(self.pipeline, self.store, self.telemetry, publisher, 1 << 20)
         self.pipeline.restore(restored.traces, self.now)
         for awaited in restored.awaited:
             self.pipeline.restore_awaited(awaited)
             self.bench.take(awaited)
-        self.ledger.restore(restored.counts)
+        self.telemetry.restore(restored.counts)
         self.prometheus.restore(restored.counts, self.store.recent(), time.time())
         self.store.start(self.worker.deliver, lambda: self.now)
         self.worker.start(restored)

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.samples import Exemplar
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.scorers.types import Invocation, Reason, Reference, ReferenceTurn, Score
@@ -107,18 +107,18 @@ class Bench:
     def __init__(
         self,
         *criteria: Criterion,
-        ledger: Ledger | None = None,
+        telemetry: InternalTelemetry | None = None,
         references: ReferenceSet = REFERENCES,
         **options: Any,
     ) -> None:
         self.now = NOW
-        self.ledger = ledger or Ledger()
+        self.telemetry = telemetry or InternalTelemetry()
         self.evaluator = Evaluator(criteria or (ANSWER,))
         self.references = references
         self.sink = PrometheusSink(
             self.evaluator,
             references,
-            self.ledger,
+            self.telemetry,
             **{"min_samples": 1, "clock": lambda: self.now, **options},
         )
         self.published = 0

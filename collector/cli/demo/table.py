@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-Key: TypeAlias = tuple[str, str, str]
+SeriesKey: TypeAlias = tuple[str, str, str]
 """Agent, scenario and criterion; empty where a metric has no such label."""
 
 
@@ -94,8 +94,8 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _gauges(metrics: str) -> Mapping[str, Mapping[Key, float]]:
-    gauges: defaultdict[str, dict[Key, float]] = defaultdict(dict)
+def _gauges(metrics: str) -> Mapping[str, Mapping[SeriesKey, float]]:
+    gauges: defaultdict[str, dict[SeriesKey, float]] = defaultdict(dict)
     for family in text_string_to_metric_families(metrics):
         for sample in family.samples if family.type == "gauge" else ():
             agent, scenario, criterion = (

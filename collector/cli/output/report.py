@@ -21,7 +21,7 @@ from pathgauge.collector.offline.gate import NOTHING_JUDGED, UNNAMED, Gate, Line
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.types import ExpectedCall
 
-MOST_REASONS = 3
+MAX_REASONS = 3
 """Explanations shown for one line, and kinds of invocations without reference."""
 
 _MARK_STYLES: dict[Mark, str] = {"=": "", "~": "yellow", "-": "red", "+": "red"}
@@ -58,10 +58,10 @@ def print_reasons(gate: Gate, replayed: Sequence[Replayed], err: Console) -> Non
     judged at all.
     """
     unmatched = _unmatched(replayed)
-    for reason, count in unmatched.most_common(MOST_REASONS):
+    for reason, count in unmatched.most_common(MAX_REASONS):
         err.print(_text(f"{count} x no reference: {reason}"), soft_wrap=True)
-    if len(unmatched) > MOST_REASONS:
-        err.print(Text(f"and {len(unmatched) - MOST_REASONS} more scenarios without reference"))
+    if len(unmatched) > MAX_REASONS:
+        err.print(Text(f"and {len(unmatched) - MAX_REASONS} more scenarios without reference"))
     for line in gate.lines:
         _print_reasons(line, err)
     if not gate.judged:
@@ -78,12 +78,12 @@ def _print_reasons(line: Line, err: Console) -> None:
         )
     else:
         return
-    for explanation in line.explanations[:MOST_REASONS]:
+    for explanation in line.explanations[:MAX_REASONS]:
         err.print(_text(f"    {explanation}"), soft_wrap=True)
-    if len(line.explanations) > MOST_REASONS:
+    if len(line.explanations) > MAX_REASONS:
         err.print(
             Text(
-                f"    and {len(line.explanations) - MOST_REASONS} more reasons: --json has them all"
+                f"    and {len(line.explanations) - MAX_REASONS} more reasons: --json has them all"
             )
         )
 

@@ -19,7 +19,7 @@ from pathgauge.scorers.types import Json
 KeyPath: TypeAlias = tuple[str | int, ...]
 """The keys and list indices that lead from the top of a document to a value."""
 
-MOST_LEVELS = 100
+MAX_LEVELS = 100
 """Data nested deeper is refused, so that everything that walks it may recurse."""
 
 _LONGEST_SHOWN = 60

@@ -11,7 +11,7 @@ import re
 from typing import NoReturn
 
 from pathgauge.collector.core.documents import (
-    MOST_LEVELS,
+    MAX_LEVELS,
     ConfigError,
     Document,
     KeyPath,
@@ -56,8 +56,8 @@ class _Reader:
     def _value(self, path: KeyPath) -> Json:
         opening = self._next()
         self.values[path] = self._here()
-        if len(path) > MOST_LEVELS:
-            self.refuse((), self.index, f"found more than {MOST_LEVELS} levels, expected fewer")
+        if len(path) > MAX_LEVELS:
+            self.refuse((), self.index, f"found more than {MAX_LEVELS} levels, expected fewer")
         if opening == "{":
             return self._object(path)
         if opening == "[":

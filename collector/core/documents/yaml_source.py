@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 import yaml
 
 from pathgauge.collector.core.documents import (
-    MOST_LEVELS,
+    MAX_LEVELS,
     ConfigError,
     Document,
     KeyPath,
@@ -27,7 +27,7 @@ from pathgauge.collector.core.documents import (
 )
 from pathgauge.scorers.types import Json
 
-MOST_VALUES = 500_000
+MAX_VALUES = 500_000
 """Aliases of aliases can grow without end; a document with more values than this is refused."""
 
 _TAG = "tag:yaml.org,2002:"
@@ -78,7 +78,7 @@ def read(text: str, file: str, environment: Mapping[str, str] | None = None) -> 
             file, position, (), f"not YAML: found the character {chr(error.character)!r}"
         )
     except RecursionError:
-        problem = Problem(file, None, (), f"found more than {MOST_LEVELS} levels, expected fewer")
+        problem = Problem(file, None, (), f"found more than {MAX_LEVELS} levels, expected fewer")
     except (
         ValueError,
         OverflowError,
@@ -109,25 +109,25 @@ class _Reader:
 
     def value(self, node: yaml.Node, path: KeyPath) -> Json:
         self.values[path] = _position(node)
-        if len(self.values) > MOST_VALUES:
+        if len(self.values) > MAX_VALUES:
             raise ConfigError(
                 [
                     Problem(
                         self.file,
                         _position(node),
                         (),
-                        f"found more than {MOST_VALUES} values, expected fewer",
+                        f"found more than {MAX_VALUES} values, expected fewer",
                     )
                 ]
             )
-        if len(path) > MOST_LEVELS:
+        if len(path) > MAX_LEVELS:
             raise ConfigError(
                 [
                     Problem(
                         self.file,
                         _position(node),
                         (),
-                        f"found more than {MOST_LEVELS} levels, expected fewer",
+                        f"found more than {MAX_LEVELS} levels, expected fewer",
                     )
                 ]
             )

@@ -23,7 +23,7 @@ from typing import Any
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.scorers.types import Invocation, Reference
 
-Key = tuple[str, str, str]
+ConversationKey = tuple[str, str, str]
 """Tenant, conversation id, scenario id."""
 
 MAX_BYTES = 64 << 20
@@ -31,7 +31,7 @@ MAX_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class CaseScore:
+class ConversationScore:
     """The mean of one criterion over the turns of a conversation."""
 
     criterion: Criterion
@@ -39,7 +39,7 @@ class CaseScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ConversationResult:
     """A finished conversation. Missing and unexpected turns count as 0 in every score."""
 
     tenant: str
@@ -47,7 +47,7 @@ class Case:
     reference: Reference
     agent: str | None
     agent_version: str | None
-    scores: tuple[CaseScore, ...]
+    scores: tuple[ConversationScore, ...]
     matched: int
     missing: int
     unexpected: int
@@ -58,7 +58,7 @@ class _Turn:
     invocation: Invocation
     size: int
     index: int | None = None
-    scores: tuple[CaseScore, ...] = ()
+    scores: tuple[ConversationScore, ...] = ()
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Conversations:
         self._max_open = max_open
         self._max_bytes = max_bytes
         self._size = 0
-        self._open: OrderedDict[Key, _Conversation] = OrderedDict()
+        self._open: OrderedDict[ConversationKey, _Conversation] = OrderedDict()
 
     @property
     def size(self) -> int:
@@ -129,7 +129,7 @@ class Conversations:
         """Know how many they are again, by the newest of them."""
         self._go_on(invocation, reference, now).beyond = beyond
 
-    def settle(self, evaluation: Evaluation) -> None:
+    def record_scores(self, evaluation: Evaluation) -> None:
         """Keep the scores of the newest evaluation of a turn for the score of the case."""
         turn = self._turn(evaluation.invocation)
         if turn is not None:
@@ -154,7 +154,7 @@ class Conversations:
             for turn in [turn for turn in conversation.turns if (tenant, turn[0]) in traces]:
                 self._drop(conversation, turn)
 
-    def expire(self, now: float) -> list[Case]:
+    def expire(self, now: float) -> list[ConversationResult]:
         """The conversations that have been silent long enough, or had to give way."""
         cases = []
         while self._open:
@@ -172,7 +172,7 @@ class Conversations:
         idle = 0.0 if self._crowded else self._idle
         return next((conversation.last + idle for conversation in self._open.values()), None)
 
-    def drain(self) -> list[Case]:
+    def drain(self) -> list[ConversationResult]:
         """Finish every conversation."""
         return self.expire(math.inf)
 
@@ -203,7 +203,7 @@ class Conversations:
         )
 
 
-def _key(invocation: Invocation) -> Key:
+def _key(invocation: Invocation) -> ConversationKey:
     return invocation.tenant, invocation.conversation_id or "", invocation.scenario_id or ""
 
 
@@ -231,14 +231,14 @@ def _renumber(ordered: list[_Turn]) -> Iterator[tuple[Invocation, int]]:
             yield turn.invocation, index
 
 
-def _case(key: Key, conversation: _Conversation) -> Case:
+def _case(key: ConversationKey, conversation: _Conversation) -> ConversationResult:
     turns = sorted(conversation.turns.values(), key=lambda turn: turn.index or 0)
     expected = len(conversation.reference.turns)
     present = {turn.index for turn in turns if turn.index is not None and turn.index < expected}
     missing, unexpected = expected - len(present), len(turns) - len(present) + conversation.beyond
     last = turns[-1].invocation
     scores = tuple(_means(turns, missing + unexpected))
-    return Case(
+    return ConversationResult(
         key[0],
         key[1],
         conversation.reference,
@@ -251,13 +251,13 @@ def _case(key: Key, conversation: _Conversation) -> Case:
     )
 
 
-def _scores(evaluation: Evaluation) -> Iterator[CaseScore]:
+def _scores(evaluation: Evaluation) -> Iterator[ConversationScore]:
     for result in evaluation.results:
         if result.criterion.scorer.needs_reference and result.score.value is not None:
-            yield CaseScore(result.criterion, result.score.value)
+            yield ConversationScore(result.criterion, result.score.value)
 
 
-def _means(turns: list[_Turn], zeros: int) -> Iterator[CaseScore]:
+def _means(turns: list[_Turn], zeros: int) -> Iterator[ConversationScore]:
     """Means over the turns that were evaluated; a criterion that judged no turn has no score."""
     values: dict[str, list[float]] = {}
     criteria: dict[str, Criterion] = {}
@@ -266,4 +266,4 @@ def _means(turns: list[_Turn], zeros: int) -> Iterator[CaseScore]:
             criteria[score.criterion.name] = score.criterion
             values.setdefault(score.criterion.name, []).append(score.value)
     for name, criterion in criteria.items():
-        yield CaseScore(criterion, math.fsum(values[name]) / (len(values[name]) + zeros))
+        yield ConversationScore(criterion, math.fsum(values[name]) / (len(values[name]) + zeros))

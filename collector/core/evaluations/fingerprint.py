@@ -32,7 +32,7 @@ _of_run = _values_of(AgentRun)
 _of_model_call = _values_of(ModelCall)
 
 
-def digest(invocation: Invocation) -> str:
+def fingerprint(invocation: Invocation) -> str:
     """Marshalling, unlike `repr` and JSON, costs a microsecond and does not recurse in Python."""
     plain = (
         _of_invocation(invocation),

@@ -1,7 +1,7 @@
 """Evaluations that wait for their judges: those that ask a model come in, what has to be kept until
 it answered goes out.
 
-No clock, no I/O: whoever judges is told of an `Awaited`, and brings it back with what was said.
+No clock, no I/O: whoever judges is told of an `PendingJudgment`, and brings it back with what was said.
 Each one is brought to an end once, however late: with scores, or with the reason why there are
 none.
 """
@@ -21,7 +21,7 @@ _INVOCATION = TypeAdapter(Invocation)
 
 
 @dataclass(frozen=True, slots=True)
-class Awaited:
+class PendingJudgment:
     """An evaluation that waits for judges, with all that a judge needs: it can be stored, and
     brought back by another process.
     """
@@ -50,11 +50,11 @@ class Awaited:
         return _INVOCATION.validate_json(self.body)
 
 
-class AwaitedEvaluations:
+class PendingJudgments:
     """Those of one partition. A newer revision takes the place of an older one."""
 
     def __init__(self) -> None:
-        self._awaited: dict[EvaluationKey, Awaited] = {}
+        self._awaited: dict[EvaluationKey, PendingJudgment] = {}
         self._changed: dict[EvaluationKey, None] = {}
 
     def __contains__(self, key: EvaluationKey) -> bool:
@@ -65,7 +65,7 @@ class AwaitedEvaluations:
         """Whether `changes` has something to tell."""
         return bool(self._changed)
 
-    def begin(self, evaluation: Evaluation) -> Awaited | None:
+    def begin(self, evaluation: Evaluation) -> PendingJudgment | None:
         """Wait for the judges of an evaluation; returns the earlier revision of it that was waited
         for.
         """
@@ -78,7 +78,7 @@ class AwaitedEvaluations:
         )
         body, turn = _written(evaluation.invocation), evaluation.match.turn_index
         self.restore(
-            Awaited(
+            PendingJudgment(
                 evaluation.key,
                 evaluation.revision,
                 body,
@@ -91,18 +91,18 @@ class AwaitedEvaluations:
         self._changed[evaluation.key] = None
         return before
 
-    def restore(self, awaited: Awaited) -> None:
+    def restore(self, awaited: PendingJudgment) -> None:
         """Wait for what an earlier process waited for."""
         self._awaited[awaited.key] = awaited
 
-    def end(self, key: EvaluationKey) -> Awaited | None:
+    def end(self, key: EvaluationKey) -> PendingJudgment | None:
         """Wait no longer; returns what was waited for."""
         awaited = self._awaited.pop(key, None)
         if awaited is not None:
             self._changed[key] = None
         return awaited
 
-    def is_current(self, awaited: Awaited) -> bool:
+    def is_current(self, awaited: PendingJudgment) -> bool:
         """Whether this very revision is still waited for."""
         current = self._awaited.get(awaited.key)
         return current is not None and current.revision == awaited.revision
@@ -113,7 +113,7 @@ class AwaitedEvaluations:
             del self._awaited[key]
             self._changed.pop(key, None)
 
-    def changes(self) -> tuple[tuple[Awaited, ...], tuple[EvaluationKey, ...]]:
+    def changes(self) -> tuple[tuple[PendingJudgment, ...], tuple[EvaluationKey, ...]]:
         """What is waited for since this was asked last, and what is not any more."""
         changed, self._changed = self._changed, {}
         begun = tuple(awaited for key in changed if (awaited := self._awaited.get(key)) is not None)

@@ -1,4 +1,4 @@
-"""Are recent scores worse than those before, or is it chance? Two `Moments` come in, a p-value goes
+"""Are recent scores worse than those before, or is it chance? Two `RunningStatistics` come in, a p-value goes
 out.
 
 The p-value is the probability of a fall at least as large when nothing has changed, hence
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from sys import float_info
 
-from pathgauge.collector.core.evaluations.statistics import Moments
+from pathgauge.collector.core.evaluations.statistics import RunningStatistics
 
 LEAST_SAMPLES = 5
 """With fewer on a side neither test means anything."""
@@ -23,8 +23,8 @@ _NEGLIGIBLE = 1e-9
 
 
 def p_value(
-    current: Moments,
-    baseline: Moments,
+    current: RunningStatistics,
+    baseline: RunningStatistics,
     *,
     higher_is_better: bool,
     least_samples: int = LEAST_SAMPLES,
@@ -47,14 +47,14 @@ def p_value(
     return max(least, *(survival(fall / error, freedom) for error, freedom in errors))
 
 
-def _student(one: Moments, other: Moments) -> tuple[float, float]:
+def _student(one: RunningStatistics, other: RunningStatistics) -> tuple[float, float]:
     """Standard error and degrees of freedom when both sides vary alike."""
     freedom = one.samples + other.samples - 2
     variance = one.squares / freedom + other.squares / freedom
     return math.sqrt(variance / one.samples + variance / other.samples), freedom
 
 
-def _welch(one: Moments, other: Moments) -> tuple[float, float]:
+def _welch(one: RunningStatistics, other: RunningStatistics) -> tuple[float, float]:
     """The same when each side varies in its own way."""
     first, second = one.variance / one.samples, other.variance / other.samples
     both = first + second

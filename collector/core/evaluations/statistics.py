@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 
-class Moments(NamedTuple):
+class RunningStatistics(NamedTuple):
     """Count, mean, and sum of the squared distances from the mean."""
 
     samples: int = 0
@@ -22,22 +22,22 @@ class Moments(NamedTuple):
         """The unbiased one; of a single number, or of none, 0."""
         return self.squares / (self.samples - 1) if self.samples > 1 else 0.0
 
-    def plus(self, value: float) -> Moments:
+    def plus(self, value: float) -> RunningStatistics:
         """With one number more; finite whatever the number is, as long as it is finite itself."""
-        return Moments(*plus(*self, value))
+        return RunningStatistics(*plus(*self, value))
 
 
 def plus(samples: float, mean: float, squares: float, value: float) -> tuple[int, float, float]:
-    """`Moments.plus` where a tuple a number is too slow."""
+    """`RunningStatistics.plus` where a tuple a number is too slow."""
     more = int(samples) + 1
     moved = mean + (value / more - mean / more)
     return more, moved, min(squares + (value - mean) * (value - moved), sys.float_info.max)
 
 
-def moments_of(values: Collection[float]) -> Moments:
+def moments_of(values: Collection[float]) -> RunningStatistics:
     """Those of at least one number, as exactly as floats have them."""
     mean = mean_of(values)
-    return Moments(
+    return RunningStatistics(
         len(values),
         mean,
         min(sum((value - mean) * (value - mean) for value in values), sys.float_info.max),

@@ -29,7 +29,7 @@ class Group:
         self,
         span_id: str,
         entry: Node,
-        anchor: Node | None,
+        entry_agent: Node | None,
         nodes: list[Node],
         flags: Iterable[Flag] = (),
     ) -> None:
@@ -39,7 +39,7 @@ class Group:
         """
         self.entry = entry
         """The anchor, or the node that stands for it."""
-        self.anchor = anchor
+        self.entry_agent = entry_agent
         self.nodes = nodes
         self.flags = frozenset(flags)
         self._tools = {id(node) for node in nodes if node.kind in ("tool", "tools") or node.called}
@@ -72,19 +72,30 @@ def groups(tree: Tree) -> list[Group]:
     hosts = adopt(tree)
     headless = list(_headless(tree))
     taken = {id(node) for group in headless for node in group.nodes}
-    anchors = [anchor for anchor in tree.anchors() if id(anchor) not in taken]
+    entry_agents = [
+        entry_agent for entry_agent in tree.entry_agents() if id(entry_agent) not in taken
+    ]
     roots = [root for root in tree.roots() if id(root) not in taken]
-    found = [*headless, *(_anchored(tree, anchors, hosts) if anchors else _unanchored(tree, roots))]
+    found = [
+        *headless,
+        *(
+            _with_entry_agents(tree, entry_agents, hosts)
+            if entry_agents
+            else _without_entry_agents(tree, roots)
+        ),
+    ]
     return sorted(found, key=lambda group: (group.nodes[0].span.start_ns, group.span_id))
 
 
-def _anchored(tree: Tree, anchors: list[Node], hosts: set[int]) -> Iterator[Group]:
+def _with_entry_agents(tree: Tree, entry_agents: list[Node], hosts: set[int]) -> Iterator[Group]:
     members: dict[int, list[Node]] = defaultdict(list)
     for node in tree.nodes:
-        members[id(node.anchor)].append(node)
-    for anchor in anchors:
-        flags: list[Flag] = ["orphan_spans"] if id(anchor) in hosts else []
-        yield Group(anchor.span.span_id, anchor, anchor, members[id(anchor)], flags)
+        members[id(node.entry_agent)].append(node)
+    for entry_agent in entry_agents:
+        flags: list[Flag] = ["orphan_spans"] if id(entry_agent) in hosts else []
+        yield Group(
+            entry_agent.span.span_id, entry_agent, entry_agent, members[id(entry_agent)], flags
+        )
 
 
 def _headless(tree: Tree) -> Iterator[Group]:
@@ -107,7 +118,7 @@ def _is_step(root: Node) -> bool:
     return root.classified == "turn" or (root.kind == "other" and root.dialect is not None)
 
 
-def _unanchored(tree: Tree, roots: Sequence[Node]) -> Iterator[Group]:
+def _without_entry_agents(tree: Tree, roots: Sequence[Node]) -> Iterator[Group]:
     """Model calls without any agent: those of one entry, or of one parent that never arrived, are
     one invocation.
     """

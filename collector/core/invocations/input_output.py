@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pathgauge.collector.core.invocations.dialects.field_paths import Places, first
+from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first
 from pathgauge.collector.core.invocations.errors import error_of
 from pathgauge.collector.core.invocations.messages.message import (
     Message,
@@ -108,7 +108,7 @@ class Dialogue:
             return ()
         return self._logs.get(step.span.span_id, ())
 
-    def _messages(self, node: Node, places: Places, role: str) -> tuple[Message, ...]:
+    def _messages(self, node: Node, places: FieldPaths, role: str) -> tuple[Message, ...]:
         """What an agent's span holds of its input or output, read as messages."""
         content = decode(first(node.own_spans, places))
         if content.truncated:

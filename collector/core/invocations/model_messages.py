@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.adot import put_back
-from pathgauge.collector.core.invocations.dialects.field_paths import Places, value_at
+from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, value_at
 from pathgauge.collector.core.invocations.messages.message import Message, with_call_ids
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.values import decode, decoded
@@ -71,7 +71,9 @@ class ModelContent:
         """What each place holds of the tools that the model was offered."""
         return self._values(self._node.fields.tool_definitions)
 
-    def _find(self, places: Places, role: str, events: Mapping[str, str]) -> tuple[Message, ...]:
+    def _find(
+        self, places: FieldPaths, role: str, events: Mapping[str, str]
+    ) -> tuple[Message, ...]:
         shown = next(
             (
                 messages
@@ -87,7 +89,7 @@ class ModelContent:
             or tuple(_messages(self._span_events(), events))
         )
 
-    def _values(self, places: Places) -> Iterator[Any]:
+    def _values(self, places: FieldPaths) -> Iterator[Any]:
         """What the places hold, in the order of the places of content."""
         spans = self._node.own_spans
         for place in places:

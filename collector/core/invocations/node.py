@@ -5,7 +5,7 @@ tell of the same thing.
 from __future__ import annotations
 
 from pathgauge.collector.core.invocations.dialects import Dialect, Fields, Kind
-from pathgauge.collector.core.invocations.dialects.field_paths import Places, first
+from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first
 from pathgauge.collector.core.invocations.dialects.genai import has_model_details
 from pathgauge.collector.core.invocations.messages.values import as_id
 from pathgauge.collector.core.otlp.spans import Span
@@ -15,7 +15,7 @@ _LINKS = ("other", "dropped", "task", "message")
 _TOOLS = ("tool", "tools")
 _NOBODY = "OpenAI Agent"
 """What an instrumentation writes for the agent where it knows none."""
-_STEPS = ("chain", "member")
+_STEPS = ("chain", "named_step")
 _MERGING = ("model", "agent", "workflow", "tool")
 
 
@@ -25,7 +25,7 @@ class Node:
     """
 
     __slots__ = (
-        "_anchor",
+        "_entry_agent",
         "_name",
         "agent",
         "called",
@@ -64,7 +64,7 @@ class Node:
         """Whether this is an agent that was called like a tool, with no other span for the call."""
         self.runs_agent = False
         """Whether this is a tool below which an agent works."""
-        self._anchor: Node | None = None
+        self._entry_agent: Node | None = None
         self._name: str | None = None
 
     @property
@@ -73,9 +73,9 @@ class Node:
         return self.dialects[0] if self.dialects else None
 
     @property
-    def anchor(self) -> Node | None:
+    def entry_agent(self) -> Node | None:
         """The top-most agent or workflow on the way up, which may be this node."""
-        return self._anchor or (self if self.kind in _AGENTS else None)
+        return self._entry_agent or (self if self.kind in _AGENTS else None)
 
     @property
     def name(self) -> str | None:
@@ -130,11 +130,11 @@ class Node:
         self.outer = parent if parent.kind not in _LINKS else parent.outer
         self.agent = parent if parent.kind in _AGENTS else parent.agent
         self.tool = parent if parent.kind in _TOOLS or parent.called else parent.tool
-        self._anchor = parent.anchor
-        self.called = self.classified == "managed" and (
+        self._entry_agent = parent.entry_agent
+        self.called = self.classified == "nested_agent" and (
             self.outer.kind == "agent" if self.outer else parent.dialect is self.dialect
         )
-        self._settle()
+        self._resolve_kind()
         self._take_turn(turns, parent.span.span_id)
         if self.tool is not None and self.kind in _AGENTS:
             self.tool.runs_agent = True
@@ -154,13 +154,13 @@ class Node:
         """
         if self.is_step and not alone:
             self.kind = "other"
-        self._settle()
+        self._resolve_kind()
 
-    def _settle(self) -> None:
+    def _resolve_kind(self) -> None:
         """A step becomes the agent that it names, or the workflow that it is all of; below those it
         stands for nothing.
         """
-        if self.kind == "member":
+        if self.kind == "named_step":
             self.kind = (
                 "other"
                 if self.agent is not None and self._agent_name() == self.name_as_agent()
@@ -168,7 +168,7 @@ class Node:
             )
         elif self.kind == "chain":
             self.kind = "other" if self.agent is not None else "workflow"
-        elif self.kind in ("turn", "managed"):
+        elif self.kind in ("turn", "nested_agent"):
             self.kind = "agent"
         elif (
             self.kind == "tool"
@@ -177,8 +177,8 @@ class Node:
             and "mcp.method.name" in self.span.attributes
         ):
             # its server does not know by which prefix the framework tells its tools from others
-            self.kind = "part"
-        elif self.kind == "part" and (self.outer is None or self.outer.kind != "tool"):
+            self.kind = "tool_detail"
+        elif self.kind == "tool_detail" and (self.outer is None or self.outer.kind != "tool"):
             self.kind = "other"
 
     def _take_turn(self, turns: dict[str, Node], parent_id: str) -> None:
@@ -217,7 +217,7 @@ class Node:
         )
 
     def _repeats(self, outer: Node) -> bool:
-        if self.kind == "part":
+        if self.kind == "tool_detail":
             return True
         if self.kind != outer.kind or self.kind not in _MERGING:
             return False
@@ -233,7 +233,7 @@ class Node:
         return own is not None and as_id(first(outer.spans, self.fields.call_id)) not in (own, None)
 
 
-def _name_places(fields: Fields, kind: Kind) -> Places:
+def _name_places(fields: Fields, kind: Kind) -> FieldPaths:
     if kind == "tool":
         return fields.tool_name
     return (

@@ -77,7 +77,7 @@ class _Reading:
         """Resolve every field."""
         spans, fields = self._own_spans(), self.group.entry.fields
         calls = tool_calls(self.steps, self.tools, self.dialogue.rounds, self._muted(), self.flags)
-        user_input = self.dialogue.asked(self.group.anchor, self.top_steps)
+        user_input = self.dialogue.asked(self.group.entry_agent, self.top_steps)
         final_response = self.dialogue.answered(self._answering_agents(), self._answering_steps())
         agent = self._agent_name()
         found = scenario.find(
@@ -142,12 +142,16 @@ class _Reading:
         """
         models = [step.node.span for step in self.steps]
         muting = {
-            dialect.muted
+            dialect.empty_means_not_captured
             for step in self.steps
             for dialect in step.node.dialects
-            if dialect.muted is not None
+            if dialect.empty_means_not_captured is not None
         }
-        return frozenset(place for muted in muting for place in muted(models))
+        return frozenset(
+            place
+            for empty_means_not_captured in muting
+            for place in empty_means_not_captured(models)
+        )
 
     def _member_logs(self) -> list[LogRecord]:
         return [log for node in self.group.nodes for log in self.logs.get(node.span.span_id, ())]
@@ -157,9 +161,9 @@ class _Reading:
         return next((node.dialect.name for node in nodes if node.dialect is not None), "genai")
 
     def _agent_name(self) -> str | None:
-        anchor = self.group.anchor
-        if anchor is not None and anchor.kind == "agent":
-            return anchor.name
+        entry_agent = self.group.entry_agent
+        if entry_agent is not None and entry_agent.kind == "agent":
+            return entry_agent.name
         own = (
             node
             for node in self.group.nodes
@@ -173,15 +177,15 @@ class _Reading:
             ),
             None,
         )
-        return name or (anchor.name if anchor else None)
+        return name or (entry_agent.name if entry_agent else None)
 
     def _answering_agents(self) -> list[Node]:
         """The anchor, and the agent that was active last, as after a handoff it answers for the
         whole.
         """
-        anchor = self.group.anchor
-        nodes = [anchor] if anchor is not None else []
-        return nodes + [node for node in self.top_agents[-1:] if node is not anchor]
+        entry_agent = self.group.entry_agent
+        nodes = [entry_agent] if entry_agent is not None else []
+        return nodes + [node for node in self.top_agents[-1:] if node is not entry_agent]
 
     def _answering_steps(self) -> list[Step]:
         """The model calls that may have answered: none, when the agent that was active last began

@@ -18,7 +18,7 @@ from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.tree import Tree
 from pathgauge.collector.core.otlp.spans import Span
 
-MOST_HOSTS = 100
+MAX_HOSTS = 100
 """In a trace with more anchors than this, nothing can be told from times; and looking would take
 its time.
 """
@@ -82,11 +82,11 @@ def _join_halves(tree: Tree) -> None:
         if (
             node.kind in ("agent", "other")
             and node.parent is not None
-            and any(dialect.halves for dialect in node.dialects)
+            and any(dialect.beside_run for dialect in node.dialects)
         ):
             beside[node.parent, node.name or ""].append(node)
     for twins in beside.values():
-        for node in twins if 1 < len(twins) <= MOST_HOSTS else ():
+        for node in twins if 1 < len(twins) <= MAX_HOSTS else ():
             if node.kind == "agent" and not tree.children(node):
                 twin = next(
                     (
@@ -109,11 +109,11 @@ def _hang_called_agents(tree: Tree) -> None:
         if (
             node.kind == "agent"
             and node.parent is not None
-            and any(dialect.detaches for dialect in node.dialects)
+            and any(dialect.loses_parent for dialect in node.dialects)
         ):
             beside[node.parent].append(node)
     for agents in beside.values():
-        for agent in agents if 1 < len(agents) <= MOST_HOSTS else ():
+        for agent in agents if 1 < len(agents) <= MAX_HOSTS else ():
             others = (other for other in agents if other is not agent)
             calls = [
                 call
@@ -134,22 +134,28 @@ def _childless_calls(tree: Tree, agent: Node) -> Iterator[Node]:
 def _adopt_orphans(tree: Tree) -> set[int]:
     """Hang subtrees whose parent never arrived below the one anchor during which each ran."""
     hosts = set()
-    anchors = tree.anchors()
+    entry_agents = tree.entry_agents()
     for root in tree.roots():
         host = (
-            _host(root, anchors)
-            if root.span.parent_id is not None and len(anchors) <= MOST_HOSTS
+            _host(root, entry_agents)
+            if root.span.parent_id is not None and len(entry_agents) <= MAX_HOSTS
             else None
         )
         if host is not None and tree.hang(root, host):
             hosts.add(id(host))
-            anchors = [anchor for anchor in anchors if anchor.anchor is anchor]
+            entry_agents = [
+                entry_agent
+                for entry_agent in entry_agents
+                if entry_agent.entry_agent is entry_agent
+            ]
     return hosts
 
 
-def _host(root: Node, anchors: list[Node]) -> Node | None:
+def _host(root: Node, entry_agents: list[Node]) -> Node | None:
     hosts = [
-        anchor for anchor in anchors if anchor is not root and _ran_during(root.span, anchor.span)
+        entry_agent
+        for entry_agent in entry_agents
+        if entry_agent is not root and _ran_during(root.span, entry_agent.span)
     ]
     return hosts[0] if len(hosts) == 1 and hosts[0].span.parent_id != root.span.parent_id else None
 

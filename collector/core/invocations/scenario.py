@@ -57,10 +57,10 @@ class Found:
 
 
 def find(
-    anchor: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys: tuple[str, ...]
+    entry_agent: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys: tuple[str, ...]
 ) -> Found:
     """Look through all places in their order."""
-    for place in _places(anchor, members, logs, keys):
+    for place in _places(entry_agent, members, logs, keys):
         ids = set(place)
         if ids:
             return Found(ids.pop()) if len(ids) == 1 else Found(conflict=True)
@@ -99,15 +99,17 @@ def _only(values: set[_T]) -> _T | None:
 
 
 def _places(
-    anchor: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys: tuple[str, ...]
+    entry_agent: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys: tuple[str, ...]
 ) -> Iterator[Iterable[str]]:
-    above = list(_above(anchor))
-    yield _ids([anchor.span.attributes], keys)
+    above = list(_above(entry_agent))
+    yield _ids([entry_agent.span.attributes], keys)
     for node in above:
         yield _ids([node.span.attributes], keys)
-    marks = tuple(key.encode() for key in keys)
-    below = [node.span for node in members if node is not anchor]
-    yield _ids((span.attributes for span in below if any(mark in span.raw for mark in marks)), keys)
+    byte_marks = tuple(key.encode() for key in keys)
+    below = [node.span for node in members if node is not entry_agent]
+    yield _ids(
+        (span.attributes for span in below if any(mark in span.raw for mark in byte_marks)), keys
+    )
     yield _ids((log.attributes for log in logs), keys)
     yield (
         text
@@ -115,16 +117,19 @@ def _places(
         for name, text in fields
         if name == "c" and as_id(text) is not None
     )
-    marks += tuple(key.replace(".", "_").encode() for key in keys)
-    yield _ids((_metadata(span, keys) for node in (anchor, *above) for span in node.spans), keys)
+    byte_marks += tuple(key.replace(".", "_").encode() for key in keys)
     yield _ids(
-        (_metadata(span, keys) for span in below if any(mark in span.raw for mark in marks)), keys
+        (_metadata(span, keys) for node in (entry_agent, *above) for span in node.spans), keys
     )
-    yield _ids([anchor.span.resource.attributes], keys)
+    yield _ids(
+        (_metadata(span, keys) for span in below if any(mark in span.raw for mark in byte_marks)),
+        keys,
+    )
+    yield _ids([entry_agent.span.resource.attributes], keys)
 
 
-def _above(anchor: Node) -> Iterator[Node]:
-    node = anchor.parent
+def _above(entry_agent: Node) -> Iterator[Node]:
+    node = entry_agent.parent
     while node is not None:
         yield node
         node = node.parent

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from pathgauge.collector.core.invocations.dialects.field_paths import Place, Places, first
+from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, Place, first
 from pathgauge.collector.core.invocations.errors import error_of_any, error_type
 from pathgauge.collector.core.invocations.input_output import Step
 from pathgauge.collector.core.invocations.messages.message import AskedCall, asked_calls
@@ -26,10 +26,10 @@ from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.tool_results import ShownResults
 from pathgauge.scorers.types import CallKind, Flag, Json, ToolCall
 
-MOST_BESIDE = 100
+MAX_BESIDE = 100
 """Calls of one tool before a span that are compared with it."""
 
-MOST_ASKED = 5_000
+MAX_ASKED = 5_000
 """Calls of one invocation that are looked at; scorers give up earlier."""
 
 _LAST = 1 << 30
@@ -51,13 +51,13 @@ def tool_calls(
     steps: Sequence[Step],
     tools: Sequence[Node],
     rounds: Sequence[Step],
-    muted: frozenset[Place],
+    empty_means_not_captured: frozenset[Place],
     flags: set[Flag],
 ) -> tuple[ToolCall, ...]:
     """All calls of an invocation; `steps`, `tools` and `rounds` are its model calls, its tools and
     its spans of several tools, by start.
 
-    Under `muted` keys an empty object is nothing recorded. What is found cut or removed is added to
+    Under `empty_means_not_captured` keys an empty object is nothing recorded. What is found cut or removed is added to
     `flags`.
     """
     slots = list(_asked(steps))
@@ -65,7 +65,8 @@ def tool_calls(
     _give_rounds(slots, rounds)
     shown = ShownResults(steps, rounds)
     return tuple(
-        _call(slot, shown, muted, flags) for slot in sorted(slots, key=lambda slot: slot.place)
+        _call(slot, shown, empty_means_not_captured, flags)
+        for slot in sorted(slots, key=lambda slot: slot.place)
     )
 
 
@@ -75,7 +76,7 @@ def _asked(steps: Sequence[Step]) -> Iterator[_Slot]:
         for group, step in enumerate(steps)
         for index, call in enumerate(asked_calls(step.content.output))
     )
-    for group, step, index, call in islice(asked, MOST_ASKED):
+    for group, step, index, call in islice(asked, MAX_ASKED):
         rename = renaming(step.node)
         yield _Slot(
             (step.node.span.start_ns, index, 0, ""),
@@ -180,7 +181,7 @@ def _fill_by_name(candidates: list[_Slot], node: Node, *, only_equal: bool = Fal
     """
     candidates[:] = [slot for slot in candidates if slot.node is None]
     began = bisect_right(candidates, node.span.start_ns, key=lambda slot: slot.place[0])
-    before = candidates[max(0, began - MOST_BESIDE) : began] or candidates[:MOST_BESIDE]
+    before = candidates[max(0, began - MAX_BESIDE) : began] or candidates[:MAX_BESIDE]
     executed = bare_arguments(
         decode(first(node.spans, node.fields.arguments)).value, _unwrap_arguments(node)
     )
@@ -227,13 +228,15 @@ def _call_id(node: Node) -> str | None:
     return as_id(first(node.spans, node.fields.call_id))
 
 
-def _call(slot: _Slot, shown: ShownResults, muted: frozenset[Place], flags: set[Flag]) -> ToolCall:
+def _call(
+    slot: _Slot, shown: ShownResults, empty_means_not_captured: frozenset[Place], flags: set[Flag]
+) -> ToolCall:
     node, asked = slot.node, slot.asked
     if node is not None and node.kind == "handoff" and asked is None:
         flags.add("no_tool_spans")  # by which call control was passed on is not known
     name = (asked.name if asked else None) or (node.name if node else None) or "unknown"
     result = bare_result(
-        _recorded(node, node.fields.result, muted, flags)
+        _recorded(node, node.fields.result, empty_means_not_captured, flags)
         if node and node.kind != "handoff"
         else None,
         _unwrap_result(node),
@@ -246,7 +249,9 @@ def _call(slot: _Slot, shown: ShownResults, muted: frozenset[Place], flags: set[
     agent = by.agent if by else None
     return ToolCall(
         name=name,
-        arguments=_arguments(asked, node if node and node.kind == "tool" else None, muted, flags),
+        arguments=_arguments(
+            asked, node if node and node.kind == "tool" else None, empty_means_not_captured, flags
+        ),
         id=(asked.id if asked else None) or (_call_id(node) if node else None),
         result=result.value,
         error=_error(node, result.error or (told.error if told else None)),
@@ -272,10 +277,15 @@ def _error(node: Node | None, told: str | None) -> str | None:
 
 
 def _arguments(
-    asked: AskedCall | None, node: Node | None, muted: frozenset[Place], flags: set[Flag]
+    asked: AskedCall | None,
+    node: Node | None,
+    empty_means_not_captured: frozenset[Place],
+    flags: set[Flag],
 ) -> Mapping[str, Json] | str | None:
     """What the model asked for, else what the tool was run with."""
-    executed = _recorded(node, node.fields.arguments, muted, flags) if node else None
+    executed = (
+        _recorded(node, node.fields.arguments, empty_means_not_captured, flags) if node else None
+    )
     if asked is not None and isinstance(asked.arguments, dict):
         return asked.arguments
     return (
@@ -303,8 +313,10 @@ def _unwrap_result(*nodes: Node | None) -> Callable[[Any], Result] | None:
     )
 
 
-def _recorded(node: Node, places: Places, muted: frozenset[Place], flags: set[Flag]) -> Any:
-    content = decode(first(node.spans, places, muted))
+def _recorded(
+    node: Node, places: FieldPaths, empty_means_not_captured: frozenset[Place], flags: set[Flag]
+) -> Any:
+    content = decode(first(node.spans, places, empty_means_not_captured))
     if content.truncated:
         flags.add("truncated")
     if content.redacted:

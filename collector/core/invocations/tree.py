@@ -67,9 +67,9 @@ class Tree:
         """The nodes without a known parent."""
         return [node for node in self.nodes if node.parent is None]
 
-    def anchors(self) -> list[Node]:
+    def entry_agents(self) -> list[Node]:
         """The top-most agents and workflows."""
-        return [node for node in self.nodes if node.anchor is node]
+        return [node for node in self.nodes if node.entry_agent is node]
 
     def _place(self) -> None:
         """Walk down from the roots; what no root leads to hangs in a cycle, which is cut at its

@@ -9,12 +9,18 @@ from pathgauge.collector.core.otlp.decode import (
     decode_traces,
     decode_traces_json,
 )
-from pathgauge.collector.core.otlp.request import Encoding, Limits, Reason, Signal, UndecodableError
+from pathgauge.collector.core.otlp.request import (
+    DecodeLimits,
+    Encoding,
+    Reason,
+    Signal,
+    UndecodableError,
+)
 
 __all__ = [
+    "DecodeLimits",
     "Decoded",
     "Encoding",
-    "Limits",
     "Reason",
     "Signal",
     "UndecodableError",

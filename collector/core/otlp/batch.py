@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import Encoding, Signal
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 
@@ -40,21 +40,21 @@ class Batch:
     sent_as: Encoding | None = None
     """The encoding that the sender chose, where the body is not the one it sent."""
 
-    def count(self, ledger: Ledger) -> None:
+    def count(self, telemetry: InternalTelemetry) -> None:
         """Count the records as accepted."""
         transport, encoding = self.origin.transport, self.sent_as or self.origin.encoding
         if self.origin.signal == "traces":
-            ledger.accepted.add(transport, encoding, n=len(self.spans))
+            telemetry.accepted.add(transport, encoding, n=len(self.spans))
         else:
-            ledger.accepted_logs.add(
+            telemetry.accepted_logs.add(
                 transport, encoding, n=len(self.logs) + self.without_trace + self.own_events
             )
-            ledger.logs_dropped.add("no_trace_id", n=self.without_trace)
+            telemetry.logs_dropped.add("no_trace_id", n=self.without_trace)
             if self.own_events:
-                ledger.logs_dropped.add("own_event", n=self.own_events)
+                telemetry.logs_dropped.add("own_event", n=self.own_events)
 
 
-Accept: TypeAlias = Callable[[Batch], Awaitable[bool]]
+Consumer: TypeAlias = Callable[[Batch], Awaitable[bool]]
 """Takes responsibility for a batch before the sender is answered; `False` means no room now, retry
 later.
 """

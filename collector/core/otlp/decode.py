@@ -18,7 +18,7 @@ from pathgauge.collector.core.otlp.json import JsonReader
 from pathgauge.collector.core.otlp.own_events import is_own_event
 from pathgauge.collector.core.otlp.protobuf import ProtobufReader
 from pathgauge.collector.core.otlp.request import (
-    Limits,
+    DecodeLimits,
     Reader,
     Reason,
     RejectedError,
@@ -36,7 +36,7 @@ _VALUE_TAGS = (b"\n", b"\x8a")
 """What begins each attribute of a resource, each key, and each value in an array or a map; the
 second one when padded to two bytes.
 """
-_DEFAULT_LIMITS = Limits()
+_DEFAULT_LIMITS = DecodeLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,34 +59,36 @@ class Decoded(Generic[RecordT]):
 
 
 def decode_traces(
-    body: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    body: bytes, *, tenant: str = "", limits: DecodeLimits = _DEFAULT_LIMITS
 ) -> Decoded[Span]:
     """Decode an `ExportTraceServiceRequest`. Raises `UndecodableError`."""
     return _spans(ProtobufReader(limits), body, tenant, limits)
 
 
 def decode_logs(
-    body: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    body: bytes, *, tenant: str = "", limits: DecodeLimits = _DEFAULT_LIMITS
 ) -> Decoded[LogRecord]:
     """Decode an `ExportLogsServiceRequest`. Raises `UndecodableError`."""
     return _logs(ProtobufReader(limits), body, tenant, limits)
 
 
 def decode_traces_json(
-    body: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    body: bytes, *, tenant: str = "", limits: DecodeLimits = _DEFAULT_LIMITS
 ) -> Decoded[Span]:
     """Decode the JSON form of an `ExportTraceServiceRequest`. Raises `UndecodableError`."""
     return _spans(JsonReader(limits), body, tenant, limits)
 
 
 def decode_logs_json(
-    body: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    body: bytes, *, tenant: str = "", limits: DecodeLimits = _DEFAULT_LIMITS
 ) -> Decoded[LogRecord]:
     """Decode the JSON form of an `ExportLogsServiceRequest`. Raises `UndecodableError`."""
     return _logs(JsonReader(limits), body, tenant, limits)
 
 
-def _spans(reader: Reader[SourceT], body: bytes, tenant: str, limits: Limits) -> Decoded[Span]:
+def _spans(
+    reader: Reader[SourceT], body: bytes, tenant: str, limits: DecodeLimits
+) -> Decoded[Span]:
     def read(source: SourceT, resource: Resource, scope: Scope) -> Span:
         raw, proto = reader.message(source, SpanProto, limits.max_record_bytes)
         span = Span(raw, resource, scope, tenant, proto)
@@ -96,7 +98,9 @@ def _spans(reader: Reader[SourceT], body: bytes, tenant: str, limits: Limits) ->
     return _decode(reader, "traces", body, read, limits)
 
 
-def _logs(reader: Reader[SourceT], body: bytes, tenant: str, limits: Limits) -> Decoded[LogRecord]:
+def _logs(
+    reader: Reader[SourceT], body: bytes, tenant: str, limits: DecodeLimits
+) -> Decoded[LogRecord]:
     def read(source: SourceT, resource: Resource, scope: Scope) -> LogRecord | None:
         raw, proto = reader.message(source, LogRecordProto, limits.max_record_bytes)
         record = LogRecord(raw, resource, scope, tenant, proto)
@@ -113,7 +117,7 @@ def _decode(
     signal: Signal,
     body: bytes,
     read: Callable[[SourceT, Resource, Scope], RecordT | None],
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Decoded[RecordT]:
     rejections = _Rejections()
     records: list[RecordT] = []
@@ -147,7 +151,7 @@ def _contexts(
     reader: Reader[SourceT],
     groups: Iterator[ResourceGroup[SourceT]],
     rejections: _Rejections,
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Iterator[tuple[Resource, Scope, Sequence[SourceT]]]:
     """The records with what they share. Where that cannot be read they are rejected: without it
     they would be misattributed.

@@ -17,7 +17,7 @@ import orjson
 from google.protobuf.json_format import ParseDict, ParseError
 
 from pathgauge.collector.core.otlp.request import (
-    Limits,
+    DecodeLimits,
     MessageT,
     RejectedError,
     ResourceGroup,
@@ -57,7 +57,7 @@ _HALF = rb"\ufffd"
 class JsonReader:
     """Reads a JSON request of either signal."""
 
-    limits: Limits
+    limits: DecodeLimits
     crowded: bool = True
     """Whether a record of the request may hold too many values."""
 

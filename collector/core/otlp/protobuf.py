@@ -17,7 +17,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 
 from pathgauge.collector.core.otlp.request import (
-    Limits,
+    DecodeLimits,
     MessageT,
     RejectedError,
     ResourceGroup,
@@ -48,7 +48,7 @@ _SMALLEST_FIELD = 2
 class ProtobufReader:
     """Reads protobuf requests of either signal."""
 
-    limits: Limits
+    limits: DecodeLimits
 
     def groups(self, body: bytes, signal: Signal) -> Iterator[ResourceGroup[bytes]]:
         """Find the groups of a request. Raises `UndecodableError`."""

@@ -26,7 +26,7 @@ MessageT = TypeVar("MessageT", bound=Message)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DecodeLimits:
     """How much one request may hold. Each bound keeps a small hostile request from growing large in
     memory.
     """

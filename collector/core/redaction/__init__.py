@@ -18,7 +18,7 @@ from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, Span
 from pathgauge.collector.core.redaction.content import ContentFilter
 from pathgauge.collector.core.redaction.needed_keys import Structure
 from pathgauge.collector.core.redaction.records import Records
-from pathgauge.collector.core.redaction.replace import Replacements, Tally
+from pathgauge.collector.core.redaction.replace import RedactionCounts, Replacements
 from pathgauge.collector.core.redaction.rules import (
     MASK_ALL,
     Action,
@@ -35,9 +35,9 @@ __all__ = [
     "DetectorName",
     "KeyRule",
     "Redacted",
+    "RedactionCounts",
     "Redactor",
     "Rules",
-    "Tally",
 ]
 
 RecordT = TypeVar("RecordT", Span, LogRecord)
@@ -50,7 +50,7 @@ class Redacted(Generic[RecordT]):
     records: tuple[RecordT, ...]
     body: bytes
     """OTLP/protobuf; decodes to the records."""
-    tally: Tally
+    counts: RedactionCounts
 
 
 class Redactor:
@@ -88,13 +88,13 @@ class Redactor:
         without_trace: int = 0,
     ) -> Redacted[RecordT]:
         policy = self._tenants.get(records[0].tenant, self._common) if records else self._common
-        tally = Tally()
+        counts = RedactionCounts()
         values = Values(
             policy.keys,
             policy.replacements,
             self._structure.names,
             self._structure.identities,
-            tally,
+            counts,
         )
         walk = Records(values, None if policy.content else ContentFilter(self._structure))
         resources = {
@@ -105,7 +105,7 @@ class Redactor:
             redact(walk, record, resources[id(record.resource)], scopes[id(record.scope)])
             for record in records
         )
-        return Redacted(redacted, encode_request(redacted, without_trace), tally)
+        return Redacted(redacted, encode_request(redacted, without_trace), counts)
 
 
 class _Policy:

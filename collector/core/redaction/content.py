@@ -32,7 +32,7 @@ from pathgauge.collector.core.otlp.spans import (
 )
 from pathgauge.collector.core.redaction.needed_keys import Path, Structure
 from pathgauge.collector.core.redaction.parsing import encoded
-from pathgauge.collector.core.redaction.replace import MASKED, Tally
+from pathgauge.collector.core.redaction.replace import MASKED, RedactionCounts
 from pathgauge.collector.core.redaction.values import has_members
 
 _CHOICE = "gen_ai.choice"
@@ -52,40 +52,40 @@ class ContentFilter:
     def __init__(self, structure: Structure) -> None:
         self._structure = structure
 
-    def attributes(self, pairs: Repeated[KeyValue], tally: Tally) -> None:
+    def attributes(self, pairs: Repeated[KeyValue], counts: RedactionCounts) -> None:
         """Attributes of what holds no messages."""
-        self._keep(pairs, {}, tally)
+        self._keep(pairs, {}, counts)
 
-    def span(self, span: Span, proto: SpanProto, tally: Tally) -> None:
+    def span(self, span: Span, proto: SpanProto, counts: RedactionCounts) -> None:
         """A span; `proto` is changed, `span` says what it was."""
         kind, dialects = self._structure.registry.classify(span)
         outputs = self._outputs(span, dialects) if kind == "model" else {}
         self._keep(
             proto.attributes,
             self._parts(span.attributes) | outputs | _name(span, kind, dialects),
-            tally,
+            counts,
         )
         for event in proto.events:
             self._keep(
                 event.attributes,
                 self._shown(event.name, decode_attributes(event.attributes), dialects),
-                tally,
+                counts,
             )
             if event.name not in (*_EVENTS, MASKED):
                 event.name = MASKED
-                tally["content", "drop"] += 1
+                counts["content", "drop"] += 1
         for link in proto.links:
-            self._keep(link.attributes, {}, tally)
+            self._keep(link.attributes, {}, counts)
             link.trace_state = _own_member(link.trace_state)
         proto.trace_state = _own_member(proto.trace_state)
         if proto.HasField("status") and proto.status.message:
             proto.status.message = ""
-            tally["content", "drop"] += 1
+            counts["content", "drop"] += 1
 
-    def log(self, log: LogRecord, proto: LogRecordProto, tally: Tally) -> None:
+    def log(self, log: LogRecord, proto: LogRecordProto, counts: RedactionCounts) -> None:
         """A log record; `proto` is changed, `log` says what it was."""
         name = log.event_name
-        self._keep(proto.attributes, self._shown(name, log.attributes, ()), tally)
+        self._keep(proto.attributes, self._shown(name, log.attributes, ()), counts)
         if proto.HasField("body"):
             body = decode_value(proto.body)
             shown = self._shown(name, body, ()) if isinstance(body, dict) else {}
@@ -96,15 +96,17 @@ class ContentFilter:
                     for key, value in shown.items()
                 }
                 proto.body.CopyFrom(encode_value(told))
-            tally["content", "drop"] += 1
+            counts["content", "drop"] += 1
 
-    def _keep(self, pairs: Repeated[KeyValue], instead: Mapping[str, Any], tally: Tally) -> None:
+    def _keep(
+        self, pairs: Repeated[KeyValue], instead: Mapping[str, Any], counts: RedactionCounts
+    ) -> None:
         """Leave what is needed; `instead` are values that stand for others or are added."""
         needed = self._structure.needed
         for index in reversed(range(len(pairs))):
             if pairs[index].key not in needed or has_members(pairs[index].value):
                 del pairs[index]
-                tally["content", "drop"] += 1
+                counts["content", "drop"] += 1
         pairs.extend(KeyValue(key=key, value=encode_value(value)) for key, value in instead.items())
 
     def _parts(self, attributes: Mapping[str, Any]) -> dict[str, Any]:

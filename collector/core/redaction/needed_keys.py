@@ -11,7 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from pathgauge.collector.core.invocations.dialects import Registry, langgraph
-from pathgauge.collector.core.invocations.dialects.field_paths import InEvent, Member, Place, Places
+from pathgauge.collector.core.invocations.dialects.field_paths import (
+    FieldPaths,
+    InEvent,
+    Member,
+    Place,
+)
 from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY
 from pathgauge.collector.core.invocations.scenario import RUN_KEYS, TURN, WRAPPERS
 
@@ -131,7 +136,7 @@ class Structure:
             elif isinstance(place, Member) and not place.path:
                 yield place.key
 
-    def _places(self, fields: Sequence[str]) -> Places:
+    def _places(self, fields: Sequence[str]) -> FieldPaths:
         found: dict[Place, None] = {}
         for dialect in self.registry.dialects:
             for field in fields:

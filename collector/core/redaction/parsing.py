@@ -13,7 +13,7 @@ import orjson
 
 from pathgauge.collector.core.invocations.messages.literals import expression
 
-MOST_LEVELS = 100
+MAX_LEVELS = 100
 """Text that is nested deeper, all texts around it counted, is redacted as text, so that the walk
 may recurse.
 """
@@ -33,7 +33,7 @@ def parsed(text: str) -> tuple[Any, int]:
         return None, 0
     return value, _levels(value) if text.count("[") + text.count(
         "{"
-    ) > MOST_LEVELS // 2 else 1 + text.count("[") + text.count("{")
+    ) > MAX_LEVELS // 2 else 1 + text.count("[") + text.count("{")
 
 
 def encoded(value: Any) -> str:
@@ -68,7 +68,7 @@ def _literal(text: str) -> Any:
 def _levels(value: Any) -> int:
     """How deep a value is nested; looked at no deeper than anybody asks."""
     levels, layer = 1, [value]
-    while levels <= MOST_LEVELS and (
+    while levels <= MAX_LEVELS and (
         layer := [child for item in layer for child in _children(item)]
     ):
         levels += 1

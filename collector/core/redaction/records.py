@@ -46,7 +46,7 @@ class Records:
         try:
             pairs = KeyValueList(values=encode_attributes(resource.attributes)).values
             if self._without_content is not None:
-                self._without_content.attributes(pairs, self._values.tally)
+                self._without_content.attributes(pairs, self._values.counts)
             self._values.pairs(pairs)
             return Resource(decode_attributes(pairs), KeyValueList(values=pairs).ByteSize())
         except Exception:
@@ -66,7 +66,7 @@ class Records:
 
     def span(self, span: Span, resource: Resource, scope: Scope) -> Span:
         """A span with what it shares, redacted before."""
-        proto, before = SpanProto.FromString(span.raw), self._values.tally.total()
+        proto, before = SpanProto.FromString(span.raw), self._values.counts.total()
         proto.DiscardUnknownFields()
         try:
             self._redact_span(span, proto)
@@ -88,7 +88,7 @@ class Records:
 
     def _redact_span(self, span: Span, proto: SpanProto) -> None:
         if self._without_content is not None:
-            self._without_content.span(span, proto, self._values.tally)
+            self._without_content.span(span, proto, self._values.counts)
         proto.name = self._values.field(proto.name, "span.name")
         proto.trace_state = self._trace_state(proto.trace_state)
         if proto.HasField("status"):
@@ -103,7 +103,7 @@ class Records:
 
     def log(self, log: LogRecord, resource: Resource, scope: Scope) -> LogRecord:
         """A log record with what it shares, redacted before."""
-        proto, before = LogRecordProto.FromString(log.raw), self._values.tally.total()
+        proto, before = LogRecordProto.FromString(log.raw), self._values.counts.total()
         proto.DiscardUnknownFields()
         try:
             self._redact_log(log, proto)
@@ -122,7 +122,7 @@ class Records:
 
     def _redact_log(self, log: LogRecord, proto: LogRecordProto) -> None:
         if self._without_content is not None:
-            self._without_content.log(log, proto, self._values.tally)
+            self._without_content.log(log, proto, self._values.counts)
         proto.event_name = self._values.field(proto.event_name, "log.event_name")
         proto.severity_text = self._values.field(proto.severity_text, "log.severity_text")
         if proto.HasField("body"):
@@ -136,7 +136,7 @@ class Records:
         """Of what cannot be redacted nothing is kept but ids and times. Refused, its request would
         come again and again.
         """
-        self._values.tally["unreadable", "drop"] += 1
+        self._values.counts["unreadable", "drop"] += 1
 
     def _trace_state(self, trace_state: str) -> str:
         members = [member.strip() for member in trace_state.split(",")] if trace_state else []
@@ -147,7 +147,7 @@ class Records:
         return ",".join(member for member in kept if member)
 
     def _mark(self, attributes: Repeated[KeyValue], before: int) -> None:
-        if self._values.tally.total() > before and not any(
+        if self._values.counts.total() > before and not any(
             pair.key == REDACTED_KEY for pair in attributes
         ):
             attributes.insert(0, KeyValue(key=REDACTED_KEY, value=AnyValue(bool_value=True)))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathgauge.collector.core.redaction.detectors import DETECTORS, SHORTEST, Detector, is_card
 from pathgauge.collector.core.redaction.rules import Action
 
-Tally = Counter[tuple[str, str]]
+RedactionCounts = Counter[tuple[str, str]]
 """How many values were redacted, by what decided it (a detector, `attribute` or `content`) and by
 action.
 """
@@ -26,13 +26,13 @@ _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 _HASHED = "[hash:"
 
-_MOST_ROUNDS = 5
+_MAX_ROUNDS = 5
 """Searches of one text. What is taken out may let its neighbour be found, so that a long chain of
 them would need as many.
 """
 
 _SHORT = 64
-_MOST_SHORT = 8192
+_MAX_SHORT = 8192
 
 
 class Replacements:
@@ -60,7 +60,7 @@ class Replacements:
             if detector.find(text):
                 return True
         if len(text) <= _SHORT:
-            if len(self._harmless) >= _MOST_SHORT:
+            if len(self._harmless) >= _MAX_SHORT:
                 self._harmless.clear()
             self._harmless.add(text)
         return False
@@ -71,7 +71,7 @@ class Replacements:
             text[start:end] for detector, _ in self._active for start, end in detector.find(text)
         }
 
-    def text(self, text: str, tally: Tally, *, identity: bool = False) -> str | None:
+    def text(self, text: str, counts: RedactionCounts, *, identity: bool = False) -> str | None:
         """The text without what was found in it; `None` when it is to be dropped.
 
         With `identity` the text tells one thing from another: masked, many would become one, so a
@@ -80,24 +80,24 @@ class Replacements:
         """
         whole = text
         for _ in range(
-            _MOST_ROUNDS
+            _MAX_ROUNDS
             # until nothing is found, so that what has been redacted stays as it is when it comes again
         ):
             before = text
             for detector, action in self._active:
                 found = detector.find(text)
                 if found and action == "drop":
-                    tally[detector.name, action] += 1
+                    counts[detector.name, action] += 1
                     return None
                 if found:
                     done: Action = "hash" if identity else action
-                    tally[detector.name, done] += len(found)
+                    counts[detector.name, done] += len(found)
                     text = self._without(text, found, detector.name, done)
             if text == before:
                 return text
         return self.hashed(whole.encode(errors="surrogatepass")) if identity else MASKED
 
-    def number(self, number: float, tally: Tally) -> float | str | None:
+    def number(self, number: float, counts: RedactionCounts) -> float | str | None:
         """A number as it is, or what stands for the payment card whose number it is; `None` when it
         is to be dropped.
         """
@@ -106,7 +106,7 @@ class Replacements:
         )
         if action is None or not is_card(number):
             return number
-        return self.text(str(int(number)), tally)
+        return self.text(str(int(number)), counts)
 
     def hashed(self, data: bytes) -> str:
         """What stands for a whole value that is hashed; a hash stays itself."""

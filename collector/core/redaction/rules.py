@@ -23,7 +23,7 @@ _WILDCARD = re.compile(r"[*?[]")
 _DELIMITER = re.compile(r"[*?\].]")
 _ESCAPE = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 
-_MOST_KEYS = 4096
+_MAX_KEYS = 4096
 """Kept in mind at a time; senders may invent as many as they like."""
 _LONGEST_KEPT = 256
 """Characters of a key that is kept in mind."""
@@ -73,7 +73,7 @@ class KeyActions:
         try:
             return self._known[key]
         except KeyError:
-            if len(self._known) >= _MOST_KEYS:
+            if len(self._known) >= _MAX_KEYS:
                 self._known.clear()
             return self._known.setdefault(key, self._found(key))
 

@@ -18,23 +18,23 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY
 from pathgauge.collector.core.redaction.parsing import (
-    MOST_LEVELS,
+    MAX_LEVELS,
     encoded,
     leniently_parsed,
     parsed,
 )
-from pathgauge.collector.core.redaction.replace import MASKED, Replacements, Tally
+from pathgauge.collector.core.redaction.replace import MASKED, RedactionCounts, Replacements
 from pathgauge.collector.core.redaction.rules import Action, KeyActions, path_below
 
 CALL_IDS = frozenset({"id", "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId"})
 """Members of messages that tell one call from another."""
 
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-_MOST_LITERALS = 8
+_MAX_LITERALS = 8
 """JSON strings inside of each other that are looked into where text is no JSON as a whole: each is
 searched again, and written with twice as many escapes.
 """
-_MOST_GROWTH = 16
+_MAX_GROWTH = 16
 """Times the characters of a text. What is written again has escapes where there were shorter ones,
 and each level doubles them.
 """
@@ -54,7 +54,7 @@ class Values:
         replacements: Replacements,
         names: Collection[str],
         identities: Collection[str],
-        tally: Tally,
+        counts: RedactionCounts,
     ) -> None:
         """`names` are the keys whose values no detector touches, `identities` those whose values
         must stay different from each other.
@@ -63,7 +63,7 @@ class Values:
         self._replacements = replacements
         self._names = names
         self._identities = identities
-        self.tally = tally
+        self.counts = counts
 
     def pairs(self, pairs: Repeated[KeyValue], path: str = "") -> None:
         """Attributes, or the members of an object at `path`."""
@@ -78,7 +78,7 @@ class Values:
         if not text or not (self._suspicious(text) or self._keys.reach_into(path)):
             return text
         value, levels = parsed(text)
-        if levels and level + levels <= MOST_LEVELS:
+        if levels and level + levels <= MAX_LEVELS:
             return self._parsed(text, value, encoded, path, identity=identity, level=level)
         if self._keys.may_find(path, text):
             return self._unparsed(text, path, identity=identity, level=level)
@@ -139,13 +139,13 @@ class Values:
         level: int,
     ) -> str:
         """Text whose value is known, and how it is written."""
-        before = self.tally.total()
+        before = self.counts.total()
         redacted = self._json(value, path, identity, level + 1)
-        unchanged = self.tally.total() == before
+        unchanged = self.counts.total() == before
         if unchanged and not self._replacements.finds(text):
             return text
         written = encode(redacted)
-        if len(written) > _MOST_GROWTH * len(text):
+        if len(written) > _MAX_GROWTH * len(text):
             return self._instead(
                 text.encode(errors="surrogatepass"), "hash" if identity else "mask"
             )
@@ -161,7 +161,7 @@ class Values:
         object in it can be read.
         """
         value, levels, encode = leniently_parsed(text)
-        if levels and level + levels <= MOST_LEVELS:
+        if levels and level + levels <= MAX_LEVELS:
             return self._parsed(text, value, encode, path, identity=identity, level=level)
         lines = text.split("\n")
         if len(lines) > 1 and all(not line.strip() or parsed(line)[1] for line in lines):
@@ -216,7 +216,7 @@ class Values:
         """What a rule for keys puts in the place of a value. Raises `DroppedError`."""
         stands_for = MASKED if action == "mask" else self._replacements.hashed(content)
         if action == "drop" or content != stands_for.encode():
-            self.tally["attribute", action] += 1
+            self.counts["attribute", action] += 1
         if action == "drop":
             raise DroppedError
         return stands_for
@@ -288,7 +288,7 @@ class Values:
     def _number(self, number: float) -> float | str:
         if number < _SMALLEST_CARD:
             return number
-        redacted = self._replacements.number(number, self.tally)
+        redacted = self._replacements.number(number, self.counts)
         if redacted is None:
             raise DroppedError
         return redacted
@@ -301,7 +301,7 @@ class Values:
         """Text that is no JSON as a whole, inside of so many literals; JSON strings in it may hide
         something behind escapes.
         """
-        redacted = self._replacements.text(text, self.tally, identity=identity)
+        redacted = self._replacements.text(text, self.counts, identity=identity)
         if redacted is None:
             raise DroppedError
         if "\\" in redacted and '"' in redacted:
@@ -320,12 +320,12 @@ class Values:
             )
         except ValueError:
             return literal
-        if literals <= _MOST_LITERALS:
+        if literals <= _MAX_LITERALS:
             redacted = self._plain(text, identity, literals)
             written = literal if redacted == text else json.dumps(redacted)
-            if len(written) <= _MOST_GROWTH * len(literal):
+            if len(written) <= _MAX_GROWTH * len(literal):
                 return written
-        self.tally["unreadable", "drop"] += 1
+        self.counts["unreadable", "drop"] += 1
         return f'"{MASKED}"'
 
     def _suspicious(self, text: str) -> bool:

@@ -6,10 +6,10 @@ from pathgauge.collector.core.traces.assembler import AT_ONCE, AT_ONCE_BYTES, As
 from pathgauge.collector.core.traces.completion import Bounds
 from pathgauge.collector.core.traces.open_trace import (
     SPAN_OVERHEAD,
-    Key,
     Recall,
     Recalled,
-    Standing,
+    TraceKey,
+    TraceSnapshot,
 )
 
 __all__ = [
@@ -18,8 +18,8 @@ __all__ = [
     "SPAN_OVERHEAD",
     "Assembler",
     "Bounds",
-    "Key",
     "Recall",
     "Recalled",
-    "Standing",
+    "TraceKey",
+    "TraceSnapshot",
 ]

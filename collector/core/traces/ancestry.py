@@ -36,15 +36,15 @@ class _Way(NamedTuple):
     """The way up from a span: where it ends, and whether it passes an anchor."""
 
     top: Span
-    anchored: bool
+    has_entry_agent: bool
 
 
-class Lineage:
-    """The family relations of `spans`, of which `anchors` may be the top-most ones of invocations."""
+class Ancestry:
+    """The family relations of `spans`, of which `entry_agents` may be the top-most ones of invocations."""
 
-    def __init__(self, spans: Mapping[str, Span], anchors: Collection[str]) -> None:
+    def __init__(self, spans: Mapping[str, Span], entry_agents: Collection[str]) -> None:
         self._spans = spans
-        self._anchors = set(anchors)
+        self._entry_agents = set(entry_agents)
         self._ways: dict[str, _Way] = {}
         self._series: dict[str | None, int | None] = {}
         """The start of the latest anchor below a parent, where all its anchors bear one name."""
@@ -59,11 +59,13 @@ class Lineage:
         anchor of the same name tells that the parent is a session or a batch; anchors of different
         names may be the steps of one workflow.
         """
-        for anchor_id in sorted(self._anchors):
-            anchor = self._spans[anchor_id]
-            way = self._way(anchor)
-            if not way.anchored and (way.top.parent_id is None or self._is_one_of_a_series(anchor)):
-                yield anchor
+        for entry_id in sorted(self._entry_agents):
+            entry_agent = self._spans[entry_id]
+            way = self._way(entry_agent)
+            if not way.has_entry_agent and (
+                way.top.parent_id is None or self._is_one_of_a_series(entry_agent)
+            ):
+                yield entry_agent
 
     def above(self, span: Span) -> list[Span]:
         """The known ancestors, nearest first."""
@@ -97,17 +99,21 @@ class Lineage:
             if parent is None or way is None:
                 self._ways[span_id] = _Way(passed, False)
             else:
-                self._ways[span_id] = _Way(way.top, way.anchored or parent.span_id in self._anchors)
+                self._ways[span_id] = _Way(
+                    way.top, way.has_entry_agent or parent.span_id in self._entry_agents
+                )
         return self._ways[span.span_id]
 
-    def _is_one_of_a_series(self, anchor: Span) -> bool:
-        if anchor.parent_id not in self._series:
+    def _is_one_of_a_series(self, entry_agent: Span) -> bool:
+        if entry_agent.parent_id not in self._series:
             siblings = [
-                span for span in self._children[anchor.parent_id] if span.span_id in self._anchors
+                span
+                for span in self._children[entry_agent.parent_id]
+                if span.span_id in self._entry_agents
             ]
-            same_name = all(span.name == anchor.name for span in siblings)
-            self._series[anchor.parent_id] = (
+            same_name = all(span.name == entry_agent.name for span in siblings)
+            self._series[entry_agent.parent_id] = (
                 max(span.start_ns for span in siblings) if same_name else None
             )
-        latest_start = self._series[anchor.parent_id]
-        return latest_start is not None and latest_start >= anchor.end_ns
+        latest_start = self._series[entry_agent.parent_id]
+        return latest_start is not None and latest_start >= entry_agent.end_ns

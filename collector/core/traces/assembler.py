@@ -25,13 +25,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import ClosedBy, LogRecord, Span, Trace
 from pathgauge.collector.core.traces.ancestry import is_complete
 from pathgauge.collector.core.traces.completion import Bounds, closed_by, settled_invocations
 from pathgauge.collector.core.traces.journal_rows import Rows
 from pathgauge.collector.core.traces.memory import Memory
-from pathgauge.collector.core.traces.open_trace import Key, OpenTrace, Recall, Standing
+from pathgauge.collector.core.traces.open_trace import OpenTrace, Recall, TraceKey, TraceSnapshot
 
 AT_ONCE = 100
 """How many traces `expire` returns before what has arrived meanwhile gets its turn."""
@@ -45,24 +45,24 @@ class Assembler:
     def __init__(
         self,
         bounds: Bounds,
-        ledger: Ledger,
-        may_be_anchor: Callable[[Span], bool],
+        telemetry: InternalTelemetry,
+        may_be_entry: Callable[[Span], bool],
         recall: Recall | None = None,
     ) -> None:
-        """`may_be_anchor` tells without decoding a span whether it may be the top-most one of an
+        """`may_be_entry` tells without decoding a span whether it may be the top-most one of an
         invocation.
         """
         self._bounds = bounds
-        self._ledger = ledger
-        self._may_be_anchor = may_be_anchor
+        self._telemetry = telemetry
+        self._may_be_entry = may_be_entry
         self._has_journal = recall is not None
-        self._memory = Memory(bounds, ledger, may_be_anchor, recall)
+        self._memory = Memory(bounds, telemetry, may_be_entry, recall)
         self._rows = Rows()
-        self._traces: dict[Key, OpenTrace] = {}
-        self._retained: OrderedDict[Key, None] = OrderedDict()
-        self._forgotten: OrderedDict[Key, str] = OrderedDict()
-        self._due: list[tuple[float, Key]] = []
-        self._given_up: dict[Key, None] = {}
+        self._traces: dict[TraceKey, OpenTrace] = {}
+        self._retained: OrderedDict[TraceKey, None] = OrderedDict()
+        self._forgotten: OrderedDict[TraceKey, str] = OrderedDict()
+        self._due: list[tuple[float, TraceKey]] = []
+        self._given_up: dict[TraceKey, None] = {}
         self._suspect = 0
 
     @property
@@ -154,25 +154,25 @@ class Assembler:
         """Journal rows that no trace needs any more; each is told once."""
         return self._rows.released()
 
-    def given_up(self) -> list[Key]:
+    def given_up(self) -> list[TraceKey]:
         """Traces that were forgotten before their time, or of which something came too late; they
         have to stay forgotten.
         """
         given_up, self._given_up = list(self._given_up), {}
         return given_up
 
-    def standing(self, key: Key) -> Standing:
+    def standing(self, key: TraceKey) -> TraceSnapshot:
         """What has to outlive the process for `key` to be known after a restart."""
         trace = self._traces.get(key)
         if trace is not None:
             return trace.standing()
-        return Standing(key, (), 0.0, 0.0, forgotten=self._forgotten.get(key, "late"))
+        return TraceSnapshot(key, (), 0.0, 0.0, forgotten=self._forgotten.get(key, "late"))
 
-    def standings(self) -> Iterator[Standing]:
+    def standings(self) -> Iterator[TraceSnapshot]:
         """All traces that are open or retained."""
         return (trace.standing() for trace in self._traces.values())
 
-    def restore(self, standing: Standing, now: float) -> None:
+    def restore(self, standing: TraceSnapshot, now: float) -> None:
         """Know a trace again after a restart; its records stay in the journal until they are
         needed.
         """
@@ -219,7 +219,7 @@ class Assembler:
             self._give_up(key)
         return len(oldest)
 
-    def discard(self, keys: Iterable[Key]) -> None:
+    def discard(self, keys: Iterable[TraceKey]) -> None:
         """Forget traces, read or not. What still comes of them is dropped, even if nothing came
         before.
         """
@@ -232,14 +232,14 @@ class Assembler:
             self._given_up.pop(key, None)
 
     def _take_in(
-        self, key: Key, records: Iterable[Span | LogRecord], now: float, row: int
+        self, key: TraceKey, records: Iterable[Span | LogRecord], now: float, row: int
     ) -> Iterator[Trace]:
         for record in records:
             trace = self._find(key, now, record)
             if trace is not None and self._add(trace, record, now, row) and self._too_big(trace):
                 yield self._cut(trace)
 
-    def _find(self, key: Key, now: float, item: Span | LogRecord) -> OpenTrace | None:
+    def _find(self, key: TraceKey, now: float, item: Span | LogRecord) -> OpenTrace | None:
         trace = self._traces.get(key)
         if trace is None:
             reason = self._forgotten.get(key)
@@ -252,7 +252,7 @@ class Assembler:
                 return None
             trace = self._traces[key] = OpenTrace(key, now, now)
             self._schedule(trace, now + self._bounds.settle)
-            self._ledger.traces_opened.add()
+            self._telemetry.traces_opened.add()
         elif trace.spilled:
             self._memory.load(trace)
         return trace
@@ -266,9 +266,9 @@ class Assembler:
 
     def _add_span(self, trace: OpenTrace, span: Span, now: float, row: int) -> bool:
         before = trace.size
-        match trace.add_span(span, now, anchor=self._may_be_anchor(span)):
+        match trace.add_span(span, now, entry_agent=self._may_be_entry(span)):
             case "added":
-                self._ledger.spans_assembled.add()
+                self._telemetry.spans_assembled.add()
             case "replaced":
                 self._drop(span, "conflict")
             case reason:
@@ -282,7 +282,7 @@ class Assembler:
         if trace.add_log(log, now) == "duplicate":
             self._drop(log, "duplicate")
             return False
-        self._ledger.logs_assembled.add()
+        self._telemetry.logs_assembled.add()
         self._took(trace, before, now, row)
         return True
 
@@ -303,9 +303,11 @@ class Assembler:
             trace.damaged = trace.damaged or row <= self._suspect
 
     def _drop(self, item: Span | LogRecord, reason: str) -> None:
-        (self._ledger.spans_dropped if isinstance(item, Span) else self._ledger.logs_dropped).add(
-            reason
-        )
+        (
+            self._telemetry.spans_dropped
+            if isinstance(item, Span)
+            else self._telemetry.logs_dropped
+        ).add(reason)
 
     def _schedule(self, trace: OpenTrace, due: float) -> None:
         trace.due = due
@@ -353,14 +355,14 @@ class Assembler:
 
     def _count_completed(self, trace: OpenTrace, reason: ClosedBy) -> None:
         if not trace.completed:
-            self._ledger.traces_completed.add(reason)
+            self._telemetry.traces_completed.add(reason)
         trace.completed = True
 
     def _make_room(self) -> None:
         while self._memory.retained_bytes > self._bounds.max_retained_bytes:
             self._give_up(next(iter(self._retained)))
 
-    def _give_up(self, key: Key) -> None:
+    def _give_up(self, key: TraceKey) -> None:
         self._forget(self._traces[key], "late")
         if self._has_journal:
             self._given_up[key] = None
@@ -372,14 +374,14 @@ class Assembler:
         self._retained.pop(trace.key, None)
         self._remember(trace.key, reason)
 
-    def _remember(self, key: Key, reason: str) -> None:
+    def _remember(self, key: TraceKey, reason: str) -> None:
         self._forgotten[key] = reason
         if len(self._forgotten) > self._bounds.max_forgotten:
             self._forgotten.popitem(last=False)
 
 
-def _by_trace(records: Iterable[Span | LogRecord]) -> dict[Key, list[Span | LogRecord]]:
-    found: dict[Key, list[Span | LogRecord]] = {}
+def _by_trace(records: Iterable[Span | LogRecord]) -> dict[TraceKey, list[Span | LogRecord]]:
+    found: dict[TraceKey, list[Span | LogRecord]] = {}
     for record in records:
         found.setdefault((record.tenant, record.trace_id), []).append(record)
     return found

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pathgauge.collector.core.otlp.spans import ClosedBy, Trace
-from pathgauge.collector.core.traces.ancestry import Lineage, is_complete
+from pathgauge.collector.core.traces.ancestry import Ancestry, is_complete
 from pathgauge.collector.core.traces.open_trace import OpenTrace
 
 
@@ -48,12 +48,12 @@ def settled_invocations(trace: OpenTrace, bounds: Bounds, now: float) -> Iterato
     """Invocations of a busy trace that are known to be whole and have been quiet long enough; each
     is given once.
     """
-    if not trace.anchors:
+    if not trace.entry_agents:
         return
-    lineage = Lineage(trace.spans, trace.anchors)
-    for anchor in lineage.known_tops():
-        below = lineage.below(anchor)
+    lineage = Ancestry(trace.spans, trace.entry_agents)
+    for entry_agent in lineage.known_tops():
+        below = lineage.below(entry_agent)
         last = max(trace.arrived[span.span_id] for span in below)
-        if now >= last + bounds.settle and trace.settled.get(anchor.span_id) != last:
-            trace.settled[anchor.span_id] = last
-            yield trace.readable([*below, *lineage.above(anchor)], "root_ended")
+        if now >= last + bounds.settle and trace.settled.get(entry_agent.span_id) != last:
+            trace.settled[entry_agent.span_id] = last
+            yield trace.readable([*below, *lineage.above(entry_agent)], "root_ended")

@@ -13,7 +13,7 @@ from pathgauge.collector.core.traces.ancestry import is_complete, missing_parent
 from pathgauge.collector.core.traces.completion import Bounds
 from pathgauge.collector.core.traces.open_trace import OpenTrace
 
-_MOST_IDS = 5
+_MAX_IDS = 5
 _BEHIND_S = 1.0
 """A pipeline that comes later than that to a trace has something to say."""
 
@@ -90,13 +90,13 @@ def _missing(trace: OpenTrace) -> Iterator[str]:
 
 def _unfinished(trace: OpenTrace) -> Iterator[str]:
     """What does not hold the trace up, but would be missed."""
-    running = [span_id for span_id in trace.anchors if not trace.spans[span_id].end_ns]
-    if not trace.anchors:
+    running = [span_id for span_id in trace.entry_agents if not trace.spans[span_id].end_ns]
+    if not trace.entry_agents:
         yield "a span of an agent; without one it is skipped"
     elif running:
         yield f"the end of a span of an agent: {_ids(running)}; without it there is no duration"
 
 
 def _ids(ids: Sequence[str]) -> str:
-    more = len(ids) - _MOST_IDS
-    return ", ".join(ids[:_MOST_IDS]) + (f" and {more} more" if more > 0 else "")
+    more = len(ids) - _MAX_IDS
+    return ", ".join(ids[:_MAX_IDS]) + (f" and {more} more" if more > 0 else "")

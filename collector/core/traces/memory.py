@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.traces.completion import Bounds
-from pathgauge.collector.core.traces.open_trace import Key, OpenTrace, Recall
+from pathgauge.collector.core.traces.open_trace import OpenTrace, Recall, TraceKey
 
 _SPILL_DOWN_TO = 0.9
 
@@ -21,18 +21,18 @@ class Memory:
     def __init__(
         self,
         bounds: Bounds,
-        ledger: Ledger,
-        may_be_anchor: Callable[[Span], bool],
+        telemetry: InternalTelemetry,
+        may_be_entry: Callable[[Span], bool],
         recall: Recall | None,
     ) -> None:
         """Without `recall` there is no journal, and nothing can be spilled."""
         self._bounds = bounds
-        self._ledger = ledger
-        self._may_be_anchor = may_be_anchor
+        self._telemetry = telemetry
+        self._may_be_entry = may_be_entry
         self._recall = recall
-        self._resident: OrderedDict[Key, OpenTrace] = OrderedDict()
+        self._resident: OrderedDict[TraceKey, OpenTrace] = OrderedDict()
         """Open traces that can be spilled, the longest silent first."""
-        self._looked_up: dict[Key, OpenTrace] = {}
+        self._looked_up: dict[TraceKey, OpenTrace] = {}
         """Retained traces that were loaded because something came; it may have been nothing new."""
         self._bytes = 0
         self.retained_bytes = 0
@@ -79,7 +79,7 @@ class Memory:
         """Have the records of a spilled trace here again."""
         assert self._recall is not None
         before = trace.size
-        trace.fill(self._recall(trace.key, trace.rows), self._may_be_anchor)
+        trace.fill(self._recall(trace.key, trace.rows), self._may_be_entry)
         self._resized(trace, before)
         if trace.closed_at is None:
             self._resident[trace.key] = trace
@@ -102,7 +102,7 @@ class Memory:
         if self.full:
             while self._resident and self.open_bytes > self._bounds.max_open_bytes * _SPILL_DOWN_TO:
                 self.spill(next(iter(self._resident.values())))
-                self._ledger.traces_spilled.add()
+                self._telemetry.traces_spilled.add()
 
     def _resized(self, trace: OpenTrace, before: int) -> None:
         self._bytes += trace.size - before

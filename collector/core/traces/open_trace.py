@@ -17,7 +17,7 @@ from pathgauge.collector.core.otlp.spans import (
     start_order,
 )
 
-Key = tuple[str, str]
+TraceKey = tuple[str, str]
 """Tenant and trace id."""
 
 SPAN_OVERHEAD = 620
@@ -40,17 +40,17 @@ class Recalled(NamedTuple):
     logs: Sequence[LogRecord]
 
 
-Recall = Callable[[Key, Sequence[int]], Iterable[Recalled]]
+Recall = Callable[[TraceKey, Sequence[int]], Iterable[Recalled]]
 """Reads the records of a trace from rows of the journal, in their order; a row that cannot be read
 is left out.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TraceSnapshot:
     """What outlives the process beside the rows of a trace."""
 
-    key: Key
+    key: TraceKey
     rows: tuple[int, ...]
     first: float
     last: float
@@ -66,14 +66,14 @@ class Standing:
 class OpenTrace:
     """The records of one trace, or only its rows when it was spilled."""
 
-    key: Key
+    key: TraceKey
     first: float
     last: float
     spans: dict[str, Span] = field(default_factory=dict)
     logs: dict[tuple[str | None, bytes], LogRecord] = field(default_factory=dict)
     arrived: dict[str, float] = field(default_factory=dict)
     """When a span, or a log record of a span, arrived last, by span id."""
-    anchors: list[str] = field(default_factory=list)
+    entry_agents: list[str] = field(default_factory=list)
     settled: dict[str, float] = field(default_factory=dict)
     """Anchors that were read on their own, with the last arrival below them that was read."""
     rows: list[int] = field(default_factory=list)
@@ -88,7 +88,7 @@ class OpenTrace:
     damaged: bool = False
     """Whether a row of it could not be read again."""
 
-    def add_span(self, span: Span, now: float, *, anchor: bool) -> Addition:
+    def add_span(self, span: Span, now: float, *, entry_agent: bool) -> Addition:
         """Take a span in. Of unequal copies the one that ended later (then the longer one) is kept,
         whatever the order.
         """
@@ -97,8 +97,8 @@ class OpenTrace:
             return "duplicate" if span.raw == known.raw else "conflict"
         if known is not None:
             self.size -= len(known.raw) + SPAN_OVERHEAD
-        elif anchor:
-            self.anchors.append(span.span_id)
+        elif entry_agent:
+            self.entry_agents.append(span.span_id)
         span.trace_id = self.key[1]  # equal, but one string for all spans of the trace
         self.spans[span.span_id] = span
         self.arrived[span.span_id] = self.last = now
@@ -121,18 +121,24 @@ class OpenTrace:
 
     def spill(self) -> None:
         """Keep the rows alone."""
-        self.spans, self.logs, self.arrived, self.anchors, self.resources = {}, {}, {}, [], set()
+        self.spans, self.logs, self.arrived, self.entry_agents, self.resources = (
+            {},
+            {},
+            {},
+            [],
+            set(),
+        )
         self.size = SPILLED_BYTES + _ROW_BYTES * len(self.rows)
         self.spilled = True
 
-    def fill(self, recalled: Iterable[Recalled], may_be_anchor: Callable[[Span], bool]) -> None:
+    def fill(self, recalled: Iterable[Recalled], may_be_entry: Callable[[Span], bool]) -> None:
         """Take in again what was spilled."""
         last, found = self.last, 0
         self.size, self.spilled = 0, False
         for at, spans, logs in recalled:
             found += 1
             for span in spans:
-                self.add_span(span, at, anchor=may_be_anchor(span))
+                self.add_span(span, at, entry_agent=may_be_entry(span))
             for log in logs:
                 self.add_log(log, at)
         self.last = last
@@ -159,9 +165,9 @@ class OpenTrace:
             self.resources.add(id(resource))
             self.size += resource.size
 
-    def standing(self) -> Standing:
+    def standing(self) -> TraceSnapshot:
         """What outlives the process."""
-        return Standing(
+        return TraceSnapshot(
             self.key,
             tuple(self.rows),
             self.first,

@@ -12,7 +12,7 @@ from pathgauge.collector.offline.judge_check.cost import Spent
 from pathgauge.scorers.judges.agreement import measures
 from pathgauge.scorers.types import Json
 
-MOST_SHOWN = 10
+MAX_SHOWN = 10
 """Examples that a person is shown of each kind."""
 
 
@@ -111,9 +111,9 @@ def _flips_line(flips: Flips) -> str:
 
 
 def _some(names: tuple[str, ...] | list[str]) -> Iterator[str]:
-    yield from (f"    {name}" for name in names[:MOST_SHOWN])
-    if len(names) > MOST_SHOWN:
-        yield f"    and {len(names) - MOST_SHOWN} others"
+    yield from (f"    {name}" for name in names[:MAX_SHOWN])
+    if len(names) > MAX_SHOWN:
+        yield f"    and {len(names) - MAX_SHOWN} others"
 
 
 def _label(label: bool | float) -> str:

@@ -20,9 +20,9 @@ from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
-from pathgauge.collector.core.outcomes import Judged
+from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.receivers.auth.tenants import Authenticate, Credentials
 from pathgauge.collector.receivers.auth.tokens import bearer
 from pathgauge.collector.service.canary.send import Send, export_request
@@ -37,7 +37,7 @@ PATIENCE_S = 60.0
 
 DELAY_BUCKETS = (0.5, 1, 2, 4, 6, 7, 8, 10, 15, 30, 60, 120)
 
-Outcome: TypeAlias = Literal["ok", "lost", "refused"]
+CanaryResult: TypeAlias = Literal["ok", "lost", "refused"]
 
 _log = structlog.get_logger(__name__)
 
@@ -58,7 +58,7 @@ class Canary(Collector):
             ("outcome",),
             registry=None,
         )
-        for outcome in get_args(Outcome):
+        for outcome in get_args(CanaryResult):
             self._traces.labels(outcome)
         self._delay = Histogram(
             "pathgauge_canary_delay_seconds",
@@ -131,7 +131,7 @@ class Canary(Collector):
     def publish_judged(self, judged: Judged, now: float) -> None:
         """Nobody judges canaries."""
 
-    def publish_case(self, case: Case, now: float) -> None:
+    def publish_conversation(self, case: ConversationResult, now: float) -> None:
         """Canaries have no conversations."""
 
     def withdraw(self, key: EvaluationKey) -> None:
@@ -167,10 +167,10 @@ class WithoutCanary:
         """Hand on: nobody judges canaries."""
         self._sink.publish_judged(judged, now)
 
-    def publish_case(self, case: Case, now: float) -> None:
+    def publish_conversation(self, case: ConversationResult, now: float) -> None:
         """Hand on all but canaries."""
         if case.tenant != TENANT:
-            self._sink.publish_case(case, now)
+            self._sink.publish_conversation(case, now)
 
     def withdraw(self, key: EvaluationKey) -> None:
         """Hand on all but canaries."""

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from pathgauge.collector.core.traces.explain import Waiting
 
-MOST_TRACES = 200
+MAX_TRACES = 200
 TIMEOUT_S = 3.0
 
 TOO_BUSY = (
@@ -90,7 +90,7 @@ def traces_page(
 
     async def page(request: Request) -> Response:
         try:
-            traces = await asyncio.wait_for(asyncio.wrap_future(ask(MOST_TRACES)), timeout)
+            traces = await asyncio.wait_for(asyncio.wrap_future(ask(MAX_TRACES)), timeout)
         except TimeoutError:
             traces = None
         status, render = (

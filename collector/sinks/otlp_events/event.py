@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import OUTCOMES
 
@@ -56,7 +56,7 @@ def events_of(evaluation: Evaluation, now: float, *, content: bool = False) -> l
     ]
 
 
-def events_of_case(case: Case, now: float) -> list[Event]:
+def events_of_case(case: ConversationResult, now: float) -> list[Event]:
     """The scores of a finished conversation."""
     common = _said(
         {

@@ -26,7 +26,7 @@ _LOGGER = logging.getLogger("opentelemetry.exporter.otlp.proto")
 _LONGEST_COMPLAINT = 300
 
 
-class Complaints(logging.Handler):
+class ExportErrors(logging.Handler):
     """Keeps what the exporter logged last, an attempt that failed and giving up: each would be a
     line, and the sink writes one a minute.
     """
@@ -45,7 +45,7 @@ class Complaints(logging.Handler):
         self._last.append(record.getMessage()[:_LONGEST_COMPLAINT])
 
 
-COMPLAINTS = Complaints()
+EXPORT_ERRORS = ExportErrors()
 
 
 class Session(requests.Session):
@@ -72,7 +72,7 @@ def build_exporter(config: Config, section: OtlpEvents) -> LogRecordExporter:
     first export. Raises `ConfigError`.
     """
     files = {key: _readable(config, section, key) for key in ("ca_file", "cert_file", "key_file")}
-    _LOGGER.handlers, _LOGGER.propagate = [COMPLAINTS], False
+    _LOGGER.handlers, _LOGGER.propagate = [EXPORT_ERRORS], False
     return _grpc(section, files) if section.protocol == "grpc" else _http(section, files)
 
 

@@ -21,11 +21,11 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.own_events import EVALUATION_RESULT, SCOPE
-from pathgauge.collector.core.outcomes import Judged
+from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.sinks.otlp_events.event import Event, events_of, events_of_case
 
 _log = structlog.get_logger(__name__)
@@ -46,7 +46,7 @@ class OtlpEvents:
     def __init__(
         self,
         exporter: LogRecordExporter,
-        ledger: Ledger,
+        telemetry: InternalTelemetry,
         *,
         queue_size: int = 10_000,
         content: bool = False,
@@ -56,7 +56,7 @@ class OtlpEvents:
         last.
         """
         self._exporter = exporter
-        self._ledger = ledger
+        self._telemetry = telemetry
         self._queue_size = queue_size
         self._content = content
         self._reason = reason
@@ -83,7 +83,7 @@ class OtlpEvents:
         """Have what judges said sent soon."""
         self._offer(events_of(judged.evaluation, now, content=self._content))
 
-    def publish_case(self, case: Case, now: float) -> None:
+    def publish_conversation(self, case: ConversationResult, now: float) -> None:
         """Have the scores of a conversation sent soon."""
         self._offer(events_of_case(case, now))
 
@@ -121,7 +121,7 @@ class OtlpEvents:
     def _run(self) -> None:
         while batch := self._next():
             if self._send(batch):
-                self._ledger.events_exported.add(n=len(batch))
+                self._telemetry.events_exported.add(n=len(batch))
             else:
                 with self._changed:
                     self._drop("failed", len(batch))
@@ -172,4 +172,4 @@ class OtlpEvents:
 
     def _drop(self, reason: str, number: int) -> None:
         if number:
-            self._ledger.events_dropped.add(reason, n=number)
+            self._telemetry.events_dropped.add(reason, n=number)

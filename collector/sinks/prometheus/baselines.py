@@ -1,5 +1,5 @@
 """What recent scores are compared with: scores come in one by one, those of earlier versions and of
-a week ago go out as `Moments`.
+a week ago go out as `RunningStatistics`.
 
 Of each agent, scenario and metric two things are kept: all scores of each version, and all scores
 of each day (UTC) of the last week. They are stored beside the counts, so that they outlive a
@@ -16,12 +16,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.statistics import Moments, plus
+from pathgauge.collector.core.evaluations.statistics import RunningStatistics, plus
 from pathgauge.collector.core.evaluations.windows import Series
-from pathgauge.collector.core.ledger import Counter
-from pathgauge.collector.sinks.prometheus.durable_metrics import Family, Tallies
+from pathgauge.collector.core.internal_telemetry import Counter
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics, Family
 from pathgauge.collector.sinks.prometheus.durable_series import Note
-from pathgauge.collector.sinks.prometheus.label_slots import Room
+from pathgauge.collector.sinks.prometheus.label_slots import Quota
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 
 DAY_S = 86_400
@@ -49,7 +49,7 @@ class _Past(NamedTuple):
     since: float
     """When the first of them came, in Unix seconds."""
     last: float
-    moments: Moments
+    moments: RunningStatistics
 
 
 @dataclass(slots=True)
@@ -65,16 +65,18 @@ class _Known:
 class Baselines:
     """The past of all metrics of one sink. Only one thread at a time may call its methods."""
 
-    def __init__(self, tallies: Tallies, tenant: TenantLabel, most: int, overflow: Counter) -> None:
+    def __init__(
+        self, metrics: DurableMetrics, tenant: TenantLabel, most: int, overflow: Counter
+    ) -> None:
         """`most` metrics of each tenant have a past; beyond that, `overflow` counts what has none."""
         names = tenant.names("agent", "scenario", "metric")
         self._tenant = tenant
-        self._versions = tallies.notes("scores_of_version", (*names, "agent_version"))
-        self._days = tallies.notes("scores_of_day", (*names, "day"))
+        self._versions = metrics.notes("scores_of_version", (*names, "agent_version"))
+        self._days = metrics.notes("scores_of_day", (*names, "day"))
         self._most = most
         self._overflow = overflow
         overflow.add("baselines", n=0)
-        self._rooms: dict[str, Room[Metric]] = {}
+        self._rooms: dict[str, Quota[Metric]] = {}
         self._known: dict[Metric, _Known] = {}
         """The metrics that have a past."""
         self._today = -1
@@ -125,7 +127,7 @@ class Baselines:
         self._today = int(now // DAY_S)
         self._forget(now - KEPT_S)
 
-    def week_ago(self, metric: Metric, mark: float, now: float) -> Moments | None:
+    def week_ago(self, metric: Metric, mark: float, now: float) -> RunningStatistics | None:
         """The scores of the same day of the week before, if there were any."""
         return self._of(self._days, metric, str(int(now // DAY_S) - DAYS), mark)
 
@@ -140,7 +142,7 @@ class Baselines:
 
     def version_before(
         self, metric: Metric, version: str, mark: float, least_samples: int
-    ) -> Moments | None:
+    ) -> RunningStatistics | None:
         """The scores of the pinned version, or else of the newest that is older than `version`.
 
         Versions with less than `least_samples` are passed over where there is one that has them.
@@ -172,7 +174,9 @@ class Baselines:
             if past.mark == mark:
                 yield version, past
 
-    def _of(self, family: Family[Note], metric: Metric, label: str, mark: float) -> Moments | None:
+    def _of(
+        self, family: Family[Note], metric: Metric, label: str, mark: float
+    ) -> RunningStatistics | None:
         note = family.get(*self._values(metric), label)
         past = None if note is None else _past(note)
         return None if past is None or past.mark != mark else past.moments
@@ -210,10 +214,10 @@ class Baselines:
         for family in (self._versions, self._days):
             family.drop([note.labels for note in family if self._metric(note) not in self._known])
 
-    def _room(self, tenant: str) -> Room[Metric]:
+    def _room(self, tenant: str) -> Quota[Metric]:
         room = self._rooms.get(tenant)
         if room is None:
-            room = self._rooms[tenant] = Room(self._most, DAY_S)
+            room = self._rooms[tenant] = Quota(self._most, DAY_S)
         return room
 
     def _values(self, metric: Metric) -> tuple[str, ...]:
@@ -227,7 +231,7 @@ class Baselines:
 
 def _past(note: Note) -> _Past:
     mark, since, last, samples, mean, squares = note.numbers
-    return _Past(mark, since, last, Moments(int(samples), mean, squares))
+    return _Past(mark, since, last, RunningStatistics(int(samples), mean, squares))
 
 
 def _add(note: Note, mark: float, value: float, now: float) -> None:

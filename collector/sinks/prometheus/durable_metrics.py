@@ -3,8 +3,8 @@ scrapes when they are durable.
 
 A count that was scraped and then lost in a crash would look to Prometheus like a restart from 0,
 and be added to the sum once more. So whoever stores the counts takes what changed
-(`Tallies.staged`), commits it together with what it was counted from, and lets scrapes see it then
-(`settle`). A series that is new begins at 0, and is shown so at once: that takes nothing back.
+(`DurableMetrics.pending`), commits it together with what it was counted from, and lets scrapes see it then
+(`commit`). A series that is new begins at 0, and is shown so at once: that takes nothing back.
 Exemplars are not stored.
 
 A stored series whose labels are not those of today's code begins anew, and so does a histogram with
@@ -22,14 +22,14 @@ from typing import Any, Generic, TypeVar
 from prometheus_client.core import CounterMetricFamily, Exemplar, HistogramMetricFamily, Metric
 from prometheus_client.utils import floatToGoString
 
-from pathgauge.collector.core.ledger import Row
+from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.sinks.prometheus.durable_series import (
     Count,
     Distribution,
+    DurableSeries,
     Note,
     Source,
     State,
-    Tally,
 )
 
 BOUNDS = "bucket_bounds"
@@ -37,7 +37,7 @@ BOUNDS = "bucket_bounds"
 
 Shown = Iterable[tuple[tuple[str, ...], State]]
 
-T = TypeVar("T", bound=Tally)
+T = TypeVar("T", bound=DurableSeries)
 
 
 class Family(Generic[T]):
@@ -47,7 +47,7 @@ class Family(Generic[T]):
         self,
         name: str,
         labels: Sequence[str],
-        make: Callable[[tuple[str, ...], dict[Tally, None]], T],
+        make: Callable[[tuple[str, ...], dict[DurableSeries, None]], T],
         lock: threading.Lock,
     ):
         """`lock` is held while series begin, leave or settle, and while a scrape copies them;
@@ -59,7 +59,7 @@ class Family(Generic[T]):
         """What begins a series."""
         self._lock = lock
         self._series: dict[tuple[str, ...], T] = {}
-        self._changed: dict[Tally, None] = {}
+        self._changed: dict[DurableSeries, None] = {}
         self._gone: dict[tuple[str, ...], None] = {}
         self._offered: dict[tuple[str, ...], State | None] = {}
         """What was staged and is not settled; no state for a series that left."""
@@ -108,7 +108,7 @@ class Family(Generic[T]):
         """Have a stored series leave the store."""
         self._gone[labels] = None
 
-    def staged(self) -> list[Row]:
+    def pending(self) -> list[Row]:
         """What is not settled. The lock must be held, here and below."""
         self._offered.update(dict.fromkeys(self._gone))
         self._offered.update((tally.labels, tally.state()) for tally in self._changed)
@@ -119,7 +119,7 @@ class Family(Generic[T]):
             for labels, state in self._offered.items()
         ]
 
-    def settle(self) -> None:
+    def commit(self) -> None:
         """Show what was staged last."""
         for labels, state in self._offered.items():
             if state is None:
@@ -141,7 +141,7 @@ class Family(Generic[T]):
         return tally
 
 
-class Tallies:
+class DurableMetrics:
     """All families of one sink. One thread counts, stages and settles; series may begin and scrapes
     may run in others.
     """
@@ -183,18 +183,18 @@ class Tallies:
         """A family that is stored and not shown."""
         return self._add(name, labels, Note)
 
-    def staged(self) -> list[Row]:
-        """Every series that is not settled, as it is now. Asked again before `settle`, it gives
+    def pending(self) -> list[Row]:
+        """Every series that is not settled, as it is now. Asked again before `commit`, it gives
         those with what was added.
         """
         with self._lock:
-            return [row for family in self._families.values() for row in family.staged()]
+            return [row for family in self._families.values() for row in family.pending()]
 
-    def settle(self) -> None:
-        """Show what `staged` gave last: it is stored."""
+    def commit(self) -> None:
+        """Show what `pending` gave last: it is stored."""
         with self._lock:
             for family in self._families.values():
-                family.settle()
+                family.commit()
 
     def restore(self, rows: Iterable[Row]) -> None:
         """Go on from what an earlier process stored; to be called before anything is counted. Rows
@@ -237,7 +237,7 @@ class Tallies:
         self,
         name: str,
         labels: Sequence[str],
-        make: Callable[[tuple[str, ...], dict[Tally, None]], T],
+        make: Callable[[tuple[str, ...], dict[DurableSeries, None]], T],
     ) -> Family[T]:
         family = self._families[name] = Family(name, labels, make, self._lock)
         return family

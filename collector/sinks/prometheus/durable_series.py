@@ -31,7 +31,7 @@ class State(NamedTuple):
     """What was observed, and its source, by the place of the bucket; 0 for a counter."""
 
 
-class Tally:
+class DurableSeries:
     """A series. `changed` takes note of those whose numbers changed; only one thread may change
     those that share it.
     """
@@ -39,7 +39,7 @@ class Tally:
     __slots__ = ("_changed", "exemplars", "labels", "numbers")
 
     def __init__(
-        self, labels: tuple[str, ...], changed: dict[Tally, None], numbers: list[float]
+        self, labels: tuple[str, ...], changed: dict[DurableSeries, None], numbers: list[float]
     ) -> None:
         """`labels` are the values alone."""
         self.labels = labels
@@ -57,12 +57,12 @@ class Tally:
             self.exemplars[place] = value, source
 
 
-class Count(Tally):
+class Count(DurableSeries):
     """A counter."""
 
     __slots__ = ()
 
-    def __init__(self, labels: tuple[str, ...], changed: dict[Tally, None]) -> None:
+    def __init__(self, labels: tuple[str, ...], changed: dict[DurableSeries, None]) -> None:
         super().__init__(labels, changed, [0])
 
     def add(self, n: float = 1, source: Source | None = None) -> None:
@@ -73,7 +73,7 @@ class Count(Tally):
             self._exemplify(0, n, source)
 
 
-class Distribution(Tally):
+class Distribution(DurableSeries):
     """A histogram: the sum of what was observed, then how many fell into each bucket, of which the
     last has no upper bound.
     """
@@ -81,7 +81,7 @@ class Distribution(Tally):
     __slots__ = ("_bounds",)
 
     def __init__(
-        self, labels: tuple[str, ...], changed: dict[Tally, None], bounds: Sequence[float]
+        self, labels: tuple[str, ...], changed: dict[DurableSeries, None], bounds: Sequence[float]
     ) -> None:
         super().__init__(labels, changed, [0.0] + [0] * (len(bounds) + 1))
         self._bounds = bounds
@@ -96,12 +96,12 @@ class Distribution(Tally):
             self._exemplify(place, value, source)
 
 
-class Note(Tally):
+class Note(DurableSeries):
     """Numbers that are stored beside the counts, and not shown."""
 
     __slots__ = ()
 
-    def __init__(self, labels: tuple[str, ...], changed: dict[Tally, None]) -> None:
+    def __init__(self, labels: tuple[str, ...], changed: dict[DurableSeries, None]) -> None:
         super().__init__(labels, changed, [])
 
     def put(self, *numbers: float) -> None:

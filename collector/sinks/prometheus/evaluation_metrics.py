@@ -1,4 +1,4 @@
-"""The counters and histograms of evaluations: labels and an evaluation come in, `Tallies` hold the
+"""The counters and histograms of evaluations: labels and an evaluation come in, `DurableMetrics` hold the
 numbers.
 
 Each evaluation is counted once. Exemplars name the anchor span, so that a point on a graph leads to
@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result, Verdict
-from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.durable_series import Count, Distribution, Source
 from pathgauge.collector.sinks.prometheus.judge_label import ByJudge, judge_value
 from pathgauge.collector.sinks.prometheus.labels import OTHER, Labels, TenantLabel
@@ -69,74 +69,74 @@ class _CriterionSeries:
 class Instruments:
     """Everything that is counted per evaluation. Only one thread at a time may call its methods."""
 
-    def __init__(self, tallies: Tallies, tenant: TenantLabel) -> None:
+    def __init__(self, metrics: DurableMetrics, tenant: TenantLabel) -> None:
         self._tenant = tenant
         by_criterion = tenant.names("agent", "scenario", "agent_version", "metric")
         by_agent = tenant.names("agent", "agent_version")
         by_outcome = (*by_criterion, "outcome")
-        score = tallies.histogram(
+        score = metrics.histogram(
             "pathgauge_score",
             "Scores brought from the range of their metric to 0..1; which end is good,"
             " pathgauge_metric_info says.",
             by_criterion,
             bounds=SCORE_BUCKETS,
         )
-        self._score = ByJudge(tallies, score)
-        evaluations = tallies.counter(
+        self._score = ByJudge(metrics, score)
+        evaluations = metrics.counter(
             "pathgauge_evaluations", "Verdicts on invocations, by outcome.", by_outcome
         )
-        self._evaluations = ByJudge(tallies, evaluations)
-        self._calls = tallies.counter(
+        self._evaluations = ByJudge(metrics, evaluations)
+        self._calls = metrics.counter(
             "pathgauge_trajectory_calls",
             "Tool calls that trajectory scores were computed from: matched with each other, made,"
             " and expected.",
             (*by_criterion, "count"),
         )
-        case_score = tallies.histogram(
+        case_score = metrics.histogram(
             "pathgauge_case_score",
             "Scores of finished conversations, brought from the range of their metric to 0..1.",
             by_criterion,
             bounds=SCORE_BUCKETS,
         )
-        self._case_score = ByJudge(tallies, case_score)
-        cases = tallies.counter(
+        self._case_score = ByJudge(metrics, case_score)
+        cases = metrics.counter(
             "pathgauge_cases", "Verdicts on finished conversations, by outcome.", by_outcome
         )
-        self._cases = ByJudge(tallies, cases)
-        self._not_evaluated = tallies.counter(
+        self._cases = ByJudge(metrics, cases)
+        self._not_evaluated = metrics.counter(
             "pathgauge_not_evaluated", "Scores without a value, by reason.", ("metric", "reason")
         )
-        self._agreement = tallies.histogram(
+        self._agreement = metrics.histogram(
             "pathgauge_judge_agreement",
             "Share of a judge's answers to one question that agree with its verdict, where it was"
             " asked more than once.",
             ("metric",),
             bounds=AGREEMENT_BUCKETS,
         )
-        self._lag = tallies.histogram(
+        self._lag = metrics.histogram(
             "pathgauge_evaluation_lag_seconds",
             "Time from the end of an invocation until its scores are visible here.",
             bounds=LAG_BUCKETS,
         ).of()
-        self._invocations = tallies.counter(
+        self._invocations = metrics.counter(
             "pathgauge_invocations",
             "Evaluated invocations, by whether a reference was found and whether they ended in an"
             " error.",
             (*by_agent, "match", "status"),
         )
-        self._duration = tallies.histogram(
+        self._duration = metrics.histogram(
             "pathgauge_invocation_duration_seconds",
             "Duration of invocations.",
             by_agent,
             bounds=DURATION_BUCKETS,
         )
-        self._tokens = tallies.histogram(
+        self._tokens = metrics.histogram(
             "pathgauge_invocation_tokens",
             "Tokens of an invocation.",
             (*by_agent, "type"),
             bounds=TOKEN_BUCKETS,
         )
-        self._tool_calls = tallies.histogram(
+        self._tool_calls = metrics.histogram(
             "pathgauge_invocation_tool_calls",
             "Tool calls of an invocation.",
             by_agent,
@@ -172,7 +172,7 @@ class Instruments:
             if of_conversation and result.criterion.scorer.needs_reference:
                 self._case_of(labels, result.criterion)  # begins at 0 with the first turn
 
-    def count_case(self, case: Case, labels: Labels) -> None:
+    def count_case(self, case: ConversationResult, labels: Labels) -> None:
         """Count every verdict on a finished conversation."""
         for score in case.scores:
             outcomes, means = self._case_of(labels, score.criterion)

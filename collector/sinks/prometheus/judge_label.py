@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Generic
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.sinks.prometheus.durable_metrics import Family, T, Tallies
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics, Family, T
 from pathgauge.collector.sinks.prometheus.labels import NAME_BYTES, label_value
 
 JUDGE = "judge"
@@ -39,9 +39,9 @@ def judges_of(criteria: Iterable[Criterion]) -> frozenset[str]:
 class ByJudge(Generic[T]):
     """The series of a family, and under the same name those with a judge."""
 
-    def __init__(self, tallies: Tallies, family: Family[T]) -> None:
+    def __init__(self, metrics: DurableMetrics, family: Family[T]) -> None:
         self._without = family
-        self._with = tallies.beside(family, JUDGE)
+        self._with = metrics.beside(family, JUDGE)
 
     def of(self, judge: str, *labels: str) -> T:
         """The series with these label values and this judge, if it has one; begun at 0 if there is

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 
 
-class Room(Generic[K]):
+class Quota(Generic[K]):
     """Keys with a weight and the time they were last seen, the longest silent first."""
 
     def __init__(self, capacity: int, yield_after_s: float) -> None:

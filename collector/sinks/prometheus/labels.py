@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.windows import Series
-from pathgauge.collector.core.ledger import Counter, Ledger
-from pathgauge.collector.sinks.prometheus.label_slots import Room
+from pathgauge.collector.core.internal_telemetry import Counter, InternalTelemetry
+from pathgauge.collector.sinks.prometheus.label_slots import Quota
 
 OTHER = "__other__"
 SCENARIO_BYTES = 128
@@ -88,7 +88,7 @@ class TenantLabel:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LabelLimits:
     """How much room each tenant has for names that its senders choose."""
 
     max_agents: int = 100
@@ -106,22 +106,22 @@ class Limits:
     """
 
 
-def label_value(value: str, most_bytes: int = SCENARIO_BYTES) -> str:
+def label_value(value: str, max_bytes: int = SCENARIO_BYTES) -> str:
     """Cut to length; a lone surrogate, which UTF-8 cannot hold, would spoil the whole exposition."""
-    return value[:most_bytes].encode("utf-8", "replace")[:most_bytes].decode("utf-8", "ignore")
+    return value[:max_bytes].encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
 
 
 class LabelRegistry:
     """All labels in use. Not safe for use from several threads at once."""
 
-    def __init__(self, limits: Limits, overflow: Counter | None = None) -> None:
+    def __init__(self, limits: LabelLimits, overflow: Counter | None = None) -> None:
         """`overflow` counts how often a label became `__other__`, by limit."""
         self._limits = limits
         self._scenarios: frozenset[str] = frozenset()
-        self._tenants: dict[str, _Rooms] = {}
+        self._tenants: dict[str, _Quotas] = {}
         self._live: dict[Labels, None] = {}
         self._next_sweep = -math.inf
-        self.overflow = Ledger().series_overflow if overflow is None else overflow
+        self.overflow = InternalTelemetry().series_overflow if overflow is None else overflow
         for limit in ("agents", "versions", "series"):
             self.overflow.add(limit, n=0)
 
@@ -182,19 +182,19 @@ class LabelRegistry:
         scenario = label_value(scenario)
         return scenario if not scenario or scenario in self._scenarios else OTHER
 
-    def _rooms(self, tenant: str) -> _Rooms:
+    def _rooms(self, tenant: str) -> _Quotas:
         rooms = self._tenants.get(tenant)
         if rooms is None:
-            rooms = self._tenants[tenant] = _Rooms(self._limits)
+            rooms = self._tenants[tenant] = _Quotas(self._limits)
         return rooms
 
-    def _agent(self, rooms: _Rooms, agent: str, now: float) -> str:
+    def _agent(self, rooms: _Quotas, agent: str, now: float) -> str:
         if agent in _FREE or rooms.agents.admit(agent, now):
             return agent
         self.overflow.add("agents")
         return OTHER
 
-    def _version(self, rooms: _Rooms, agent: str, version: str, now: float) -> str:
+    def _version(self, rooms: _Quotas, agent: str, version: str, now: float) -> str:
         if version in _FREE:
             return version
         if agent == OTHER:
@@ -211,21 +211,23 @@ def _holds_overflow(labels: Labels) -> bool:
     return labels.agent_version == labels.scenario == OTHER
 
 
-class _Rooms:
+class _Quotas:
     """The names of one tenant."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: LabelLimits) -> None:
         self._limits = limits
-        self.agents: Room[str] = Room(limits.max_agents, limits.idle_s)
-        self.combinations: Room[Labels] = Room(limits.max_series, limits.idle_s)
-        self.agent_versions: Room[tuple[str, str]] = Room(limits.max_agent_versions, YIELD_AFTER_S)
-        self._versions: dict[str, Room[str]] = {}
+        self.agents: Quota[str] = Quota(limits.max_agents, limits.idle_s)
+        self.combinations: Quota[Labels] = Quota(limits.max_series, limits.idle_s)
+        self.agent_versions: Quota[tuple[str, str]] = Quota(
+            limits.max_agent_versions, YIELD_AFTER_S
+        )
+        self._versions: dict[str, Quota[str]] = {}
 
-    def versions_of(self, agent: str) -> Room[str]:
+    def versions_of(self, agent: str) -> Quota[str]:
         """The room of one agent."""
         versions = self._versions.get(agent)
         if versions is None:
-            versions = self._versions[agent] = Room(self._limits.max_versions, YIELD_AFTER_S)
+            versions = self._versions[agent] = Quota(self._limits.max_versions, YIELD_AFTER_S)
         return versions
 
     def hold(self, labels: Labels) -> bool:
@@ -268,5 +270,5 @@ class _Rooms:
             agent: versions for agent, versions in self._versions.items() if len(versions)
         }
 
-    def _all(self) -> list[Room[str] | Room[Labels] | Room[tuple[str, str]]]:
+    def _all(self) -> list[Quota[str] | Quota[Labels] | Quota[tuple[str, str]]]:
         return [self.agents, self.agent_versions, self.combinations, *self._versions.values()]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from pathgauge.collector.core.evaluations.windows import Series
-from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.labels import (
     OTHER,
     AgentVersion,
@@ -17,16 +17,16 @@ from pathgauge.collector.sinks.prometheus.labels import (
 )
 
 
-class Presence:
+class LastSeen:
     """The labels and series of one sink. Only one thread at a time may call its methods."""
 
-    def __init__(self, tallies: Tallies, tenant: TenantLabel) -> None:
+    def __init__(self, metrics: DurableMetrics, tenant: TenantLabel) -> None:
         self._tenant = tenant
-        self._in_use = tallies.notes(
+        self._in_use = metrics.notes(
             "labels_in_use", tenant.names("agent", "scenario", "agent_version")
         )
-        self._versions = tallies.notes("version_first_seen", tenant.names("agent", "agent_version"))
-        self._scored = tallies.notes("last_evaluation", tenant.names("agent", "scenario"))
+        self._versions = metrics.notes("version_first_seen", tenant.names("agent", "agent_version"))
+        self._scored = metrics.notes("last_evaluation", tenant.names("agent", "scenario"))
 
     def __iter__(self) -> Iterator[Use]:
         """All labels, in no particular order."""

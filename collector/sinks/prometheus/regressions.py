@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric as Family
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.evaluations.significance import p_value
-from pathgauge.collector.core.evaluations.statistics import Moments, moments_of
+from pathgauge.collector.core.evaluations.statistics import RunningStatistics, moments_of
 from pathgauge.collector.core.evaluations.windows import Series, Window
 from pathgauge.collector.core.references import versions
 from pathgauge.collector.sinks.prometheus.baselines import Baselines, Metric
@@ -39,7 +39,7 @@ class Comparison:
     metric: Metric
     baseline: Literal["version", "week"]
     window: Window
-    past: Moments
+    past: RunningStatistics
     higher_is_better: bool
     judge: str = ""
 

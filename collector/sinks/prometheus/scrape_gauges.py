@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.evaluations.windows import Series, Window
-from pathgauge.collector.core.ledger import Counter
+from pathgauge.collector.core.internal_telemetry import Counter
 from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, Judges, judge_value, with_judge
 from pathgauge.collector.sinks.prometheus.labels import AgentVersion, TenantLabel, label_value
 from pathgauge.scorers.types import Reference
@@ -173,11 +173,11 @@ def first_seen_versions(versions: Mapping[AgentVersion, float], tenant: TenantLa
     return family
 
 
-LedgerCounts = Sequence[tuple[Counter, Sequence[tuple[tuple[str, ...], int]]]]
+InternalTelemetryCounts = Sequence[tuple[Counter, Sequence[tuple[tuple[str, ...], int]]]]
 """Counters, and what they show."""
 
 
-def ledger_counters(shown: LedgerCounts) -> list[Metric]:
+def ledger_counters(shown: InternalTelemetryCounts) -> list[Metric]:
     """Every counter of the ledger as `pathgauge_<name>_total`."""
     families: list[Metric] = []
     for counter, counts in shown:

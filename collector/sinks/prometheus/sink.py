@@ -2,7 +2,7 @@
 recent scores for people.
 
 An evaluation is counted once, at revision 0; revisions and withdrawals move the windows only, as a
-counter cannot go back. Given `Tallies`, the sink shows counts when their owner has stored and
+counter cannot go back. Given `DurableMetrics`, the sink shows counts when their owner has stored and
 settled them; by itself it shows them at once. `docs/metrics.md` lists the series.
 """
 
@@ -18,7 +18,7 @@ from itertools import chain
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import (
     Criterion,
     Evaluation,
@@ -26,21 +26,21 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Evaluator,
 )
 from pathgauge.collector.core.evaluations.windows import Recent, Series, Windows, series_of
-from pathgauge.collector.core.ledger import Ledger, Row
-from pathgauge.collector.core.outcomes import Judged
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.sinks.prometheus.baselines import Baselines
-from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import Instruments
 from pathgauge.collector.sinks.prometheus.judge_label import Judges, judges_of
 from pathgauge.collector.sinks.prometheus.labels import (
+    LabelLimits,
     LabelRegistry,
     Labels,
-    Limits,
     TenantLabel,
     label_value,
 )
-from pathgauge.collector.sinks.prometheus.last_seen import Presence
+from pathgauge.collector.sinks.prometheus.last_seen import LastSeen
 from pathgauge.collector.sinks.prometheus.process_metrics import process_metrics
 from pathgauge.collector.sinks.prometheus.regressions import (
     Regressions,
@@ -72,27 +72,27 @@ class PrometheusSink:
         self,
         evaluator: Evaluator,
         references: ReferenceSet,
-        ledger: Ledger,
+        telemetry: InternalTelemetry,
         *,
         windows: Windows | None = None,
-        limits: Limits | None = None,
+        limits: LabelLimits | None = None,
         min_samples: int = 20,
         traces_open: Callable[[], int] = lambda: 0,
         queues: Mapping[str, Queue] | None = None,
         clock: Callable[[], float] = time.time,
-        tallies: Tallies | None = None,
+        metrics: DurableMetrics | None = None,
         tenants: bool = False,
         baseline_versions: Mapping[str, str] | None = None,
     ) -> None:
         """`min_samples` is what a window needs before it can breach a threshold; `clock` gives the
         Unix time of scrapes and reloads.
 
-        Counts go into `tallies`; whoever gave them stores and settles them, with those of the
+        Counts go into `metrics`; whoever gave them stores and settles them, with those of the
         ledger. With `tenants`, all that is said of agents has a label `tenant`. `baseline_versions`
         are compared with, by agent, instead of the version before the present one.
         """
         self.registry = CollectorRegistry()
-        self._ledger = ledger
+        self._telemetry = telemetry
         self._tenant = TenantLabel(tenants)
         self._min_samples = min_samples
         self._queues = dict(queues or {})
@@ -102,17 +102,17 @@ class PrometheusSink:
         self._lock = threading.Lock()
         self._windows = Windows() if windows is None else windows
         self._judged = self._windows.another()
-        limits = limits or Limits()
-        self._labels = LabelRegistry(limits, ledger.series_overflow)
+        limits = limits or LabelLimits()
+        self._labels = LabelRegistry(limits, telemetry.series_overflow)
         self._last_evaluations: dict[Series, float | None] = {}
         self._references: dict[str, Reference] = {}
         self._judges = Judges(lambda scenario: (), ())
-        self._settles = tallies is None
-        self._tallies = Tallies() if tallies is None else tallies
-        self._instruments = Instruments(self._tallies, self._tenant)
-        self._presence = Presence(self._tallies, self._tenant)
+        self._settles = metrics is None
+        self._metrics = DurableMetrics() if metrics is None else metrics
+        self._instruments = Instruments(self._metrics, self._tenant)
+        self._presence = LastSeen(self._metrics, self._tenant)
         baselines = Baselines(
-            self._tallies, self._tenant, limits.max_series, ledger.series_overflow
+            self._metrics, self._tenant, limits.max_series, telemetry.series_overflow
         )
         self._regressions = Regressions(baselines, min_samples)
         self._reloaded, self._reload_time = process_metrics(self.registry, traces_open)
@@ -159,12 +159,12 @@ class PrometheusSink:
     def restore(self, rows: Iterable[Row], recent: Iterable[Recent], now: float) -> None:
         """Go on from what an earlier process stored; to be called before anything is published.
 
-        `rows` are those of `Tallies.staged`, the newest of each key; `recent` has the last recorded
+        `rows` are those of `DurableMetrics.pending`, the newest of each key; `recent` has the last recorded
         first, and only configured tenants. Whatever claims to be later than `now`, in Unix seconds,
         counts as of now.
         """
         with self._lock:
-            self._tallies.restore(rows)
+            self._metrics.restore(rows)
             self._labels.restore(self._presence, now)
             self._last_evaluations = {
                 labels.series: None for labels in self._labels
@@ -212,7 +212,7 @@ class PrometheusSink:
                 self._regressions.record(in_force, shown, version, now)
                 self._note_score(evaluation, shown, now)
 
-    def publish_case(self, case: Case, now: float) -> None:
+    def publish_conversation(self, case: ConversationResult, now: float) -> None:
         """Count a finished conversation; `now` is in Unix seconds."""
         with self._lock:
             names = Labels(
@@ -229,15 +229,15 @@ class PrometheusSink:
             self._windows.withdraw(key)
             self._judged.withdraw(key)
 
-    def staged(self) -> list[Row]:
+    def pending(self) -> list[Row]:
         """What was counted, by the ledger as well, and is not settled."""
-        return [*self._ledger.staged(), *self._tallies.staged()]
+        return [*self._telemetry.pending(), *self._metrics.pending()]
 
-    def settle(self) -> None:
-        """Show what `staged` gave last, all of it at once: no scrape sees a part of it."""
+    def commit(self) -> None:
+        """Show what `pending` gave last, all of it at once: no scrape sees a part of it."""
         with self._lock:
-            self._ledger.settle()
-            self._tallies.settle()
+            self._telemetry.commit()
+            self._metrics.commit()
 
     def close(self) -> None:
         """Nothing is held back; the registry can still be scraped."""
@@ -255,14 +255,14 @@ class PrometheusSink:
             thresholds = {series: self._thresholds(series.scenario) for series in last}
             references, versions = self._references.values(), self._presence.first_seen()
             if self._settles:
-                self._tallies.staged()
-                self._tallies.settle()
+                self._metrics.pending()
+                self._metrics.commit()
             tallied, counted = (
-                self._tallies.shown(),
-                [(counter, counter.items()) for counter in self._ledger],
+                self._metrics.shown(),
+                [(counter, counter.items()) for counter in self._telemetry],
             )
         windows = [window for window in snapshot if window.version is None]
-        yield from self._tallies.render(tallied)
+        yield from self._metrics.render(tallied)
         yield from window_gauges(windows, judges, self._tenant)
         yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
         yield from regression_gauges(comparisons, self._min_samples, self._tenant)

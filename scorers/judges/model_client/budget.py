@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pathgauge.scorers.judge_protocol import JudgeError
-from pathgauge.scorers.judges.model_client.settings import Limits, Price
+from pathgauge.scorers.judges.model_client.settings import BudgetLimits, Price
 
 Measure = Literal["calls", "tokens", "usd"]
 MEASURES: tuple[Measure, ...] = ("calls", "tokens", "usd")
@@ -59,7 +59,7 @@ class Budget:
     `wall` gives Unix seconds.
     """
 
-    def __init__(self, limits: Limits, wall: Callable[[], float]) -> None:
+    def __init__(self, limits: BudgetLimits, wall: Callable[[], float]) -> None:
         self._limits = {
             (name, measure): limit
             for name in _SECONDS
@@ -89,7 +89,7 @@ class Budget:
         self._add(charge, charge.amounts)
         return charge
 
-    def settle(self, charge: Charge, input_tokens: int, output_tokens: int) -> float | None:
+    def book(self, charge: Charge, input_tokens: int, output_tokens: int) -> float | None:
         """Put what was used in the place of the estimate. US dollars; `None` without a price."""
         used = _amounts(input_tokens, output_tokens, charge.price)
         self._add(charge, used - charge.amounts)

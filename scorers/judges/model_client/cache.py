@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pathgauge.scorers.types import Json
 
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 _PER_ENTRY_BYTES = 200
 """What an entry takes besides its text."""
 
@@ -22,9 +22,9 @@ def key(parts: Sequence[Json]) -> str:
 class Cache:
     """Bounded in entries and in bytes."""
 
-    def __init__(self, most_entries: int, most_bytes: int = MOST_BYTES) -> None:
-        self._most_entries = most_entries
-        self._most_bytes = most_bytes
+    def __init__(self, max_entries: int, max_bytes: int = MAX_BYTES) -> None:
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
         self._texts: OrderedDict[str, str] = OrderedDict()
         self._bytes = 0
 
@@ -41,7 +41,7 @@ class Cache:
         self._texts[key] = text
         self._bytes += _size(text)
         while self._texts and (
-            len(self._texts) > self._most_entries or self._bytes > self._most_bytes
+            len(self._texts) > self._max_entries or self._bytes > self._max_bytes
         ):
             _, dropped = self._texts.popitem(last=False)
             self._bytes -= _size(dropped)

@@ -29,7 +29,7 @@ from pathgauge.scorers.judges.model_client.prompts import Messages, Prompt
 from pathgauge.scorers.judges.model_client.retries import retry_after
 from pathgauge.scorers.judges.model_client.settings import Provider
 from pathgauge.scorers.judges.model_client.transport import (
-    MOST_BYTES,
+    MAX_BYTES,
     BoundedTransport,
     ResponseTooLargeError,
 )
@@ -41,7 +41,7 @@ for _name in (
     logging.getLogger(_name).setLevel(logging.WARNING)
 
 _CONNECT_S = 5.0
-_MOST_TOKENS = 10_000_000
+_MAX_TOKENS = 10_000_000
 """Of one answer; a server that reports more is not believed."""
 
 
@@ -148,7 +148,7 @@ class Client:
         except AddressRefusedError:
             return failures.address_refused()
         except ResponseTooLargeError:
-            return failures.too_large(MOST_BYTES)
+            return failures.too_large(MAX_BYTES)
         except (ValueError, RecursionError, openai.OpenAIError):
             return failures.not_a_completion()
 
@@ -175,8 +175,7 @@ def _tokens(usage: object) -> tuple[int, int] | None:
     counts = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
     match counts:
         case [int() as asked, int() as answered] if all(
-            not isinstance(count, bool) and 0 <= count <= _MOST_TOKENS
-            for count in (asked, answered)
+            not isinstance(count, bool) and 0 <= count <= _MAX_TOKENS for count in (asked, answered)
         ):
             return asked, answered
         case _:

@@ -26,7 +26,7 @@ _BYTES_PER_TOKEN = 3
 """Fewer than any tokeniser takes for common text, so that estimates are on the safe side."""
 _PER_MESSAGE_TOKENS = 8
 _REJECTED = "rejected_answer"
-_MOST_OF_REJECTED = 4000
+_MAX_OF_REJECTED = 4000
 _NO_KEYWORDS = ("default", "title", "minLength", "maxLength")
 """Of JSON schemas, which strict output does not know, or which only cost tokens."""
 
@@ -66,7 +66,7 @@ class Prompt:
         shown = section(self.data, self.max_chars, nonce)
         if self.rejected:
             shown = section(
-                {**self.data, **self.rejected}, max(self.max_chars, _MOST_OF_REJECTED), nonce
+                {**self.data, **self.rejected}, max(self.max_chars, _MAX_OF_REJECTED), nonce
             )
         return [{"role": "system", "content": self.system}, {"role": "user", "content": shown}]
 
@@ -88,7 +88,7 @@ class Prompt:
         return replace(
             self,
             system=f"{self.system}\n\n{text}",
-            rejected={_REJECTED: shortened(answer, _MOST_OF_REJECTED)},
+            rejected={_REJECTED: shortened(answer, _MAX_OF_REJECTED)},
         )
 
     def parts(self) -> list[Json]:

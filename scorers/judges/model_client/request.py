@@ -129,7 +129,7 @@ class Caller:
         except CallError as failure:
             code, server = failure.code, failure.server
             if not failure.uses:
-                self._budget.settle(charge, 0, 0)
+                self._budget.book(charge, 0, 0)
             raise
         finally:
             {"up": breaker.succeeded, "down": breaker.failed, "unknown": breaker.abandoned}[server](
@@ -141,7 +141,7 @@ class Caller:
         return completion
 
     def _used(self, model: Model, charge: Charge, asked: int, answered: int) -> None:
-        usd = self._budget.settle(charge, asked, answered)
+        usd = self._budget.book(charge, asked, answered)
         self._observer.tokens(model.label, "input", asked)
         self._observer.tokens(model.label, "output", answered)
         if usd is not None:

@@ -43,7 +43,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BudgetLimits:
     """Budgets by UTC hour and day; `None` is no limit."""
 
     calls_per_hour: float | None = None
@@ -85,7 +85,7 @@ class Settings:
     """Requests at a time."""
     cache_size: int = 10_000
     """Answers that are kept; 0 keeps none."""
-    limits: Limits = Limits()
+    limits: BudgetLimits = BudgetLimits()
     prices: Mapping[str, Price] = field(default_factory=dict)
     """By `provider:model` or by model."""
 

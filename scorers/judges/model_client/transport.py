@@ -15,12 +15,12 @@ import httpx2
 
 from pathgauge.scorers.judges.model_client.allowed_connections import CheckedBackend
 
-MOST_BYTES = 2**20
+MAX_BYTES = 2**20
 """Of the body of a response."""
 
 
 class ResponseTooLargeError(Exception):
-    """A body has more than `MOST_BYTES`, or is compressed, so that nobody knows how much it is."""
+    """A body has more than `MAX_BYTES`, or is compressed, so that nobody knows how much it is."""
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
@@ -93,7 +93,7 @@ async def _read(response: httpcore2.Response) -> bytes:
     content = bytearray()
     async for part in response.stream:
         content += part
-        if len(content) > MOST_BYTES:
+        if len(content) > MAX_BYTES:
             raise ResponseTooLargeError
     return bytes(content)
 

@@ -10,7 +10,7 @@ import pytest
 
 from pathgauge.collector import config
 from pathgauge.collector.config import active
-from pathgauge.collector.config.active import Setup
+from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.scorers.composite.composite import Composite, Member
@@ -34,14 +34,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def resolve(configuration: str, references: str = "[]", criteria_file: str = "{}") -> Setup:
+def resolve(configuration: str, references: str = "[]", criteria_file: str = "{}") -> ActiveConfig:
     Path("pathgauge.yaml").write_text(configuration, encoding="utf-8")
     Path("refs.yaml").write_text(references, encoding="utf-8")
     Path("common.json").write_text(criteria_file, encoding="utf-8")
     return active.resolve(config.load(Path("pathgauge.yaml")))
 
 
-def criteria(resolved: Setup, scenario: str) -> tuple[Criterion, ...]:
+def criteria(resolved: ActiveConfig, scenario: str) -> tuple[Criterion, ...]:
     invocation = Invocation("t", "s", "genai", scenario_id=scenario)
     return resolved.evaluator.criteria_for(resolved.references.match(invocation))
 

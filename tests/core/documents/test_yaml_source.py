@@ -152,7 +152,7 @@ def test_a_hundred_levels_are_read() -> None:
 
 
 def test_aliases_cannot_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_source, "MOST_VALUES", 5000)  # the real limit takes seconds to reach
+    monkeypatch.setattr(yaml_source, "MAX_VALUES", 5000)  # the real limit takes seconds to reach
     bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
     )

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from pathgauge.collector.core.evaluations.significance import LEAST_SAMPLES, p_value, survival
-from pathgauge.collector.core.evaluations.statistics import Moments, moments_of
+from pathgauge.collector.core.evaluations.statistics import RunningStatistics, moments_of
 
 Draw = Callable[[Random], float]
 
@@ -28,7 +28,7 @@ def seconds(random: Random) -> float:
     return random.lognormvariate(1.0, 0.8)
 
 
-def drawn(draw: Draw, count: int, random: Random) -> Moments:
+def drawn(draw: Draw, count: int, random: Random) -> RunningStatistics:
     return moments_of([draw(random) for _ in range(count)])
 
 
@@ -124,7 +124,10 @@ def test_the_two_directions_are_complements() -> None:
 def test_too_few_samples_on_a_side_have_no_p_value(current: int, baseline: int) -> None:
     assert (
         p_value(
-            Moments(current, 0.0), Moments(baseline, 1.0), higher_is_better=True, least_samples=1
+            RunningStatistics(current, 0.0),
+            RunningStatistics(baseline, 1.0),
+            higher_is_better=True,
+            least_samples=1,
         )
         is None
     )
@@ -136,7 +139,10 @@ def test_too_few_samples_on_a_side_have_no_p_value(current: int, baseline: int) 
 def test_the_minimum_may_be_set_higher(current: int, baseline: int, expected: float | None) -> None:
     assert (
         p_value(
-            Moments(current, 1.0), Moments(baseline, 1.0), higher_is_better=True, least_samples=20
+            RunningStatistics(current, 1.0),
+            RunningStatistics(baseline, 1.0),
+            higher_is_better=True,
+            least_samples=20,
         )
         == expected
     )
@@ -154,12 +160,15 @@ def test_the_minimum_may_be_set_higher(current: int, baseline: int, expected: fl
 def test_scores_that_do_not_vary_are_compared_as_by_permutation(
     now: float, before: float, expected: float
 ) -> None:
-    assert p_value(Moments(5, now), Moments(5, before), higher_is_better=True) == expected
+    assert (
+        p_value(RunningStatistics(5, now), RunningStatistics(5, before), higher_is_better=True)
+        == expected
+    )
 
 
 def test_no_p_value_is_below_that_of_a_permutation_test() -> None:
-    tight = Moments(5, 1.0, 1e-4)
-    assert p_value(Moments(5, 0.0, 1e-4), tight, higher_is_better=True) == 1 / 252
+    tight = RunningStatistics(5, 1.0, 1e-4)
+    assert p_value(RunningStatistics(5, 0.0, 1e-4), tight, higher_is_better=True) == 1 / 252
 
 
 def test_scores_without_measure_have_no_p_value() -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 from hypothesis import given, strategies as st
 
-from pathgauge.collector.core.evaluations.statistics import Moments, moments_of
+from pathgauge.collector.core.evaluations.statistics import RunningStatistics, moments_of
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
@@ -17,7 +17,7 @@ VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 def test_they_are_those_of_the_numbers_whether_they_come_one_by_one_or_together(
     values: list[float],
 ) -> None:
-    streamed = Moments()
+    streamed = RunningStatistics()
     for value in values:
         streamed = streamed.plus(value)
     for moments in (streamed, moments_of(values)):
@@ -29,15 +29,15 @@ def test_they_are_those_of_the_numbers_whether_they_come_one_by_one_or_together(
 
 
 def test_equal_numbers_do_not_vary_at_all() -> None:
-    streamed = Moments()
+    streamed = RunningStatistics()
     for _ in range(1000):
         streamed = streamed.plus(0.7)
-    assert streamed == Moments(1000, 0.7, 0.0)
-    assert moments_of([0.7] * 1000) == Moments(1000, 0.7, 0.0)
+    assert streamed == RunningStatistics(1000, 0.7, 0.0)
+    assert moments_of([0.7] * 1000) == RunningStatistics(1000, 0.7, 0.0)
 
 
 def test_enormous_numbers_stay_finite() -> None:
-    streamed = Moments().plus(1e308).plus(0.0).plus(1e308)
+    streamed = RunningStatistics().plus(1e308).plus(0.0).plus(1e308)
     assert (streamed.squares, moments_of([1e308, 0.0, 1e308]).squares) == (
         sys.float_info.max,
         sys.float_info.max,

@@ -41,7 +41,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import (
 
 from pathgauge.collector.core.otlp import (
     Decoded,
-    Limits,
+    DecodeLimits,
     UndecodableError,
     decode_logs,
     decode_logs_json,
@@ -454,7 +454,7 @@ def test_a_request_without_discernible_groups_is_undecodable(body: bytes, messag
 
 def test_spans_beyond_the_limit_are_rejected() -> None:
     decoded = decode_traces_json(
-        request(span("a"), span("b"), span("c")), limits=Limits(max_records=2)
+        request(span("a"), span("b"), span("c")), limits=DecodeLimits(max_records=2)
     )
     assert ([record.name for record in decoded.records], decoded.rejected) == (
         ["a", "b"],
@@ -485,11 +485,11 @@ def test_strings_commas_and_brackets_of_a_request_are_limited(
     values += ["1"] * (room + 1 - len(values) * (tokens + 1))
     comma = space + "," + space
     assert decode_traces_json(
-        b'{"x": [%s]}' % comma.join(values).encode(), limits=Limits(max_records=1)
+        b'{"x": [%s]}' % comma.join(values).encode(), limits=DecodeLimits(max_records=1)
     ) == Decoded(())
     with pytest.raises(UndecodableError, match="more than 75 JSON strings, commas and brackets"):
         decode_traces_json(
-            b'{"x": [%s]}' % comma.join([*values, "1"]).encode(), limits=Limits(max_records=1)
+            b'{"x": [%s]}' % comma.join([*values, "1"]).encode(), limits=DecodeLimits(max_records=1)
         )
 
 
@@ -521,7 +521,7 @@ def test_a_string_without_an_end_is_looked_at_once(body: bytes) -> None:
 )
 def test_what_a_span_holds_at_any_depth_is_limited(field: dict[str, Any]) -> None:
     decoded = decode_traces_json(
-        request(span("kept", **field), span(status={}, **field)), limits=Limits(max_values=40)
+        request(span("kept", **field), span(status={}, **field)), limits=DecodeLimits(max_values=40)
     )
     assert ([record.name for record in decoded.records], decoded.rejected) == (
         ["kept"],
@@ -534,7 +534,7 @@ def test_what_a_span_holds_at_any_depth_is_limited(field: dict[str, Any]) -> Non
 )
 def test_the_bytes_of_a_resource_are_limited(size: int, kept: bool) -> None:
     body = request(span(), resource={"attributes": [{"key": "k" * size}]})
-    decoded = decode_traces_json(body, limits=Limits(max_context_bytes=100))
+    decoded = decode_traces_json(body, limits=DecodeLimits(max_context_bytes=100))
     assert (len(decoded.records), decoded.rejected) == ((1, {}) if kept else (0, {"too_large": 1}))
 
 

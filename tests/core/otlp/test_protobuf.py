@@ -18,7 +18,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto, Status
 
 from pathgauge.collector.core.otlp import (
     Decoded,
-    Limits,
+    DecodeLimits,
     UndecodableError,
     decode_logs,
     decode_traces,
@@ -182,13 +182,13 @@ def test_a_parent_of_zeros_is_no_parent() -> None:
 
 def test_spans_beyond_the_limit_are_rejected_across_groups() -> None:
     body = group(span("a"), span("b")) + group(span("c"), span("d")) + group(span("e"))
-    decoded = decode_traces(body, limits=Limits(max_records=3))
+    decoded = decode_traces(body, limits=DecodeLimits(max_records=3))
     assert (names(decoded), decoded.rejected) == (["a", "b", "c"], {"too_many_records": 2})
     assert decoded.message == "rejected 2: too_many_records 2; first: more than 3 in one request"
 
 
 def test_a_rejected_span_counts_towards_the_limit() -> None:
-    decoded = decode_traces(group(b"", span("b"), span("c")), limits=Limits(max_records=2))
+    decoded = decode_traces(group(b"", span("b"), span("c")), limits=DecodeLimits(max_records=2))
     assert (names(decoded), decoded.rejected) == (["b"], {"invalid_id": 1, "too_many_records": 1})
 
 
@@ -199,7 +199,7 @@ def test_a_rejected_span_counts_towards_the_limit() -> None:
 )
 def test_the_fields_of_a_span_are_limited(fields: int, rejected: dict[str, int]) -> None:
     raw = field(1, TRACE_ID) + field(2, SPAN_ID) + b"\x4a\x00" * (fields - 2)
-    assert decode_traces(group(raw), limits=Limits(max_attributes=100)).rejected == rejected
+    assert decode_traces(group(raw), limits=DecodeLimits(max_attributes=100)).rejected == rejected
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_the_fields_of_a_span_are_limited(fields: int, rejected: dict[str, int])
 )
 def test_the_bytes_of_a_span_are_limited(limit: int, rejected: dict[str, int]) -> None:
     assert (
-        decode_traces(group(span("chat")), limits=Limits(max_record_bytes=limit)).rejected
+        decode_traces(group(span("chat")), limits=DecodeLimits(max_record_bytes=limit)).rejected
         == rejected
     )
 
@@ -234,7 +234,7 @@ def test_what_a_span_holds_at_any_depth_is_limited(parts: list[bytes]) -> None:
     """
     part, size = parts[0], len(parts)
     allowed, one_more = span(more=part * (40 // size)), span(more=part * (40 // size) + b"\x4a\x00")
-    decoded = decode_traces(group(allowed, one_more), limits=Limits(max_values=40))
+    decoded = decode_traces(group(allowed, one_more), limits=DecodeLimits(max_values=40))
     assert ([record.raw for record in decoded.records], decoded.rejected) == (
         [allowed],
         {"too_many_attributes": 1},
@@ -249,7 +249,7 @@ def test_what_a_log_record_holds_at_any_depth_is_limited(number: int) -> None:
 
     shell = 2 if number == 5 else 3
     decoded = decode_logs(
-        group(record(40 - shell), record(41 - shell)), limits=Limits(max_values=40)
+        group(record(40 - shell), record(41 - shell)), limits=DecodeLimits(max_values=40)
     )
     assert (len(decoded.records), decoded.rejected) == (1, {"too_many_attributes": 1})
 
@@ -269,7 +269,7 @@ def test_the_bytes_of_a_resource_and_a_scope_are_limited(
 ) -> None:
     decoded = decode_traces(
         group(span("held"), **context) + group(span("other")),
-        limits=Limits(max_context_bytes=limit),
+        limits=DecodeLimits(max_context_bytes=limit),
     )
     assert (names(decoded), decoded.rejected) == (
         (["held", "other"], {}) if kept else (["other"], {"too_large": 1})
@@ -281,7 +281,7 @@ def test_the_values_of_all_resources_of_a_request_are_limited_together(tag: byte
     body = b"".join(
         group(span(str(number)), resource=(tag + b"\x00") * 40) for number in range(11)
     ) + group(span("bare"))
-    decoded = decode_traces(body, limits=Limits(max_records=20))
+    decoded = decode_traces(body, limits=DecodeLimits(max_records=20))
     assert (names(decoded), decoded.rejected) == (
         [*map(str, range(10)), "bare"],
         {"too_many_attributes": 1},

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pathgauge.collector.core.redaction.replace import Replacements, Tally
+from pathgauge.collector.core.redaction.replace import RedactionCounts, Replacements
 from pathgauge.collector.core.redaction.rules import MASK_ALL
 
 RSA = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----"
@@ -14,7 +14,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_w
 
 
 def masked(text: str) -> str | None:
-    return Replacements(MASK_ALL, b"salt").text(text, Tally())
+    return Replacements(MASK_ALL, b"salt").text(text, RedactionCounts())
 
 
 @pytest.mark.parametrize(
@@ -160,20 +160,23 @@ def test_what_only_looks_like_it_stays(text: str) -> None:
 
 def test_a_hash_tells_values_apart_and_not_what_they_were() -> None:
     hashing = Replacements({"email": "hash"}, b"salt")
-    tally = Tally()
+    counts = RedactionCounts()
     first, again, other = (
-        hashing.text(f"from {who}@example.com", tally) for who in ("alice", "alice", "bob")
+        hashing.text(f"from {who}@example.com", counts) for who in ("alice", "alice", "bob")
     )
     assert first is not None
     assert re.fullmatch(r"from \[email:[a-p]{16}\]", first)
-    assert (again == first, other == first, tally) == (True, False, {("email", "hash"): 3})
-    assert Replacements({"email": "hash"}, b"pepper").text("from alice@example.com", tally) != first
+    assert (again == first, other == first, counts) == (True, False, {("email", "hash"): 3})
+    assert (
+        Replacements({"email": "hash"}, b"pepper").text("from alice@example.com", counts) != first
+    )
 
 
 def test_what_identifies_is_hashed_where_others_are_masked() -> None:
     masking = Replacements(MASK_ALL, b"salt")
     alice, bob = (
-        masking.text(f"{who}@example.com", Tally(), identity=True) for who in ("alice", "bob")
+        masking.text(f"{who}@example.com", RedactionCounts(), identity=True)
+        for who in ("alice", "bob")
     )
     assert alice != bob
 
@@ -189,23 +192,25 @@ def test_what_identifies_is_hashed_where_others_are_masked() -> None:
 )
 def test_a_hash_is_not_hashed_again(text: str) -> None:
     hashing = Replacements(dict.fromkeys(MASK_ALL, "hash"), b"salt")
-    tally = Tally()
-    once = hashing.text(text, tally)
+    counts = RedactionCounts()
+    once = hashing.text(text, counts)
     assert once is not None
-    assert (hashing.text(once, tally), tally.total()) == (once, 1)
+    assert (hashing.text(once, counts), counts.total()) == (once, 1)
 
 
 def test_a_detector_that_is_to_keep_or_left_out_finds_nothing() -> None:
     assert (
-        Replacements({"email": "keep"}, b"").text("alice@example.com +14155552671", Tally())
+        Replacements({"email": "keep"}, b"").text(
+            "alice@example.com +14155552671", RedactionCounts()
+        )
         == "alice@example.com +14155552671"
     )
 
 
 def test_a_value_is_dropped_as_a_whole() -> None:
-    tally = Tally()
-    assert Replacements({"card": "drop"}, b"").text("pay 4111111111111111", tally) is None
-    assert tally == {("card", "drop"): 1}
+    counts = RedactionCounts()
+    assert Replacements({"card": "drop"}, b"").text("pay 4111111111111111", counts) is None
+    assert counts == {("card", "drop"): 1}
 
 
 @pytest.mark.parametrize(
@@ -223,7 +228,7 @@ def test_of_numbers_that_hide_one_another_none_stays(numbers: list[str], expecte
 def test_long_chains_that_identify_stay_different_from_each_other() -> None:
     masking = Replacements(MASK_ALL, b"salt")
     chains = [":".join(["212-555-1234"] * count) for count in (40, 41)]
-    one, other = (masking.text(chain, Tally(), identity=True) for chain in chains)
+    one, other = (masking.text(chain, RedactionCounts(), identity=True) for chain in chains)
     assert one is not None
     assert re.fullmatch(r"\[hash:[a-p]{16}\]", one)
-    assert (one != other, masking.text(one, Tally(), identity=True)) == (True, one)
+    assert (one != other, masking.text(one, RedactionCounts(), identity=True)) == (True, one)

@@ -14,7 +14,7 @@ from pathgauge.collector.core.redaction import KeyRule, Redactor, Rules
 from pathgauge.collector.testing import span
 
 SHORT, TIMES = 2_500, 8
-MOST_TIMES_AS_LONG = 24
+MAX_TIMES_AS_LONG = 24
 """Three times of what is in proportion; the square of it is 64."""
 MEASURABLE = 0.001
 
@@ -82,7 +82,7 @@ def seconds(text: str, rules: Rules) -> float:
 
 def in_proportion(short: str, long: str, rules: Rules) -> bool:
     times = (seconds(long, rules) / max(MEASURABLE, seconds(short, rules)) for _ in range(4))
-    return any(found <= MOST_TIMES_AS_LONG for found in times)
+    return any(found <= MAX_TIMES_AS_LONG for found in times)
 
 
 @pytest.mark.parametrize("begin", ["", '{"password'], ids=["alone", "in an object"])

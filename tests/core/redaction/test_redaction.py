@@ -186,7 +186,7 @@ def test_what_holds_nothing_to_redact_stays_to_the_byte(value: Any) -> None:
         },
     )
     assert redactor().spans([sent]).records == (sent,)
-    if not redactor().spans([span("b", "chat", {"a": value})]).tally:
+    if not redactor().spans([span("b", "chat", {"a": value})]).counts:
         sent = span("b", "chat", {"a": value})
         assert redactor().spans([sent]).records == (sent,)
 
@@ -392,7 +392,7 @@ def test_what_was_redacted_is_counted() -> None:
             )
         ]
     )
-    assert result.tally == {
+    assert result.counts == {
         ("attribute", "drop"): 1,
         ("email", "mask"): 3,
         ("card", "mask"): 1,

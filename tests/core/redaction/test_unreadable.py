@@ -211,7 +211,7 @@ def test_of_a_record_that_cannot_be_read_only_ids_and_times_are_kept() -> None:
         sent.proto.kind,
         {"pathgauge.redacted": True},
     )
-    assert (result.tally, b"hunter2" in result.body) == ({("unreadable", "drop"): 1}, False)
+    assert (result.counts, b"hunter2" in result.body) == ({("unreadable", "drop"): 1}, False)
 
 
 def test_of_a_log_record_that_cannot_be_read_only_ids_and_times_are_kept() -> None:
@@ -231,7 +231,7 @@ def test_of_a_log_record_that_cannot_be_read_only_ids_and_times_are_kept() -> No
         {"pathgauge.redacted": True},
     )
     assert one.proto.time_unix_nano == sent.proto.time_unix_nano
-    assert (result.tally, b"hunter2" in result.body) == ({("unreadable", "drop"): 1}, False)
+    assert (result.counts, b"hunter2" in result.body) == ({("unreadable", "drop"): 1}, False)
 
 
 def test_of_a_resource_that_cannot_be_read_nothing_is_kept() -> None:
@@ -240,7 +240,7 @@ def test_of_a_resource_that_cannot_be_read_nothing_is_kept() -> None:
         [Span(sent.raw, Resource({"x": "hunter2", "n": 2**70}), sent.scope)]
     )
     [one] = result.records
-    assert (one.resource, one.attributes, result.tally) == (
+    assert (one.resource, one.attributes, result.counts) == (
         Resource({}),
         {"x": "kept"},
         {("unreadable", "drop"): 1},
@@ -256,7 +256,7 @@ def test_of_a_scope_that_cannot_be_read_nothing_is_kept() -> None:
     result = Redactor(Rules((KeyRule("*.password", "mask"),)), {}, b"salt").spans([sent, healthy])
     assert [one.scope for one in result.records] == [Scope(), Scope("openai")]
     assert [one.attributes for one in result.records] == [{"x": "kept"}] * 2
-    assert (result.tally["unreadable", "drop"], b"hunter2" in result.body) == (1, False)
+    assert (result.counts["unreadable", "drop"], b"hunter2" in result.body) == (1, False)
 
 
 @pytest.mark.parametrize("levels", [20, 400])
@@ -277,7 +277,7 @@ def test_texts_inside_of_each_other_without_end_are_masked_from_where_they_are_t
         True,
     )
     assert (
-        result.tally["unreadable", "drop"],
+        result.counts["unreadable", "drop"],
         b"alice" in result.body,
         len(result.body) < 4 * len(text) + 4096,
     ) == (2, False, True)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations.dialects import BUILT_IN
-from pathgauge.collector.core.ledger import Ledger
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.core.traces import AT_ONCE, SPAN_OVERHEAD, Assembler, Bounds
 from pathgauge.collector.testing import log, span, span_id
@@ -19,9 +19,9 @@ CHAT = span("chat", "chat gpt", parent="root", start=1, end=2)
 TOOL = span("tool", "execute_tool lookup", parent="root", start=2, end=3)
 
 
-def assembler(bounds: Bounds = BOUNDS) -> tuple[Assembler, Ledger]:
-    ledger = Ledger()
-    return Assembler(bounds, ledger, BUILT_IN.may_be_anchor), ledger
+def assembler(bounds: Bounds = BOUNDS) -> tuple[Assembler, InternalTelemetry]:
+    telemetry = InternalTelemetry()
+    return Assembler(bounds, telemetry, BUILT_IN.may_be_entry), telemetry
 
 
 def feed(core: Assembler, now: float, *spans: Span) -> list[Trace]:
@@ -135,34 +135,34 @@ def test_the_steps_of_a_workflow_that_is_still_running_wait_for_it() -> None:
 
 
 def test_a_span_after_the_reading_has_the_trace_read_again() -> None:
-    core, ledger = assembler()
+    core, telemetry = assembler()
     feed(core, 0, ROOT)
     core.expire(6)
     feed(core, 100, CHAT)
     assert core.open_traces == 1
     assert told(core.expire(106)) == [("root_ended", ["invoke_agent billing", "chat gpt"])]
-    assert ledger.traces_completed.items() == [(("root_ended",), 1)]
+    assert telemetry.traces_completed.items() == [(("root_ended",), 1)]
 
 
 def test_a_span_after_late_ttl_is_counted_and_opens_nothing() -> None:
-    core, ledger = assembler()
+    core, telemetry = assembler()
     feed(core, 0, ROOT)
     core.expire(6)
     core.expire(306)
     feed(core, 306, CHAT)
-    assert ledger.spans_dropped.items() == [(("late",), 1)]
+    assert telemetry.spans_dropped.items() == [(("late",), 1)]
     assert (core.open_traces, core.open_bytes, core.deadline()) == (0, 0, None)
 
 
 def test_equal_copies_change_nothing_and_do_not_keep_a_trace_open() -> None:
-    core, ledger = assembler()
+    core, telemetry = assembler()
     feed(core, 0, ROOT, ROOT)
     feed(core, 5, ROOT)
     list(core.feed((), [log("x", span="root"), log("x", span="root")], 0))
     [trace] = core.expire(6)
     assert (len(trace.spans), len(trace.logs)) == (1, 1)
-    assert ledger.spans_dropped.items() == [(("duplicate",), 2)]
-    assert ledger.logs_dropped.items() == [(("duplicate",), 1)]
+    assert telemetry.spans_dropped.items() == [(("duplicate",), 2)]
+    assert telemetry.logs_dropped.items() == [(("duplicate",), 1)]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -171,10 +171,10 @@ def test_of_two_unequal_copies_the_later_one_is_kept_in_any_order(order: tuple[i
         span("root", "invoke_agent billing", end=5),
         span("root", "invoke_agent billing", {"more": 1}, end=6),
     ]
-    core, ledger = assembler()
+    core, telemetry = assembler()
     feed(core, 0, *(copies[i] for i in order))
     assert core.expire(6)[0].spans == (copies[1],)
-    assert ledger.spans_dropped.items() == [(("conflict",), 1)]
+    assert telemetry.spans_dropped.items() == [(("conflict",), 1)]
 
 
 def test_equal_ids_of_two_tenants_are_two_traces() -> None:
@@ -184,10 +184,10 @@ def test_equal_ids_of_two_tenants_are_two_traces() -> None:
 
 
 def test_a_trace_with_too_many_spans_is_cut_at_once_and_its_rest_is_dropped() -> None:
-    core, ledger = assembler(Bounds(max_trace_spans=2))
+    core, telemetry = assembler(Bounds(max_trace_spans=2))
     [trace] = feed(core, 0, ROOT, CHAT, TOOL, span("late", "chat", parent="root"))
     assert (trace.closed_by, trace.truncated, len(trace.spans)) == ("too_big", True, 3)
-    assert ledger.spans_dropped.items() == [(("trace_too_big",), 1)]
+    assert telemetry.spans_dropped.items() == [(("trace_too_big",), 1)]
     assert core.open_bytes == 0
 
 
@@ -206,12 +206,12 @@ def test_open_traces_fill_the_memory_and_retained_ones_do_not() -> None:
 
 
 def test_the_oldest_retained_traces_are_forgotten_when_their_memory_is_used_up() -> None:
-    core, ledger = assembler(Bounds(max_retained_bytes=2 * (len(ROOT.raw) + SPAN_OVERHEAD)))
+    core, telemetry = assembler(Bounds(max_retained_bytes=2 * (len(ROOT.raw) + SPAN_OVERHEAD)))
     for trace in ("a", "b", "c"):
         feed(core, 0, span("root", "invoke_agent billing", start=0, end=5, trace=trace))
         core.expire(6)
     feed(core, 7, span("late", "chat", trace="a"), span("late", "chat", trace="b"))
-    assert ledger.spans_dropped.items() == [(("late",), 1)]
+    assert telemetry.spans_dropped.items() == [(("late",), 1)]
     assert core.open_traces == 1
 
 
@@ -243,7 +243,7 @@ def test_parents_in_a_circle_do_not_stop_the_clock() -> None:
 
 
 def test_every_accepted_span_is_assembled_or_dropped() -> None:
-    core, ledger = assembler(Bounds(max_trace_spans=2))
+    core, telemetry = assembler(Bounds(max_trace_spans=2))
     longer = span("root", "invoke_agent billing", end=8)
     sent = [
         ROOT,
@@ -255,7 +255,7 @@ def test_every_accepted_span_is_assembled_or_dropped() -> None:
         span("root", "invoke_agent billing", end=9, trace="z"),
     ]
     feed(core, 0, *sent)
-    assert len(sent) == ledger.spans_assembled.total() + ledger.spans_dropped.total()
+    assert len(sent) == telemetry.spans_assembled.total() + telemetry.spans_dropped.total()
 
 
 def test_a_longer_copy_of_a_span_that_was_read_leaves_the_memory_accounts_right() -> None:

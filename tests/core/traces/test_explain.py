@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
-from pathgauge.collector.core.traces import Assembler, Bounds, Key, Recalled
+from pathgauge.collector.core.traces import Assembler, Bounds, Recalled, TraceKey
 from pathgauge.collector.core.traces.explain import Waiting, explain
 from pathgauge.collector.core.traces.open_trace import OpenTrace
 from pathgauge.collector.testing import log, span, span_id, trace_id
@@ -25,7 +25,7 @@ def trace_of(*items: Span | LogRecord, at: Iterable[float] = ()) -> OpenTrace:
     trace = OpenTrace(("team-a", "trace id"), 0.0, 0.0, due=6.0)
     for item, now in zip(items, at or [0.0] * len(items), strict=True):
         if isinstance(item, Span):
-            trace.add_span(item, now, anchor=item.name == "agent")
+            trace.add_span(item, now, entry_agent=item.name == "agent")
         else:
             trace.add_log(item, now)
     return trace
@@ -159,7 +159,7 @@ def test_nothing_that_spans_say_is_told() -> None:
 
 
 def test_the_oldest_open_traces_are_told_of_and_what_is_read_is_counted_apart() -> None:
-    core = Assembler(BOUNDS, Ledger(), lambda one: one.name == "agent")
+    core = Assembler(BOUNDS, InternalTelemetry(), lambda one: one.name == "agent")
     for number, trace in enumerate(("first", "second", "third")):
         list(core.feed([span("root", "agent", AGENT, trace=trace)], (), float(number)))
     core.expire(6.0)  # reads the first
@@ -176,11 +176,14 @@ def test_open_traces_that_only_the_journal_holds_are_counted() -> None:
         for number in range(10)
     ]
 
-    def recall(_: Key, numbers: Sequence[int]) -> list[Recalled]:
+    def recall(_: TraceKey, numbers: Sequence[int]) -> list[Recalled]:
         return [Recalled(0.0, [rows[number - 1]], ()) for number in numbers]
 
     core = Assembler(
-        replace(BOUNDS, max_open_bytes=30_000), Ledger(), lambda one: one.name == "agent", recall
+        replace(BOUNDS, max_open_bytes=30_000),
+        InternalTelemetry(),
+        lambda one: one.name == "agent",
+        recall,
     )
     for number, one in enumerate(rows, 1):
         list(core.feed([one], (), 0.0, number))

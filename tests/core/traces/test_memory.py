@@ -10,15 +10,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.core.traces import (
     AT_ONCE_BYTES,
     Assembler,
     Bounds,
-    Key,
     Recalled,
-    Standing,
+    TraceKey,
+    TraceSnapshot,
 )
 from pathgauge.collector.testing import span, trace_id
 
@@ -43,7 +43,7 @@ class Journal:
         self.rows[self.last] = at, list(spans)
         return self.last
 
-    def recall(self, key: Key, rows: Sequence[int]) -> Iterator[Recalled]:
+    def recall(self, key: TraceKey, rows: Sequence[int]) -> Iterator[Recalled]:
         self.when_read()
         for row in rows:
             if row in self.rows:
@@ -57,10 +57,10 @@ class Life:
     """
 
     def __init__(self, bounds: Bounds, journal: Journal) -> None:
-        self.ledger = Ledger()
+        self.telemetry = InternalTelemetry()
         self.journal = journal
         self.assembler = Assembler(
-            bounds, self.ledger, lambda one: "agent" in one.name, journal.recall
+            bounds, self.telemetry, lambda one: "agent" in one.name, journal.recall
         )
         self.released: set[int] = set()
 
@@ -95,7 +95,7 @@ def test_the_longest_silent_traces_are_spilled_and_read_as_they_came() -> None:
     life = Life(TIGHT, Journal())
     for number in range(10):
         life.feed(agent(str(number)), tool(trace=str(number)), at=number / 10)
-    assert (life.assembler.open_traces, life.ledger.traces_spilled.total() > 0) == (10, True)
+    assert (life.assembler.open_traces, life.telemetry.traces_spilled.total() > 0) == (10, True)
     read = life.expire(20)
     assert [trace.spans for trace in read] == [
         (agent(str(number)), tool(trace=str(number))) for number in range(10)
@@ -141,13 +141,13 @@ def test_a_request_with_spans_of_many_spilled_traces_has_them_from_the_journal_o
         True,
     )
     assert [len(trace.spans) for trace in life.expire(10)] == [3] * 8
-    assert life.ledger.spans_dropped.items() == []
+    assert life.telemetry.spans_dropped.items() == []
 
 
 def test_traces_that_a_request_makes_too_big_are_given_one_at_a_time() -> None:
     journal = Journal()
     assembler = Assembler(
-        replace(TIGHT, max_trace_spans=1), Ledger(), lambda one: True, journal.recall
+        replace(TIGHT, max_trace_spans=1), InternalTelemetry(), lambda one: True, journal.recall
     )
     for number in range(5):
         assert (
@@ -186,7 +186,7 @@ def test_a_span_that_comes_to_a_spilled_trace_joins_the_others() -> None:
     life.feed(agent("third"), tool(trace="third"), at=2)
     life.feed(agent(), at=3)
     [first] = [trace for trace in life.expire(30) if trace.trace_id == trace_id("trace")]
-    assert (first.spans, life.ledger.spans_dropped.items()) == ((agent(), tool()), [])
+    assert (first.spans, life.telemetry.spans_dropped.items()) == ((agent(), tool()), [])
 
 
 def test_a_late_span_opens_a_trace_again_that_was_read_and_spilled() -> None:
@@ -202,7 +202,7 @@ def test_a_duplicate_of_a_trace_that_was_read_changes_nothing_and_its_row_goes()
     life.feed(agent(), at=0)
     life.expire(10)
     life.feed(agent(), at=20)
-    assert (life.expire(100), life.ledger.spans_dropped.items(), life.released) == (
+    assert (life.expire(100), life.telemetry.spans_dropped.items(), life.released) == (
         [],
         [(("duplicate",), 1)],
         {2},
@@ -249,7 +249,10 @@ def test_after_a_restart_open_traces_are_read_and_read_ones_wait_for_late_spans(
     ]
     second.feed(tool(trace="read"), at=21)
     assert [trace.spans for trace in second.expire(30)] == [(agent("read"), tool(trace="read"))]
-    assert (second.ledger.spans_assembled.total(), second.ledger.traces_completed.items()) == (
+    assert (
+        second.telemetry.spans_assembled.total(),
+        second.telemetry.traces_completed.items(),
+    ) == (
         1,
         [(("root_ended",), 1)],
     )
@@ -259,10 +262,12 @@ def test_what_was_forgotten_stays_forgotten_after_a_restart() -> None:
     journal = Journal()
     journal.append([agent()], 0)
     life = Life(BOUNDS, journal)
-    life.assembler.restore(Standing(("", trace_id("trace")), (1,), 0, 0, closed_at=10), now=400)
+    life.assembler.restore(
+        TraceSnapshot(("", trace_id("trace")), (1,), 0, 0, closed_at=10), now=400
+    )
     assert (life.assembler.deadline(), life.assembler.released()) == (None, [1])
     life.feed(tool(), at=401)
-    assert life.ledger.spans_dropped.items() == [(("late",), 1)]
+    assert life.telemetry.spans_dropped.items() == [(("late",), 1)]
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -272,11 +277,11 @@ def test_a_row_that_a_forgotten_trace_shares_with_an_open_one_stays_after_a_rest
     journal = Journal()
     journal.append([agent("forgotten"), tool(trace="open"), agent("forgotten too")], 0)
     forgotten = [
-        Standing(("", trace_id(name)), (1,), 0, 0, closed_at=10)
+        TraceSnapshot(("", trace_id(name)), (1,), 0, 0, closed_at=10)
         for name in ("forgotten", "forgotten too")
     ]
     life = Life(BOUNDS, journal)
-    for standing in [*forgotten, Standing(("", trace_id("open")), (1,), 0, 0)][::order]:
+    for standing in [*forgotten, TraceSnapshot(("", trace_id("open")), (1,), 0, 0)][::order]:
         life.assembler.restore(standing, now=400)
     assert life.assembler.released() == []
     life.feed(agent("open"), at=401)
@@ -333,12 +338,17 @@ def test_neither_spilling_nor_a_restart_changes_what_is_read(
             one = agent(trace) if name == "agent" else tool(name, trace)
             newest.update((read.trace_id, read.spans) for read in life.feed(one, at=now))
             if restarts and number == restart_after:
-                released, counted = life.released, life.ledger.spans_assembled.total()
+                released, counted = life.released, life.telemetry.spans_assembled.total()
                 before, life = life, Life(bounds, journal)
                 for standing in before.assembler.standings():
                     life.assembler.restore(standing, now)
         newest.update((read.trace_id, read.spans) for read in life.expire(now + 100_000))
-        return newest, released | life.released, counted + life.ledger.spans_assembled.total(), life
+        return (
+            newest,
+            released | life.released,
+            counted + life.telemetry.spans_assembled.total(),
+            life,
+        )
 
     truth, rows, spans, _ = run(BOUNDS, restarts=False)
     assert run(TIGHT, restarts=False)[:3] == (truth, rows, spans)

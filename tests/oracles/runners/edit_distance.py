@@ -5,13 +5,13 @@ from __future__ import annotations
 from rapidfuzz.distance import OSA, Indel, LCSseq, Levenshtein, Prefix
 
 from .equal_calls import numbered, same_call, same_name
-from .lines import Case, Results, answer
+from .lines import ConversationResult, Results, answer
 
 DISTANCES = {"Indel": Indel, "Levenshtein": Levenshtein, "OSA": OSA, "LCSseq": LCSseq}
 RELATIONS = {"names": same_name, "calls": same_call}
 
 
-def results(case: Case) -> Results:
+def results(case: ConversationResult) -> Results:
     """The normalised similarity by every distance, and the common beginning as a share of what is
     expected.
     """

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
-Case = dict[str, Any]
+ConversationResult = dict[str, Any]
 Results = dict[str, float]
 
 
-def answer(packages: tuple[str, ...], results: Callable[[Case], Results]) -> None:
+def answer(packages: tuple[str, ...], results: Callable[[ConversationResult], Results]) -> None:
     """Answer standard input on standard output, which gets nothing else that the packages may
     print.
     """

@@ -136,9 +136,9 @@ async def test_a_uri_in_a_certificate_stands_for_a_tenant(
 async def test_a_refusal_is_counted_for_its_signal(
     tokens: Guarded, port: Port, signal: str
 ) -> None:
-    before = tokens.ledger.requests.get(port, signal, "unauthenticated")
+    before = tokens.telemetry.requests.get(port, signal, "unauthenticated")
     await tokens.ask(port, tokens.authority.client(), None, signal=signal)
-    assert tokens.ledger.requests.get(port, signal, "unauthenticated") == before + 1
+    assert tokens.telemetry.requests.get(port, signal, "unauthenticated") == before + 1
 
 
 async def test_the_same_trace_of_two_tenants_stays_two_traces(tokens: Guarded) -> None:

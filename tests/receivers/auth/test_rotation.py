@@ -144,7 +144,7 @@ async def test_the_service_notices_new_tokens_by_itself(
             while await status(http, "POST", "/v1/traces", B) != 200:
                 await asyncio.sleep(0.01)
         assert await status(http, "POST", "/v1/traces", A) == 401
-        assert running_service.ledger.requests.get("http", "traces", "unauthenticated") >= 3
+        assert running_service.telemetry.requests.get("http", "traces", "unauthenticated") >= 3
     finally:
         await running_service.stop()
 
@@ -188,5 +188,5 @@ async def test_the_service_gives_every_server_its_certificate_and_its_caps(tmp_p
     assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
     for each in (*writers, writer):
         each.close()
-    assert running_service.ledger.connections_refused.items() == [(("http", "too_many"), 1)]
+    assert running_service.telemetry.connections_refused.items() == [(("http", "too_many"), 1)]
     await running_service.stop()

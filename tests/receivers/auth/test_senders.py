@@ -71,9 +71,9 @@ async def test_a_token_in_the_headers(
 async def test_an_exporter_that_is_refused_gives_up_at_once(
     tokens: Guarded, protocol: str, headers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = tokens.ledger.requests.total()
+    before = tokens.telemetry.requests.total()
     result = await export(tokens, protocol, monkeypatch, HEADERS=headers)
-    assert (result, tokens.tenants(), tokens.ledger.requests.total()) == (
+    assert (result, tokens.tenants(), tokens.telemetry.requests.total()) == (
         SpanExportResult.FAILURE,
         [],
         before + 1,

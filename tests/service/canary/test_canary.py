@@ -17,10 +17,10 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from pathgauge.collector.config import Protocols
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.otlp.batch import Origin
-from pathgauge.collector.core.outcomes import Judged
+from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.receivers.auth.tenants import Credentials, Tenants, anonymous
 from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
@@ -55,7 +55,7 @@ class Notebook:
     def publish_judged(self, judged: Judged, now: float) -> None:
         pass
 
-    def publish_case(self, case: Case, now: float) -> None:
+    def publish_conversation(self, case: ConversationResult, now: float) -> None:
         self.told.append(case)
 
     def withdraw(self, key: EvaluationKey) -> None:
@@ -187,12 +187,15 @@ def test_only_the_token_makes_a_canary() -> None:
 
 
 def test_sinks_are_told_of_everything_but_canaries() -> None:
-    notebook, case = Notebook(), Case("", "c", Reference("s", ()), None, None, (), 0, 0, 0)
+    notebook, case = (
+        Notebook(),
+        ConversationResult("", "c", Reference("s", ()), None, None, (), 0, 0, 0),
+    )
     sink = WithoutCanary(notebook)
     mine = evaluation("")
     for one in (mine, evaluation(TENANT)):
         sink.publish(one, 0.0)
-        sink.publish_case(replace(case, tenant=one.key[0]), 0.0)
+        sink.publish_conversation(replace(case, tenant=one.key[0]), 0.0)
         sink.withdraw(one.key)
     sink.close()
     assert notebook.told == [mine, case, mine.key, "closed"]
@@ -207,11 +210,11 @@ class Listening(Intake):
         self.receiver: GrpcReceiver | HttpReceiver
         if protocol == "grpc":
             self.receiver = GrpcReceiver(
-                "127.0.0.1:0", self.accept, self.ledger, authenticate=authenticate
+                "127.0.0.1:0", self.accept, self.telemetry, authenticate=authenticate
             )
         else:
             self.receiver = HttpReceiver(
-                "127.0.0.1:0", self.accept, self.ledger, authenticate=authenticate
+                "127.0.0.1:0", self.accept, self.telemetry, authenticate=authenticate
             )
         sections = {"grpc": None, "http": None, protocol: {"endpoint": "0.0.0.0:0"}}
         self.protocols = Protocols.model_validate(
@@ -257,7 +260,7 @@ async def test_where_every_socket_speaks_tls_canaries_are_handed_to_the_receiver
     assert over_socket(Protocols.model_validate({"grpc": tls, "http": tls}), ports, "token") is None
     assert over_socket(Protocols.model_validate({"grpc": tls}), ports, "token") is not None
     intake = Intake()
-    send = within(ExportService("grpc", intake.accept, intake.ledger, ReceiverLimits()), TENANT)
+    send = within(ExportService("grpc", intake.accept, intake.telemetry, ReceiverLimits()), TENANT)
     assert await send(export_request(bytes(range(16)))) is None
     assert [batch.origin for batch in intake.batches] == [
         Origin(TENANT, "grpc", "traces", "protobuf")

@@ -23,7 +23,7 @@ from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.receivers.auth.tokens import TokenFile
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.service.web.app import create_app
-from pathgauge.collector.service.web.traces import MOST_TRACES, TOO_BUSY, Numbers, traces_page
+from pathgauge.collector.service.web.traces import MAX_TRACES, TOO_BUSY, Numbers, traces_page
 from pathgauge.collector.testing import span, span_id, trace_id
 from support.running import Collector, until
 
@@ -138,7 +138,7 @@ async def test_json_holds_the_numbers_and_the_traces(site: Site) -> None:
         **asdict(NUMBERS),
         "traces": [{**asdict(TRACE), "waits_for": list(TRACE.waits_for)}],
     }
-    assert [most for most, _ in site.asked] == [MOST_TRACES]
+    assert [most for most, _ in site.asked] == [MAX_TRACES]
 
 
 async def test_html_tells_the_same_in_a_table(site: Site) -> None:

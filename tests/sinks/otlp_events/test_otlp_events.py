@@ -17,9 +17,9 @@ from opentelemetry.sdk._logs.export import LogRecordExportResult
 from pathgauge.collector import config
 from pathgauge.collector.config import Config
 from pathgauge.collector.core.documents import ConfigError
-from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import decode_logs
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.receivers.grpc import GrpcReceiver
@@ -54,7 +54,7 @@ def evaluation(said: str = "0.25", match: Match = MATCHED, **fields: Any) -> Eva
 
 def sent(*evaluations: Evaluation, **options: Any) -> list[ReadableLogRecord]:
     memory = Kept()
-    sink = OtlpEvents(memory, Ledger(), **options)
+    sink = OtlpEvents(memory, InternalTelemetry(), **options)
     for one in evaluations:
         sink.publish(one, NOW)
     sink.close()
@@ -160,9 +160,12 @@ def test_hostile_names_are_cut_and_can_be_encoded() -> None:
 
 def test_the_scores_of_a_conversation_belong_to_no_span() -> None:
     memory = Kept()
-    sink = OtlpEvents(memory, Ledger())
-    sink.publish_case(
-        Case("acme", "c-1", REFERENCE, "planner", "v2", (CaseScore(ANSWER, 1.0),), 2, 0, 0), NOW
+    sink = OtlpEvents(memory, InternalTelemetry())
+    sink.publish_conversation(
+        ConversationResult(
+            "acme", "c-1", REFERENCE, "planner", "v2", (ConversationScore(ANSWER, 1.0),), 2, 0, 0
+        ),
+        NOW,
     )
     sink.close()
     (record,) = memory.records
@@ -198,7 +201,9 @@ def test_the_score_of_a_judge_names_the_model_and_its_template(
     judged = replace(ANSWER, judge=judge)
     told = Evaluator((judged,)).evaluate(evaluation().invocation, MATCHED)
     assert attributes(told).items() - attributes(evaluation()).items() == said.items()
-    case = Case("acme", "c-1", REFERENCE, "planner", "v2", (CaseScore(judged, 1.0),), 2, 0, 0)
+    case = ConversationResult(
+        "acme", "c-1", REFERENCE, "planner", "v2", (ConversationScore(judged, 1.0),), 2, 0, 0
+    )
     (event,) = events_of_case(case, NOW)
     assert {key: value for key, value in event.attributes.items() if "judge" in key} == said
 
@@ -207,17 +212,17 @@ def section(**otlp: Any) -> Config:
     return Config.model_validate({"exporters": {"otlp": otlp}})
 
 
-def sink_of(settings: Config, ledger: Ledger) -> OtlpEvents:
+def sink_of(settings: Config, telemetry: InternalTelemetry) -> OtlpEvents:
     assert settings.exporters.otlp is not None
-    return OtlpEvents(build_exporter(settings, settings.exporters.otlp), ledger)
+    return OtlpEvents(build_exporter(settings, settings.exporters.otlp), telemetry)
 
 
 def test_a_backend_over_http_gets_events_parented_to_the_evaluated_span() -> None:
-    ledger = Ledger()
+    telemetry = InternalTelemetry()
     with Backend() as backend:
         sink = sink_of(
             section(endpoint=backend.url, protocol="http/protobuf", headers={"X-Tenant": "t"}),
-            ledger,
+            telemetry,
         )
         sink.publish(evaluation(), NOW)
         sink.close()
@@ -239,44 +244,44 @@ def test_a_backend_over_http_gets_events_parented_to_the_evaluated_span() -> Non
         group.scope_logs[0].scope.name,
         backend.headers[0]["x-tenant"],
     ) == ("pathgauge", "pathgauge", "t")
-    assert (ledger.events_exported.total(), ledger.events_dropped.total()) == (1, 0)
+    assert (telemetry.events_exported.total(), telemetry.events_dropped.total()) == (1, 0)
     decoded = decode_logs(backend.bodies[0])
     assert (decoded.records, decoded.own_events) == ((), 1)
 
 
 async def test_a_backend_over_grpc_gets_them_and_a_pathgauge_lets_none_into_a_trace() -> None:
-    intake, ledger = Intake(), Ledger()
-    receiver = GrpcReceiver("127.0.0.1:0", intake.accept, intake.ledger)
+    intake, telemetry = Intake(), InternalTelemetry()
+    receiver = GrpcReceiver("127.0.0.1:0", intake.accept, intake.telemetry)
     await receiver.start()
     sink = sink_of(
         section(
             endpoint=f"127.0.0.1:{receiver.port}", tls={"insecure": True}, headers={"X-Tenant": "t"}
         ),
-        ledger,
+        telemetry,
     )
     sink.publish(evaluation(), NOW)
     await asyncio.to_thread(sink.close)
     await receiver.stop(0)
     (batch,) = intake.batches
-    assert (batch.logs, batch.own_events, ledger.events_exported.total()) == ((), 1, 1)
-    assert intake.ledger.logs_dropped.items() == [(("no_trace_id",), 0), (("own_event",), 1)]
-    assert intake.ledger.accepted_logs.total() == intake.ledger.logs_dropped.total()
+    assert (batch.logs, batch.own_events, telemetry.events_exported.total()) == ((), 1, 1)
+    assert intake.telemetry.logs_dropped.items() == [(("no_trace_id",), 0), (("own_event",), 1)]
+    assert intake.telemetry.accepted_logs.total() == intake.telemetry.logs_dropped.total()
 
 
 def test_a_backend_that_refuses_loses_what_it_refuses_and_nothing_else() -> None:
-    ledger = Ledger()
+    telemetry = InternalTelemetry()
     with Backend() as backend:
         backend.status = 400
-        sink = sink_of(section(endpoint=backend.url, protocol="http/protobuf"), ledger)
+        sink = sink_of(section(endpoint=backend.url, protocol="http/protobuf"), telemetry)
         sink.publish(evaluation(), NOW)
-        assert until(lambda: ledger.events_dropped.get("failed")) == 1
+        assert until(lambda: telemetry.events_dropped.get("failed")) == 1
         backend.status = 200
         sink.publish(evaluation(), NOW)
         sink.close()
     assert (
         len(backend.records),
-        ledger.events_exported.total(),
-        ledger.events_dropped.items(),
+        telemetry.events_exported.total(),
+        telemetry.events_dropped.items(),
     ) == (1, 1, [(("failed",), 1)])
 
 
@@ -301,15 +306,15 @@ def test_a_backend_that_hangs_holds_up_nobody_and_costs_bounded_memory(
 ) -> None:
     monkeypatch.setattr(otlp_events, "CLOSE_S", 0.05)
     monkeypatch.setattr(otlp_events, "GATHER_S", 0.0)
-    stuck, ledger = Stuck(), Ledger()
-    sink = OtlpEvents(stuck, ledger, queue_size=3)
+    stuck, telemetry = Stuck(), InternalTelemetry()
+    sink = OtlpEvents(stuck, telemetry, queue_size=3)
     sink.publish(evaluation(), NOW)
     assert until(lambda: sink.waiting == 0)
     for _ in range(10):
         sink.publish(evaluation(), NOW)
-    assert (sink.waiting, ledger.events_dropped.items()) == (3, [(("full",), 7)])
+    assert (sink.waiting, telemetry.events_dropped.items()) == (3, [(("full",), 7)])
     sink.close()
-    assert (sink.waiting, dict(ledger.events_dropped.items())) == (
+    assert (sink.waiting, dict(telemetry.events_dropped.items())) == (
         0,
         {("full",): 7, ("shutdown",): 3},
     )
@@ -317,22 +322,22 @@ def test_a_backend_that_hangs_holds_up_nobody_and_costs_bounded_memory(
 
 
 def test_an_exporter_that_raises_is_asked_again() -> None:
-    stuck, ledger = Stuck(RuntimeError("?")), Ledger()
+    stuck, telemetry = Stuck(RuntimeError("?")), InternalTelemetry()
     stuck.let.set()
-    sink = OtlpEvents(stuck, ledger)
+    sink = OtlpEvents(stuck, telemetry)
     sink.publish(evaluation(), NOW)
-    assert until(lambda: ledger.events_dropped.get("failed")) == 1
+    assert until(lambda: telemetry.events_dropped.get("failed")) == 1
     sink.publish(evaluation(), NOW)
     sink.close()
-    assert (len(stuck.records), ledger.events_dropped.items()) == (2, [(("failed",), 2)])
+    assert (len(stuck.records), telemetry.events_dropped.items()) == (2, [(("failed",), 2)])
 
 
 def test_what_comes_after_the_end_is_counted() -> None:
-    ledger = Ledger()
-    sink = OtlpEvents(Kept(), ledger)
+    telemetry = InternalTelemetry()
+    sink = OtlpEvents(Kept(), telemetry)
     sink.close()
     sink.publish(evaluation(), NOW)
-    assert ledger.events_dropped.items() == [(("shutdown",), 1)]
+    assert telemetry.events_dropped.items() == [(("shutdown",), 1)]
 
 
 def test_a_revision_is_sent_with_its_number() -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from pathgauge.collector import config
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.sinks.otlp_events.exporter import build_exporter
 from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
@@ -30,7 +30,7 @@ async def exported(
     backend: Guarded, port: Port, protocol: str, **section: Any
 ) -> tuple[int, dict[tuple[str, ...], int]]:
     """How many events the backend took, and how many were dropped, by reason."""
-    file, ledger = backend.folder / "exporting.yaml", Ledger()
+    file, telemetry = backend.folder / "exporting.yaml", InternalTelemetry()
     otlp = {
         "endpoint": f"https://localhost:{backend.port(port)}",
         "protocol": protocol,
@@ -40,11 +40,11 @@ async def exported(
     file.write_text(yaml.safe_dump({"exporters": {"otlp": otlp}}))
     settings = config.load(file)
     assert settings.exporters.otlp is not None
-    sink = OtlpEvents(build_exporter(settings, settings.exporters.otlp), ledger)
+    sink = OtlpEvents(build_exporter(settings, settings.exporters.otlp), telemetry)
     sink.publish(EVALUATION, NOW)
     await asyncio.to_thread(sink.close)
-    assert sum(batch.own_events for batch in backend.batches) == ledger.events_exported.total()
-    return ledger.events_exported.total(), dict(ledger.events_dropped.items())
+    assert sum(batch.own_events for batch in backend.batches) == telemetry.events_exported.total()
+    return telemetry.events_exported.total(), dict(telemetry.events_dropped.items())
 
 
 @pytest.mark.parametrize(("port", "protocol"), PROTOCOLS)

@@ -21,9 +21,9 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.sinks.prometheus.labels import Limits
+from pathgauge.collector.sinks.prometheus.labels import LabelLimits
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score, ToolCall
 
@@ -31,7 +31,7 @@ LONG = bool(os.environ.get("FAULTS"))
 EVALUATIONS = 250_000 if LONG else 6_000
 """Of each attack."""
 NOW = 1_800_000_000.0
-MOST_GROWTH = 128 << 20
+MAX_GROWTH = 128 << 20
 """Bytes that the process may grow by, once a quarter of the names came: 2,000 windows fill up to
 100 scores each.
 """
@@ -82,7 +82,7 @@ def any_scenario(number: int) -> Names:
 
 
 CRITERIA = (Criterion("one", Constant(), 0.5), Criterion("two", Constant()))
-ROOM = Limits()
+ROOM = LabelLimits()
 FIT = ROOM.max_series // len(CRITERIA)
 """Scenarios that find room."""
 BEYOND = sum(number % SCENARIOS >= FIT for number in range(EVALUATIONS))
@@ -93,7 +93,7 @@ class Attack(NamedTuple):
 
     names: Callable[[int], Names]
     overflow: Mapping[str, int]
-    most_bytes: int = 5_000_000
+    max_bytes: int = 5_000_000
     longest_s: float = 2.0
     """Half of that is the aim; machines differ."""
 
@@ -135,14 +135,14 @@ def test_names_without_end_find_an_end(attack: Attack) -> None:
     references = ReferenceSet(
         [Reference(f"scenario {number}", (ReferenceTurn(),)) for number in range(SCENARIOS)]
     )
-    evaluator, ledger = Evaluator(CRITERIA), Ledger()
-    sink = PrometheusSink(evaluator, references, ledger, clock=lambda: NOW)
+    evaluator, telemetry = Evaluator(CRITERIA), InternalTelemetry()
+    sink = PrometheusSink(evaluator, references, telemetry, clock=lambda: NOW)
     before = 0
     for number, invocation in enumerate(invocations(attack.names)):
         sink.publish(evaluator.evaluate(invocation, references.match(invocation)), NOW)
         before = memory() if number == EVALUATIONS // 4 else before
-    assert memory() - before < MOST_GROWTH
-    assert {limit: count for (limit,), count in ledger.series_overflow.items()} == {
+    assert memory() - before < MAX_GROWTH
+    assert {limit: count for (limit,), count in telemetry.series_overflow.items()} == {
         **attack.overflow,
         "baselines": 0,
     }
@@ -158,7 +158,7 @@ def test_names_without_end_find_an_end(attack: Attack) -> None:
     ) == EVALUATIONS * len(CRITERIA)
     for encode in (generate_latest, generate_openmetrics):
         text, seconds = scraped(sink, encode, attack.longest_s)
-        assert (len(text) <= attack.most_bytes, seconds <= attack.longest_s) == (True, True), (
+        assert (len(text) <= attack.max_bytes, seconds <= attack.longest_s) == (True, True), (
             len(text),
             seconds,
         )
@@ -166,7 +166,7 @@ def test_names_without_end_find_an_end(attack: Attack) -> None:
 
 def test_tricky_names_leave_the_exposition_readable() -> None:
     evaluator = Evaluator(CRITERIA)
-    sink = PrometheusSink(evaluator, ReferenceSet(), Ledger(), clock=lambda: NOW)
+    sink = PrometheusSink(evaluator, ReferenceSet(), InternalTelemetry(), clock=lambda: NOW)
     for invocation in islice(invocations(any_name), 200):
         sink.publish(evaluator.evaluate(invocation, ReferenceSet().match(invocation)), NOW)
     samples = [

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from prometheus_client.core import Metric
 
-from pathgauge.collector.core.ledger import Row
-from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
+from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.durable_series import Source
 
 BOUNDS = (0.5, 1)
@@ -32,11 +32,11 @@ class Bench:
         labels: tuple[str, ...] = ("agent",),
         bounds: tuple[float, ...] = BOUNDS,
     ) -> None:
-        self.tallies = Tallies()
-        self.calls = self.tallies.counter("calls", "Calls.", labels)
-        self.seconds = self.tallies.histogram("seconds", "Time.", labels, bounds=bounds)
-        self.notes = self.tallies.notes("notes", labels)
-        self.tallies.restore(rows)
+        self.metrics = DurableMetrics()
+        self.calls = self.metrics.counter("calls", "Calls.", labels)
+        self.seconds = self.metrics.histogram("seconds", "Time.", labels, bounds=bounds)
+        self.notes = self.metrics.notes("notes", labels)
+        self.metrics.restore(rows)
 
     def count(self, agent: str, n: float) -> None:
         self.calls.of(agent).add(n)
@@ -49,7 +49,7 @@ class Bench:
 
     def shown(self) -> dict[str, dict[str, float]]:
         """What scrapes see: the numbers of each agent, by sample and bucket."""
-        return numbers(self.tallies.collect())
+        return numbers(self.metrics.collect())
 
 
 def numbers(families: Iterable[Metric]) -> dict[str, dict[str, float]]:
@@ -96,8 +96,8 @@ def test_what_is_counted_is_shown_when_it_is_settled_and_0_until_then() -> None:
     seen = []
     for step in (
         lambda: bench.count("a", 1),
-        bench.tallies.staged,
-        bench.tallies.settle,
+        bench.metrics.pending,
+        bench.metrics.commit,
         lambda: bench.count("a", 0.75),
     ):
         step()
@@ -108,10 +108,10 @@ def test_what_is_counted_is_shown_when_it_is_settled_and_0_until_then() -> None:
 def test_staged_rows_have_the_whole_state_and_are_given_until_they_are_settled() -> None:
     bench = Bench()
     bench.count("a", 1)
-    bench.tallies.staged()
+    bench.metrics.pending()
     bench.count("a", 2)
     bench.count("b", 0.5)
-    assert set(bench.tallies.staged()) == {
+    assert set(bench.metrics.pending()) == {
         Row(("calls", "a"), (3,)),
         Row(("calls", "b"), (0.5,)),
         Row(("seconds", "a"), (3.0, 0, 1, 1)),
@@ -120,49 +120,49 @@ def test_staged_rows_have_the_whole_state_and_are_given_until_they_are_settled()
         Row(("notes", "b"), (0.5, 0.5)),
         Row(("bucket_bounds", "seconds"), BOUNDS),
     }
-    bench.tallies.settle()
-    assert bench.tallies.staged() == []
+    bench.metrics.commit()
+    assert bench.metrics.pending() == []
 
 
 def test_what_is_counted_between_staging_and_settling_is_staged_the_next_time() -> None:
     bench = Bench()
     bench.count("a", 1)
-    bench.tallies.staged()
+    bench.metrics.pending()
     bench.count("a", 2)
     bench.count("b", 1)
-    bench.tallies.settle()
+    bench.metrics.commit()
     assert bench.shown() == {"a": counted(1), "b": counted()}
-    assert {row.key for row in bench.tallies.staged()} == {
+    assert {row.key for row in bench.metrics.pending()} == {
         (name, agent) for name in ("calls", "seconds", "notes") for agent in "ab"
     }
-    bench.tallies.settle()
+    bench.metrics.commit()
     assert bench.shown() == {"a": counted(1, 2), "b": counted(1)}
 
 
 def test_a_dropped_series_is_shown_until_that_is_settled() -> None:
     bench = Bench()
     bench.count("a", 1)
-    bench.tallies.staged()
-    bench.tallies.settle()
+    bench.metrics.pending()
+    bench.metrics.commit()
     bench.drop("a")
     assert bench.shown() == {"a": counted(1)}
-    assert set(bench.tallies.staged()) == {
+    assert set(bench.metrics.pending()) == {
         Row((name, "a"), None) for name in ("calls", "seconds", "notes")
     }
-    bench.tallies.settle()
+    bench.metrics.commit()
     assert bench.shown() == {}
 
 
 def test_a_series_that_was_dropped_and_came_back_begins_anew_once_that_is_settled() -> None:
     bench = Bench()
     bench.count("a", 1)
-    bench.tallies.staged()
-    bench.tallies.settle()
+    bench.metrics.pending()
+    bench.metrics.commit()
     bench.drop("a")
     bench.count("a", 0.25)
     assert bench.shown() == {"a": counted(1)}
-    bench.tallies.staged()
-    bench.tallies.settle()
+    bench.metrics.pending()
+    bench.metrics.commit()
     assert bench.shown() == {"a": counted(0.25)}
 
 
@@ -170,13 +170,13 @@ def test_a_restored_series_is_shown_at_once_and_goes_on() -> None:
     stored: Stored = {}
     first = Bench()
     first.count("a", 1)
-    store(first.tallies.staged(), stored)
+    store(first.metrics.pending(), stored)
     second = Bench(rows(stored))
     assert second.shown() == {"a": counted(1)}
-    assert {row.key for row in second.tallies.staged()} == {("bucket_bounds", "seconds")}
+    assert {row.key for row in second.metrics.pending()} == {("bucket_bounds", "seconds")}
     assert [(note.labels, note.numbers) for note in second.notes] == [(("a",), [1, 1])]
     second.count("a", 2)
-    store(second.tallies.staged(), stored)
+    store(second.metrics.pending(), stored)
     assert Bench(rows(stored)).shown() == {"a": counted(1, 2)}
 
 
@@ -185,10 +185,10 @@ def test_whole_numbers_stay_exact() -> None:
     bench.calls.of("a").add(2**53)
     bench.calls.of("a").add(1)
     stored: Stored = {}
-    store(bench.tallies.staged(), stored)
+    store(bench.metrics.pending(), stored)
     again = Bench(rows(stored))
     again.calls.of("a").add(1)
-    assert Row(("calls", "a"), (2**53 + 2,)) in again.tallies.staged()
+    assert Row(("calls", "a"), (2**53 + 2,)) in again.metrics.pending()
 
 
 @pytest.mark.parametrize("bounds", [(0.5, 1, 2), (0.5, 0.75)])
@@ -198,10 +198,10 @@ def test_a_histogram_with_other_bounds_begins_anew_and_leaves_the_store(
     stored: Stored = {}
     old = Bench()
     old.count("a", 1)
-    store(old.tallies.staged(), stored)
+    store(old.metrics.pending(), stored)
     new = Bench(rows(stored), bounds=bounds)
     assert new.shown() == {"a": {"calls_total": 1}}
-    store(new.tallies.staged(), stored)
+    store(new.metrics.pending(), stored)
     assert stored == {
         ("calls", "a"): [1],
         ("notes", "a"): [1, 1],
@@ -213,10 +213,10 @@ def test_series_with_other_labels_begin_anew_and_leave_the_store() -> None:
     stored: Stored = {}
     old = Bench()
     old.count("a", 1)
-    store(old.tallies.staged(), stored)
+    store(old.metrics.pending(), stored)
     new = Bench(rows(stored), labels=("tenant", "agent"))
     assert new.shown() == {}
-    store(new.tallies.staged(), stored)
+    store(new.metrics.pending(), stored)
     assert stored == {("bucket_bounds", "seconds"): list(BOUNDS)}
 
 
@@ -236,7 +236,7 @@ def test_a_row_that_was_lost_takes_no_other_with_it(
     stored: Stored = {}
     old = Bench()
     old.count("a", 1)
-    store(old.tallies.staged(), stored)
+    store(old.metrics.pending(), stored)
     del stored[lost]
     assert Bench(rows(stored)).shown() == {"a": shown}
 
@@ -246,7 +246,7 @@ def test_a_state_of_another_size_is_not_taken() -> None:
         [Row(("calls", "a"), (1, 2)), Row(("seconds", "a"), (1, 2)), Row(("seconds", "b"), None)]
     )
     assert bench.shown() == {}
-    assert {row.key for row in bench.tallies.staged() if row.state is None} == {
+    assert {row.key for row in bench.metrics.pending() if row.state is None} == {
         ("calls", "a"),
         ("seconds", "a"),
     }
@@ -255,7 +255,7 @@ def test_a_state_of_another_size_is_not_taken() -> None:
 def test_rows_of_other_names_are_passed_over() -> None:
     bench = Bench([Row(("spans_dropped", "late"), (3,)), Row(("calls", "a"), (2,))])
     assert bench.shown() == {"a": {"calls_total": 2}}
-    assert {row.key for row in bench.tallies.staged()} == {("bucket_bounds", "seconds")}
+    assert {row.key for row in bench.metrics.pending()} == {("bucket_bounds", "seconds")}
 
 
 class Judged(Bench):
@@ -264,10 +264,10 @@ class Judged(Bench):
     def __init__(self, rows: Iterable[Row] = (), *, bounds: tuple[float, ...] = BOUNDS) -> None:
         super().__init__(bounds=bounds)
         self.judged = (
-            self.tallies.beside(self.calls, "judge"),
-            self.tallies.beside(self.seconds, "judge"),
+            self.metrics.beside(self.calls, "judge"),
+            self.metrics.beside(self.seconds, "judge"),
         )
-        self.tallies.restore(rows)
+        self.metrics.restore(rows)
 
     def judge(self, agent: str, judge: str, n: float) -> None:
         calls, seconds = self.judged
@@ -275,7 +275,7 @@ class Judged(Bench):
         seconds.of(agent, judge).observe(n)
 
     def sums(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-        samples = [sample for family in self.tallies.collect() for sample in family.samples]
+        samples = [sample for family in self.metrics.collect() for sample in family.samples]
         return {
             (s.name, frozenset(s.labels.items())): s.value
             for s in samples
@@ -288,8 +288,8 @@ def test_series_with_a_label_more_are_shown_under_one_name_and_stored_apart() ->
     bench = Judged()
     bench.count("a", 1)
     bench.judge("a", "j", 0.75)
-    store(bench.tallies.staged(), stored)
-    bench.tallies.settle()
+    store(bench.metrics.pending(), stored)
+    bench.metrics.commit()
     plain, judged = frozenset({("agent", "a")}), frozenset({("agent", "a"), ("judge", "j")})
     sums = {
         ("calls_total", plain): 1,
@@ -298,7 +298,7 @@ def test_series_with_a_label_more_are_shown_under_one_name_and_stored_apart() ->
         ("seconds_sum", judged): 0.75,
     }
     assert bench.sums() == sums
-    assert [family.name for family in bench.tallies.collect()] == ["calls", "seconds"]
+    assert [family.name for family in bench.metrics.collect()] == ["calls", "seconds"]
     assert Judged(rows(stored)).sums() == sums
     assert Bench(rows(stored)).shown() == {"a": counted(1)}
 
@@ -307,23 +307,23 @@ def test_a_histogram_with_other_bounds_begins_anew_with_a_label_more_too() -> No
     stored: Stored = {}
     bench = Judged()
     bench.judge("a", "j", 0.75)
-    store(bench.tallies.staged(), stored)
+    store(bench.metrics.pending(), stored)
     assert [name for name, _ in Judged(rows(stored), bounds=(0.5, 0.75)).sums()] == ["calls_total"]
 
 
 def test_a_series_without_labels_goes_on() -> None:
-    tallies = Tallies()
-    lag = tallies.histogram("lag", "Lag.", bounds=(1,)).of()
-    tallies.restore([Row(("lag",), (5.0, 1, 1)), Row(("bucket_bounds", "lag"), (1,))])
+    metrics = DurableMetrics()
+    lag = metrics.histogram("lag", "Lag.", bounds=(1,)).of()
+    metrics.restore([Row(("lag",), (5.0, 1, 1)), Row(("bucket_bounds", "lag"), (1,))])
     lag.observe(0.5)
-    assert Row(("lag",), (5.5, 2, 1)) in tallies.staged()
+    assert Row(("lag",), (5.5, 2, 1)) in metrics.pending()
 
 
 def test_a_bound_belongs_to_its_bucket() -> None:
     bench = Bench()
     for value in (0, 0.5, 0.75, 1, 1.25):
         bench.seconds.of("a").observe(value)
-    assert Row(("seconds", "a"), (3.5, 2, 2, 1)) in bench.tallies.staged()
+    assert Row(("seconds", "a"), (3.5, 2, 2, 1)) in bench.metrics.pending()
 
 
 def test_exemplars_are_shown_with_the_count_that_they_belong_to_and_are_not_stored() -> None:
@@ -331,11 +331,11 @@ def test_exemplars_are_shown_with_the_count_that_they_belong_to_and_are_not_stor
     bench.calls.of("a").add(1, Source({"trace_id": "t"}, 7.0))
     bench.seconds.of("a").observe(0.75, Source({"trace_id": "t"}, 7.0))
     found = []
-    for step in (bench.tallies.staged, bench.tallies.settle):
+    for step in (bench.metrics.pending, bench.metrics.commit):
         step()
         exemplars = [
             (sample.labels.get("le"), sample.exemplar)
-            for family in bench.tallies.collect()
+            for family in bench.metrics.collect()
             for sample in family.samples
         ]
         found.append(
@@ -380,11 +380,11 @@ def test_in_any_order_scrapes_see_what_is_stored_and_a_crash_loses_what_is_not(
             case "stage":
                 offered = (
                     {agent: list(values) for agent, values in live.items()},
-                    bench.tallies.staged(),
+                    bench.metrics.pending(),
                 )
             case "settle":
                 store(offered[1], stored)
-                bench.tallies.settle()
+                bench.metrics.commit()
                 durable, offered = (offered[0] if offered[1] else durable), (offered[0], [])
             case "crash":
                 bench, live, offered = (
@@ -412,8 +412,8 @@ def test_a_scrape_beside_counting_and_settling_sees_whole_states_that_never_go_b
     for number in range(3000):
         bench.count("a", 1)
         bench.calls.of(f"other {number}")
-        bench.tallies.staged()
-        bench.tallies.settle()
+        bench.metrics.pending()
+        bench.metrics.commit()
     stop.set()
     scraper.join()
     assert all(shown == counted(*[1] * int(shown["calls_total"])) for shown in seen)

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import pytest
 from prometheus_client import generate_latest
 
-from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.windows import Windows
-from pathgauge.collector.core.outcomes import Judged
-from pathgauge.collector.sinks.prometheus.labels import NAME_BYTES, Limits
+from pathgauge.collector.core.pipeline_events import Judged
+from pathgauge.collector.sinks.prometheus.labels import NAME_BYTES, LabelLimits
 from pathgauge.scorers.types import Invocation, Json, Reference, ReferenceTurn, Score
 from support.durable_sink import Durable
 from support.sink_bench import ANSWER, Answer, Bench, with_turns
@@ -64,18 +64,18 @@ def test_objectives_cases_and_comparisons_name_the_judge_too() -> None:
         for _ in range(3):
             bench.now += 1
             bench.publish(1.0, agent_version=version)
-    case = Case(
+    case = ConversationResult(
         "",
         "c",
         Reference("refund", ()),
         "planner",
         "v1",
-        (CaseScore(bench.evaluator.criteria[0], 1.0),),
+        (ConversationScore(bench.evaluator.criteria[0], 1.0),),
         1,
         0,
         0,
     )
-    bench.sink.publish_case(case, bench.now)
+    bench.sink.publish_conversation(case, bench.now)
     names = (
         "objective",
         "case_score_count",
@@ -301,7 +301,7 @@ def test_where_the_tenant_label_comes_or_goes_the_judge_is_not_taken_for_another
 
 
 def test_series_of_judges_leave_with_their_names() -> None:
-    bench = Durable(quality(), limits=Limits(idle_s=3600))
+    bench = Durable(quality(), limits=LabelLimits(idle_s=3600))
     bench.publish(agent="old")
     bench.commit()
     bench.now += 3601
@@ -357,7 +357,7 @@ class Compared(Answer):
 
 def test_what_found_no_room_for_its_scenario_keeps_its_judge() -> None:
     compared = Criterion("quality", Compared(), judge=ONE)
-    bench = Bench(compared, references=ONE_TURN, limits=Limits(max_series=1))
+    bench = Bench(compared, references=ONE_TURN, limits=LabelLimits(max_series=1))
     for scenario in ("refund", "order"):
         bench.publish(1.0, scenario_id=scenario, agent_version="v1")
     assert set(bench.series("pathgauge_score_window_mean")) == {

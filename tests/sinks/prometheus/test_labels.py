@@ -8,9 +8,9 @@ from hypothesis import given, settings, strategies as st
 from pathgauge.collector.sinks.prometheus.labels import (
     SWEEP_S,
     YIELD_AFTER_S,
+    LabelLimits,
     LabelRegistry,
     Labels,
-    Limits,
     Use,
 )
 
@@ -22,7 +22,7 @@ def names(agent: str = "a", version: str = "", scenario: str = "") -> Labels:
 
 
 def registry(agents: int = 10, versions: int = 10, series: int = 100) -> LabelRegistry:
-    labels = LabelRegistry(Limits(agents, versions, series, IDLE_S))
+    labels = LabelRegistry(LabelLimits(agents, versions, series, IDLE_S))
     labels.configure(["s1", "s2"])
     return labels
 

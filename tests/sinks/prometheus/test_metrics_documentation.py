@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import pytest
 
-from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
-from pathgauge.collector.core.ledger import Ledger
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.service.canary import Canary
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import REASONS
@@ -55,10 +55,13 @@ def exported() -> dict[str, Series]:
     finds them.
     """
     failure = Criterion("failure", Failure(), 0.5, 0.9, judge="model@template")
-    evaluator, ledger = Evaluator((failure, Criterion("f1", ToolTrajectoryF1()))), Ledger()
+    evaluator, telemetry = (
+        Evaluator((failure, Criterion("f1", ToolTrajectoryF1()))),
+        InternalTelemetry(),
+    )
     expected = ReferenceSet([Reference("s1", (ReferenceTurn(),), expected_interval=60.0)])
     sink = PrometheusSink(
-        evaluator, expected, ledger, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0
+        evaluator, expected, telemetry, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0
     )
     invocation = Invocation(
         "1", "2", "test", agent_version="v1", input_tokens=1, output_tokens=1, start_ns=1, end_ns=2
@@ -88,10 +91,21 @@ def exported() -> dict[str, Series]:
             Evaluation(again, Match(unmatched="no_scenario_id"), (scored,), "idle"), float(number)
         )
     reference = Reference("s1", (ReferenceTurn(), ReferenceTurn()))
-    sink.publish_case(
-        Case("", "c", reference, None, None, (CaseScore(evaluator.criteria[0], 1.0),), 2, 0, 0), 0.0
+    sink.publish_conversation(
+        ConversationResult(
+            "",
+            "c",
+            reference,
+            None,
+            None,
+            (ConversationScore(evaluator.criteria[0], 1.0),),
+            2,
+            0,
+            0,
+        ),
+        0.0,
     )
-    for counter in ledger:
+    for counter in telemetry:
         counter.add(*counter.labels)
     watched = StoreGauges(
         Usage,
@@ -127,7 +141,7 @@ def test_reasons_are_all_documented() -> None:
 def test_the_counters_that_begin_at_0_with_every_process_are_listed() -> None:
     section = PAGE.partition("\n## Restarts\n")[2].partition("\n## ")[0]
     assert set(ANY_NAME.findall(section)) == {
-        f"pathgauge_{counter.name}_total" for counter in Ledger() if counter.local
+        f"pathgauge_{counter.name}_total" for counter in InternalTelemetry() if counter.local
     }
 
 

@@ -11,12 +11,12 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.references import Match, ReferenceSet
-from pathgauge.collector.sinks.prometheus.durable_metrics import Tallies
-from pathgauge.collector.sinks.prometheus.labels import Limits
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
+from pathgauge.collector.sinks.prometheus.labels import LabelLimits
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.scorers.authoring.testing import expected_calls, reference_turn, tool_calls
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
@@ -282,9 +282,9 @@ def test_a_withdrawn_evaluation_leaves_the_window_and_stays_counted() -> None:
 
 def test_finished_conversations_have_series_of_their_own() -> None:
     bench = Bench(Criterion("rating", Rating(), 3.0), Criterion("seconds", Seconds()))
-    scores = tuple(CaseScore(criterion, 2.0) for criterion in bench.evaluator.criteria)
-    bench.sink.publish_case(
-        Case(
+    scores = tuple(ConversationScore(criterion, 2.0) for criterion in bench.evaluator.criteria)
+    bench.sink.publish_conversation(
+        ConversationResult(
             "",
             "c",
             Reference("order", ()),
@@ -469,7 +469,7 @@ def test_no_mean_is_taken_over_scores_against_different_references(
 
 
 def test_of_too_many_combinations_the_version_goes_first_and_the_window_stays_whole() -> None:
-    bench = Bench(ANSWER, limits=Limits(max_series=2))
+    bench = Bench(ANSWER, limits=LabelLimits(max_series=2))
     for number, version in enumerate(("v1", "v2", "v3")):
         bench.publish(number / 2, agent_version=version)
     assert bench.series("pathgauge_score_window_samples") == {("planner", "refund", "answer"): 3}
@@ -503,9 +503,9 @@ def test_reloads_are_reported() -> None:
 
 def test_every_counter_of_the_ledger_is_exported() -> None:
     bench = Bench()
-    for counter in bench.ledger:
+    for counter in bench.telemetry:
         counter.add(*(f"a {label}" for label in counter.labels), n=3)
-    for counter in bench.ledger:
+    for counter in bench.telemetry:
         [values] = [
             values
             for values, count in bench.series(f"pathgauge_{counter.name}_total").items()
@@ -559,7 +559,7 @@ def lines(bench: Bench) -> int:
 
 
 def test_endless_new_names_leave_the_exposition_bounded_and_are_counted() -> None:
-    bench = Bench(limits=Limits(max_agents=5, max_versions=3, max_series=50))
+    bench = Bench(limits=LabelLimits(max_agents=5, max_versions=3, max_series=50))
     for number in range(500):
         bench.publish(**hostile(number))
     before = lines(bench)
@@ -585,7 +585,7 @@ def test_endless_new_names_leave_the_exposition_bounded_and_are_counted() -> Non
 
 
 def test_names_that_nobody_used_for_long_leave_with_all_their_series() -> None:
-    bench = Bench(ANSWER, Criterion("f1", ToolTrajectoryF1()), limits=Limits(idle_s=3600))
+    bench = Bench(ANSWER, Criterion("f1", ToolTrajectoryF1()), limits=LabelLimits(idle_s=3600))
     bench.publish(agent="old", agent_version="v1", end_ns=1, start_ns=0, input_tokens=1)
     bench.now += 3601
     bench.publish(agent="new")
@@ -598,7 +598,7 @@ def test_names_that_nobody_used_for_long_leave_with_all_their_series() -> None:
 
 
 def test_an_idle_scenario_leaves_and_the_invocations_of_its_agent_stay() -> None:
-    bench = Bench(limits=Limits(idle_s=3600))
+    bench = Bench(limits=LabelLimits(idle_s=3600))
     bench.publish(scenario_id="refund")
     bench.now += 3000
     bench.publish(scenario_id=None)
@@ -609,7 +609,7 @@ def test_an_idle_scenario_leaves_and_the_invocations_of_its_agent_stay() -> None
 
 
 def test_each_criterion_takes_a_label_set() -> None:
-    bench = Bench(ANSWER, Criterion("waste", Waste()), limits=Limits(max_series=3))
+    bench = Bench(ANSWER, Criterion("waste", Waste()), limits=LabelLimits(max_series=3))
     bench.publish(scenario_id="refund")
     bench.publish(scenario_id=None)
     assert sorted(bench.series("pathgauge_score_count")) == [
@@ -622,7 +622,7 @@ def test_each_criterion_takes_a_label_set() -> None:
 
 def test_an_idle_version_leaves_and_the_agent_keeps_its_window_and_timestamp() -> None:
     bench = Bench(
-        limits=Limits(idle_s=3600), windows=Windows(max_age_s=86_400, stale_after_s=86_400)
+        limits=LabelLimits(idle_s=3600), windows=Windows(max_age_s=86_400, stale_after_s=86_400)
     )
     bench.publish(0.0, agent_version="v1")
     bench.now += 3000
@@ -637,12 +637,12 @@ def test_an_idle_version_leaves_and_the_agent_keeps_its_window_and_timestamp() -
     }
 
 
-@pytest.mark.parametrize("tallies", [None, Tallies()], ids=["alone", "with an owner"])
+@pytest.mark.parametrize("metrics", [None, DurableMetrics()], ids=["alone", "with an owner"])
 def test_scrapes_and_reloads_may_run_beside_publishing_and_settling(
-    tallies: Tallies | None,
+    metrics: DurableMetrics | None,
 ) -> None:
     bench = Bench(
-        tallies=tallies, limits=Limits(max_agents=3, max_versions=2, max_series=20, idle_s=1)
+        metrics=metrics, limits=LabelLimits(max_agents=3, max_versions=2, max_series=20, idle_s=1)
     )
     stop, errors = threading.Event(), list[BaseException]()
 
@@ -659,9 +659,9 @@ def test_scrapes_and_reloads_may_run_beside_publishing_and_settling(
     for number in range(3000):
         bench.now += 0.5
         bench.publish(agent=f"agent-{number // 100}", agent_version=f"v{number % 7}")
-        if tallies is not None:
-            tallies.staged()
-            tallies.settle()
+        if metrics is not None:
+            metrics.pending()
+            metrics.commit()
     stop.set()
     scraper.join()
     assert errors == []
@@ -686,7 +686,7 @@ def test_promtool_finds_nothing_to_complain_about() -> None:
     )
     bench.publish(**hostile(1), end_ns=1, start_ns=0, input_tokens=1)
     bench.publish("undefined")
-    for counter in bench.ledger:
+    for counter in bench.telemetry:
         counter.add(*("x" for _ in counter.labels))
     checked = subprocess.run(
         ["promtool", "check", "metrics"],

@@ -12,7 +12,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.baselines import DAYS, MAX_VERSIONS
-from pathgauge.collector.sinks.prometheus.labels import Limits
+from pathgauge.collector.sinks.prometheus.labels import LabelLimits
 from pathgauge.scorers.types import Reference, ReferenceTurn
 from support.durable_sink import DAY_S, Durable
 from support.sink_bench import ANSWER, NOW, Answer, Bench, Seconds, Trajectory, Waste, with_turns
@@ -127,7 +127,7 @@ def test_a_pinned_version_is_compared_with_instead() -> None:
 
 
 def test_a_pinned_version_outlives_many_others() -> None:
-    on = bench(baseline_versions={"planner": "v0"}, limits=Limits(max_versions=50))
+    on = bench(baseline_versions={"planner": "v0"}, limits=LabelLimits(max_versions=50))
     for number in range(MAX_VERSIONS * 2):
         say(on, *GOOD, agent_version=f"v{number}", each=300)
     assert shown(on, VERSION)["baseline_samples"] == len(GOOD)
@@ -136,7 +136,7 @@ def test_a_pinned_version_outlives_many_others() -> None:
 
 
 def test_what_has_no_version_is_compared_with_none() -> None:
-    on = bench(limits=Limits(max_versions=1))
+    on = bench(limits=LabelLimits(max_versions=1))
     say(on, *GOOD)
     say(on, *GOOD, agent_version="v1")
     say(on, *BAD, agent_version="v2")
@@ -144,7 +144,7 @@ def test_what_has_no_version_is_compared_with_none() -> None:
 
 
 def test_mixtures_of_what_found_no_room_have_no_past() -> None:
-    on = bench(limits=Limits(max_agents=1))
+    on = bench(limits=LabelLimits(max_agents=1))
     say(on, *GOOD, agent="planner", agent_version="v1")
     for version in ("v1", "v2"):
         say(on, *BAD, agent="writer", agent_version=version)
@@ -266,7 +266,7 @@ def test_a_store_of_long_ago_is_not_compared_with() -> None:
 
 
 def test_more_metrics_than_there_is_room_for_are_counted_and_have_no_past() -> None:
-    on = bench(limits=Limits(max_series=2, idle_s=60))
+    on = bench(limits=LabelLimits(max_series=2, idle_s=60))
     for agent in ("a", "b", "c"):
         say(on, 1.0, agent=agent, agent_version="v1", each=120)
     on.commit()

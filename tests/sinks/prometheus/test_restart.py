@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.sinks.prometheus.labels import SWEEP_S, Limits
+from pathgauge.collector.sinks.prometheus.labels import SWEEP_S, LabelLimits
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Flag, Reference, ReferenceTurn
 from support.durable_sink import DAY_S, Durable
@@ -46,11 +46,13 @@ def busy(seed: int, **options: Any) -> Durable:
             told.append(
                 bench.publish(chance.choice([0.0, 0.5, 1.0, "undefined", "fails"]), **fields)
             )
-        bench.ledger.spans_assembled.add()
+        bench.telemetry.spans_assembled.add()
         last = told[-1].invocation
         if last.scenario_id == "order":
-            scores = tuple(CaseScore(criterion, 0.5) for criterion in bench.evaluator.criteria)
-            case = Case(
+            scores = tuple(
+                ConversationScore(criterion, 0.5) for criterion in bench.evaluator.criteria
+            )
+            case = ConversationResult(
                 last.tenant,
                 "c",
                 Reference("order", ()),
@@ -61,7 +63,7 @@ def busy(seed: int, **options: Any) -> Durable:
                 1,
                 0,
             )
-            bench.sink.publish_case(case, bench.now)
+            bench.sink.publish_conversation(case, bench.now)
         bench.commit()
     bench.sink.configure(
         bench.evaluator, bench.references
@@ -82,7 +84,7 @@ def test_a_restart_shows_the_same_and_goes_on_in_the_same_way(seed: int, tenants
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_restart_keeps_the_counts_of_what_found_no_room_for_its_name(seed: int) -> None:
-    before = busy(seed, limits=Limits(max_agents=1, max_versions=1, max_series=9))
+    before = busy(seed, limits=LabelLimits(max_agents=1, max_versions=1, max_series=9))
     after = before.restarted()
     go_on(before, after)
     shown = [
@@ -101,7 +103,7 @@ def go_on(*benches: Durable) -> None:
 
 
 def test_windows_of_what_found_no_room_for_its_name_are_restored_where_they_were() -> None:
-    bench = Durable(limits=Limits(max_agents=1))
+    bench = Durable(limits=LabelLimits(max_agents=1))
     for agent, said in (("planner", 0.0), ("second", 0.5), ("third", 1.0)):
         bench.publish(said, agent=agent)
     bench.commit()
@@ -133,7 +135,7 @@ def test_series_that_are_new_are_shown_at_0_before_they_are_stored() -> None:
 
 
 def test_series_that_left_stay_away_after_a_restart() -> None:
-    bench = Durable(limits=Limits(idle_s=3600))
+    bench = Durable(limits=LabelLimits(idle_s=3600))
     bench.publish(agent="old")
     bench.commit()
     bench.now += 3601
@@ -144,7 +146,7 @@ def test_series_that_left_stay_away_after_a_restart() -> None:
 
 
 def test_restarts_do_not_keep_idle_names_alive() -> None:
-    bench = Durable(limits=Limits(max_agents=1))
+    bench = Durable(limits=LabelLimits(max_agents=1))
     bench.publish(agent="old", agent_version="v1")
     bench.commit()
     for _ in range(3):
@@ -174,7 +176,7 @@ def test_of_more_names_than_there_is_room_for_now_those_seen_last_stay() -> None
         bench.now += 1
         bench.publish(agent=agent)
     bench.commit()
-    after = bench.restarted(limits=Limits(max_agents=2))
+    after = bench.restarted(limits=LabelLimits(max_agents=2))
     after.commit()
     assert set(after.series("pathgauge_invocations_total")) == {
         (agent, "", "scenario", "ok") for agent in ("second", "third")
@@ -227,7 +229,7 @@ def test_a_revision_after_the_restart_replaces_the_score_of_before() -> None:
 
 
 def test_a_store_that_was_written_by_a_clock_in_the_future_does_not_stop_time() -> None:
-    bench = Durable(limits=Limits(idle_s=3600))
+    bench = Durable(limits=LabelLimits(idle_s=3600))
     bench.now += 400 * DAY_S
     bench.publish(0.0, agent="old")
     bench.commit()
@@ -278,8 +280,8 @@ def test_no_scrape_sees_a_part_of_what_is_settled() -> None:
     def count() -> None:
         while not enough.is_set():
             bench.publish(1.0)
-            bench.ledger.invocations_scored.add()
-            bench.ledger.revisions.add()
+            bench.telemetry.invocations_scored.add()
+            bench.telemetry.revisions.add()
             bench.commit()
 
     interval = sys.getswitchinterval()

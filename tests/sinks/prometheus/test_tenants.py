@@ -10,9 +10,9 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from pathgauge.collector.core.evaluations.conversations import Case, CaseScore
+from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.sinks.prometheus.labels import LabelRegistry, Labels, Limits
+from pathgauge.collector.sinks.prometheus.labels import LabelLimits, LabelRegistry, Labels
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Reference
 from support.sink_bench import ANSWER, NOW, Bench
@@ -32,18 +32,18 @@ def seen_by_two(tenants: bool) -> Bench:
     for tenant, said in (("acme", 0.0), ("umbrella", 1.0)):
         bench.publish(said, tenant=tenant, **EVERYTHING)
         bench.publish("undefined", tenant=tenant, **EVERYTHING)
-        case = Case(
+        case = ConversationResult(
             tenant,
             "c",
             Reference("order", ()),
             "planner",
             "v1",
-            (CaseScore(ANSWER, said),),
+            (ConversationScore(ANSWER, said),),
             1,
             0,
             0,
         )
-        bench.sink.publish_case(case, NOW)
+        bench.sink.publish_conversation(case, NOW)
     return bench
 
 
@@ -93,7 +93,7 @@ def test_with_one_tenant_its_name_is_nowhere() -> None:
 
 
 def test_series_of_one_tenant_leave_and_those_of_another_stay() -> None:
-    bench = Bench(tenants=True, limits=Limits(idle_s=3600))
+    bench = Bench(tenants=True, limits=LabelLimits(idle_s=3600))
     bench.publish(1.0, tenant="acme")
     bench.now += 3000
     bench.publish(1.0, tenant="umbrella")
@@ -108,9 +108,9 @@ def test_series_of_one_tenant_leave_and_those_of_another_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    "limits", [Limits(max_agents=2), Limits(max_versions=2), Limits(max_series=2)]
+    "limits", [LabelLimits(max_agents=2), LabelLimits(max_versions=2), LabelLimits(max_series=2)]
 )
-def test_the_flood_of_one_tenant_takes_no_room_of_another(limits: Limits) -> None:
+def test_the_flood_of_one_tenant_takes_no_room_of_another(limits: LabelLimits) -> None:
     labels = LabelRegistry(limits)
     for number in range(100):
         labels.admit(Labels(f"agent {number % 10}", f"v{number}", "", "acme"), 0)

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
-from pathgauge.collector.core.invocations.dialects.field_paths import Member, Places
+from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, Member
 from pathgauge.collector.core.invocations.dialects.openinference import KIND, OPENINFERENCE
 from pathgauge.collector.core.invocations.messages.unwrap import Result
 from pathgauge.collector.core.invocations.messages.values import decoded
@@ -35,7 +35,7 @@ _REQUEST, _ARGUMENTS, _RESULT = (
 _RESPONSE = frozenset({"id", "name", "response"})
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans of ADK's own tracer, and those that OpenInference took over without making them its
     own.
     """
@@ -58,7 +58,7 @@ def kind(span: Span) -> Kind | None:
     return "model" if span.name == "call_llm" else None
 
 
-def muted(model_spans: Sequence[Span]) -> Places:
+def empty_means_not_captured(model_spans: Sequence[Span]) -> FieldPaths:
     """A tool called without arguments shows `{}` too, so the model spans tell whether capture was
     off.
     """
@@ -85,10 +85,10 @@ def unwrap_result(value: Any) -> Result:
 ADK = Dialect(
     name="adk",
     scopes=(SCOPE, TAKEN_OVER),
-    speaks=speaks,
+    matches=matches,
     kind=kind,
-    anchors=("invocation", "agent_run"),
-    muted=muted,
+    entry_names=("invocation", "agent_run"),
+    empty_means_not_captured=empty_means_not_captured,
     unwrap_result=unwrap_result,
     fields=Fields(
         conversation_id=("gcp.vertex.agent.session_id",),
@@ -103,7 +103,7 @@ ADK = Dialect(
 OPENINFERENCE_ADK = replace(
     OPENINFERENCE,
     scopes=(TAKEN_OVER,),
-    speaks=lambda span: span.scope.name == TAKEN_OVER and OPENINFERENCE.speaks(span),
+    matches=lambda span: span.scope.name == TAKEN_OVER and OPENINFERENCE.matches(span),
     unwrap_result=unwrap_result,
 )
 """The spans that OpenInference made its own."""

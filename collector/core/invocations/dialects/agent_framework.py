@@ -16,7 +16,7 @@ SCOPE = "agent_framework"
 _RUN = "workflow.run"
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans of the framework's own tracer."""
     return span.scope.name == SCOPE
 
@@ -29,8 +29,8 @@ def kind(span: Span) -> Kind | None:
 AGENT_FRAMEWORK = Dialect(
     name="agent-framework",
     scopes=(SCOPE,),
-    speaks=speaks,
+    matches=matches,
     kind=kind,
-    may_anchor=lambda span: span.name == _RUN,
+    may_be_entry=lambda span: span.name == _RUN,
     fields=Fields(workflow_name=("workflow.name",)),
 )

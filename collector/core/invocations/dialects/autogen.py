@@ -34,7 +34,7 @@ def _team(span: Span) -> str | None:
     return team if len(team) == _UUID else None
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans of agents and tools, and of the runtime."""
     return span.scope.name == SCOPE or span.scope.name.startswith(RUNTIME)
 
@@ -49,7 +49,7 @@ def kind(span: Span) -> Kind | None:
 AUTOGEN = Dialect(
     name="autogen",
     scopes=(SCOPE, RUNTIME),
-    speaks=speaks,
+    matches=matches,
     kind=kind,
     fields=Fields(
         conversation_id=(Derived(_team),),

@@ -25,13 +25,13 @@ _KINDS: dict[str, Kind] = {
     "interaction": "agent",
     "llm_request": "model",
     "tool": "tool",
-    "tool.blocked_on_user": "part",
-    "tool.execution": "part",
+    "tool.blocked_on_user": "tool_detail",
+    "tool.execution": "tool_detail",
 }
 _INPUT_BUCKETS = ("input_tokens", "cache_read_tokens", "cache_creation_tokens")
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans of Claude Code's own tracer."""
     return span.scope.name == SCOPE
 
@@ -50,7 +50,7 @@ def failure(span: Span) -> str | None:
 
 
 def _tool_name(span: Span) -> Any:
-    return span.attributes.get("tool_name") if speaks(span) else None
+    return span.attributes.get("tool_name") if matches(span) else None
 
 
 def _tool_type(span: Span) -> str | None:
@@ -59,7 +59,7 @@ def _tool_type(span: Span) -> str | None:
 
 
 def _input_tokens(span: Span) -> int | None:
-    if not speaks(span):
+    if not matches(span):
         return None
     buckets = [
         count for key in _INPUT_BUCKETS if (count := as_int(span.attributes.get(key))) is not None
@@ -68,7 +68,7 @@ def _input_tokens(span: Span) -> int | None:
 
 
 def _output_tokens(span: Span) -> Any:
-    return span.attributes.get("output_tokens") if speaks(span) else None
+    return span.attributes.get("output_tokens") if matches(span) else None
 
 
 def _said(span: Span) -> Any:
@@ -109,9 +109,9 @@ def _below(key: str, title: str) -> Callable[[Span], str | None]:
 CLAUDE_CODE = Dialect(
     name="claude-code",
     scopes=(SCOPE,),
-    speaks=speaks,
+    matches=matches,
     kind=kind,
-    may_anchor=lambda span: span.name == "claude_code.interaction",
+    may_be_entry=lambda span: span.name == "claude_code.interaction",
     outranks_conventions=True,
     name_of=lambda span: as_id(span.resource.attributes.get("service.name")),
     failure=failure,

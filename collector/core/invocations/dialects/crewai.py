@@ -14,7 +14,7 @@ from pathgauge.collector.core.otlp.spans import Span
 SCOPE = "opentelemetry.instrumentation.crewai"
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans of that scope."""
     return span.scope.name.startswith(SCOPE)
 
@@ -27,9 +27,9 @@ def kind(span: Span) -> Kind | None:
 CREWAI = Dialect(
     name="openllmetry",
     scopes=(SCOPE,),
-    speaks=speaks,
+    matches=matches,
     kind=kind,
-    anchors=("crewai.workflow",),
+    entry_names=("crewai.workflow",),
     shows_tools=False,
     fields=Fields(
         workflow_name=("crewai.crew.name",),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pathgauge.collector.core.invocations.dialects.field_paths import Places
+from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths
 from pathgauge.collector.core.invocations.messages.message import Message
 from pathgauge.collector.core.invocations.messages.unwrap import Result
 from pathgauge.collector.core.otlp.spans import Span
@@ -23,12 +23,12 @@ Kind = Literal[
     "model",
     "tool",
     "tools",
-    "part",
+    "tool_detail",
     "handoff",
     "chain",
-    "member",
+    "named_step",
     "turn",
-    "managed",
+    "nested_agent",
     "task",
     "message",
     "other",
@@ -52,39 +52,39 @@ an agent did.
 class Fields:
     """Where each field lives, the first place that has it wins."""
 
-    agent_name: Places = ()
-    agent_version: Places = ()
-    workflow_name: Places = ()
-    conversation_id: Places = ()
-    user_id: Places = ()
-    tool_name: Places = ()
-    tool_type: Places = ()
-    call_id: Places = ()
-    arguments: Places = ()
-    result: Places = ()
-    request_model: Places = ()
-    response_model: Places = ()
-    input_tokens: Places = ()
-    output_tokens: Places = ()
-    total_input_tokens: Places = ()
+    agent_name: FieldPaths = ()
+    agent_version: FieldPaths = ()
+    workflow_name: FieldPaths = ()
+    conversation_id: FieldPaths = ()
+    user_id: FieldPaths = ()
+    tool_name: FieldPaths = ()
+    tool_type: FieldPaths = ()
+    call_id: FieldPaths = ()
+    arguments: FieldPaths = ()
+    result: FieldPaths = ()
+    request_model: FieldPaths = ()
+    response_model: FieldPaths = ()
+    input_tokens: FieldPaths = ()
+    output_tokens: FieldPaths = ()
+    total_input_tokens: FieldPaths = ()
     """Totals that an agent span states over its model calls."""
-    total_output_tokens: Places = ()
-    input_messages: Places = ()
+    total_output_tokens: FieldPaths = ()
+    input_messages: FieldPaths = ()
     """What a model call was shown."""
-    output_messages: Places = ()
-    agent_input: Places = ()
+    output_messages: FieldPaths = ()
+    agent_input: FieldPaths = ()
     """What an agent or workflow was given: messages, or the user's text."""
-    agent_output: Places = ()
+    agent_output: FieldPaths = ()
     """What it gave back: messages of which the last is the answer, or the answer."""
-    final_response: Places = ()
+    final_response: FieldPaths = ()
     """The answer itself, text or not."""
-    finish_reasons: Places = ()
+    finish_reasons: FieldPaths = ()
     """Why a model stopped: one reason or several."""
-    error_type: Places = ()
-    tool_definitions: Places = ()
+    error_type: FieldPaths = ()
+    tool_definitions: FieldPaths = ()
     """On agents and model calls: the tools that were offered, with the schemas of their arguments.
     """
-    tool_schema: Places = ()
+    tool_schema: FieldPaths = ()
     """On tools: the schema of the arguments of this one."""
 
 
@@ -97,11 +97,11 @@ class Dialect:
     """One instrumentation's way of describing agents."""
 
     name: str
-    speaks: Callable[[Span], bool]
+    matches: Callable[[Span], bool]
     """Whether this dialect made the span, by its scope, its name and the keys of its attributes
     alone.
 
-    Asked only of spans with one of the `scopes`, `names` or `marks`.
+    Asked only of spans with one of the `scopes`, `names` or `byte_marks`.
     """
     kind: Callable[[Span], Kind | None]
     """What the span stands for; `None` when this dialect cannot tell. Asked of spans that the
@@ -111,12 +111,12 @@ class Dialect:
     """Prefixes of the names of its instrumentation scopes."""
     names: tuple[str, ...] = ()
     """Prefixes of span names that are its own, whatever the attributes."""
-    marks: tuple[bytes, ...] = ()
+    byte_marks: tuple[bytes, ...] = ()
     """Bytes of which each of its spans contains some, so that the spans of HTTP clients and
     databases are never decoded.
     """
     fields: Fields = Fields()
-    anchors: tuple[str, ...] = ()
+    entry_names: tuple[str, ...] = ()
     """Prefixes of the names of spans that may be an invocation's anchor, told without decoding
     attributes.
     """
@@ -124,11 +124,11 @@ class Dialect:
     """Whether its own places say more than those of the conventions, where a span has both."""
     shows_tools: bool = True
     """Whether tool calls leave any trace at all."""
-    halves: bool = False
+    beside_run: bool = False
     """Whether the span of an agent may lie beside the run of the agent instead of around it."""
-    detaches: bool = False
+    loses_parent: bool = False
     """Whether agents that are called as tools hang beside their caller."""
-    may_anchor: Callable[[Span], bool] | None = None
+    may_be_entry: Callable[[Span], bool] | None = None
     """Tells the same where names do not; asked of every arriving span, or of those of its `scopes`,
     so it looks at bytes alone.
     """
@@ -148,7 +148,7 @@ class Dialect:
     """
     failure: Callable[[Span], str | None] | None = None
     """What failed, where the span's status and error type do not say it."""
-    muted: Callable[[Sequence[Span]], Places] | None = None
+    empty_means_not_captured: Callable[[Sequence[Span]], FieldPaths] | None = None
     """Given the model spans of an invocation, the places at which `{}` means that content was not
     captured.
     """

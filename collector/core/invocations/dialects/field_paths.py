@@ -14,10 +14,10 @@ from typing import Any
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.spans import Attributes, Span
 
-_MOST_LEVELS = 16
+_MAX_LEVELS = 16
 """Dots of a flattened key beyond this many belong to its last part."""
 
-_MOST_DIGITS = 5
+_MAX_DIGITS = 5
 """A longer number in a flattened key is no index of a list."""
 
 
@@ -88,7 +88,7 @@ class Derived:
 
 
 Place = str | Member | InEvent | Flattened | Derived
-Places = tuple[Place, ...]
+FieldPaths = tuple[Place, ...]
 
 
 def value_at(place: Place, span: Span) -> Any:
@@ -96,7 +96,11 @@ def value_at(place: Place, span: Span) -> Any:
     return span.attributes.get(place) if isinstance(place, str) else place.find(span)
 
 
-def first(spans: Iterable[Span], places: Places, muted: frozenset[Place] = frozenset()) -> Any:
+def first(
+    spans: Iterable[Span],
+    places: FieldPaths,
+    empty_means_not_captured: frozenset[Place] = frozenset(),
+) -> Any:
     """The first value at `places`, in the order of `spans`, that is neither empty text nor a muted
     empty object.
     """
@@ -104,7 +108,11 @@ def first(spans: Iterable[Span], places: Places, muted: frozenset[Place] = froze
         attributes = span.attributes
         for place in places:
             value = attributes.get(place) if isinstance(place, str) else place.find(span)
-            if value is not None and value != "" and not (value == "{}" and place in muted):
+            if (
+                value is not None
+                and value != ""
+                and not (value == "{}" and place in empty_means_not_captured)
+            ):
                 return value
     return None
 
@@ -114,7 +122,7 @@ def unflattened(attributes: Attributes, prefix: str) -> Any:
     tree: dict[str, Any] = {}
     for key, value in attributes.items():
         if key.startswith(prefix):
-            _plant(tree, key[len(prefix) :].split(".", _MOST_LEVELS), value)
+            _plant(tree, key[len(prefix) :].split(".", _MAX_LEVELS), value)
     return _as_lists(tree) if tree else None
 
 
@@ -131,7 +139,7 @@ def _as_lists(value: Any) -> Any:
     """Objects whose keys are all indices are the lists that they came from."""
     if not isinstance(value, dict):
         return value
-    if all(key.isdecimal() and key.isascii() and len(key) <= _MOST_DIGITS for key in value):
+    if all(key.isdecimal() and key.isascii() and len(key) <= _MAX_DIGITS for key in value):
         return [_as_lists(value[key]) for key in sorted(value, key=int)]
     return {key: _as_lists(below) for key, below in value.items()}
 

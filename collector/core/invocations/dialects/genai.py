@@ -40,7 +40,7 @@ _NAME_PREFIXES = tuple(NAMES)
 _KEY_PREFIXES = ("gen_ai.", "mcp.method.name")
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Any attribute of the conventions will do; the name, where attributes were dropped."""
     return span.name.startswith(_NAME_PREFIXES) or any(
         key.startswith(_KEY_PREFIXES) for key in span.attributes
@@ -71,10 +71,10 @@ def kind(span: Span) -> Kind | None:
 GENAI = Dialect(
     name="genai",
     names=_NAME_PREFIXES,
-    marks=tuple(prefix.encode() for prefix in _KEY_PREFIXES),
-    speaks=speaks,
+    byte_marks=tuple(prefix.encode() for prefix in _KEY_PREFIXES),
+    matches=matches,
     kind=kind,
-    anchors=("invoke_agent", "invoke_workflow"),
+    entry_names=("invoke_agent", "invoke_workflow"),
     fields=Fields(
         agent_name=("gen_ai.agent.name",),
         agent_version=("gen_ai.agent.version",),

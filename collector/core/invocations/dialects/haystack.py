@@ -38,7 +38,7 @@ def _in_reply(*path: str) -> tuple[Member, ...]:
     return tuple(Member(key, ("replies", 0, "meta", *path)) for key in (_OUTPUT, _STEP_OUTPUT))
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans with the names that Haystack gives."""
     return span.name.startswith("haystack.")
 
@@ -75,9 +75,9 @@ def _result(span: Span) -> Any:
 HAYSTACK = Dialect(
     name="haystack",
     names=("haystack.",),
-    speaks=speaks,
+    matches=matches,
     kind=kind,
-    anchors=(_AGENT,),
+    entry_names=(_AGENT,),
     name_of=name_of,
     failure=failure,
     fields=Fields(

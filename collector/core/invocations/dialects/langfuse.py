@@ -35,7 +35,7 @@ _OF_LANGCHAIN = tuple(
 _SEQUENCE_TAGS = ("seq:step:", "map:key:")
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Observations; other spans only bear the attributes of their trace."""
     return KIND in span.attributes
 
@@ -115,13 +115,13 @@ _TOKENS_IN, _TOKENS_OUT = (
 LANGFUSE = Dialect(
     name="langfuse",
     scopes=("langfuse-sdk",),
-    marks=(KIND.encode(),),
-    speaks=speaks,
+    byte_marks=(KIND.encode(),),
+    matches=matches,
     kind=kind,
-    may_anchor=lambda span: (
+    may_be_entry=lambda span: (
         span.parent_id is None
         or b"langfuse.internal.is_app_root" in span.raw
-        or langgraph.may_anchor(span)
+        or langgraph.may_be_entry(span)
     ),
     name_of=lambda span: as_id(span.name),
     failure=failure,

@@ -31,10 +31,10 @@ def kind(name: str, metadata: Mapping[str, Any]) -> Kind:
     agent = metadata.get(AGENT_NAME)
     if name == metadata.get(NODE) and name != agent:
         return "other"
-    return "member" if agent else "chain"
+    return "named_step" if agent else "chain"
 
 
-def may_anchor(span: Span) -> bool:
+def may_be_entry(span: Span) -> bool:
     """Whether a span may be the run of a whole graph, told by its bytes."""
     return b"lc_agent_name" in span.raw and b"langgraph_node" not in span.raw
 

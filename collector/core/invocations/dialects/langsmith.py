@@ -21,7 +21,7 @@ KIND, METADATA = "langsmith.span.kind", "langsmith.metadata."
 _KINDS: dict[str, Kind] = {"llm": "model", "tool": "tool"}
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans that were runs."""
     return KIND in span.attributes
 
@@ -60,10 +60,10 @@ def outputs(span: Span) -> Any:
 LANGSMITH = Dialect(
     name="langsmith",
     scopes=("langsmith",),
-    marks=(b"langsmith.span.kind",),
-    speaks=speaks,
+    byte_marks=(b"langsmith.span.kind",),
+    matches=matches,
     kind=kind,
-    may_anchor=lambda span: span.parent_id is None or langgraph.may_anchor(span),
+    may_be_entry=lambda span: span.parent_id is None or langgraph.may_be_entry(span),
     name_of=lambda span: as_id(span.name),
     failure=failure,
     fields=Fields(

@@ -78,7 +78,7 @@ def unwrap_result(value: Any) -> Result:
 LLAMA_INDEX = replace(
     OPENINFERENCE,
     scopes=(SCOPE,),
-    speaks=lambda span: span.scope.name == SCOPE and OPENINFERENCE.speaks(span),
+    matches=lambda span: span.scope.name == SCOPE and OPENINFERENCE.matches(span),
     kind=kind,
     name_of=name_of,
     messages=read_answers,

@@ -33,7 +33,7 @@ _RUNNER = "AgentRunner.run"
 _METHOD = re.compile(r"[A-Z]\w*\.\w+")
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans with a type, and those of its tracer."""
     return KIND in span.attributes or span.scope.name.startswith(SCOPE)
 
@@ -64,11 +64,11 @@ def name_of(span: Span) -> str | None:
 MLFLOW = Dialect(
     name="mlflow",
     scopes=(SCOPE,),
-    marks=(KIND.encode(),),
-    speaks=speaks,
+    byte_marks=(KIND.encode(),),
+    matches=matches,
     kind=kind,
-    may_anchor=lambda span: (
-        span.parent_id is None or b'"AGENT"' in span.raw or langgraph.may_anchor(span)
+    may_be_entry=lambda span: (
+        span.parent_id is None or b'"AGENT"' in span.raw or langgraph.may_be_entry(span)
     ),
     name_of=name_of,
     unwrap_arguments=callable_arguments,

@@ -27,7 +27,7 @@ _RESPONSE = "{'id': "
 """How the `repr` of a whole response begins, which streaming chat completions are turned into."""
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans of that scope, unless a version tells that they are OpenLLMetry's."""
     return span.scope.name == SCOPE and not span.scope.version
 
@@ -85,7 +85,7 @@ def _call(text: str) -> AskedCall | None:
 OPENAI_AGENTS = Dialect(
     name="openai-agents",
     scopes=(SCOPE,),
-    speaks=speaks,
+    matches=matches,
     kind=kind,
     messages=read_messages,
     fields=Fields(

@@ -43,7 +43,7 @@ _EVENTS = ("StopEvent(", "AgentOutput(")
 _KINDS: dict[str, Kind] = {"LLM": "model", "TOOL": "tool", "AGENT": "agent", "CHAIN": "chain"}
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Any span that has been given a kind."""
     return KIND in span.attributes
 
@@ -90,12 +90,12 @@ def _answered_call(span: Span) -> Any:
     return members(output.get("data")).get("tool_call_id") if output.get("type") == "tool" else None
 
 
-def may_anchor(span: Span) -> bool:
+def may_be_entry(span: Span) -> bool:
     """Agents, and what has no parent."""
     raw = span.raw
     if b"langgraph_node" in raw or b"tool.name" in raw:
         return False
-    if b"AGENT" in raw or langgraph.may_anchor(span):
+    if b"AGENT" in raw or langgraph.may_be_entry(span):
         return True
     return b"CHAIN" in raw and (span.parent_id is None or span.name.endswith(_RUNS))
 
@@ -154,10 +154,10 @@ def _list(value: Any) -> list[Any]:
 OPENINFERENCE = Dialect(
     name="openinference",
     scopes=(SCOPE,),
-    marks=(KIND.encode(),),
-    speaks=speaks,
+    byte_marks=(KIND.encode(),),
+    matches=matches,
     kind=kind,
-    may_anchor=may_anchor,
+    may_be_entry=may_be_entry,
     name_of=name_of,
     messages=read_messages,
     fields=Fields(

@@ -55,7 +55,7 @@ _KINDS: dict[str, Kind] = {
 }
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans of its decorators and instrumentations, but most model spans say no more than the
     conventions.
     """
@@ -83,7 +83,7 @@ def kind(span: Span) -> Kind | None:
             if key.startswith(METADATA)
         }
         kind = langgraph.kind(str(attributes.get(ENTITY)), metadata)
-        return kind if named == "task" else "agent" if kind == "member" else "workflow"
+        return kind if named == "task" else "agent" if kind == "named_step" else "workflow"
     return _KINDS.get(str(named))
 
 
@@ -111,17 +111,17 @@ def unwrap_result(value: Any) -> Result:
 
 OPENLLMETRY = Dialect(
     name="openllmetry",
-    marks=(b"traceloop.", b"llm.request.type"),
-    speaks=speaks,
+    byte_marks=(b"traceloop.", b"llm.request.type"),
+    matches=matches,
     kind=kind,
-    may_anchor=lambda span: (
+    may_be_entry=lambda span: (
         (span.parent_id is None or span.name.endswith((".workflow", ".agent")))
         and b"traceloop.span.kind" in span.raw
     ),
     name_of=name_of,
     unwrap_arguments=unwrap_arguments,
     unwrap_result=unwrap_result,
-    halves=True,
+    beside_run=True,
     fields=Fields(
         agent_name=(METADATA + langgraph.AGENT_NAME,),
         conversation_id=(METADATA + langgraph.THREAD, METADATA + "session_id"),
@@ -148,8 +148,8 @@ def read_items(value: Any, role: str) -> tuple[Message, ...]:
 OPENLLMETRY_AGENTS = replace(
     OPENLLMETRY,
     scopes=(OPENAI_AGENTS_SCOPE,),
-    speaks=lambda span: span.scope.name == OPENAI_AGENTS_SCOPE and bool(span.scope.version),
+    matches=lambda span: span.scope.name == OPENAI_AGENTS_SCOPE and bool(span.scope.version),
     messages=read_items,
-    detaches=True,
+    loses_parent=True,
 )
 """Its instrumentation of OpenAI Agents, to whose model spans nothing is added."""

@@ -19,7 +19,7 @@ from pathgauge.collector.core.otlp.spans import Span
 SCOPE = "pydantic-ai"
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans of pydantic-ai's own tracer."""
     return span.scope.name == SCOPE
 
@@ -52,9 +52,9 @@ def read_messages(value: Any, role: str) -> tuple[Message, ...]:
 PYDANTIC_AI = Dialect(
     name="pydantic-ai",
     scopes=(SCOPE,),
-    speaks=speaks,
+    matches=matches,
     kind=kind,
-    anchors=("agent run",),
+    entry_names=("agent run",),
     messages=read_messages,
     fields=Fields(
         agent_name=("agent_name",),

@@ -62,7 +62,7 @@ DIALECTS = (
 build on.
 """
 
-_MOST_SCOPES, _MOST_SHAPES = 1024, 2048
+_MAX_SCOPES, _MAX_SHAPES = 1024, 2048
 """Kept in mind at a time; senders may invent as many as they like."""
 
 
@@ -80,15 +80,17 @@ class Registry:
         )
         self._names = tuple(name for dialect in self.dialects for name in dialect.names)
         self._marks = tuple(
-            dict.fromkeys(mark for dialect in (GENAI, *self.dialects) for mark in dialect.marks)
+            dict.fromkeys(
+                mark for dialect in (GENAI, *self.dialects) for mark in dialect.byte_marks
+            )
         )
         self._anchor_names = tuple(
-            prefix for dialect in self.dialects for prefix in dialect.anchors
+            prefix for dialect in self.dialects for prefix in dialect.entry_names
         )
         self._speaking: dict[tuple[str, ...], tuple[Dialect, ...]] = {}
         """By scope, name and attribute keys, which are few beside the spans that have them."""
-        self._by_scope = lru_cache(_MOST_SCOPES)(self._find_by_scope)
-        self.fields = lru_cache(_MOST_SCOPES)(self._merge)
+        self._by_scope = lru_cache(_MAX_SCOPES)(self._find_by_scope)
+        self.fields = lru_cache(_MAX_SCOPES)(self._merge)
 
     def classify(self, span: Span) -> tuple[Kind, tuple[Dialect, ...]]:
         """What a span stands for, and the dialects that it speaks."""
@@ -102,10 +104,10 @@ class Registry:
         shape = (span.scope.name, span.scope.version, span.name, *span.attributes)
         speaking = self._speaking.get(shape)
         if speaking is None:
-            if len(self._speaking) == _MOST_SHAPES:
+            if len(self._speaking) == _MAX_SHAPES:
                 self._speaking.clear()
             speaking = self._speaking[shape] = tuple(
-                dialect for dialect in dialects if dialect.speaks(span)
+                dialect for dialect in dialects if dialect.matches(span)
             )
         for dialect in speaking:
             kind = dialect.kind(span)
@@ -113,14 +115,14 @@ class Registry:
                 return kind, speaking
         return "other", speaking
 
-    def may_be_anchor(self, span: Span) -> bool:
+    def may_be_entry(self, span: Span) -> bool:
         """Whether a span may be the top-most one of an invocation; cheap, as it is asked of every
         arriving span.
         """
         if span.name.startswith(self._anchor_names):
             return True
-        anchoring = self._by_scope(span.scope.name)[2]
-        return bool(anchoring) and any(may_anchor(span) for may_anchor in anchoring)
+        entry_hooks = self._by_scope(span.scope.name)[2]
+        return bool(entry_hooks) and any(may_be_entry(span) for may_be_entry in entry_hooks)
 
     def _find_by_scope(
         self, scope: str
@@ -132,14 +134,14 @@ class Registry:
         possible = tuple(
             dialect
             for dialect in self.dialects
-            if dialect in claiming or dialect.marks or dialect.names
+            if dialect in claiming or dialect.byte_marks or dialect.names
         )
-        anchoring = tuple(
-            one.may_anchor
+        entry_hooks = tuple(
+            one.may_be_entry
             for one in self.dialects
-            if one.may_anchor and (one in claiming or not one.scopes)
+            if one.may_be_entry and (one in claiming or not one.scopes)
         )
-        return bool(claiming), possible, anchoring
+        return bool(claiming), possible, entry_hooks
 
     def _merge(self, speaking: frozenset[Dialect]) -> Fields:
         """The places of every field over the dialects that speak in a trace."""

@@ -15,7 +15,7 @@ from pathgauge.collector.core.otlp.spans import Span
 SCOPE, RUNTIME = "semantic_kernel.", "agent_runtime "
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans of the kernel and of its runtime."""
     return span.scope.name.startswith((SCOPE, RUNTIME))
 
@@ -33,7 +33,7 @@ def function_name(name: str) -> str:
 SEMANTIC_KERNEL = Dialect(
     name="semantic-kernel",
     scopes=(SCOPE, RUNTIME),
-    speaks=speaks,
+    matches=matches,
     kind=kind,
     function_name=function_name,
     fields=Fields(finish_reasons=("gen_ai.response.finish_reason",)),

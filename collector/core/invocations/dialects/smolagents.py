@@ -30,7 +30,7 @@ _HEADING = "New task:\n"
 def kind(span: Span) -> Kind | None:
     """The kind as named, but for steps and for agents that may be managed."""
     named = named_kind(span)
-    return "other" if named == "chain" else "managed" if named == "agent" else named
+    return "other" if named == "chain" else "nested_agent" if named == "agent" else named
 
 
 def read_tasks(value: Any, role: str) -> tuple[Message, ...]:
@@ -48,7 +48,7 @@ def _bare(message: Message) -> Message:
 SMOLAGENTS = replace(
     OPENINFERENCE,
     scopes=(SCOPE,),
-    speaks=lambda span: span.scope.name == SCOPE and OPENINFERENCE.speaks(span),
+    matches=lambda span: span.scope.name == SCOPE and OPENINFERENCE.matches(span),
     kind=kind,
     messages=read_tasks,
     unwrap_arguments=callable_arguments,

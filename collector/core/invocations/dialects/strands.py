@@ -25,11 +25,11 @@ _ANSWER = InEvent("gen_ai.choice", "message")
 
 def _answer(span: Span) -> str | None:
     """The answer on an agent's span, whose every text ends with a line break."""
-    answer = as_id(_ANSWER.find(span)) if speaks(span) else None
+    answer = as_id(_ANSWER.find(span)) if matches(span) else None
     return answer.removesuffix("\n") if answer is not None else None
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans of Strands' own tracer."""
     return span.scope.name == SCOPE
 
@@ -43,9 +43,9 @@ def kind(span: Span) -> Kind | None:
 STRANDS = Dialect(
     name="strands",
     scopes=(SCOPE,),
-    speaks=speaks,
+    matches=matches,
     kind=kind,
-    may_anchor=lambda span: span.name in ("invoke_swarm", "invoke_graph"),
+    may_be_entry=lambda span: span.name in ("invoke_swarm", "invoke_graph"),
     fields=Fields(
         arguments=(InEvent("gen_ai.tool.message", "content"),),
         result=(_ANSWER,),

@@ -36,7 +36,7 @@ _ERRORS = ("error-text", "error-json")
 _OUTPUTS = ("text", "json", "content", *_ERRORS)
 
 
-def speaks(span: Span) -> bool:
+def matches(span: Span) -> bool:
     """Spans with the SDK's operations, and those of its newer tracer."""
     return OPERATION in span.attributes or span.scope.name == SCOPE
 
@@ -105,10 +105,10 @@ def _bare(response: Response) -> Response:
 VERCEL = Dialect(
     name="vercel",
     scopes=("ai", SCOPE),
-    marks=(OPERATION.encode(),),
-    speaks=speaks,
+    byte_marks=(OPERATION.encode(),),
+    matches=matches,
     kind=kind,
-    may_anchor=lambda span: span.name in _ROOTS,
+    may_be_entry=lambda span: span.name in _ROOTS,
     failure=failure,
     messages=read_messages,
     fields=Fields(

@@ -52,7 +52,7 @@ repeat.
 _SPEAKERS = frozenset({"user", "human", "assistant", "ai", "system", "developer"})
 """The first of two texts that are a role and what was said."""
 
-_MOST_NESTED = 5
+_MAX_NESTED = 5
 
 _MESSAGE_KEYS = frozenset({"role", "content", "parts", "tool_calls", "message", "messages"})
 
@@ -95,7 +95,7 @@ def parse_messages(value: Any, role: str) -> tuple[Message, ...]:
 
 
 def _items(value: Any, role: str, depth: int) -> Iterator[Any]:
-    if depth > _MOST_NESTED:
+    if depth > _MAX_NESTED:
         return
     if isinstance(value, list):
         for item in value:

@@ -16,11 +16,11 @@ from typing import Any
 from pathgauge.collector.core.invocations.messages.values import as_id, as_object, as_text, decoded
 from pathgauge.scorers.types import Json
 
-MOST_CHARACTERS = 262_144
+MAX_CHARACTERS = 262_144
 """Longer definitions are not read: no model could be shown them."""
-MOST_TOOLS = 500
+MAX_TOOLS = 500
 
-_MOST_LEVELS = 8
+_MAX_LEVELS = 8
 """Lists and objects around a definition."""
 
 _SCHEMA_KEYS = (
@@ -47,13 +47,13 @@ def schemas(recorded: Any) -> Mapping[str, Json]:
         text = as_text(recorded) or ""
     except TypeError:  # what was decoded from a Python `repr` may have no JSON form
         return {}
-    return _read(text) if len(text) <= MOST_CHARACTERS else {}
+    return _read(text) if len(text) <= MAX_CHARACTERS else {}
 
 
 @lru_cache(maxsize=32)
 def _read(text: str) -> Mapping[str, Json]:
     found: dict[str, Json] = {}
-    for name, schema in islice(_definitions(text, _MOST_LEVELS), MOST_TOOLS):
+    for name, schema in islice(_definitions(text, _MAX_LEVELS), MAX_TOOLS):
         found.setdefault(name, schema)
     return found
 

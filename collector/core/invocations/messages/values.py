@@ -41,7 +41,7 @@ _MAX_DEPTH = 3
 _MAX_COUNT = 2**53
 """Beyond it a float, which is what Prometheus keeps, skips numbers."""
 _MAX_DIGITS = 17
-_MOST_LEVELS = 200
+_MAX_LEVELS = 200
 """Text nested deeper stays text, so that whatever walks a value may recurse; Python's own parser
 draws the line here for a `repr`.
 """
@@ -87,10 +87,10 @@ _OPENERS = frozenset('{["')
 
 
 def _is_deep(text: str, value: Any) -> bool:
-    if text.count("[") + text.count("{") <= _MOST_LEVELS:
+    if text.count("[") + text.count("{") <= _MAX_LEVELS:
         return False
     level = [value]
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         level = [child for item in level for child in _children(item)]
         if not level:
             return False

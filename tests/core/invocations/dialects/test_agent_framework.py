@@ -49,7 +49,7 @@ def test_the_agents_of_a_workflow_are_one_invocation() -> None:
         "conv",
     )
     assert [sub.agent for sub in one.sub_agents] == ["billing"]
-    assert BUILT_IN.may_be_anchor(run)
+    assert BUILT_IN.may_be_entry(run)
 
 
 def test_a_workflow_without_agents_bears_its_own_name() -> None:
@@ -60,4 +60,4 @@ def test_a_workflow_without_agents_bears_its_own_name() -> None:
 
 def test_spans_of_that_name_in_other_scopes_are_no_workflow() -> None:
     run = span("run", "workflow.run", scope="temporal")
-    assert (read(Trace("", trace_id("trace"), (run,))), BUILT_IN.may_be_anchor(run)) == ([], False)
+    assert (read(Trace("", trace_id("trace"), (run,))), BUILT_IN.may_be_entry(run)) == ([], False)

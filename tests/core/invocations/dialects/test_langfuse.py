@@ -242,6 +242,6 @@ def test_roots_of_applications_and_of_graphs_may_be_anchors(
     parent: str | None, attributes: dict[str, Any], may: bool
 ) -> None:
     assert (
-        BUILT_IN.may_be_anchor(span("a", "x", attributes, parent=parent, scope="langfuse-sdk"))
+        BUILT_IN.may_be_entry(span("a", "x", attributes, parent=parent, scope="langfuse-sdk"))
         is may
     )

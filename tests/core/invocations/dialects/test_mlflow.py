@@ -201,4 +201,4 @@ def test_with_names_of_the_conventions_the_metadata_still_tells_the_graph() -> N
     [("AGENT", "x", True), ("TOOL", "x", False), ("CHAIN", None, True), ("CHAIN", "x", False)],
 )
 def test_agents_and_roots_may_be_anchors(type: str, parent: str | None, may: bool) -> None:
-    assert BUILT_IN.may_be_anchor(traced("a", "x", type, parent=parent)) is may
+    assert BUILT_IN.may_be_entry(traced("a", "x", type, parent=parent)) is may

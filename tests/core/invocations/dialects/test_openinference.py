@@ -478,4 +478,4 @@ def test_the_coworker_tools_of_a_crew_call_agents(name: str) -> None:
 def test_runs_may_be_anchors_wherever_they_lie_and_steps_only_without_parent(
     name: str, parent: str | None, may: bool
 ) -> None:
-    assert BUILT_IN.may_be_anchor(run("x", name, "CHAIN", LLAMA_INDEX, parent=parent)) is may
+    assert BUILT_IN.may_be_entry(run("x", name, "CHAIN", LLAMA_INDEX, parent=parent)) is may

@@ -130,7 +130,7 @@ def test_the_agents_of_a_swarm_or_graph_are_one_invocation(run: str) -> None:
         "Refunded.",
     )
     assert [(sub.agent, sub.via) for sub in one.sub_agents] == [("second", "handoff")]
-    assert BUILT_IN.may_be_anchor(whole)
+    assert BUILT_IN.may_be_entry(whole)
 
 
 def test_a_step_of_the_loop_stands_for_nothing_whatever_a_processor_calls_it() -> None:

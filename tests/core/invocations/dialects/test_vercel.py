@@ -269,4 +269,4 @@ def test_embeddings_are_no_agents_work() -> None:
     [("ai.streamText", True), ("ai.streamText.doStream", False), ("ai.toolCall", False)],
 )
 def test_only_calls_of_the_sdk_may_be_anchors(name: str, may: bool) -> None:
-    assert BUILT_IN.may_be_anchor(op("x", name)) is may
+    assert BUILT_IN.may_be_entry(op("x", name)) is may

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pathgauge.collector.core.invocations.messages.tool_definitions import (
-    MOST_CHARACTERS,
-    MOST_TOOLS,
+    MAX_CHARACTERS,
+    MAX_TOOLS,
     schemas,
 )
 
@@ -173,9 +173,9 @@ def test_other_schemas_stay_as_they_are() -> None:
 
 
 def test_no_more_is_read_than_a_model_could_use() -> None:
-    many = [{"name": f"tool{n}", "parameters": CITY} for n in range(MOST_TOOLS + 1)]
-    assert list(schemas(many)) == [f"tool{n}" for n in range(MOST_TOOLS)]
-    long = [{"name": "look", "description": "x" * MOST_CHARACTERS, "parameters": CITY}]
+    many = [{"name": f"tool{n}", "parameters": CITY} for n in range(MAX_TOOLS + 1)]
+    assert list(schemas(many)) == [f"tool{n}" for n in range(MAX_TOOLS)]
+    long = [{"name": "look", "description": "x" * MAX_CHARACTERS, "parameters": CITY}]
     assert schemas(long) == schemas(json.dumps(long)) == {}
 
 

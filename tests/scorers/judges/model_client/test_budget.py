@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from pathgauge.scorers.judge_protocol import JudgeError
 from pathgauge.scorers.judges.model_client.budget import Amounts, Budget, Charge
-from pathgauge.scorers.judges.model_client.settings import Limits, Price
+from pathgauge.scorers.judges.model_client.settings import BudgetLimits, Price
 from support.judge_server import JudgeServer, Reply, answering, completion, failing
 from support.loopback import VALID, Time, Told, asker, outcome, question
 
@@ -30,7 +30,7 @@ def refused(budget: Budget, asked: int = 1, answered: int = 1, price: Price | No
 
 def test_the_reason_is_the_budget() -> None:
     with pytest.raises(JudgeError) as caught:
-        Budget(Limits(tokens_per_day=1), Time(NOON)).reserve(1, 1, None)
+        Budget(BudgetLimits(tokens_per_day=1), Time(NOON)).reserve(1, 1, None)
     assert (caught.value.reason, str(caught.value)) == (
         "budget",
         "the tokens of this day are used up",
@@ -40,17 +40,17 @@ def test_the_reason_is_the_budget() -> None:
 @pytest.mark.parametrize(
     ("limits", "fits"),
     [
-        (Limits(), 20),
-        (Limits(calls_per_hour=3), 3),
-        (Limits(calls_per_day=4), 4),
-        (Limits(tokens_per_hour=300), 10),
-        (Limits(tokens_per_day=299), 9),
-        (Limits(usd_per_hour=0.00009), 1),
-        (Limits(usd_per_day=0.0009), 10),
-        (Limits(calls_per_hour=9, tokens_per_day=120), 4),
+        (BudgetLimits(), 20),
+        (BudgetLimits(calls_per_hour=3), 3),
+        (BudgetLimits(calls_per_day=4), 4),
+        (BudgetLimits(tokens_per_hour=300), 10),
+        (BudgetLimits(tokens_per_day=299), 9),
+        (BudgetLimits(usd_per_hour=0.00009), 1),
+        (BudgetLimits(usd_per_day=0.0009), 10),
+        (BudgetLimits(calls_per_hour=9, tokens_per_day=120), 4),
     ],
 )
-def test_the_narrowest_limit_decides(limits: Limits, fits: int) -> None:
+def test_the_narrowest_limit_decides(limits: BudgetLimits, fits: int) -> None:
     budget = Budget(limits, Time(NOON))
     charged = 0
     while charged < 20 and not refused(budget, 10, 20, PRICE):
@@ -60,17 +60,17 @@ def test_the_narrowest_limit_decides(limits: Limits, fits: int) -> None:
 
 
 def test_estimates_count_until_the_use_is_known() -> None:
-    budget = Budget(Limits(tokens_per_hour=100), Time(NOON))
+    budget = Budget(BudgetLimits(tokens_per_hour=100), Time(NOON))
     charge = budget.reserve(50, 50, None)
     assert refused(budget)
-    assert budget.settle(charge, 20, 10) is None
+    assert budget.book(charge, 20, 10) is None
     assert [*budget.remaining()] == [("tokens", "hour", 70.0)]
     assert not refused(budget, 50, 20)
 
 
 def test_use_beyond_the_estimate_counts_too() -> None:
-    budget = Budget(Limits(tokens_per_hour=100, usd_per_day=1.0), Time(NOON))
-    assert budget.settle(budget.reserve(10, 10, PRICE), 100, 50) == pytest.approx(300e-6)
+    budget = Budget(BudgetLimits(tokens_per_hour=100, usd_per_day=1.0), Time(NOON))
+    assert budget.book(budget.reserve(10, 10, PRICE), 100, 50) == pytest.approx(300e-6)
     assert dict((measure, left) for measure, _, left in budget.remaining()) == {
         "tokens": 0.0,
         "usd": pytest.approx(1 - 300e-6),
@@ -80,7 +80,7 @@ def test_use_beyond_the_estimate_counts_too() -> None:
 
 def test_hours_and_days_begin_anew_by_the_clock_of_utc() -> None:
     time = Time(NOON + 3599)
-    budget = Budget(Limits(calls_per_hour=1, calls_per_day=2), time)
+    budget = Budget(BudgetLimits(calls_per_hour=1, calls_per_day=2), time)
     budget.reserve(1, 1, None)
     assert refused(budget)
     time.now = NOON + 3600
@@ -93,17 +93,17 @@ def test_hours_and_days_begin_anew_by_the_clock_of_utc() -> None:
 
 def test_what_ends_in_another_hour_is_not_charged_to_it() -> None:
     time = Time(NOON)
-    budget = Budget(Limits(tokens_per_hour=100), time)
+    budget = Budget(BudgetLimits(tokens_per_hour=100), time)
     early, late = budget.reserve(10, 20, None), budget.reserve(10, 20, None)
     time.now = NOON + HOUR
-    budget.settle(early, 90, 90)
+    budget.book(early, 90, 90)
     budget.release(late)
     assert [*budget.remaining()] == [("tokens", "hour", 100.0)]
 
 
 def test_a_clock_that_is_put_back_a_little_opens_no_budget_again() -> None:
     time = Time(NOON)
-    budget = Budget(Limits(calls_per_hour=1), time)
+    budget = Budget(BudgetLimits(calls_per_hour=1), time)
     budget.reserve(1, 1, None)
     time.now = NOON - 1
     assert refused(budget)
@@ -113,22 +113,22 @@ def test_a_clock_that_is_put_back_a_little_opens_no_budget_again() -> None:
 
 def test_a_clock_that_was_far_ahead_does_not_close_a_budget() -> None:
     time = Time(NOON + 365 * DAY)
-    budget = Budget(Limits(calls_per_day=1), time)
+    budget = Budget(BudgetLimits(calls_per_day=1), time)
     budget.reserve(1, 1, None)
     time.now = NOON
     assert not refused(budget)
 
 
 def test_money_without_a_price_is_never_spent() -> None:
-    assert refused(Budget(Limits(usd_per_day=100.0), Time(NOON)), price=None)
-    assert not refused(Budget(Limits(usd_per_day=0.0), Time(NOON)), price=Price(0.0, 0.0))
+    assert refused(Budget(BudgetLimits(usd_per_day=100.0), Time(NOON)), price=None)
+    assert not refused(Budget(BudgetLimits(usd_per_day=0.0), Time(NOON)), price=Price(0.0, 0.0))
 
 
 def test_what_was_spent_is_known_after_a_restart() -> None:
     time = Time(NOON)
-    limits = Limits(calls_per_hour=10, tokens_per_day=1000, usd_per_day=1.0)
+    limits = BudgetLimits(calls_per_hour=10, tokens_per_day=1000, usd_per_day=1.0)
     before = Budget(limits, time)
-    before.settle(before.reserve(1, 1, PRICE), 100, 100)
+    before.book(before.reserve(1, 1, PRICE), 100, 100)
     before.reserve(100, 100, PRICE)
     after = Budget(limits, time)
     after.restore(before.spent())
@@ -151,7 +151,7 @@ def test_what_was_spent_is_known_after_a_restart() -> None:
     "spent", [{}, {"hour": ()}, {"hour": (NOON // HOUR, 1.0)}, {"week": (1.0, 2.0, 3.0, 4.0)}]
 )
 def test_a_state_of_another_form_is_no_state(spent: dict[str, tuple[float, ...]]) -> None:
-    budget = Budget(Limits(calls_per_hour=1), Time(NOON))
+    budget = Budget(BudgetLimits(calls_per_hour=1), Time(NOON))
     budget.restore(spent)
     assert not refused(budget)
 
@@ -197,7 +197,10 @@ def test_limits_hold_whatever_happens(
     """
     time = Time(NOON)
     budget = Budget(
-        Limits(calls_per_hour=calls, tokens_per_hour=tokens, usd_per_day=millionths / MILLION), time
+        BudgetLimits(
+            calls_per_hour=calls, tokens_per_hour=tokens, usd_per_day=millionths / MILLION
+        ),
+        time,
     )
     charged: list[Charged] = []
     for step, first, second in steps:
@@ -219,7 +222,7 @@ def test_limits_hold_whatever_happens(
                     min(one.answered, second),
                     False,
                 )
-                budget.settle(one.charge, one.asked, one.answered)
+                budget.book(one.charge, one.asked, one.answered)
             case "release" if under_way:
                 one = under_way[first % len(under_way)]
                 budget.release(one.charge)
@@ -262,7 +265,7 @@ def test_limits_hold_whatever_happens(
 async def test_every_request_is_charged(
     replies: list[Reply], calls: int, tokens: int | None
 ) -> None:
-    limits = Limits(calls_per_day=1000, tokens_per_day=100_000)
+    limits = BudgetLimits(calls_per_day=1000, tokens_per_day=100_000)
     with JudgeServer(*replies) as server:
         ask = asker(server, limits=limits, timeout=0.3)
         await outcome(ask, question(max_tokens=50))
@@ -279,7 +282,7 @@ async def test_every_request_is_charged(
 async def test_without_a_budget_left_no_request_is_made() -> None:
     told = Told()
     with JudgeServer(completion("no"), answering(**VALID)) as server:
-        ask = asker(server, told, limits=Limits(calls_per_hour=3))
+        ask = asker(server, told, limits=BudgetLimits(calls_per_hour=3))
         assert [await outcome(ask, question(str(number))) for number in range(4)] == [
             "valid",
             "valid",
@@ -292,7 +295,7 @@ async def test_without_a_budget_left_no_request_is_made() -> None:
 
 async def test_a_repair_that_no_budget_covers_is_not_made() -> None:
     with JudgeServer(completion("no"), answering(**VALID)) as server:
-        ask = asker(server, limits=Limits(calls_per_hour=1))
+        ask = asker(server, limits=BudgetLimits(calls_per_hour=1))
         assert await outcome(ask) == "budget"
         await ask.aclose()
     assert len(server.asked) == 1
@@ -300,7 +303,7 @@ async def test_a_repair_that_no_budget_covers_is_not_made() -> None:
 
 async def test_what_is_never_sent_costs_nothing() -> None:
     with JudgeServer(failing(500)) as server:
-        ask = asker(server, limits=Limits(calls_per_day=100), retries=10, deadline=1e6)
+        ask = asker(server, limits=BudgetLimits(calls_per_day=100), retries=10, deadline=1e6)
         assert await outcome(ask) == "judge_unavailable"
         sent = len(server.asked)
         assert await outcome(ask, question("another")) == "judge_unavailable"

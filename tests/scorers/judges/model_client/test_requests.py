@@ -20,7 +20,7 @@ from pathgauge.scorers.judges import answers
 from pathgauge.scorers.judges.model_client.budget import Budget
 from pathgauge.scorers.judges.model_client.prompts import prompt, strict
 from pathgauge.scorers.judges.model_client.request import Caller
-from pathgauge.scorers.judges.model_client.settings import Limits, Model, Provider
+from pathgauge.scorers.judges.model_client.settings import BudgetLimits, Model, Provider
 from pathgauge.scorers.judges.prompt_data import RULES
 from support.judge_server import (
     JudgeServer,
@@ -140,7 +140,7 @@ async def test_who_gets_no_turn_before_the_deadline_is_too_late() -> None:
     time, told = Time(), Told()
     model, asked = Model("local", "judge"), prompt(question(), "none")
     with JudgeServer(RIGHT.after(0.4)) as server:
-        budget = Budget(Limits(), time)
+        budget = Budget(BudgetLimits(), time)
         call = Caller(settings(server, concurrency=1), budget, told, clock=time, wall=time)
         first = asyncio.create_task(call(model, asked, time.now + 10))
         while not server.asked:

@@ -5,8 +5,8 @@ The core adds to these counters and never reads a clock; the Prometheus sink ren
 time. Label values come from closed sets in the code, never from spans. `received = went on +
 dropped by reason` holds at every stage.
 
-A durable ledger is shown in two steps: what was counted is `staged` for the store, and shown once
-that has it (`settle`). A count that was shown and then lost in a crash would look like a restart
+A durable ledger is shown in two steps: what was counted is `pending` for the store, and shown once
+that has it (`commit`). A count that was shown and then lost in a crash would look like a restart
 from 0, and be added to the sum once more.
 """
 
@@ -70,7 +70,7 @@ class Counter:
         """From now on show only what is settled."""
         self._shown = {}
 
-    def staged(self) -> list[Row]:
+    def pending(self) -> list[Row]:
         """What is counted and not settled."""
         shown = self._shown or {}
         self._offered = {
@@ -80,8 +80,8 @@ class Counter:
         }
         return [Row((self.name, *values), (count,)) for values, count in self._offered.items()]
 
-    def settle(self) -> None:
-        """Show what `staged` gave last."""
+    def commit(self) -> None:
+        """Show what `pending` gave last."""
         if self._shown is not None:
             self._shown.update(self._offered)
 
@@ -92,12 +92,12 @@ class Counter:
             self._shown[values] = count
 
 
-class Ledger:
+class InternalTelemetry:
     """All counters of one collector process, one attribute each."""
 
     def __init__(self, durable: bool = False) -> None:
         """`durable`: all counters that are not local show what is settled; somebody must call
-        `staged` and `settle`.
+        `pending` and `commit`.
         """
         self.connections_refused = Counter(
             "connections_refused",
@@ -214,16 +214,16 @@ class Ledger:
         """All counters, in the order of the pipeline."""
         return (value for value in vars(self).values() if isinstance(value, Counter))
 
-    def staged(self) -> list[Row]:
-        """Every durable count that is not settled, for the store. Asked again before `settle`, it
+    def pending(self) -> list[Row]:
+        """Every durable count that is not settled, for the store. Asked again before `commit`, it
         gives all of them again.
         """
-        return [row for counter in self._durable.values() for row in counter.staged()]
+        return [row for counter in self._durable.values() for row in counter.pending()]
 
-    def settle(self) -> None:
-        """Show what `staged` gave last: it is stored."""
+    def commit(self) -> None:
+        """Show what `pending` gave last: it is stored."""
         for counter in self._durable.values():
-            counter.settle()
+            counter.commit()
 
     def restore(self, rows: Iterable[Row]) -> None:
         """Go on from what an earlier process stored. Rows of anything else than durable counters

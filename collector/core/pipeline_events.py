@@ -1,7 +1,7 @@
 """What the pipeline says: values that come out of it, one type for each thing that may have
 happened.
 
-`Outcome`s go to the sinks, `Changes` with them to the store.
+`PipelineEvent`s go to the sinks, `Changes` with them to the store.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pathgauge.collector.core.evaluations.conversations import Case
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
-from pathgauge.collector.core.evaluations.pending_judgments import Awaited
-from pathgauge.collector.core.traces import Standing
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.traces import TraceSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class Judged:
     """Whether this is the first time that they say something of it, so that it counts."""
 
 
-Told = Evaluation | Judged | Withdrawn | Case
+Told = Evaluation | Judged | Withdrawn | ConversationResult
 """What sinks and the store are told."""
 
-Outcome = Told | Unreadable
+PipelineEvent = Told | Unreadable
 
-Digests = Mapping[str, tuple[str, int]]
+Fingerprints = Mapping[str, tuple[str, int]]
 """What was said of the invocations of a trace, by anchor: a digest of the content, and the
 revision.
 """
@@ -60,8 +60,8 @@ revision.
 class Remembered:
     """What has to outlive the process of one trace, so that after a restart nothing is said twice."""
 
-    standing: Standing
-    digests: Digests
+    standing: TraceSnapshot
+    fingerprints: Fingerprints
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Changes:
     """Turns that were stored for conversations which have no reference any more, by tenant, trace
     id and anchor.
     """
-    awaited: tuple[Awaited, ...] = ()
+    awaited: tuple[PendingJudgment, ...] = ()
     """Evaluations that wait for judges from now on."""
     settled: tuple[EvaluationKey, ...] = ()
     """Evaluations that wait no longer."""
