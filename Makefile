@@ -1,10 +1,10 @@
-# `make` alone prints help. The lock files decide every version; uv installs them when it is there, else pip.
+# `make` alone prints help. The lock files decide every version. uv installs them if present, else pip.
 PYTHON ?= python3
 BIN := .venv/bin
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv)
 LOCK_FLAGS ?=
 ARGS ?=
-# The tests start hundreds of processes. Where nothing is kept compiled, each of them compiles for two seconds first.
+# The tests start hundreds of processes. Without cached bytecode each of them compiles for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
 ifdef UV
@@ -16,56 +16,61 @@ CREATE_VENV := $(PYTHON) -m venv --clear .venv
 VENV_WORKS := $(BIN)/python -m pip --version
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
+ALL_TESTS := $(BIN)/python -m pytest -m ''
 LOCKED := $(INSTALL) --no-build-isolation --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check oracles fuzz faults check-corpus bench e2e examples docs manifests lock clean
+.PHONY: help run test test-slow check oracles fuzz faults check-corpus bench e2e examples docs manifests lock clean
 
 help:  ## print this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo 'ARGS="..." is passed on, as in: make test ARGS="-k trajectory"'
 
 run: .venv/.run  ## collector, example agents and a live table of their scores, on loopback
 	$(BIN)/pathgauge demo $(ARGS)
 
-test: .venv/.dev  ## all tests; those with a real Prometheus are skipped where it is not installed
+test: .venv/.dev  ## the default tests
 	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile $(ARGS)
 
-check: .venv/.dev  ## style, types, layers and documentation
+test-slow: .venv/.dev  ## the slow tests: running services, hostile load, short fault injection
+	$(BIN)/python -m pytest -m slow --ignore=tests/e2e --ignore=tests/benchmarks \
+	--numprocesses=auto --dist=loadfile $(ARGS)
+
+check: .venv/.dev  ## style, types, layers, complexity and documentation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest --quiet tests/docs
+	$(BIN)/python -m pytest --quiet tests/docs tests/style
 
-e2e: .venv/.dev  ## the running service, with real exporters, Prometheus and Alertmanager, which must be installed
-	PATHGAUGE_E2E=1 $(BIN)/python -m pytest tests/e2e tests/core/redaction/test_no_secret_is_kept.py tests/sinks/prometheus/rules/test_noise.py $(ARGS)
+e2e: .venv/.dev  ## the running service with a real Prometheus and Alertmanager, which must be installed
+	PATHGAUGE_E2E=1 $(ALL_TESTS) tests/e2e tests/core/redaction/test_no_secret_is_kept.py tests/sinks/prometheus/rules/test_noise.py $(ARGS)
 
-examples: .venv/.dev  ## the agents in examples/, from installing their framework to full marks; PATHGAUGE_EXAMPLES=short runs five
-	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(BIN)/python -m pytest tests/examples $(ARGS)
+examples: .venv/.dev  ## install and run each agent of examples/ until it has full scores; PATHGAUGE_EXAMPLES=short runs five
+	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(ALL_TESTS) tests/examples $(ARGS)
 
-fuzz: .venv/.dev  ## read 200,000 damaged captures, and as many requests; files and frames, too; FUZZ_SEED=... repeats a run
+fuzz: .venv/.dev  ## 200,000 damaged captures and as many requests, frames, files; FUZZ_SEED=... repeats a run
 	FUZZ_MUTATIONS=$${FUZZ_MUTATIONS:-200000} FUZZ_EXECUTIONS=$${FUZZ_EXECUTIONS:-200000} \
-	$(BIN)/python -m pytest --numprocesses=auto tests/core/invocations/test_fuzz.py tests/fuzz $(ARGS)
+	$(ALL_TESTS) --numprocesses=auto tests/core/invocations/test_fuzz.py tests/fuzz $(ARGS)
 
-oracles: .venv/.dev .venv-oracles/.done  ## the scorers beside packages that measure the same (400 MB); ORACLES_RECORD=1 writes their golden files
-	ORACLES_PYTHON=.venv-oracles/bin/python $(BIN)/python -m pytest tests/oracles $(ARGS)
+oracles: .venv/.dev .venv-oracles/.done  ## compare scorers with other packages (400 MB); ORACLES_RECORD=1 writes the golden files
+	ORACLES_PYTHON=.venv-oracles/bin/python $(ALL_TESTS) tests/oracles $(ARGS)
 
-faults: .venv/.dev  ## kills, power cuts, damaged files, full disks, clock jumps and overload, in an hour; FAULTS_SEED=... repeats a run
-	FAULTS=1 $(BIN)/python -m pytest tests/faults tests/sinks/prometheus/test_cardinality.py --capture=no $(ARGS)
+faults: .venv/.dev  ## an hour of kills, power cuts, damaged files, full disks, overload; FAULTS_SEED=... repeats a run
+	FAULTS=1 $(ALL_TESTS) tests/faults tests/sinks/prometheus/test_cardinality.py --capture=no $(ARGS)
 
 check-corpus: .venv/.dev  ## read every capture below CORPUS=<directory> in every order of arrival
-	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(BIN)/python -m pytest tests/core/invocations/test_corpus.py $(ARGS)
+	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(ALL_TESTS) tests/core/invocations/test_corpus.py $(ARGS)
 
-bench: .venv/.dev  ## throughput, latency and the cost of each dialect, as ratios of a baseline measured in the same run
-	BENCH_SECONDS=15 $(BIN)/python -m pytest tests/benchmarks --capture=no $(ARGS)
+bench: .venv/.dev  ## throughput and cost, as ratios to a baseline of the same run
+	BENCH_SECONDS=15 $(ALL_TESTS) tests/benchmarks --capture=no $(ARGS)
 
-docs: .venv/.run  ## write the pages that follow from the code: commands, scorers, known names
+docs: .venv/.run  ## regenerate the pages for commands, scorers and known names
 	$(BIN)/python -m typer pathgauge.collector.cli utils docs --name pathgauge --output docs/cli.md
 	$(BIN)/python docs/generate.py
 
-manifests: .venv/.dev  ## write the Grafana dashboards and the PrometheusRule of deploy/
+manifests: .venv/.dev  ## regenerate the Grafana dashboards and the PrometheusRule of deploy/
 	PYTHONPATH=deploy/grafana $(BIN)/python -m generator
 	$(BIN)/python deploy/kubernetes/wrap_rules.py
 
@@ -84,7 +89,7 @@ clean:  ## remove the virtual environment and every cache
 	rm -rf .venv .venv-oracles dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The build requirements come first and from a lock too, so that nothing is ever built with unpinned tools fetched on the side.
+# The build requirements are locked and installed first, so that no build fetches unpinned tools.
 .venv/.run: pyproject.toml requirements-build.lock requirements.lock
 	@$(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo 'pathgauge needs Python 3.11 or newer with venv. On Debian and Ubuntu:' >&2; \

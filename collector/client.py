@@ -1,31 +1,35 @@
-"""Says which scenario an agent works on: the id goes into the OpenTelemetry context, and reaches
-pathgauge with the agent's spans.
+"""Tells pathgauge which scenario an agent works on: the scenario id is set in the OpenTelemetry
+context and exported with the agent's spans.
 
-For test drivers, gateways and services that call an agent. Needs `opentelemetry-api` and
-`opentelemetry-sdk` and nothing else, pathgauge included: copy this file into your service, or
-import it from here.
+For test drivers, gateways and services that call an agent. This file needs only `opentelemetry-api`
+and `opentelemetry-sdk`, not pathgauge: copy it into your service, or import it from here.
 
     provider.add_span_processor(ScenarioSpanProcessor())
 
     with scenario("refund-damaged-item", turn=0, run="2026-11-21"):
         agent.run("My parcel arrived damaged, I want my money back.")
 
-Two carriers take the id along:
+The id is carried in two ways:
 
-    baggage     Entries such as `pathgauge.scenario.id`. `ScenarioSpanProcessor` copies them onto every span that starts in the block.
-    tracestate  The member `pathgauge=c:<scenario id>;t:<turn>;r:<run id>`, percent-encoded. All spans below the current one inherit and
-                export it, in other threads and services too. It needs no processor, but a current span: a root span has nothing
-                to inherit from, and an invented parent would leave every trace without its root. Hence baggage alone where there is none.
+baggage
+    Entries such as `pathgauge.scenario.id`. `ScenarioSpanProcessor` copies them onto every span
+    that starts in the block.
+tracestate
+    The member `pathgauge=c:<scenario id>;t:<turn>;r:<run id>`, percent-encoded. All spans below the
+    current one inherit and export it, also in other threads and services. It needs no processor,
+    but a current span: a root span has no parent to inherit from, and an invented parent would
+    leave every trace without its root. Without a current span, only the baggage is set.
 
 A remote agent is reached by the standard propagators: `opentelemetry.propagate.inject(headers)`
-inside the block here, `extract` there, as instrumented clients and servers do by themselves. A
-caller without tracing gets its current span from a provider that exports nothing:
+inside the block here, and `extract` there. Instrumented clients and servers do both. A caller
+without tracing gets its current span from a provider that exports nothing:
 
     tracer = TracerProvider().get_tracer("probe")
     with tracer.start_as_current_span("probe"), scenario("refund-damaged-item"):
         inject(headers)
 
-Every instrumented request that leaves the block carries the values to whomever it goes: no secrets.
+Every instrumented request that leaves the block carries the values, whoever receives it. Do not put
+secrets into them.
 """
 
 from __future__ import annotations
@@ -49,7 +53,7 @@ RUN_ID = "test.suite.run.id"
 CONVERSATION_ID = "session.id"
 USER_ID = "user.id"
 BAGGAGE_KEYS = (SCENARIO_ID, TURN, RUN_ID, CONVERSATION_ID, USER_ID)
-"""What `scenario` sets in the baggage, and `ScenarioSpanProcessor` copies from it."""
+"""The baggage entries that `scenario` sets and `ScenarioSpanProcessor` copies."""
 
 PLACEHOLDERS = frozenset(
     {
@@ -62,14 +66,14 @@ PLACEHOLDERS = frozenset(
         "<REDACTED>",
     }
 )
-"""What instrumentations write for content that was not captured; pathgauge takes none of them for
-an id.
+"""Texts that instrumentations write for content that was not captured. pathgauge does not accept
+them as ids.
 """
 
 _MEMBER = "pathgauge"
 _MAX_CHARS = 256
 _MAX_MEMBERS = 32
-"""Both are limits of the W3C tracestate."""
+"""Limits of the W3C tracestate."""
 _MAX_TURNS = 2**53
 
 P = ParamSpec("P")
@@ -84,18 +88,18 @@ def scenario(
     conversation: str | None = None,
     user: str | None = None,
 ) -> Block:
-    """The block in which an agent works on `scenario_id`: for `with`, or as decorator of a
-    function, `async` or not.
+    """A block in which an agent works on `scenario_id`: use it with `with`, or as the decorator of
+    a function, `async` or not.
 
-    `turn` is the place in a multi-turn reference, from 0; `run` the id of the test run;
-    `conversation` what its turns have in common. Blocks nest: scenario, turn and run of the inner
-    one replace those of the outer one until it ends; conversation and user stay unless given anew.
-    Threads see the block when their context was copied (`contextvars.copy_context`), asyncio tasks
-    always.
+    `turn` is the index in a multi-turn reference, from 0; `run` is the id of the test run;
+    `conversation` is an id that its turns share. Blocks nest: the inner block replaces scenario,
+    turn and run of the outer one until it ends, and keeps conversation and user unless they are
+    given. asyncio tasks are always inside the block; threads only when their context was copied
+    (`contextvars.copy_context`).
 
-    Raises ValueError for what could not be read again: text that is empty, has white space around
-    it, begins with a quotation mark, is a placeholder for missing content or is longer than 256
-    characters once percent-encoded, as scenario, turn and run may be together.
+    Raises ValueError for text that pathgauge could not read back: empty text, text with white space
+    around it, with a quotation mark at the start, a placeholder for missing content, or more than
+    256 characters after percent-encoding, for each value and for scenario, turn and run together.
     """
     _check_text("scenario id", scenario_id)
     for name, text in {"run": run, "conversation": conversation, "user": user}.items():
@@ -110,25 +114,25 @@ def scenario(
     if len(member) > _MAX_CHARS:
         raise ValueError(
             f"scenario id, turn and run: found {member!r}, expected at most {_MAX_CHARS}"
-            " characters in all"
+            " characters in total"
         )
     return Block(entries, member)
 
 
 class Block:
-    """A scenario to enter. Each `with` that may run beside another needs its own; a decorated
-    function may run beside itself.
+    """A scenario to enter. Concurrent `with` statements need a block each; a decorated function can
+    run concurrently with itself.
     """
 
     def __init__(self, entries: Mapping[str, str | None], member: str) -> None:
-        """`entries` are for the baggage, `None` removes; `member` is the value for the tracestate."""
+        """`entries` are set in the baggage, or removed if `None`; `member` is of the tracestate."""
         self._entries = entries
         self._member = member
         self._token: Token[Context] | None = None
 
     def __enter__(self) -> None:
         if self._token is not None:
-            raise RuntimeError("this block is entered already: call scenario() for each `with`")
+            raise RuntimeError("this block is already entered: call scenario() for each `with`")
         self._token = attach(self._context())
 
     def __exit__(self, *exception: object) -> None:
@@ -137,95 +141,88 @@ class Block:
             detach(token)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Let every call of `function` be such a block, with the awaiting of what it returns.
+        """Run every call of `function` in the block. If it returns an awaitable, the block lasts
+        until that is done.
 
-        Raises TypeError for generators, whose body runs after the call.
+        Raises TypeError for a generator function, whose body runs after the call.
         """
         if isgeneratorfunction(function) or isasyncgenfunction(function):
             name = getattr(function, "__qualname__", repr(function))
             raise TypeError(
-                f"{name}: found a generator, expected a function; use `with scenario(...)`"
-                " inside it"
+                f"{name}: found a generator function, expected another one; use"
+                " `with scenario(...)` inside it"
             )
         if iscoroutinefunction(function):
 
             @wraps(function)
-            async def awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
-                return await self._awaited(function(*args, **kwargs))
+            async def async_wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
+                return await self._await_inside(function(*args, **kwargs))
 
-            return cast("Callable[P, R]", awaited)
+            return cast("Callable[P, R]", async_wrapper)
 
         @wraps(function)
-        def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             with Block(self._entries, self._member):
                 result = function(*args, **kwargs)
-            # A future has the context of the call already, and is more than something to await.
-            return (
-                cast("R", self._awaited(result))
-                if isawaitable(result) and not isfuture(result)
-                else result
-            )
+            # A future already has the context of the call, and callers may need it unwrapped.
+            if isawaitable(result) and not isfuture(result):
+                return cast("R", self._await_inside(result))
+            return result
 
-        return called
+        return wrapper
 
-    async def _awaited(self, result: Awaitable[Any]) -> Any:
+    async def _await_inside(self, result: Awaitable[Any]) -> Any:
         with Block(self._entries, self._member):
             return await result
 
     def _context(self) -> Context:
         context = get_current()
         for key, value in self._entries.items():
-            context = (
-                baggage.remove_baggage(key, context)
-                if value is None
-                else baggage.set_baggage(key, value, context)
-            )
+            context = _with_entry(context, key, value)
         span = trace.get_current_span(context)
         if span.get_span_context().is_valid:
-            context = trace.set_span_in_context(_Bearer(span, self._member), context)
+            context = trace.set_span_in_context(_SpanWithState(span, self._member), context)
         return context
 
 
 class ScenarioSpanProcessor(SpanProcessor):
-    """Copies `BAGGAGE_KEYS` from the baggage onto every span that starts, and nothing else: baggage
-    may hold anything.
+    """Copies `BAGGAGE_KEYS` from the baggage onto every span that starts, and no other baggage.
 
-    `more` are further keys to copy, such as `test.case.id`. What a span says itself is never
-    overwritten.
+    `more` are further keys to copy, such as `test.case.id`. Attributes that a span already has are
+    not overwritten.
     """
 
     def __init__(self, *more: str) -> None:
         self._keys = (*BAGGAGE_KEYS, *more)
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Copy what the context of the new span holds."""
-        stated = span.attributes or {}
+        """Copy the baggage of the new span's context."""
+        existing = span.attributes or {}
         for key in self._keys:
             value = baggage.get_baggage(key, parent_context)
-            if value is not None and key not in stated:
+            if value is not None and key not in existing:
                 span.set_attribute(key, str(value))
 
 
-class _Bearer(trace.Span):
-    """The current span as it is, but for the tracestate that spans below it inherit. What is
-    written here is written to it.
+class _SpanWithState(trace.Span):
+    """The current span with another tracestate, which its children inherit. Everything else is
+    delegated to the span.
     """
 
     def __init__(self, span: trace.Span, member: str) -> None:
-        known = span.get_span_context()
-        others = [(key, value) for key, value in known.trace_state.items() if key != _MEMBER]
-        # W3C: whoever writes comes first, and of too many members the last ones go.
+        original = span.get_span_context()
+        others = [(key, value) for key, value in original.trace_state.items() if key != _MEMBER]
+        # W3C: a changed member moves to the front, and surplus members are removed at the end.
         state = trace.TraceState([(_MEMBER, member), *others][:_MAX_MEMBERS])
         self._span = span
         self._context = trace.SpanContext(
-            known.trace_id, known.span_id, known.is_remote, known.trace_flags, state
+            original.trace_id, original.span_id, original.is_remote, original.trace_flags, state
         )
 
     def __getattr__(self, name: str) -> Any:
-        """What spans of the SDK have beyond the API, such as `name` and `attributes`."""
-        if name in ("_span", "_context") or name.startswith(
-            "__"
-        ):  # asked of a copy before it has them
+        """Attributes of SDK spans that the API does not have, such as `name` and `attributes`."""
+        # While this object is being copied, it does not have its own attributes yet.
+        if name in ("_span", "_context") or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self._span, name)
 
@@ -270,6 +267,12 @@ class _Bearer(trace.Span):
         self._span.end(end_time)
 
 
+def _with_entry(context: Context, key: str, value: str | None) -> Context:
+    if value is None:
+        return baggage.remove_baggage(key, context)
+    return baggage.set_baggage(key, value, context)
+
+
 def _turn_text(turn: int) -> str:
     if not isinstance(turn, int) or isinstance(turn, bool) or not 0 <= turn < _MAX_TURNS:
         raise ValueError(
@@ -279,12 +282,11 @@ def _turn_text(turn: int) -> str:
 
 
 def _check_text(name: str, value: str) -> None:
-    """Refuse what some carrier, or the reader, would not give back as it is."""
+    """Raise ValueError for text that baggage, tracestate or the reader would change."""
     if not isinstance(value, str) or not value or value != value.strip():
         raise ValueError(f"{name}: found {value!r}, expected text without white space around it")
-    if value.startswith(
-        '"'
-    ):  # some exporters write all text as JSON, so the reader takes it for that
+    # Some exporters write all text as JSON, so the reader would decode a leading quotation mark.
+    if value.startswith('"'):
         raise ValueError(
             f"{name}: found {value!r}, expected text that does not begin with a quotation mark"
         )
@@ -300,5 +302,6 @@ def _check_text(name: str, value: str) -> None:
         ) from None
     if length > _MAX_CHARS:
         raise ValueError(
-            f"{name}: found {length} characters once percent-encoded, expected at most {_MAX_CHARS}"
+            f"{name}: found {length} characters after percent-encoding, expected at most"
+            f" {_MAX_CHARS}"
         )

@@ -1,8 +1,7 @@
-"""Builders of telemetry for tests of dialects, sinks and the core: short words come in, `Span`s and
-`LogRecord`s go out.
+"""Builds spans and log records for tests of dialects, sinks and the core.
 
-Ids are given as any text and become valid ids by hashing, so that a test can say `parent="agent"`.
-Times are in seconds after an arbitrary moment.
+Ids can be any text, such as `parent="agent"`: they become valid ids by hashing. Times are seconds
+after `EPOCH_S`.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from pathgauge.collector.core.otlp.spans import (
 )
 
 EPOCH_S = 1_700_000_000
-"""Second 0 of all builders, in Unix time."""
+"""Second 0 of all builders, in Unix seconds."""
 
 _LOCAL_PARENT, _REMOTE_PARENT = 0x100, 0x300
 
 
 def trace_id(name: str) -> str:
-    """The trace id that `name` stands for."""
-    return _digest(name, 16).hex()
+    """The trace id for `name`, in hex."""
+    return _hash(name, 16).hex()
 
 
 def span_id(name: str) -> str:
-    """The span id that `name` stands for."""
-    return _digest(name, 8).hex()
+    """The span id for `name`, in hex."""
+    return _hash(name, 8).hex()
 
 
 def span(
@@ -58,9 +57,9 @@ def span(
 ) -> Span:
     """One finished span; `error` is the message of an error status."""
     proto = SpanProto(
-        trace_id=_digest(trace, 16),
-        span_id=_digest(id, 8),
-        parent_span_id=_digest(parent, 8) if parent is not None else b"",
+        trace_id=_hash(trace, 16),
+        span_id=_hash(id, 8),
+        parent_span_id=_hash(parent, 8) if parent is not None else b"",
         name=name,
         start_time_unix_nano=_nanoseconds(start),
         end_time_unix_nano=_nanoseconds(end),
@@ -90,10 +89,10 @@ def log(
     scope: str = "",
     tenant: str = "",
 ) -> LogRecord:
-    """One log record of the span named `span`."""
+    """One log record of the span with the id `span`."""
     proto = LogRecordProto(
-        trace_id=_digest(trace, 16),
-        span_id=_digest(span, 8) if span is not None else b"",
+        trace_id=_hash(trace, 16),
+        span_id=_hash(span, 8) if span is not None else b"",
         event_name=event_name,
         time_unix_nano=_nanoseconds(time),
         attributes=encode_attributes(attributes or {}),
@@ -103,7 +102,7 @@ def log(
     return LogRecord(proto.SerializeToString(), Resource(), Scope(scope), tenant)
 
 
-def _digest(name: str, size: int) -> bytes:
+def _hash(name: str, size: int) -> bytes:
     return hashlib.blake2b(name.encode(), digest_size=size).digest()
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from pathgauge.collector.cli.output.scorer_catalogue import CatalogueEntry, Option, catalogue
-from pathgauge.collector.config.plugins import SCORERS
+from pathgauge.collector.config.plugins.scorers import SCORERS
 
 DOCS = Path(__file__).parent
 BEGIN, END = "<!-- names: begin -->\n", "<!-- names: end -->\n"
@@ -33,7 +33,7 @@ GROUPS = {
 
 def catalogue_page() -> str:
     """The page of all scorers."""
-    groups = {point.name: point.value.split(".")[2] for point in entry_points(group=SCORERS)}
+    groups = {point.name: point.value.split(".")[2] for point in entry_points(group=SCORERS.group)}
     entries: dict[str, list[CatalogueEntry]] = {group: [] for group in GROUPS}
     for entry in catalogue():
         entries[groups[entry.name]].append(entry)

@@ -4,6 +4,15 @@ from .collector.client import (
     ScenarioSpanProcessor as ScenarioSpanProcessor,
     scenario as scenario,
 )
+from .collector.config.plugins.sinks import (
+    SinkContext as SinkContext,
+    SinkType as SinkType,
+)
+from .collector.core.documents import (
+    ConfigError as ConfigError,
+    Document as Document,
+    Problems as Problems,
+)
 from .collector.core.evaluations.conversations import (
     ConversationResult as ConversationResult,
 )
@@ -16,6 +25,12 @@ from .collector.core.invocations.dialects.dialect import (
     Fields as Fields,
     Kind as Kind,
 )
+from .collector.core.invocations.dialects.field_paths import (
+    Derived as Derived,
+    Flattened as Flattened,
+    InEvent as InEvent,
+    JsonMember as JsonMember,
+)
 from .collector.core.otlp.spans import (
     LogRecord as LogRecord,
     Span as Span,
@@ -23,7 +38,12 @@ from .collector.core.otlp.spans import (
 from .collector.core.pipeline_events import (
     Judged as Judged,
 )
-from .collector.sinks import (
+from .collector.core.references.format import (
+    Format as Format,
+    LoadedReferences as LoadedReferences,
+)
+from .collector.core.sink import (
+    QueuedSink as QueuedSink,
     Sink as Sink,
 )
 from .collector.testing import (

@@ -1,5 +1,4 @@
-"""How well an agent did: each scorer compares an `Invocation` with the `ReferenceTurn` of its
-scenario.
+"""Scorers of agents. Each compares an `Invocation` with the `ReferenceTurn` of its scenario.
 
-The package works without the collector. Import the public names from `pathgauge`.
+The package does not depend on the collector. Import the public names from `pathgauge`.
 """

@@ -1,6 +1,4 @@
-"""What a judge asks a model, and how the answer comes back: the types between judges and whoever
-asks models for them.
-"""
+"""The types between judges and the code that asks models on their behalf."""
 
 from __future__ import annotations
 
@@ -10,17 +8,16 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeGuard, TypeVar, runtime
 
 from pathgauge.scorers.types import Invocation, Json, Reason, ReferenceTurn, Score, Scorer
 
-if TYPE_CHECKING:  # scorers that ask nobody do without it
+if TYPE_CHECKING:  # scorers that ask no model must not load pydantic
     from pydantic import BaseModel
 
 AnswerT = TypeVar("AnswerT", bound="BaseModel")
 
 
 class JudgeError(Exception):
-    """No answer can be had; `reason` says why in one of the words that label counters, the message
-    in one line for a person.
+    """No answer is available. `reason` becomes a label value; the message is one line for people.
 
-    The message holds nothing of what was judged.
+    The message must not contain any of the judged content.
     """
 
     def __init__(self, reason: Reason, message: str) -> None:
@@ -33,49 +30,50 @@ class Question(Generic[AnswerT]):
     """One question to a model."""
 
     instructions: str
-    """What is asked: from templates and configuration alone, never from telemetry."""
+    """Built from templates and configuration only, never from telemetry."""
     data: Mapping[str, Json]
-    """What is judged, in the order in which it is shown. It travels as data:
-    `pathgauge.scorers.judges.prompt_data`.
+    """The judged content, in the order in which the model sees it. It is sent as data, separate
+    from the instructions: see `pathgauge.scorers.judges.prompt_data`.
     """
     answer: type[AnswerT]
-    """The form of the answer."""
+    """The schema of the answer."""
     model: str | None = None
-    """`provider:model`, or a model of the default provider; `None` is the one that is configured.
-    """
+    """`provider:model`, or a model of the default provider. `None`: the configured model."""
     temperature: float | None = None
-    """`None` leaves it to the model."""
+    """`None`: the model's default."""
     max_tokens: int = 1024
-    """Of the answer."""
+    """Limit for the answer."""
     max_chars: int = 20_000
-    """Of each member of `data`, as it is shown; what is longer loses its middle."""
+    """Limit for each encoded member of `data`; longer members lose their middle."""
     sample: int = 0
-    """Which of several samples of the same question this is."""
+    """Index of this sample when the same question is asked several times."""
 
 
 class Ask(Protocol):
-    """Asks a model."""
+    """Sends questions to a model."""
 
     async def __call__(self, question: Question[AnswerT]) -> AnswerT:
-        """The answer, which fits `question.answer`. Raises `JudgeError`."""
+        """Return the answer, validated against `question.answer`. Raises `JudgeError`."""
         ...
 
 
 @runtime_checkable
 class Judge(Scorer, Protocol):
-    """A scorer that asks a model. Without anybody to ask, `score` says that the score was not
-    evaluated (`judge_unconfigured`).
+    """A scorer that asks a model.
+
+    Its `score`, which has no model to ask, returns a score without a value (`judge_unconfigured`).
     """
 
     asks_model: bool
     model: str | None
-    """The model to ask, as in `Question`; `None` is the one that is configured."""
+    """The model to ask, as in `Question`. `None`: the configured model."""
     template: str
-    """A digest of all that shapes its questions: another template is another judge."""
+    """A fingerprint of everything that shapes the questions. A new template is a new judge."""
 
     async def judge(self, actual: Invocation, expected: ReferenceTurn | None, ask: Ask) -> Score:
-        """Score `actual` against `expected`. A failure to get an answer is a score without a value,
-        with its reason.
+        """Score `actual` against `expected`.
+
+        When the model gives no usable answer, the score has no value but a reason.
         """
         ...
 

@@ -1,8 +1,7 @@
-"""The values that scoring works on: what an agent did, what it should have done, and how well the
-two agree.
+"""The data model of scoring: invocations, references, scores and the `Scorer` protocol.
 
-Everything here is immutable and free of I/O. `None` always means *not known*; it is never `""`, `0`
-or `{}`. Times are Unix nanoseconds, durations are seconds.
+All values are immutable. `None` always means *not known*; it is never replaced by `""`, `0` or
+`{}`. Times are Unix nanoseconds, durations are seconds.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
 
 CallKind = Literal["function", "handoff", "agent", "final_answer"]
-"""What a tool call stands for: a plain function, a transfer of control, a sub-agent used as a tool,
-or the answer itself.
+"""The kind of a tool call: a plain function, a transfer of control, a sub-agent used as a tool, or
+the final answer.
 """
 
 Flag = Literal[
@@ -32,7 +31,7 @@ Flag = Literal[
     "scenario_conflict",
     "clock_skew",
 ]
-"""What the telemetry of an invocation lacks; a closed set, so that it can label a counter."""
+"""Defects of an invocation's telemetry. The set is closed, so it can label a counter."""
 
 Reason = Literal[
     "no_reference",
@@ -58,12 +57,12 @@ Reason = Literal[
     "judge_malformed",
     "judge_undecided",
 ]
-"""Why a score has no value; a closed set, so that it can label a counter."""
+"""Why a score has no value. The set is closed, so it can label a counter."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One tool call of an agent, in the order in which the model asked for it."""
+    """One tool call of an agent. Calls are in the order in which the model requested them."""
 
     name: str
     arguments: Mapping[str, Json] | str | None = None
@@ -73,22 +72,20 @@ class ToolCall:
     id: str | None = None
     result: Json = None
     error: str | None = None
-    """What failed (message, else type); `None` when the call succeeded or nothing is known of a
-    failure.
-    """
+    """The error message, else the error type; `None` if no failure was recorded."""
     agent: str | None = None
     run: str | None = None
     """The span id of the agent run, or of the workflow, that made the call."""
     kind: CallKind = "function"
     group: int | None = None
-    """Calls that one model message asked for share a group: their order means nothing."""
+    """Calls that one model message requested share a group. Their order has no meaning."""
     start_ns: int | None = None
     end_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One request to a language model, counted once however many spans describe it."""
+    """One request to a language model, even if several spans describe it."""
 
     span_id: str
     agent: str | None = None
@@ -103,9 +100,7 @@ class ModelCall:
 
 
 def total_tokens(calls: Sequence[ModelCall]) -> tuple[int | None, int | None]:
-    """Input and output tokens of all calls; `None` unless every call that did not fail says how
-    many it took.
-    """
+    """Input and output tokens of all calls; `None` if a call that did not fail has no counts."""
     if any(
         call.input_tokens is None and call.output_tokens is None and call.error is None
         for call in calls
@@ -121,12 +116,12 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """The run of a sub-agent inside an invocation; `via` says how control came to it."""
+    """The run of a sub-agent inside an invocation, started as a tool (`agent`) or by a handoff."""
 
     span_id: str
     agent: str | None = None
     parent: str | None = None
-    """The name of the agent from which control came."""
+    """The name of the agent that started it."""
     parent_run: str | None = None
     """The span id of that agent's run."""
     via: Literal["agent", "handoff"] = "agent"
@@ -140,8 +135,8 @@ class AgentRun:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One user turn handled under one top-most agent or workflow span, its *anchor*: the unit of
-    scoring.
+    """One user turn, handled under one entry agent: the top-most agent or workflow span. It is the
+    unit of scoring.
     """
 
     trace_id: str
@@ -154,15 +149,15 @@ class Invocation:
     conversation_id: str | None = None
     user_id: str | None = None
     run_id: str | None = None
-    """The run of a test suite that the invocation belongs to; scores are averaged within runs
+    """The run of a test suite that the invocation belongs to. Scores are averaged within runs
     first.
     """
     turn: int | None = None
-    """Zero-based position in the conversation, where the telemetry says so."""
+    """Zero-based position in the conversation, if the telemetry has it."""
     user_input: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
-    """Calls of the whole invocation, sub-agents included; the flag `no_tool_spans` says that they
-    cannot be known.
+    """Calls of the whole invocation, sub-agents included. With the flag `no_tool_spans` they are
+    not known.
     """
     sub_agents: tuple[AgentRun, ...] = ()
     model_calls: tuple[ModelCall, ...] = ()
@@ -173,17 +168,15 @@ class Invocation:
     input_tokens: int | None = None
     output_tokens: int | None = None
     tool_schemas: Mapping[str, Json] = field(default_factory=dict)
-    """Per tool, the JSON schema of its arguments, where the telemetry shows what the model was
-    offered.
-    """
+    """By tool, the JSON schema of its arguments, if the telemetry has the tool definitions."""
     start_ns: int | None = None
     end_ns: int | None = None
     flags: frozenset[Flag] = frozenset()
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds from the start to the end of the anchor; `None` when not known, or when clocks
-        ran backwards.
+        """Seconds from the start to the end of the entry agent; `None` if not known, or if the end
+        is before the start.
         """
         if self.start_ns is None or self.end_ns is None or self.end_ns < self.start_ns:
             return None
@@ -196,30 +189,28 @@ class ExpectedCall:
 
     name: str
     arguments: Mapping[str, Json] | None = None
-    """`None`: any arguments will do. `{}`: no arguments (in `name_and_required_args`: no required
-    ones).
+    """`None`: any arguments are accepted. `{}`: no arguments (in `name_and_required_args`: no
+    required ones).
 
-    A value, also inside of objects and lists, may be a matcher of
+    Values, also inside objects and lists, may be matchers of
     `pathgauge.scorers.matching.matchers`.
     """
     optional: bool = False
-    """The call may be left out: neither its presence nor its absence counts against the agent."""
+    """The call may be left out: neither its presence nor its absence lowers the score."""
     group: int | None = None
     """Neighbouring calls that share a group may come in any order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTurn:
-    """What one user turn of a scenario should look like."""
+    """The expected behaviour in one user turn of a scenario."""
 
     user_input: str | None = None
     tool_calls: tuple[ExpectedCall, ...] | None = None
-    """`None`: the reference says nothing about tools. `()`: no tool may be called."""
+    """`None`: no expectation about tools. `()`: no tool may be called."""
     response: str | None = None
     alternatives: tuple[tuple[ExpectedCall, ...], ...] = ()
-    """Other trajectories that are as good as `tool_calls`; the one that agrees best with the agent
-    counts.
-    """
+    """Trajectories as good as `tool_calls`. The one that agrees best with the agent counts."""
     forbidden: tuple[ExpectedCall, ...] = ()
     """Calls that must not be made."""
     response_contains: tuple[str, ...] = ()
@@ -227,46 +218,44 @@ class ReferenceTurn:
     expected_agent: str | None = None
     """The sub-agent that should handle the turn."""
     escalate: bool | None = None
-    """Whether the turn must, or must not, be handed to a human; `None` says nothing about it."""
+    """Whether the turn must be handed to a human, or must not; `None`: no expectation."""
     agents: Mapping[str, ReferenceTurn] = field(default_factory=dict)
-    """What each sub-agent should do, by its name."""
+    """The expected behaviour of sub-agents, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The reference trajectory of one scenario: one turn, or several that form a conversation."""
+    """The reference of one scenario: one turn, or the turns of a conversation."""
 
     scenario_id: str
     turns: tuple[ReferenceTurn, ...]
     version: str = ""
-    """Changes whenever the content changes; part of the identity of every result."""
+    """Changes whenever the content changes. It is part of the identity of every result."""
     source: str = ""
-    """Where it came from, as `file` or `file:line`, for messages."""
+    """Its `file` or `file:line`, for messages."""
     criteria: Mapping[str, Json] = field(default_factory=dict)
-    """Criteria of this scenario, by name, laid over the global ones; not yet validated against the
-    scorers.
+    """Criteria of this scenario, by name. They override the global ones, and are not yet validated
+    against the scorers.
     """
     expected_interval: float | None = None
-    """How often the scenario should be evaluated at least, in seconds; `None` says nothing about
-    it.
-    """
+    """The maximum seconds between two evaluations of the scenario; `None`: no expectation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The outcome of one scorer: a finite value in its range, or `None` with the reason."""
+    """The result of one scorer: a finite value in its range, or `None` with a reason."""
 
     value: float | None
     reason: Reason | None = None
-    """Set exactly when `value` is `None`."""
+    """Set if and only if `value` is `None`."""
     explanation: str = ""
-    """One line for a person: why this value."""
+    """Why this value, in one line for people."""
     details: Mapping[str, Json] = field(default_factory=dict)
-    """The evidence, as JSON: for trajectories the matched, missing and unexpected calls."""
+    """The evidence as JSON: for trajectories, the matched, missing and unexpected calls."""
 
     @classmethod
     def not_evaluated(cls, reason: Reason, explanation: str = "", **details: Json) -> Score:
-        """A score without value, which is neither 0 nor NaN."""
+        """A score without value. This is neither 0 nor NaN."""
         return cls(None, reason, explanation or reason.replace("_", " "), details)
 
 
@@ -274,20 +263,20 @@ class Score:
 class Scorer(Protocol):
     """A scorer: a frozen dataclass whose fields are its options.
 
-    `score` is pure and repeatable, mutates nothing, and returns a value inside [`low`, `high`] or
-    `None` with a reason.
+    `score` is a pure function: it is repeatable, changes nothing and does no I/O. It returns a
+    value inside [`low`, `high`], or no value with a reason.
     """
 
     name: ClassVar[str]
-    """The name users write in their configuration."""
+    """The name in configurations."""
     version: ClassVar[str]
-    """Bumped whenever a change of behaviour makes earlier scores incomparable."""
+    """To be changed whenever a new behaviour makes earlier scores incomparable."""
     low: ClassVar[float]
     high: ClassVar[float]
-    """The range of values; `high` may be infinite (seconds, counts)."""
+    """The range of values. `high` may be infinite (seconds, counts)."""
     higher_is_better: ClassVar[bool]
     needs_reference: ClassVar[bool]
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score `actual` against `expected`; `expected` is `None` when no reference matched."""
+        """Score `actual` against `expected`, which is `None` if no reference matched."""
         ...

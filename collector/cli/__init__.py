@@ -1,7 +1,9 @@
-"""The command line: arguments come in, each command is a few lines over the module that does the
-work.
+"""The command line. Each command parses its options and calls the module that does the work.
 
-Exit status: 0 done, 1 a gate did not pass, 2 the operator has to change something.
+Exit status: 0 success, 1 a gate failed, 2 the operator has to correct something.
+
+Commands import what they need when they run, so that `--help` is quick. Help is plain text for
+the same reason: importing rich takes longer than everything else.
 """
 
 from __future__ import annotations
@@ -12,10 +14,9 @@ from pathgauge.collector.cli.judging import judge
 from pathgauge.collector.cli.listing import rules, scorers
 from pathgauge.collector.cli.references import export, import_, record
 from pathgauge.collector.cli.running import demo, purge, serve, validate
-from pathgauge.collector.cli.shared import ReferenceFormat
 from pathgauge.collector.cli.traces import invocations, score
 
-__all__ = ["ReferenceFormat", "app"]
+__all__ = ["app"]
 
 app = typer.Typer(
     help=(
@@ -25,7 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
 )
 
 for _command in (

@@ -1,4 +1,4 @@
-"""Commands about judges: whether they are any good."""
+"""Commands about judges: `pathgauge judge check` measures how far a judge can be trusted."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Annotated
 
 import typer
 
-from pathgauge.collector import config as configuration
-from pathgauge.collector.cli.shared import AsJson, ConfigFile, note, operator_errors
+from pathgauge.collector.cli.console import print_messages
+from pathgauge.collector.cli.errors import operator_errors
+from pathgauge.collector.cli.options import AsJson, ConfigFile
 
 judge = typer.Typer(
     help=(
-        "Judges: criteria that ask a model.\n\nExample: `pathgauge judge check labelled.yaml"
-        " --config pathgauge.yaml`"
+        "Check judges against labelled examples.\n\nA judge is a criterion that asks a"
+        " model.\n\nExample: `pathgauge judge check labelled.yaml --config pathgauge.yaml`"
     ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
 )
 
 
@@ -32,19 +33,19 @@ def check(
     config: ConfigFile = None,
     criterion: Annotated[
         str | None,
-        typer.Option(help="The only criterion to check, instead of all that ask a model."),
+        typer.Option(help="Check only this criterion instead of all that ask a model."),
     ] = None,
     injections: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Texts that try to deceive the judge, for each example that should not pass.",
+            help="Prompt injections to try on each example that should fail.",
         ),
     ] = 20,
     min_kappa: Annotated[
         float | None,
         typer.Option(
-            min=-1, max=1, help="Fail when a judge agrees less than this with the labels."
+            min=-1, max=1, help="Exit with 1 when a judge's kappa with the labels is lower."
         ),
     ] = None,
     max_flips: Annotated[
@@ -52,41 +53,42 @@ def check(
         typer.Option(
             min=0,
             max=1,
-            help="Fail when a larger share of verdicts flips, by order or by injections.",
+            help="Exit with 1 when a larger share of verdicts flips, by order or by injection.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask the judges of a configuration about labelled examples: do they agree with people, and
-    what deceives them?
+    """Compare judges with human labels.
 
-    Each example costs two questions, and one more for each injection. Exits with 1 when a judge is
-    not as good as demanded.
+    Use it before you trust a judge, and after each change of its model or prompt. It measures the
+    agreement with the labels, and how often the order of the data or a prompt injection flips a
+    verdict. Each example costs two requests, plus one for each injection. Exits with 1 when a
+    judge misses --min-kappa or --max-flips.
 
     Example: `pathgauge judge check labelled.yaml --config pathgauge.yaml --min-kappa 0.6
     --max-flips 0.02`
     """
+    from pathgauge.collector import config as configuration
     from pathgauge.collector.cli.output.json_output import json_line
     from pathgauge.collector.offline.judge_check.report import (
-        Demands,
+        Requirements,
         check_lines,
         check_object,
-        spent_line,
+        cost_line,
     )
     from pathgauge.collector.offline.judge_check.run import run
 
     with operator_errors():
-        checks, spent = run(configuration.load(config), examples, criterion, injections)
+        checks, cost = run(configuration.load(config), examples, criterion, injections)
     if as_json:
-        typer.echo(
-            json_line({"checks": [check_object(one) for one in checks], "spent": spent.told()})
-        )
+        output = {"checks": [check_object(one) for one in checks], "spent": cost.to_json()}
+        typer.echo(json_line(output))
     else:
         for one in checks:
             typer.echo("\n".join(check_lines(one)))
-        typer.echo(spent_line(spent))
-    demands = Demands(min_kappa, max_flips, injections > 0)
-    missed = [line for one in checks for line in demands.missed(one)]
-    note(missed)
-    if missed:
+        typer.echo(cost_line(cost))
+    requirements = Requirements(min_kappa, max_flips, injections > 0)
+    violations = [line for one in checks for line in requirements.violations(one)]
+    print_messages(violations)
+    if violations:
         raise typer.Exit(1)

@@ -1,44 +1,52 @@
-"""Commands that write down what there is: scorers, and rules for Prometheus."""
+"""Commands that list or generate: the scorer catalogue, and the rules for Prometheus."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from pathgauge.collector.cli.shared import AsJson, Output, operator_errors, write
+from pathgauge.collector.cli.console import write_result
+from pathgauge.collector.cli.errors import operator_errors
+from pathgauge.collector.cli.options import AsJson, Output
 
 
 def scorers(as_json: AsJson = False) -> None:
-    """List all scorers with their options.
+    """List the installed scorers.
+
+    Use it to choose a criterion: it shows the range, the direction and the options of each scorer,
+    those of plug-ins included.
 
     Example: `pathgauge scorers --json`
     """
     from dataclasses import asdict
 
     from pathgauge.collector.cli.output.json_output import json_line
-    from pathgauge.collector.cli.output.report import print_catalogue
     from pathgauge.collector.cli.output.scorer_catalogue import catalogue
 
     entries = list(catalogue())
     if as_json:
         typer.echo(json_line([asdict(entry) for entry in entries]))
-    else:
-        print_catalogue(entries, Console())
+        return
+
+    from rich.console import Console
+
+    from pathgauge.collector.cli.output.scorer_list import print_catalogue
+
+    print_catalogue(entries, Console())
 
 
 def rules(
     output: Output = None,
     job: Annotated[
-        str, typer.Option(help="The job under which Prometheus scrapes the collectors.")
+        str, typer.Option(help="Name of the Prometheus job that scrapes the collectors.")
     ] = "pathgauge",
     severity: Annotated[
         list[str] | None,
         typer.Option(
             help=(
-                "Another severity, of an alert or in place of one: PathgaugeScoreRegression=info,"
-                " critical=page."
+                "Change the severity of an alert (PathgaugeScoreRegression=info) or rename a"
+                " severity (critical=page). Can be repeated."
             )
         ),
     ] = None,
@@ -47,41 +55,43 @@ def rules(
         typer.Option(
             "--for",
             help=(
-                "How long something must be true: of all alerts (5m), or of one"
-                " (PathgaugeStoreNotOk=1m)."
+                "How long a condition must hold before an alert fires: for all alerts (5m) or for"
+                " one (PathgaugeStoreNotOk=1m). Can be repeated."
             ),
         ),
     ] = None,
     keep_firing_for: Annotated[
         str,
-        typer.Option(
-            help="How long alerts about scores go on when what they say ceases to be true."
-        ),
+        typer.Option(help="How long alerts about scores keep firing after their condition ends."),
     ] = "10m",
-    interval: Annotated[str, typer.Option(help="How often the rules are evaluated.")] = "30s",
+    interval: Annotated[str, typer.Option(help="Evaluation interval of the rules.")] = "30s",
     min_samples: Annotated[
-        int, typer.Option(min=1, help="Fewer scores or invocations than these say nothing.")
+        int, typer.Option(min=1, help="Ignore means of fewer scores or invocations than this.")
     ] = 20,
     sigmas: Annotated[
         float,
         typer.Option(
-            min=0, help="By how many standard errors a mean must be off before that is no chance."
+            min=0,
+            help="An alert fires when a mean is off by at least this many standard errors.",
         ),
     ] = 4.0,
     min_drop: Annotated[
         float,
         typer.Option(
-            min=0, max=1, help="A smaller fall, on a scale from 0 to 1, is no regression."
+            min=0, max=1, help="Smallest drop that counts as a regression, on a scale from 0 to 1."
         ),
     ] = 0.05,
     runbook_url: Annotated[
-        str, typer.Option(help="Where the pages of docs/runbooks are published.")
+        str, typer.Option(help="URL under which the pages of docs/runbooks are published.")
     ] = "docs/runbooks",
     dashboard_url: Annotated[
-        str | None, typer.Option(help="A dashboard that every alert links to.")
+        str | None, typer.Option(help="URL of a dashboard that every alert links to.")
     ] = None,
 ) -> None:
-    """Write the recording and alerting rules for Prometheus. One file serves every configuration.
+    """Write the recording and alerting rules for Prometheus.
+
+    Use it once, and again after an upgrade. The rules do not depend on the configuration: the
+    collector exports thresholds, objectives and intervals as metrics, and the rules read those.
 
     Example: `pathgauge rules --severity critical=page --runbook-url https://wiki.example/pathgauge
     --output rules.yml`
@@ -89,18 +99,15 @@ def rules(
     from pathgauge.collector.sinks.prometheus.rules import Choices, choose, to_yaml
 
     with operator_errors():
-        chosen = choose(
-            Choices(
-                job,
-                runbook_url,
-                dashboard_url,
-                interval,
-                keep_firing_for,
-                min_samples,
-                sigmas,
-                min_drop,
-            ),
-            severity or (),
-            for_ or (),
+        base = Choices(
+            job=job,
+            runbook_url=runbook_url,
+            dashboard_url=dashboard_url,
+            interval=interval,
+            keep_firing_for=keep_firing_for,
+            min_samples=min_samples,
+            sigmas=sigmas,
+            min_drop=min_drop,
         )
-        write(to_yaml(chosen), output)
+        choices = choose(base, severity or (), for_ or ())
+        write_result(to_yaml(choices), output)

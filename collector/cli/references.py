@@ -1,6 +1,4 @@
-"""Commands about references: they are brought from other formats, to other formats, and out of good
-traces.
-"""
+"""Commands about references: convert them from and to other formats, or record them from traces."""
 
 from __future__ import annotations
 
@@ -8,33 +6,35 @@ from typing import Annotated, Literal
 
 import typer
 
-from pathgauge.collector import config as configuration
-from pathgauge.collector.cli.shared import (
+from pathgauge.collector.cli.console import print_messages, write_result
+from pathgauge.collector.cli.errors import operator_errors
+from pathgauge.collector.cli.options import (
     ConfigFile,
     Files,
     Output,
     ReferenceFiles,
-    ReferenceFormat,
-    note,
-    operator_errors,
-    write,
 )
 
 
 def import_(
     format: Annotated[
-        ReferenceFormat,
-        typer.Argument(help="The format of the files; `auto` tells it from the content."),
+        str,
+        typer.Argument(
+            help="Format of the files: adk, graph, messages, pathgauge, vertex, or that of a"
+            " plug-in; `auto` detects it."
+        ),
     ],
     files: ReferenceFiles,
     output: Output = None,
-    scenario_prefix: Annotated[str, typer.Option(help="Put before every scenario id.")] = "",
+    scenario_prefix: Annotated[
+        str, typer.Option(help="Text to put in front of every scenario id.")
+    ] = "",
 ) -> None:
-    """Write references of another format in the native one, and say on standard error what was
-    found and what was ignored.
+    """Convert references to the native format.
 
-    Formats: ADK evalsets, datasets of Vertex AI, LangGraph trajectories, and chat messages of
-    OpenAI and LangChain.
+    Use it to edit references that you have in another format: ADK evalsets, Vertex AI datasets,
+    LangGraph trajectories, or chat messages of OpenAI and LangChain. Standard error lists what was
+    found and what was ignored.
 
     Example: `pathgauge import auto eval_dataset.jsonl --output references/home.yaml`
     """
@@ -44,8 +44,8 @@ def import_(
 
     with operator_errors():
         imported = gather(read_all(files, None if format == "auto" else format), scenario_prefix)
-        write(to_yaml(imported.references), output)
-    note(imported.summary)
+        write_result(to_yaml(imported.references), output)
+    print_messages(imported.summary)
 
 
 def export(
@@ -57,11 +57,15 @@ def export(
     lossy: Annotated[
         bool,
         typer.Option(
-            "--lossy", help="Leave out what the format cannot say, instead of refusing it."
+            "--lossy", help="Drop what the format cannot express instead of writing nothing."
         ),
     ] = False,
 ) -> None:
-    """Write references of any format as an evalset for google-adk.
+    """Convert references to an ADK evalset.
+
+    Use it to run references of any format with google-adk. Standard error lists what ADK cannot
+    express. If there is anything, nothing is written and the exit status is 2, unless --lossy is
+    given.
 
     Example: `pathgauge export references/home.yaml --output home.evalset.json`
     """
@@ -70,25 +74,25 @@ def export(
 
     with operator_errors():
         entries = [entry for read in read_all(files).values() for entry in read.entries]
-        exported = evalset(
-            (entry.reference for entry in entries), (output or files[0]).name.split(".")[0]
-        )
-        note(exported.left_out)
+        name = (output or files[0]).name.split(".")[0]
+        exported = evalset((entry.reference for entry in entries), name)
+        print_messages(exported.left_out)
         if exported.left_out and not lossy:
-            note(["nothing was written; --lossy leaves out what ADK cannot express"])
+            print_messages(["nothing was written; --lossy leaves out what ADK cannot express"])
             raise typer.Exit(2)
-        write(to_json(exported.data), output)
+        write_result(to_json(exported.data), output)
 
 
 def record(
     files: Files,
     config: ConfigFile = None,
     scenario: Annotated[
-        str | None, typer.Option(help="The scenario id of all invocations, instead of their own.")
+        str | None,
+        typer.Option(help="Scenario id of all invocations, instead of the one in their spans."),
     ] = None,
     output: Output = None,
     without_arguments: Annotated[
-        bool, typer.Option("--without-arguments", help="Expect calls with any arguments.")
+        bool, typer.Option("--without-arguments", help="Accept any arguments in expected calls.")
     ] = False,
     without_response: Annotated[
         bool, typer.Option("--without-response", help="Expect no particular response.")
@@ -100,33 +104,37 @@ def record(
         bool,
         typer.Option(
             "--alternatives",
-            help="Keep other trajectories of a scenario as alternatives to its first.",
+            help="Keep further trajectories of a scenario as alternatives to the first.",
         ),
     ] = False,
 ) -> None:
-    """Make references of good traces: what the agent did in them becomes what is expected of it.
+    """Create references from good traces.
 
-    Invocations with a scenario id are recorded, those of one conversation as its turns.
+    Use it when an agent does what it should: its tool calls and responses become the expected
+    ones. Invocations need a scenario id, or give all of them one with --scenario. Invocations of
+    one conversation become the turns of one reference.
 
     Example: `pathgauge record traces.json --output references/refund.yaml`
     """
+    from pathgauge.collector import config as configuration
     from pathgauge.collector.core.evaluations.evaluator import Evaluator
     from pathgauge.collector.core.references import ReferenceSet
     from pathgauge.collector.core.references.export_native import to_yaml
-    from pathgauge.collector.offline.record import Wanted, record
+    from pathgauge.collector.offline.record import RecordOptions, record
     from pathgauge.collector.offline.replay import replay
 
+    options = RecordOptions(
+        scenario,
+        arguments=not without_arguments,
+        response=not without_response,
+        failed=allow_failed,
+        alternatives=alternatives,
+    )
     with operator_errors():
-        replayed = list(
-            replay(files, Evaluator(()), ReferenceSet(), configuration.load(config).scenario.keys)
-        )
+        keys = configuration.load(config).scenario.keys
+        replayed = list(replay(files, Evaluator(()), ReferenceSet(), keys))
         for one in replayed:
-            note(one.notes)
-        recording = record(
-            replayed,
-            Wanted(
-                scenario, not without_arguments, not without_response, allow_failed, alternatives
-            ),
-        )
-        write(to_yaml(recording.references), output)
-    note(recording.notes)
+            print_messages(one.notes)
+        recording = record(replayed, options)
+        write_result(to_yaml(recording.references), output)
+    print_messages(recording.notes)

@@ -1,26 +1,29 @@
-"""Commands about the collector: it is run, shown at work, checked, and made to forget."""
+"""Commands about the collector itself: run it, demonstrate it, check its configuration, purge its
+store.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from pathgauge.collector import config as configuration
-from pathgauge.collector.cli.shared import ConfigFile, InsecureBind, note, operator_errors
-from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.cli.console import print_messages
+from pathgauge.collector.cli.errors import operator_errors
+from pathgauge.collector.cli.options import ConfigFile, InsecureBind
 
 
 def serve(config: ConfigFile = None, insecure_bind: InsecureBind = False) -> None:
-    """Receive OTLP, score every agent invocation, and serve the scores to Prometheus, until
-    SIGTERM.
+    """Run the collector until SIGTERM.
 
-    SIGHUP reads the configuration again; changed reference files are noticed by themselves.
+    It receives OTLP, scores every agent invocation, and serves the scores to Prometheus. SIGHUP
+    reloads the configuration; changed reference files are reloaded without a signal.
 
     Example: `pathgauge serve --config pathgauge.yaml`
     """
+    import asyncio
+
+    from pathgauge.collector import config as configuration
     from pathgauge.collector.service import logging
     from pathgauge.collector.service.service import Service, run
 
@@ -34,97 +37,117 @@ def demo(
     port_offset: Annotated[
         int,
         typer.Option(
-            min=0, max=50_000, help="Added to every port, where the usual ones are taken."
+            min=0,
+            max=50_000,
+            help="Added to every port; use it when the default ports are in use.",
         ),
     ] = 0,
     regress_after: Annotated[
         float, typer.Option(min=0, help="Seconds until one agent regresses.")
     ] = 30.0,
     repair_after: Annotated[
-        float, typer.Option(min=0, help="Seconds from then until it is repaired.")
+        float, typer.Option(min=0, help="Seconds from the regression until the repair.")
     ] = 60.0,
 ) -> None:
-    """Run the collector on loopback with example agents that really export OTLP, and show their
-    scores, until Ctrl-C.
+    """Run a demo with example agents.
+
+    Use it for a first look at pathgauge. It runs the collector on loopback with agents that export
+    real OTLP, and shows a live table of their scores until Ctrl-C. One agent regresses and is
+    repaired.
 
     Example: `pathgauge demo --port-offset 10000`
     """
+    import asyncio
+
+    from rich.console import Console
+
     from pathgauge.collector.cli.demo.session import show
     from pathgauge.collector.service import logging
 
     logging.configure("warning")
-    with operator_errors(
-        when_in_use="take other ports with --port-offset, such as --port-offset 10000"
-    ):
+    with operator_errors("choose other ports with --port-offset, such as --port-offset 10000"):
         asyncio.run(show(port_offset, regress_after, repair_after, Console()))
 
 
 def validate(config: ConfigFile = None, insecure_bind: InsecureBind = False) -> None:
-    """Check a configuration and everything that it names, without running it.
+    """Check a configuration without running it.
+
+    Use it in CI, and before a reload. It checks the file and everything that the file names:
+    references, scorers, certificates, tokens. All mistakes are listed at once.
 
     Example: `pathgauge validate --config pathgauge.yaml`
     """
+    from pathgauge.collector import config as configuration
     from pathgauge.collector.config.active import resolve
+    from pathgauge.collector.config.sinks import check_sinks
     from pathgauge.collector.receivers.auth.access import load_access
-    from pathgauge.collector.sinks.otlp_events.exporter import build_exporter
 
     with operator_errors():
         settings = configuration.load(config)
-        setup = resolve(settings)
+        active = resolve(settings)
         access = load_access(settings, insecure_bind=insecure_bind)
-        if settings.exporters.otlp is not None:
-            build_exporter(settings, settings.exporters.otlp)
-    note((*setup.warnings, *access.warnings))
-    names = ", ".join(criterion.name for criterion in setup.evaluator.criteria)
+        check_sinks(settings)
+    print_messages((*active.warnings, *access.warnings))
+    names = ", ".join(criterion.name for criterion in active.evaluator.criteria)
+    sinks = "".join(f", {name}" for name in settings.exporters.sinks)
     typer.echo(
-        f"{config or 'defaults'}: ok, {len(setup.references)} references, criteria:"
-        f" {names or 'none'}"
+        f"{config or 'defaults'}: ok, references: {len(active.references)}, criteria:"
+        f" {names or 'none'}, exporters: prometheus{sinks}"
     )
 
 
 def purge(
     config: ConfigFile = None,
     trace: Annotated[
-        str | None, typer.Option(help="A trace, by its id in hexadecimal digits; of all tenants.")
+        str | None, typer.Option(help="Purge this trace, of all tenants: the id in hexadecimal.")
     ] = None,
     scenario: Annotated[
-        str | None, typer.Option(help="The traces that have a result of this scenario.")
+        str | None, typer.Option(help="Purge the traces that have a result of this scenario.")
     ] = None,
     before: Annotated[
         str | None,
-        typer.Option(help="What is older: an age such as 7d, or a date such as 2026-11-01 (UTC)."),
+        typer.Option(
+            help="Purge older data: an age such as 7d, or a date such as 2026-11-01 (UTC)."
+        ),
     ] = None,
 ) -> None:
-    """Remove telemetry and results from the store for good, whether a collector runs on it or not.
+    """Remove data from the store for good.
 
-    Nothing of it stays in the files of the store. Counters stay, they hold no content.
+    Use it when telemetry must not be kept, such as personal data that was sent by mistake. It
+    removes telemetry and results, whether a collector runs on the store or not, and leaves nothing
+    of them in the files. Counters stay: they hold no content. Give exactly one of --trace,
+    --scenario and --before.
 
     Example: `pathgauge purge --config pathgauge.yaml --trace 4bf92f3577b34da6a3ce929d0e0e4736`
     """
     import time
 
+    from pathgauge.collector import config as configuration
+    from pathgauge.collector.core.documents import ConfigError
     from pathgauge.collector.service import logging
-    from pathgauge.collector.service.purge import SelectionError, erase, report, select
+    from pathgauge.collector.service.purge import SelectionError, purge_store, report, select
 
     with operator_errors():
         settings = configuration.load(config)
         if settings.store is None:
-            text = "found memory, expected a store on disk: what is in memory ends with the process"
+            text = (
+                "found memory, expected a store on disk: data in memory is lost when the process"
+                " ends"
+            )
             raise ConfigError([settings.problem(("store",), text)])
         try:
             selection = select(trace, scenario, before, time.time())
         except SelectionError as error:
-            note([str(error)])
+            print_messages([str(error)])
             raise typer.Exit(2) from error
         logging.configure("warning")
         folder = settings.folder / settings.store.path
-        purged = erase(folder, selection)
+        purged = purge_store(folder, selection)
     typer.echo(f"{folder}: {report(purged)}")
     if purged.unfinished is not None:
-        note(
-            [
-                f"its bytes may still be in the files ({purged.unfinished}); purge again when that"
-                " is mended"
-            ]
+        text = (
+            f"its bytes may still be in the files ({purged.unfinished}); correct that and purge"
+            " again"
         )
+        print_messages([text])
         raise typer.Exit(2)

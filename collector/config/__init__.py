@@ -1,14 +1,14 @@
-"""The configuration: a YAML or JSON file comes in, a `Config` goes out, every value checked and
-every default filled in.
+"""The configuration: pydantic models that define the format of the file, one class per section, and
+`load`.
 
-The models are the format, one class a section. docs/configuration.md tells it to operators.
+docs/configuration.md documents the format for operators.
 """
 
 from pathgauge.collector.config.config import Config
-from pathgauge.collector.config.events import OtlpEvents
-from pathgauge.collector.config.exporting import Canary, Prometheus
+from pathgauge.collector.config.exporters import Prometheus
 from pathgauge.collector.config.judging import Judge
 from pathgauge.collector.config.loading import criteria_of_file, load
+from pathgauge.collector.config.operating import Canary
 from pathgauge.collector.config.receiving import Auth, Grpc, Http, Protocols, Tenant, Tls
 from pathgauge.collector.config.scoring import Assembly
 
@@ -20,7 +20,6 @@ __all__ = [
     "Grpc",
     "Http",
     "Judge",
-    "OtlpEvents",
     "Prometheus",
     "Protocols",
     "Tenant",

@@ -1,7 +1,7 @@
-"""What the service runs on: a `Config` comes in, the evaluator and the references that it names go
-out.
+"""Builds what a `Config` names: the scorers of the criteria, and the references.
 
-`resolve` again when `fingerprint` has changed; when it raises, the last setup stays good.
+The service calls `resolve` again when `fingerprint` has changed. When `resolve` raises, the last
+`ActiveConfig` stays active.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathgauge.collector.config import (
     load,
     reference_files,
 )
-from pathgauge.collector.config.criteria import Place, objectives
-from pathgauge.collector.config.criteria.judges import named
+from pathgauge.collector.config.criteria import Location, objectives
+from pathgauge.collector.config.criteria.judges import with_judge_labels
 from pathgauge.collector.config.reference_files import Fingerprint
 from pathgauge.collector.core.documents import Document, Problem, Problems
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
@@ -30,154 +30,160 @@ from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.judges.model_client.settings import Settings
 from pathgauge.scorers.types import Json, Reference
 
+_Overrides = dict[str, tuple[Criterion, ...]]
+"""The criteria of scenarios that override the common ones."""
+
+GATE_CRITERIA: Mapping[str, Json] = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
+"""The default criteria of ADK's own gate."""
+
 
 @dataclass(frozen=True, slots=True)
 class ActiveConfig:
-    """All that depends on criteria and reference files."""
+    """Everything that depends on criteria and reference files."""
 
     evaluator: Evaluator
     references: ReferenceSet
     warnings: tuple[str, ...]
-    """What is allowed, but probably not meant."""
+    """Settings that are allowed, but probably not intended."""
     baseline_versions: Mapping[str, str]
-    """What to compare the present version of an agent with, by agent."""
+    """The version to compare the current version of an agent with, by agent."""
     fingerprint: Fingerprint
-    """Of the reference files before they were read."""
+    """Of the reference files, taken before they were read."""
 
 
 def resolve(config: Config) -> ActiveConfig:
     """Build the scorers and read the references. Raises `ConfigError` with every problem."""
     loaded = reference_files.load(config.references, config.folder)
-    common = criteria.build(config.criteria, Place(Document("", None), ("criteria",)))
-    overrides: dict[str, tuple[Criterion, ...]] = {}
-    problems = Problems()
-    for entry in loaded.entries:
-        with problems:
-            if entry.reference.criteria:
-                overrides[entry.reference.scenario_id] = _criteria_of(
-                    entry, config.criteria, common
-                )
-    problems.report()
+    common = criteria.build(config.criteria, Location(Document("", None), ("criteria",)))
+    overrides = _overrides(config, loaded.entries, common)
     if config.judge is not None:
         settings = config.judge.settings(config.folder)
-        problems.found += _of_unknown_providers(
-            config, settings, chain(common, *overrides.values())
-        )
+        problems = Problems()
+        problems.found += _unknown_providers(config, settings, chain(common, *overrides.values()))
         problems.report()
-        common = named(common, settings)
-        overrides = {scenario: named(own, settings) for scenario, own in overrides.items()}
+        common = with_judge_labels(common, settings)
+        overrides = {
+            scenario: with_judge_labels(own, settings) for scenario, own in overrides.items()
+        }
     evaluator = Evaluator(common, overrides)
-    expected = (
-        _expected(entry.reference, config.scenario.expected_interval) for entry in loaded.entries
+    interval = config.scenario.expected_interval
+    references = ReferenceSet(
+        (_with_interval(entry.reference, interval) for entry in loaded.entries),
+        match_user_input=config.scenario.match_user_input,
     )
-    references = ReferenceSet(expected, match_user_input=config.scenario.match_user_input)
     warnings = (
         *loaded.warnings,
-        *_useless(common, loaded.entries),
-        *_unjudged(config, evaluator),
-        *_doubtful_objectives(config, evaluator, loaded.entries),
+        *_missing_references(common, loaded.entries),
+        *_missing_judge(config, evaluator),
+        *_objective_warnings(config, evaluator, loaded.entries),
     )
     return ActiveConfig(
         evaluator, references, warnings, config.regression.baseline_versions, loaded.fingerprint
     )
 
 
-GATE_CRITERIA: Mapping[str, Json] = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
-"""What ADK's own gate judges by where nobody says otherwise."""
-
-
 def for_gate(
     path: Path | None, references: Iterable[str] = (), criteria_file: Path | None = None
 ) -> Config:
-    """The configuration of an offline gate: that of a file, with references and criteria in place
-    of its own. Raises `ConfigError`.
+    """The configuration of an offline gate: that of a file, with its references and criteria
+    replaced by the given ones. Raises `ConfigError`.
     """
     config = load(path)
-    changed: dict[str, Json] = {}
+    changes: dict[str, Json] = {}
     if criteria_file is not None:
-        changed["criteria"] = criteria_of_file(criteria_file)
+        changes["criteria"] = criteria_of_file(criteria_file)
     elif path is None:
-        changed["criteria"] = dict(GATE_CRITERIA)
+        changes["criteria"] = dict(GATE_CRITERIA)
     patterns = tuple(references)
+    if path is not None:  # patterns of the command line are relative to the working directory
+        patterns = tuple(map(os.path.abspath, patterns))
     if patterns:
-        changed["references"] = tuple(
-            os.path.abspath(pattern) if path else pattern for pattern in patterns
-        )
-    return config.with_changes(changed)
+        changes["references"] = patterns
+    return config.with_changes(changes)
 
 
 def fingerprint(config: Config) -> Fingerprint:
-    """Tells from that of a `ActiveConfig` whether the reference files have changed since; opens no file."""
+    """The present fingerprint of the reference files. It differs from that of an `ActiveConfig`
+    when they have changed since. No file is opened.
+    """
     return reference_files.fingerprint(config.references, config.folder)
+
+
+def _overrides(config: Config, entries: Iterable[Entry], common: Iterable[Criterion]) -> _Overrides:
+    found: _Overrides = {}
+    problems = Problems()
+    for entry in entries:
+        with problems:
+            if entry.reference.criteria:
+                own = _criteria_of(entry, config.criteria, common)
+                found[entry.reference.scenario_id] = own
+    problems.report()
+    return found
 
 
 def _criteria_of(
     entry: Entry, written: Mapping[str, Json], common: Iterable[Criterion]
 ) -> tuple[Criterion, ...]:
-    """The common criteria, those that the scenario changes built anew, in their order; mistakes are
-    the scenario's.
+    """The common criteria in their order, with those that the scenario overrides built again.
+    Problems are located in the scenario.
     """
     own = entry.reference.criteria
-    laid = criteria.lay_over(written, own)
-    built = criteria.build(laid, Place(entry.document, (*entry.path, "criteria")), changed=own)
-    kept = {
+    merged = criteria.merge(written, own)
+    location = Location(entry.document, (*entry.path, "criteria"))
+    built = criteria.build(merged, location, changed=own)
+    by_name = {
         criterion.name: criterion for criterion in common if own.get(criterion.name) is not False
     }
-    return tuple((kept | {criterion.name: criterion for criterion in built}).values())
+    by_name |= {criterion.name: criterion for criterion in built}
+    return tuple(by_name.values())
 
 
-def _expected(reference: Reference, interval: float | None) -> Reference:
-    """The reference with the interval of all scenarios where it has none of its own."""
-    return (
-        reference
-        if reference.expected_interval is not None
-        else replace(reference, expected_interval=interval)
-    )
+def _with_interval(reference: Reference, interval: float | None) -> Reference:
+    """The reference with the common expected interval, unless it has its own."""
+    if reference.expected_interval is not None:
+        return reference
+    return replace(reference, expected_interval=interval)
 
 
-def _doubtful_objectives(
-    config: Config, evaluator: Evaluator, entries: Iterable[Entry]
-) -> Iterator[str]:
-    for criterion in evaluator.criteria:
-        for doubt in objectives.doubts(criterion):
-            yield str(config.problem(("criteria", criterion.name, "objective"), doubt))
-    for entry in entries:
-        for criterion in evaluator.overrides.get(entry.reference.scenario_id, ()):
-            if criterion.name in entry.reference.criteria:
-                for doubt in objectives.doubts(criterion):
-                    yield str(
-                        entry.document.problem(
-                            (*entry.path, "criteria", criterion.name, "objective"), doubt
-                        )
-                    )
-
-
-def _unjudged(config: Config, evaluator: Evaluator) -> Iterator[str]:
-    criteria = chain(evaluator.criteria, *evaluator.overrides.values())
-    asking = dict.fromkeys(criterion.name for criterion in criteria if asks_model(criterion.scorer))
-    if asking and config.judge is None:
-        yield (
-            "these criteria ask a model, and no judge is configured, so that they are not"
-            f" evaluated: {', '.join(asking)}"
-        )
-
-
-def _of_unknown_providers(
-    config: Config, settings: Settings, asking: Iterable[Criterion]
+def _unknown_providers(
+    config: Config, settings: Settings, used: Iterable[Criterion]
 ) -> Iterator[Problem]:
-    for name, model in dict.fromkeys(
-        (c.name, c.scorer.model) for c in asking if asks_model(c.scorer)
-    ):
+    models = {(c.name, c.scorer.model): None for c in used if asks_model(c.scorer)}
+    for name, model in models:
         provider = settings.resolve(model).provider
         if provider not in settings.providers:
             text = (
-                f"found the model {model!r}, and no provider {provider}, expected one of"
+                f"found the model {model!r} of the unknown provider {provider}, expected one of"
                 f" {', '.join(settings.providers)}"
             )
             yield config.problem(("criteria", name), text)
 
 
-def _useless(common: Iterable[Criterion], entries: tuple[Entry, ...]) -> Iterator[str]:
-    needy = [criterion.name for criterion in common if criterion.scorer.needs_reference]
-    if needy and not entries:
-        yield f"there are no references, which these criteria need: {', '.join(needy)}"
+def _missing_references(common: Iterable[Criterion], entries: tuple[Entry, ...]) -> Iterator[str]:
+    names = [criterion.name for criterion in common if criterion.scorer.needs_reference]
+    if names and not entries:
+        yield f"there are no references, which these criteria need: {', '.join(names)}"
+
+
+def _missing_judge(config: Config, evaluator: Evaluator) -> Iterator[str]:
+    every = chain(evaluator.criteria, *evaluator.overrides.values())
+    names = dict.fromkeys(criterion.name for criterion in every if asks_model(criterion.scorer))
+    if names and config.judge is None:
+        yield (
+            "no judge is configured, so these criteria that ask a model are not evaluated:"
+            f" {', '.join(names)}"
+        )
+
+
+def _objective_warnings(
+    config: Config, evaluator: Evaluator, entries: Iterable[Entry]
+) -> Iterator[str]:
+    for criterion in evaluator.criteria:
+        for warning in objectives.warnings(criterion):
+            yield str(config.problem(("criteria", criterion.name, "objective"), warning))
+    for entry in entries:
+        for criterion in evaluator.overrides.get(entry.reference.scenario_id, ()):
+            if criterion.name in entry.reference.criteria:
+                path = (*entry.path, "criteria", criterion.name, "objective")
+                for warning in objectives.warnings(criterion):
+                    yield str(entry.document.problem(path, warning))

@@ -1,4 +1,4 @@
-"""The whole configuration: the sections of the file, and where they stand in it."""
+"""The whole configuration: all sections, and their positions in the file."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PlainValidator, PrivateAttr, SerializeAsAny
 
 from pathgauge.collector.config import criteria
-from pathgauge.collector.config.exporting import Canary, Exporters, Logging, Store, in_memory
+from pathgauge.collector.config.exporters import Exporters, read_exporters
 from pathgauge.collector.config.judging import Judge
+from pathgauge.collector.config.operating import Canary, Logging, Store, in_memory
 from pathgauge.collector.config.receiving import Auth, Receivers
 from pathgauge.collector.config.redacting import Redaction
 from pathgauge.collector.config.scoring import (
@@ -21,67 +22,69 @@ from pathgauge.collector.config.scoring import (
     Scenario,
     Windows,
 )
-from pathgauge.collector.config.section import Section, empty, off
+from pathgauge.collector.config.section import Section, default_if_empty, none_if_false
 from pathgauge.collector.core.documents import Document, KeyPath, Problem
 from pathgauge.collector.core.documents.quantities import Switch
 from pathgauge.scorers.types import Json
 
 
 @dataclass(frozen=True)
-class _Written:
-    """Where the values stand. Any two are equal: it makes no configuration another one."""
+class _Source:
+    """The file of a configuration. All are equal, so that `Config`s compare by their values."""
 
     document: Document = field(default=Document("", None), compare=False)
 
 
 class Config(Section):
-    """The whole file. Without any file, the defaults are a working configuration."""
+    """The whole file. Without a file, the defaults are a working configuration."""
 
     receivers: Receivers = Receivers()
-    auth: Annotated[Auth | None, BeforeValidator(off)] = None
+    auth: Annotated[Auth | None, BeforeValidator(none_if_false)] = None
     insecure_bind: Switch = False
-    redaction: Annotated[Redaction | None, BeforeValidator(off)] = None
+    redaction: Annotated[Redaction | None, BeforeValidator(none_if_false)] = None
     references: tuple[str, ...] = ()
     """Paths and patterns, relative to `folder`."""
-    criteria: Annotated[dict[str, Any], BeforeValidator(empty)] = Field(
+    criteria: Annotated[dict[str, Any], BeforeValidator(default_if_empty)] = Field(
         default_factory=lambda: dict(criteria.DEFAULTS)
     )
-    """As written, laid over those of `criteria_file`."""
+    """As written, merged with those of `criteria_file`."""
     criteria_file: str | None = None
-    judge: Annotated[Judge | None, BeforeValidator(off)] = None
+    judge: Annotated[Judge | None, BeforeValidator(none_if_false)] = None
     scenario: Scenario = Scenario()
     assembly: Assembly = Assembly()
     windows: Windows = Windows()
     regression: Regression = Regression()
     conversations: Conversations = Conversations()
-    exporters: Exporters = Exporters()
+    exporters: Annotated[SerializeAsAny[Exporters], PlainValidator(read_exporters)] = Field(
+        default_factory=lambda: read_exporters({})
+    )
     store: Annotated[Store | None, BeforeValidator(in_memory)] = Store()
-    """`memory` is `None`: nothing outlives the process."""
-    canary: Annotated[Canary | None, BeforeValidator(off)] = None
+    """`None` stands for `memory`: everything is lost when the process ends."""
+    canary: Annotated[Canary | None, BeforeValidator(none_if_false)] = None
     logging: Logging = Logging()
 
     _folder: Path = PrivateAttr(default=Path())
-    _written: _Written = PrivateAttr(default=_Written())
+    _source: _Source = PrivateAttr(default=_Source())
 
     @property
     def folder(self) -> Path:
-        """The folder of the file, which its paths are relative to; the working directory where
-        there is no file.
+        """The folder that relative paths start from: that of the file, or without a file the
+        working directory.
         """
         return self._folder
 
-    def read_from(self, folder: Path, document: Document) -> Config:
-        """This configuration as that of a file."""
-        read = self.model_copy()
-        read._folder, read._written = folder, _Written(document)
-        return read
+    def with_source(self, folder: Path, document: Document) -> Config:
+        """This configuration, read from a file."""
+        copy = self.model_copy()
+        copy._folder, copy._source = folder, _Source(document)
+        return copy
 
     def with_changes(self, changes: Mapping[str, Json]) -> Config:
-        """This configuration with some of its keys replaced, in the same folder."""
+        """This configuration with some keys replaced, in the same folder."""
         changed = self.model_copy(update=dict(changes))
-        changed._folder, changed._written = self._folder, self._written
+        changed._folder, changed._source = self._folder, self._source
         return changed
 
     def problem(self, path: KeyPath, text: str) -> Problem:
-        """A mistake that shows only when the configuration is put to use, at its place in the file."""
-        return self._written.document.problem(path, text)
+        """A problem found after loading, with the position of `path` in the file."""
+        return self._source.document.problem(path, text)

@@ -1,6 +1,4 @@
-"""The section of the configuration about models that judge: whom to ask, how long to wait, and what
-it may cost.
-"""
+"""The section `judge`: the models that criteria ask, with timeouts, sampling and budget."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ Whole = Annotated[int, BeforeValidator(parse_number), Field(ge=0)]
 
 
 def parse_url(value: Json) -> Json:
-    """As it is, when it is the URL of a server, without a query or credentials."""
+    """Check that the value is the URL of a server, without query and credentials."""
     match = _URL.fullmatch(value) if isinstance(value, str) else None
     if match is None or not 0 < int(match["port"] or 443) <= 65535 or set("?#@") & set(match[0]):
         raise ValueError("a URL such as https://api.openai.com/v1")
@@ -53,20 +51,18 @@ def parse_url(value: Json) -> Json:
 
 
 def _text(value: Json) -> Json:
-    """A plain number is one that an environment variable gave; a key without a value is no text."""
-    return (
-        ""
-        if value is None
-        else str(value)
-        if isinstance(value, int) and not isinstance(value, bool)
-        else value
-    )
+    """Accept a key without a value, and a plain number: an environment variable of digits is read
+    as one.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value
 
 
 class JudgeProvider(Section):
-    """A server that speaks the chat completions of OpenAI. What is wrong with a key is told without
-    the key.
-    """
+    """A server with OpenAI's chat completions API. Error messages never quote the key."""
 
     base_url: Annotated[str, BeforeValidator(parse_url)] = OPENAI_URL
     api_key: Annotated[str, BeforeValidator(_text), Field(repr=False)] = ""
@@ -79,38 +75,39 @@ class JudgeProvider(Section):
         url = _URL.fullmatch(self.base_url)
         assert url is not None
         host = url["host"].strip("[]")
-        if not self.allow_private and url["scheme"] != "https":
-            raise ValueError("found a URL without https, expected https, or allow_private")
-        if not self.allow_private and (
-            host.lower() == "localhost" or (_ADDRESS.fullmatch(host) and not is_public(host))
-        ):
-            raise ValueError(
-                f"found the address {host}, which is not public, expected another one, or"
-                " allow_private"
-            )
-        if not self.allow_private and not self.api_key:
-            raise ValueError(
-                "found no api_key, expected one, or allow_private for a server of your own that"
-                " needs none"
-            )
+        if not self.allow_private:
+            self._check_public(url["scheme"], host)
         if not _KEY.fullmatch(self.api_key):
             raise ValueError(
-                "found an api_key that no header can have, expected visible ASCII without a space"
-                " or a line break"
+                "found an api_key that a header cannot contain, expected visible ASCII without"
+                " spaces and line breaks"
             )
         if self.ca_file is not None and url["scheme"] != "https":
             raise ValueError("found http and a ca_file, expected https")
         return self
 
+    def _check_public(self, scheme: str, host: str) -> None:
+        if scheme != "https":
+            raise ValueError("found a URL without https, expected https, or allow_private")
+        if host.lower() == "localhost" or (_ADDRESS.fullmatch(host) and not is_public(host)):
+            raise ValueError(
+                f"found the address {host}, expected a public address, or allow_private"
+            )
+        if not self.api_key:
+            raise ValueError(
+                "found no api_key, expected one, or allow_private for a server of your own that"
+                " needs none"
+            )
 
-class Sampled(Section):
-    """What holds for one scenario."""
+
+class JudgeScenario(Section):
+    """The sampling of one scenario."""
 
     sample_rate: Share = 1.0
 
 
 class JudgeBudget(Section):
-    """By UTC hour and day; `None` is no limit."""
+    """Limits per hour and day, in UTC; `None` is no limit."""
 
     calls_per_hour: Count | None = None
     calls_per_day: Count | None = None
@@ -128,7 +125,7 @@ class JudgePrice(Section):
 
 
 class Judge(Section):
-    """Models that judge. Times in seconds."""
+    """The models that criteria ask. Times in seconds."""
 
     model: Annotated[str, Field(min_length=1)]
     providers: dict[str, JudgeProvider] = Field(default_factory=dict)
@@ -137,30 +134,35 @@ class Judge(Section):
     retries: Whole = 3
     concurrency: Count = 8
     queue_size: Count = 1000
-    """Evaluations that wait at most."""
+    """How many evaluations can wait."""
     cache_size: Whole = 10_000
     sample_rate: Share = 1.0
-    scenarios: dict[str, Sampled] = Field(default_factory=dict)
+    scenarios: dict[str, JudgeScenario] = Field(default_factory=dict)
     budget: JudgeBudget = JudgeBudget()
     prices: dict[str, JudgePrice] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Judge:
-        known = [*dict.fromkeys((*self.providers, DEFAULT_PROVIDER))]
+    def _is_consistent(self) -> Judge:
+        self._check_providers()
+        if self.timeout > self.deadline:
+            found = f"found timeout {self.timeout:g}s, deadline {self.deadline:g}s"
+            raise ValueError(f"{found}, expected timeout <= deadline")
+        self._check_model()
+        return self
+
+    def _check_providers(self) -> None:
         for name in self.providers:
             if not name or ":" in name:
                 raise ValueError(f"found the provider {name!r}, expected a name without a colon")
+        known = [*dict.fromkeys((*self.providers, DEFAULT_PROVIDER))]
         prefix, colon, _ = self.model.partition(":")
         if colon and prefix not in known:
             found = f"found the model {self.model!r} of an unknown provider"
             raise ValueError(
                 f"{found}, expected one of {', '.join(known)}{did_you_mean(prefix, known)}"
             )
-        if self.timeout > self.deadline:
-            raise ValueError(
-                f"found timeout {self.timeout:g}s, deadline {self.deadline:g}s, expected timeout <="
-                " deadline"
-            )
+
+    def _check_model(self) -> None:
         settings = self.settings(Path())
         model = settings.resolve(None)
         if not model.name.strip():
@@ -171,19 +173,18 @@ class Judge(Section):
             raise ValueError(
                 f"found no provider {model.provider}, expected one with an api_key under providers"
             )
-        if self._counts_money and settings.price(model) is None:
+        if self._has_usd_budget and settings.price(model) is None:
             raise ValueError(
                 f"found a budget in US dollars and no price of {model.label}, expected one under"
                 " prices"
             )
-        return self
 
     @property
-    def _counts_money(self) -> bool:
+    def _has_usd_budget(self) -> bool:
         return self.budget.usd_per_hour is not None or self.budget.usd_per_day is not None
 
     def settings(self, folder: Path) -> Settings:
-        """What an `Asker` works with; paths are relative to `folder`."""
+        """The settings of a `ModelClient`; paths are relative to `folder`."""
         return Settings(
             model=self.model,
             providers={
@@ -199,13 +200,13 @@ class Judge(Section):
         )
 
     def rate(self, scenario: str | None) -> float:
-        """The share of the invocations of a scenario that is judged."""
+        """The share of a scenario's invocations that is judged."""
         own = self.scenarios.get(scenario) if scenario is not None else None
         return self.sample_rate if own is None else own.sample_rate
 
 
 def missing_package() -> bool:
-    """Whether the package is missing that asks models."""
+    """Whether the package openai is not installed."""
     return find_spec("openai") is None
 
 

@@ -1,4 +1,4 @@
-"""The sections of the configuration about what comes in, and who may send it."""
+"""The sections `receivers` and `auth`: where telemetry is received, and who may send it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from pathgauge.collector.config.section import Section, off
+from pathgauge.collector.config.section import Section, none_if_false
 from pathgauge.collector.core.documents.quantities import Count, Endpoint, Size, parse_endpoint
 
 _MiB = 2**20
 _MAX_OF_GRPC = Field(le=2**31 - 1)
-"""gRPC keeps these in a C int."""
+"""gRPC stores these in a C int."""
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class Tls(Section):
-    """Certificate and key of a server, relative to `folder`. With `client_ca_file` clients need a
+    """Certificate and key of a server, relative to `folder`. With `client_ca_file`, clients need a
     certificate.
     """
 
@@ -32,7 +32,7 @@ class Grpc(Section):
     endpoint: Annotated[Endpoint, BeforeValidator(parse_endpoint)] = Endpoint("127.0.0.1", 4317)
     max_request_bytes: Annotated[Size, _MAX_OF_GRPC] = 16 * _MiB
     max_connections: Annotated[Count, _MAX_OF_GRPC] = 512
-    tls: Annotated[Tls | None, BeforeValidator(off)] = None
+    tls: Annotated[Tls | None, BeforeValidator(none_if_false)] = None
 
 
 class Http(Section):
@@ -42,21 +42,19 @@ class Http(Section):
     max_request_bytes: Size = 16 * _MiB
     max_connections: Count = 512
     max_connections_per_peer: Count = 64
-    tls: Annotated[Tls | None, BeforeValidator(off)] = None
+    tls: Annotated[Tls | None, BeforeValidator(none_if_false)] = None
 
 
 class Protocols(Section):
-    """`false` switches a protocol off; it is `None` then."""
+    """The protocols of OTLP. `None` is a protocol that is switched off."""
 
-    grpc: Annotated[Grpc | None, BeforeValidator(off)] = Grpc()
-    http: Annotated[Http | None, BeforeValidator(off)] = Http()
+    grpc: Annotated[Grpc | None, BeforeValidator(none_if_false)] = Grpc()
+    http: Annotated[Http | None, BeforeValidator(none_if_false)] = Http()
 
     @model_validator(mode="after")
     def _one_is_on(self) -> Protocols:
         if self.grpc is None and self.http is None:
-            raise ValueError(
-                "found all protocols switched off, expected at least one to receive with"
-            )
+            raise ValueError("found all protocols switched off, expected at least one that is on")
         return self
 
 
@@ -67,13 +65,13 @@ class Otlp(Section):
 
 
 class Receivers(Section):
-    """Where telemetry comes in."""
+    """The receivers of telemetry."""
 
     otlp: Otlp = Otlp()
 
 
 class Tenant(Section):
-    """What stands for a tenant: tokens in a file, relative to `folder`; names in client
+    """The credentials of a tenant: tokens in a file, relative to `folder`, or names in client
     certificates.
     """
 
@@ -88,7 +86,7 @@ class Tenant(Section):
 
 
 class Auth(Section):
-    """Who may send. Without this section everybody may who reaches the endpoint."""
+    """Who may send. Without this section, everybody who can reach the endpoint may."""
 
     tenants: Annotated[dict[str, Tenant], Field(min_length=1)]
 
@@ -97,7 +95,7 @@ class Auth(Section):
         for name in self.tenants:
             if not _TENANT.fullmatch(name):
                 raise ValueError(
-                    f"found the tenant {name!r}, expected letters, digits, '-', '_' and '.', 64 at"
-                    " most"
+                    f"found the tenant {name!r}, expected at most 64 letters, digits, '-', '_' and"
+                    " '.'"
                 )
         return self

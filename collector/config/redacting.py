@@ -1,4 +1,4 @@
-"""The section of the configuration about what is taken out of telemetry before anything is kept."""
+"""The section `redaction`: what is removed from telemetry before anything is stored."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pathgauge.collector.core import redaction
 from pathgauge.collector.core.documents.quantities import Switch
 from pathgauge.scorers.types import Json
 
-_SHORTEST_SALT = 16
+_MIN_SALT_CHARS = 16
 
 
 def _text(value: Json) -> Json:
-    """A plain number is one that an environment variable gave."""
+    """Accept a plain number: an environment variable of digits is read as one."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 class KeyRule(Section):
-    """An action for the values of all attributes that a glob pattern matches."""
+    """An action for the values of all attributes whose keys match a glob pattern."""
 
     match: Annotated[str, Field(min_length=1)]
     action: redaction.Action
 
 
 class Detectors(Section):
-    """What becomes of what is found by its form."""
+    """The action for each kind of secret that is detected by its form."""
 
     token: redaction.Action = "mask"
     email: redaction.Action = "mask"
@@ -37,7 +37,7 @@ class Detectors(Section):
 
 
 class Redacted(Section):
-    """What a tenant's telemetry is relieved of; `None` is what holds for everybody."""
+    """The rules of one tenant. `None` means that the common rule applies."""
 
     attributes: tuple[KeyRule, ...] = ()
     detectors: Detectors = Detectors()
@@ -45,32 +45,31 @@ class Redacted(Section):
 
 
 class Redaction(Section):
-    """What is taken out of telemetry before anything is kept. Without this section nothing is."""
+    """What is removed before anything is stored. Without this section, nothing is removed."""
 
     attributes: tuple[KeyRule, ...] = ()
     detectors: Detectors = Detectors()
     content: Switch = True
     salt: Annotated[str | None, BeforeValidator(_text)] = None
-    """Of hashes. Without one, equal values hash alike within one run of the process only."""
+    """For hashes. Without a salt, equal values have equal hashes only until the process ends."""
     tenants: dict[str, Redacted] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _salt_is_long(self) -> Redaction:
-        if (
-            self.salt is not None and len(self.salt) < _SHORTEST_SALT
-        ):  # not shown, as it is a secret
+        if self.salt is not None and len(self.salt) < _MIN_SALT_CHARS:
+            # The salt is a secret, so the message does not quote it.
             raise ValueError(
-                f"found a short salt, expected {_SHORTEST_SALT} characters or more, such as"
-                " `openssl rand -hex 16` gives"
+                f"found a short salt, expected at least {_MIN_SALT_CHARS} characters, such as the"
+                " output of `openssl rand -hex 16`"
             )
         return self
 
     def rules(self) -> redaction.Rules:
-        """What holds for tenants without rules of their own."""
+        """The rules for tenants that have none of their own."""
         return _rules(self.attributes, self.detectors.model_dump(), content=self.content)
 
     def rules_of_tenants(self) -> dict[str, redaction.Rules]:
-        """What holds for the others: their own rules laid over those of everybody."""
+        """The rules of the other tenants: their own, merged with the common ones."""
         common = self.detectors.model_dump()
         return {
             name: _rules(

@@ -1,7 +1,6 @@
-"""Reads reference files: paths and patterns come in, the references of all matching files go out,
-or every problem in them.
+"""Loads reference files given by paths and patterns.
 
-A cheap `fingerprint` tells whether the files have changed since.
+`fingerprint` is a cheap way to find out whether any of the files changed since.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from pathgauge.collector.config.plugins.formats import FORMATS, installed_formats
 from pathgauge.collector.core.documents import (
     ConfigError,
     Document,
@@ -24,7 +24,8 @@ from pathgauge.collector.core.documents import (
     yaml_source,
 )
 from pathgauge.collector.core.references import formats
-from pathgauge.collector.core.references.formats import Entry, Read
+from pathgauge.collector.core.references.format import Format
+from pathgauge.collector.core.references.formats import Entry, FileContents
 
 Fingerprint: TypeAlias = tuple[tuple[str, int, int], ...]
 """Path, modification time (ns) and size (bytes) of each file."""
@@ -35,12 +36,12 @@ _SOURCES: Mapping[str, Callable[[str, str], Document]] = {
     ".ndjson": jsonl_source.read,
     ".csv": csv_source.read,
 }
-"""Readers by suffix; everything else is YAML."""
+"""Parsers by file suffix; every other file is YAML."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the reference files hold."""
+    """The references of all files."""
 
     entries: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -48,11 +49,11 @@ class Loaded:
 
 
 def load(patterns: Iterable[str], folder: Path = Path()) -> Loaded:
-    """Read all files that match the paths and patterns, relative to `folder`. Raises `ConfigError`
-    with every problem.
+    """Load all files that match the paths and patterns, which are relative to `folder`. Raises
+    `ConfigError` with every problem.
     """
     patterns = tuple(patterns)
-    seen = fingerprint(patterns, folder)  # before reading: a change meanwhile must be noticed later
+    seen = fingerprint(patterns, folder)  # before reading, so that a change meanwhile is found
     problems = Problems()
     warnings: list[str] = []
     files: dict[Path, None] = {}
@@ -63,11 +64,12 @@ def load(patterns: Iterable[str], folder: Path = Path()) -> Loaded:
             if not found:
                 warnings.append(f"no file matches the references {pattern!r} in {folder}")
     entries: list[Entry] = []
+    known = installed_formats()
     for file in files:
         with problems:
-            found_in_file = read(file)
-            entries += found_in_file.entries
-            warnings += [f"{file}: {note}" for note in found_in_file.notes]
+            contents = _read(file, known)
+            entries += contents.entries
+            warnings += [f"{file}: {note}" for note in contents.notes]
     with problems:
         formats.refuse_duplicates(entries)
     problems.report()
@@ -75,92 +77,93 @@ def load(patterns: Iterable[str], folder: Path = Path()) -> Loaded:
 
 
 def fingerprint(patterns: Iterable[str], folder: Path = Path()) -> Fingerprint:
-    """Changes whenever a matching file appears, disappears or changes; opens no file."""
+    """A value that changes when a matching file appears, disappears or changes. Opens no file."""
     files = {file for pattern in patterns for file in _matches(pattern, folder)}
     return tuple(sorted(_stamp(file) for file in files))
 
 
-def read(file: Path, name: str | None = None) -> Read:
-    """The references of one file, in the format of that name or in any. Raises `ConfigError`."""
+def read(file: Path, name: str | None = None) -> FileContents:
+    """Load one file in the format called `name`, or in any format.
+
+    Raises `ConfigError`, and `PluginError` for an unknown name.
+    """
+    return _read(file, _formats(name))
+
+
+def _formats(name: str | None) -> Mapping[str, Format]:
+    return installed_formats() if name is None else {name: FORMATS.get(name)}
+
+
+def _read(file: Path, known: Mapping[str, Format]) -> FileContents:
     filled = [document for document in read_documents(file) if document.data is not None]
     if not filled:
-        raise ConfigError(
-            [Problem(str(file), None, (), "found an empty file, expected references")]
-        )
+        raise _error(file, "found an empty file, expected references")
     problems = Problems()
-    found = Read()
+    found = FileContents()
     for document in filled:
         with problems:
-            found.add(formats.load(document, name))
+            found.add(formats.load(document, known))
     problems.report()
     return found
 
 
-def read_all(files: Iterable[Path], name: str | None = None) -> dict[str, Read]:
-    """The references of each file, as `read` gives them. Raises `ConfigError` with every problem, a
-    scenario that is there twice too.
-    """
+def read_all(files: Iterable[Path], name: str | None = None) -> dict[str, FileContents]:
+    """Load each file. Raises `ConfigError` with every problem, including duplicate scenarios."""
     problems = Problems()
-    found: dict[str, Read] = {}
+    known = _formats(name)
+    found: dict[str, FileContents] = {}
     for file in files:
         with problems:
-            found[str(file)] = read(file, name)
+            found[str(file)] = _read(file, known)
     with problems:
-        formats.refuse_duplicates(entry for one in found.values() for entry in one.entries)
+        entries = (entry for contents in found.values() for entry in contents.entries)
+        formats.refuse_duplicates(entries)
     problems.report()
     return found
 
 
 def read_documents(file: Path, environment: Mapping[str, str] | None = None) -> list[Document]:
-    """The documents of a YAML file, or the one of a file in JSON, JSON lines or CSV; see
-    `yaml_source` for the environment.
-
+    """Parse a file: all documents of a YAML file, or the single one of JSON, JSON lines or CSV.
     Raises `ConfigError`.
+
+    Variables from `environment` are replaced in YAML only; see `yaml_source`.
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError(
-            [
-                Problem(
-                    str(file),
-                    None,
-                    (),
-                    f"found bytes that are not UTF-8 at offset {error.start}, expected text",
-                )
-            ]
-        ) from None
+        text = f"found bytes that are not UTF-8 at offset {error.start}, expected text"
+        raise _error(file, text) from None
     except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError([Problem(str(file), None, (), f"cannot be read: {reason}")]) from None
+        raise _error(file, f"cannot be read: {reason}") from None
     if file.suffix in _SOURCES:
         return [_SOURCES[file.suffix](text, str(file))]
     return yaml_source.read(text, str(file), environment)
 
 
 def _expand(pattern: str, folder: Path) -> list[Path]:
-    """The files that match; nothing matching is a mistake for a path, but may be meant for a
-    pattern.
-    """
+    """The files that match. Raises `ConfigError` if a path matches nothing; a pattern may."""
     found = _matches(pattern, folder)
     if not found and not glob.has_magic(pattern):
-        text = (
-            "found a folder, expected a file or a pattern such as folder/*.yaml"
-            if os.path.isdir(folder / pattern)
-            else "found no such file"
-        )
-        raise ConfigError([Problem(str(folder / pattern), None, (), text)])
+        path = folder / pattern
+        if os.path.isdir(path):
+            raise _error(path, "found a folder, expected a file or a pattern such as folder/*.yaml")
+        raise _error(path, "found no such file")
     return found
 
 
 def _matches(pattern: str, folder: Path) -> list[Path]:
-    """The files that match; unlike those of `pathlib`, the tests of `os.path` are false for
-    impossible names.
+    """The files that match. `os.path` is used because its tests return false for invalid names,
+    where `pathlib` raises.
     """
     if os.path.isfile(folder / pattern):
         return [folder / pattern]
     found = sorted(glob.glob(pattern, root_dir=folder, recursive=True))
     return [folder / name for name in found if os.path.isfile(folder / name)]
+
+
+def _error(path: Path, text: str) -> ConfigError:
+    return ConfigError([Problem(str(path), None, (), text)])
 
 
 def _stamp(file: Path) -> tuple[str, int, int]:

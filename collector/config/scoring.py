@@ -1,4 +1,4 @@
-"""The sections of the configuration about how traces become scores."""
+"""The sections about scoring: scenarios, trace assembly, windows, regressions, conversations."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ _MiB = 2**20
 
 
 class Scenario(Section):
-    """How an invocation names its scenario, and how often that is expected."""
+    """Where the scenario id of an invocation is, and how often scenarios are expected."""
 
     keys: Annotated[tuple[str, ...], Field(min_length=1)] = DEFAULT_KEYS
     match_user_input: Switch = False
     expected_interval: Annotated[Duration, Field(gt=0)] | None = None
-    """How often each scenario should be evaluated at least, in seconds, where its reference says
-    nothing else.
-    """
+    """Seconds within which each scenario should be evaluated again. A reference can override it."""
 
 
 class Assembly(Section):
-    """When a trace is complete, and how large it may grow. Times in seconds."""
+    """When a trace is complete, and how large it may be. Times in seconds."""
 
     settle: Duration = 6.0
+    """Quiet period after the last span when the root has ended."""
     idle: Duration = 30.0
+    """Quiet period while the root is missing."""
     max_age: Duration = 600.0
     late_ttl: Duration = 300.0
+    """Allowed lateness of spans after the trace was read."""
     max_trace_spans: Count = 10_000
     max_trace_bytes: Size = 16 * _MiB
     max_open_bytes: Size = 192 * _MiB
@@ -42,16 +43,14 @@ class Assembly(Section):
             found = f"found settle {self.settle:g}s, idle {self.idle:g}s, max_age {self.max_age:g}s"
             raise ValueError(f"{found}, expected settle <= idle <= max_age")
         if self.max_trace_bytes > self.max_open_bytes:
-            found = (
-                f"found max_trace_bytes {self.max_trace_bytes}, max_open_bytes"
-                f" {self.max_open_bytes}"
-            )
+            trace, total = self.max_trace_bytes, self.max_open_bytes
+            found = f"found max_trace_bytes {trace}, max_open_bytes {total}"
             raise ValueError(f"{found}, expected max_trace_bytes <= max_open_bytes")
         return self
 
 
 class Windows(Section):
-    """Which scores an exported mean is taken over. Times in seconds."""
+    """The scores that an exported mean covers. Times in seconds."""
 
     size: Count = 100
     max_age: Duration = 3600.0
@@ -69,12 +68,10 @@ class Windows(Section):
 
 
 class Regression(Section):
-    """What recent scores are compared with."""
+    """The baseline of recent scores."""
 
     baseline_versions: dict[str, str] = Field(default_factory=dict)
-    """The version to compare with, by agent; of the other agents it is the version before the
-    present one.
-    """
+    """The version to compare with, by agent. For other agents it is the previous version."""
 
 
 class Conversations(Section):

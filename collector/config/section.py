@@ -1,6 +1,4 @@
-"""What all sections of the configuration share: unknown keys are mistakes, and a section without a
-value means its defaults.
-"""
+"""The base model of all sections: unknown keys are errors, and empty sections have defaults."""
 
 from __future__ import annotations
 
@@ -10,21 +8,21 @@ from pathgauge.scorers.types import Json
 
 
 class Section(BaseModel):
-    """A mapping of the file; keys that it does not know are mistakes."""
+    """A mapping in the configuration file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
     def _empty_is_default(cls, value: Json) -> Json:
-        return empty(value)
+        return default_if_empty(value)
 
 
-def empty(value: Json) -> Json:
-    """A section without a value means its defaults, as in the OpenTelemetry Collector."""
+def default_if_empty(value: Json) -> Json:
+    """An empty mapping for a section without a value, as in the OpenTelemetry Collector."""
     return {} if value is None else value
 
 
-def off(value: Json) -> Json:
-    """`false` switches a section off."""
-    return None if value is False else empty(value)
+def none_if_false(value: Json) -> Json:
+    """`None` for a section that `false` switches off; empty sections have their defaults."""
+    return None if value is False else default_if_empty(value)

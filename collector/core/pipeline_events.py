@@ -1,8 +1,4 @@
-"""What the pipeline says: values that come out of it, one type for each thing that may have
-happened.
-
-`PipelineEvent`s go to the sinks, `Changes` with them to the store.
-"""
+"""The output of the pipeline: events for the sinks, and changes for the store."""
 
 from __future__ import annotations
 
@@ -17,18 +13,14 @@ from pathgauge.collector.core.traces import TraceSnapshot
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """An evaluation is void, as what it judged proved to be a part of a larger invocation. `key` is
-    the evaluation's.
-    """
+    """An evaluation is void: its invocation turned out to be part of a larger one."""
 
-    key: tuple[str, str, str]
+    key: EvaluationKey
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A trace that no dialect could read without an error; its invocations are lost, its neighbours
-    are not.
-    """
+    """Reading a trace raised an exception. Its invocations are lost, other traces are not."""
 
     trace_id: str
     error: Exception
@@ -36,46 +28,49 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What judges said of an evaluation that was told before: `evaluation.results` has theirs
-    alone.
-    """
+    """Results of judges for an evaluation that was published before."""
 
     evaluation: Evaluation
+    """The evaluation with the results of judges only."""
     first: bool
-    """Whether this is the first time that they say something of it, so that it counts."""
+    """Whether these are the first results of judges for this evaluation. Later ones replace them
+    and are not counted again.
+    """
 
 
-Told = Evaluation | Judged | Withdrawn | ConversationResult
-"""What sinks and the store are told."""
+PublishedEvent = Evaluation | Judged | Withdrawn | ConversationResult
+"""An event that the store keeps and the sinks publish."""
 
-PipelineEvent = Told | Unreadable
+PipelineEvent = PublishedEvent | Unreadable
 
 Fingerprints = Mapping[str, tuple[str, int]]
-"""What was said of the invocations of a trace, by anchor: a digest of the content, and the
-revision.
+"""Fingerprint and revision of each published evaluation of a trace, by entry agent. An invocation
+is published again only if its fingerprint changed.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    """What has to outlive the process of one trace, so that after a restart nothing is said twice."""
+class StoredTrace:
+    """The state of one trace that must survive a restart, so that no evaluation is published
+    twice.
+    """
 
-    standing: TraceSnapshot
+    snapshot: TraceSnapshot
     fingerprints: Fingerprints
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed since the last time; it belongs into one transaction with the outcomes."""
+    """State changes since the previous call. The store commits them together with the events."""
 
-    traces: tuple[Remembered, ...] = ()
-    released: tuple[int, ...] = ()
-    """Journal rows that are not needed any more."""
-    dropped_turns: tuple[tuple[str, str, str], ...] = ()
-    """Turns that were stored for conversations which have no reference any more, by tenant, trace
-    id and anchor.
+    traces: tuple[StoredTrace, ...] = ()
+    released_rows: tuple[int, ...] = ()
+    """Journal rows that no trace needs any more."""
+    orphaned_turns: tuple[tuple[str, str, str], ...] = ()
+    """Stored turns (tenant, trace id, entry agent) of conversations that no longer have a
+    reference.
     """
-    awaited: tuple[PendingJudgment, ...] = ()
-    """Evaluations that wait for judges from now on."""
-    settled: tuple[EvaluationKey, ...] = ()
-    """Evaluations that wait no longer."""
+    judgments_begun: tuple[PendingJudgment, ...] = ()
+    """Evaluations that now wait for judges."""
+    judgments_ended: tuple[EvaluationKey, ...] = ()
+    """Evaluations that no longer wait for judges."""

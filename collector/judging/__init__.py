@@ -1,3 +1,1 @@
-"""Judges beside the pipeline: evaluations that wait for them come in, results go out. The one who
-asks models is handed in.
-"""
+"""Judges beside the pipeline: evaluations wait in a queue until models have judged them."""

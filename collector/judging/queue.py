@@ -1,9 +1,8 @@
-"""Where judges sit: evaluations that wait come in, results of their criteria go out, each
-evaluation once.
+"""The queue of evaluations that wait for judges, and the thread that judges them.
 
-A thread with an event loop of its own, so that a slow model holds up neither senders nor the
-pipeline. What waits is bounded in number and in bytes; what finds no place is told at once not to
-be evaluated.
+The thread has its own event loop, so that a slow model delays neither senders nor the pipeline. The
+queue is bounded in number and in bytes. An evaluation that does not fit gets the result "not
+evaluated" at once.
 """
 
 from __future__ import annotations
@@ -34,27 +33,27 @@ from pathgauge.scorers.types import Invocation, Score
 
 _log = structlog.get_logger(__name__)
 
-QUEUE_BYTES = 64 << 20
-"""Evaluations that wait for a judge in memory."""
+MAX_QUEUE_BYTES = 64 << 20
+"""Size of the evaluations that wait in memory."""
 
-Tell = Callable[[PendingJudgment, Evaluation], None]
-"""Is told what judges said: an evaluation with their results alone."""
+OnJudged = Callable[[PendingJudgment, Evaluation], None]
+"""Called once for each evaluation, with a copy that holds only the results of judges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How much is judged at a time, and how much may wait."""
+    """How much is judged at the same time, and how much may wait."""
 
     concurrency: int = 8
-    """Evaluations at a time."""
+    """Evaluations that are judged at the same time."""
     queue_size: int = 1000
-    queue_bytes: int = QUEUE_BYTES
+    queue_bytes: int = MAX_QUEUE_BYTES
     deadline: float = 120.0
-    """Seconds that one evaluation may take; what is not judged by then has no score."""
+    """Time limit for one evaluation in seconds; a criterion that misses it has no score."""
 
 
 @dataclass(frozen=True, slots=True)
-class _InForce:
+class _Active:
     evaluator: Evaluator
     references: ReferenceSet
 
@@ -65,19 +64,19 @@ class JudgeQueue:
     def __init__(
         self,
         ask: Ask,
-        tell: Tell,
+        on_judged: OnJudged,
         capacity: Capacity,
         evaluator: Evaluator,
         references: ReferenceSet,
         *,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`tell` is called in the thread of the bench, and `close` at its end."""
+        """`on_judged` is called in the thread of the queue, and `close` when that ends."""
         self._ask = ask
-        self._tell = tell
+        self._on_judged = on_judged
         self._close = close
         self._capacity = capacity
-        self._in_force = _InForce(evaluator, references)
+        self._active = _Active(evaluator, references)
         self._waiting: OrderedDict[EvaluationKey, PendingJudgment] = OrderedDict()
         self._waiting_bytes = 0
         self._judging: dict[EvaluationKey, asyncio.Task[None]] = {}
@@ -87,40 +86,40 @@ class JudgeQueue:
 
     @property
     def waiting(self) -> int:
-        """Evaluations that wait or are being judged."""
+        """Number of evaluations that wait or are being judged."""
         return len(self._waiting) + len(self._judging)
 
     @property
     def capacity(self) -> int:
-        """How many of them there can be."""
+        """The limit of `waiting`."""
         return self._capacity.queue_size + self._capacity.concurrency
 
     @property
     def full(self) -> bool:
-        """Whether there is no place for another one."""
+        """Whether another evaluation would be refused."""
         return (
             len(self._waiting) >= self._capacity.queue_size
             or self._waiting_bytes >= self._capacity.queue_bytes
         )
 
     def start(self) -> None:
-        """Begin to judge."""
+        """Start judging."""
         self._thread.start()
 
     def configure(self, evaluator: Evaluator, references: ReferenceSet) -> None:
-        """Put other criteria and references in force, for what is judged from now on."""
-        self._in_force = _InForce(evaluator, references)
+        """Apply other criteria and references to what is judged from now on."""
+        self._active = _Active(evaluator, references)
 
-    def take(self, awaited: PendingJudgment) -> None:
+    def take(self, pending: PendingJudgment) -> None:
         """Judge an evaluation, instead of an earlier revision of it."""
-        self._call(lambda: self._take(awaited))
+        self._call(lambda: self._take(pending))
 
     def give_up(self, key: EvaluationKey) -> None:
-        """Judge that evaluation no more; an unknown key is no error."""
+        """Stop judging an evaluation; an unknown key is no error."""
         self._call(lambda: self._give_up(key))
 
     def finish(self, timeout: float) -> None:
-        """Wait until everything that was taken is told, for `timeout` seconds at most."""
+        """Wait until everything is judged, for at most `timeout` seconds."""
         if not self._thread.is_alive():
             return
         finished = asyncio.run_coroutine_threadsafe(
@@ -132,7 +131,7 @@ class JudgeQueue:
             _log.warning("evaluations were not judged in time", waiting=self.waiting)
 
     def stop(self) -> None:
-        """End; what is not judged yet is not told any more."""
+        """Stop. Evaluations that are not judged yet are dropped; a durable store still has them."""
         if not self._thread.is_alive():
             self._loop.close()
             return
@@ -142,24 +141,22 @@ class JudgeQueue:
     def _call(self, function: Callable[[], None]) -> None:
         try:
             self._loop.call_soon_threadsafe(function)
-        except RuntimeError:  # it has been stopped: what waits is in the store
-            _log.debug("the judges have gone home")
+        except RuntimeError:  # the loop is closed; the store has what is not judged
+            _log.debug("the judges were stopped already")
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
-            self._loop.run_until_complete(self._leave())
+            self._loop.run_until_complete(self._shut_down())
         finally:
             self._loop.close()
 
-    async def _leave(self) -> None:
-        under_way = asyncio.all_tasks() - {
-            asyncio.current_task()
-        }  # what is being judged, and who waits for that
-        for task in under_way:
+    async def _shut_down(self) -> None:
+        active = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in active:
             task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.gather(*active, return_exceptions=True)
         if self._close is not None:
             await self._close()
 
@@ -168,15 +165,14 @@ class JudgeQueue:
             self._idle.clear()
             await self._idle.wait()
 
-    def _take(self, awaited: PendingJudgment) -> None:
-        self._give_up(awaited.key)
-        if self.full or (
-            self._waiting and self._waiting_bytes + awaited.size > self._capacity.queue_bytes
-        ):
-            self._turn_away(awaited)
+    def _take(self, pending: PendingJudgment) -> None:
+        self._give_up(pending.key)
+        total = self._waiting_bytes + pending.size
+        if self.full or (self._waiting and total > self._capacity.queue_bytes):
+            self._reject(pending)
             return
-        self._waiting[awaited.key] = awaited
-        self._waiting_bytes += awaited.size
+        self._waiting[pending.key] = pending
+        self._waiting_bytes = total
         self._next()
 
     def _give_up(self, key: EvaluationKey) -> None:
@@ -190,81 +186,74 @@ class JudgeQueue:
 
     def _next(self) -> None:
         while self._waiting and len(self._judging) < self._capacity.concurrency:
-            key, awaited = self._waiting.popitem(last=False)
-            self._waiting_bytes -= awaited.size
-            self._judging[key] = self._loop.create_task(self._judge(awaited))
+            key, pending = self._waiting.popitem(last=False)
+            self._waiting_bytes -= pending.size
+            self._judging[key] = self._loop.create_task(self._judge(pending))
         if not self.waiting:
             self._idle.set()
 
-    async def _judge(self, awaited: PendingJudgment) -> None:
+    async def _judge(self, pending: PendingJudgment) -> None:
         try:
-            await self._judge_all(awaited)
-        except Exception:  # one evaluation must not keep the others from being judged
-            _log.exception("an evaluation could not be judged", trace_id=awaited.key[1])
-        if self._judging.get(awaited.key) is asyncio.current_task():
-            del self._judging[awaited.key]
+            await self._judge_all(pending)
+        except Exception:  # the failure of one evaluation must not stop the others
+            _log.exception("an evaluation could not be judged", trace_id=pending.key[1])
+        if self._judging.get(pending.key) is asyncio.current_task():
+            del self._judging[pending.key]
             self._next()
 
-    async def _judge_all(self, awaited: PendingJudgment) -> None:
-        invocation, match, criteria = self._read(awaited)
+    async def _judge_all(self, pending: PendingJudgment) -> None:
+        invocation, match, criteria = self._read(pending)
         results = await asyncio.gather(
             *(self._result(criterion, invocation, match) for criterion in criteria)
         )
-        self._tell_of(awaited, invocation, match, results)
+        self._finished(pending, invocation, match, results)
 
     async def _result(self, criterion: Criterion, invocation: Invocation, match: Match) -> Result:
+        judge = cast(Judge, criterion.scorer)
         try:
             async with asyncio.timeout(self._capacity.deadline):
-                return result_of(
-                    criterion,
-                    await cast(Judge, criterion.scorer).judge(invocation, match.turn, self._ask),
-                )
+                return result_of(criterion, await judge.judge(invocation, match.turn, self._ask))
         except TimeoutError:
             text = f"not judged within {self._capacity.deadline:g} s"
             return result_of(criterion, Score.not_evaluated("judge_timeout", text))
-        except Exception as error:  # a judge is foreign code, as every scorer
+        except Exception as error:  # a judge is third-party code, like every scorer
             return failed(criterion, error)
 
-    def _turn_away(self, awaited: PendingJudgment) -> None:
-        invocation, match, criteria = self._read(awaited)
-        self._tell_of(
-            awaited, invocation, match, [result_of(criterion, OVERLOADED) for criterion in criteria]
-        )
+    def _reject(self, pending: PendingJudgment) -> None:
+        invocation, match, criteria = self._read(pending)
+        results = [result_of(criterion, OVERLOADED) for criterion in criteria]
+        self._finished(pending, invocation, match, results)
 
-    def _read(self, awaited: PendingJudgment) -> tuple[Invocation, Match, tuple[Criterion, ...]]:
-        in_force, invocation = self._in_force, awaited.invocation()
-        match = in_force.references.match(invocation, awaited.turn)
-        return invocation, match, in_force.evaluator.judges_for(match)
+    def _read(self, pending: PendingJudgment) -> tuple[Invocation, Match, tuple[Criterion, ...]]:
+        active, invocation = self._active, pending.invocation()
+        match = active.references.match(invocation, pending.turn)
+        return invocation, match, active.evaluator.judges_for(match)
 
-    def _tell_of(
+    def _finished(
         self,
-        awaited: PendingJudgment,
+        pending: PendingJudgment,
         invocation: Invocation,
         match: Match,
         results: Iterable[Result],
     ) -> None:
-        self._tell(
-            awaited,
-            Evaluation(invocation, match, tuple(results), awaited.closed_by, awaited.revision),
+        evaluation = Evaluation(
+            invocation, match, tuple(results), pending.closed_by, pending.revision
         )
+        self._on_judged(pending, evaluation)
 
 
 def without_judges(
-    awaited: PendingJudgment, evaluator: Evaluator, references: ReferenceSet
+    pending: PendingJudgment, evaluator: Evaluator, references: ReferenceSet
 ) -> Evaluation:
-    """What is said of an evaluation that an earlier process left to judges, when nobody judges any
-    more.
+    """The results of an evaluation that an earlier process left to judges, when this process has no
+    judges: all of them are "not evaluated".
     """
-    invocation = awaited.invocation()
+    invocation = pending.invocation()
     evaluation = evaluator.evaluate(
         invocation,
-        references.match(invocation, awaited.turn),
-        closed_by=awaited.closed_by,
-        revision=awaited.revision,
+        references.match(invocation, pending.turn),
+        closed_by=pending.closed_by,
+        revision=pending.revision,
     )
-    return replace(
-        evaluation,
-        results=tuple(
-            result for result in evaluation.results if asks_model(result.criterion.scorer)
-        ),
-    )
+    judged = [result for result in evaluation.results if asks_model(result.criterion.scorer)]
+    return replace(evaluation, results=tuple(judged))

@@ -1,4 +1,4 @@
-"""Which invocations are judged: rates come in, a decision about each trace goes out."""
+"""Decides which invocations are judged."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ from pathgauge.scorers.types import Invocation
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Which invocations are judged: a share of the traces, the same ones for every judge and in
-    every process.
-    """
+    """Judges a share of the traces: the same traces for every judge and in every process."""
 
     rate: float = 1.0
     of_scenario: Mapping[str, float] = field(default_factory=dict)
-    """Rates of single scenarios, instead of the common one."""
+    """Rates of single scenarios, which replace `rate`."""
     never: frozenset[str] = frozenset()
     """Tenants whose traces are not judged."""
 
     def takes(self, invocation: Invocation, scenario: str | None) -> bool:
-        """Whether this one is judged. A higher rate takes what a lower one takes, and more."""
+        """Whether to judge this invocation. A higher rate adds traces to those of a lower one."""
         if invocation.tenant in self.never:
             return False
         rate = self.of_scenario.get(scenario or "", self.rate)
-        place = (
-            int.from_bytes(
-                sha256(f"judge {invocation.trace_id}".encode("utf-8", "surrogatepass")).digest()[:8]
-            )
-            / 2**64
-        )
-        return place < rate
+        return _position(invocation.trace_id) < rate
+
+
+def _position(trace_id: str) -> float:
+    """A number from 0 to 1 that depends on the trace alone."""
+    hashed = sha256(f"judge {trace_id}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(hashed[:8]) / 2**64

@@ -1,10 +1,10 @@
-"""The offline gate: replayed evaluations come in, one aggregated verdict per agent, scenario and
-criterion goes out.
+"""The verdict of `pathgauge score`: replayed evaluations, aggregated by agent, scenario and
+criterion.
 
-A score is the exact mean over the invocations that got a value; missing and unexpected turns of a
-conversation count as 0, as they do online. Where invocations name their test run, it is the mean
-over the runs of these means, so that every run counts the same, and those that name none are one
-run more. A gate that judged nothing has not passed.
+A score is the exact mean over the invocations that got a value. Missing and unexpected turns of a
+conversation count as 0, as they do online. Where invocations name their test run, the score is the
+mean of the runs' means, so that every run has the same weight; invocations without a run form one
+more run. A gate that compared nothing with a threshold does not pass.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result, Verdict
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.types import Reference
 
 UNNAMED = "(no name)"
-"""Stands for an agent whose spans do not name it."""
+"""Shown for an agent whose spans do not name it."""
 
 NOTHING_JUDGED = "Nothing was compared with a threshold, so the gate does not pass."
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one criterion says of one agent in one scenario."""
+    """The result of one criterion for one agent in one scenario."""
 
     agent: str
     scenario: str
@@ -36,44 +37,46 @@ class Line:
     score: float | None
     invocations: int
     evaluated: int
-    """Those of them that got a value."""
+    """Invocations that got a value."""
     explanations: tuple[str, ...]
     """Why invocations failed or could not be judged, without repetition."""
     runs: tuple[float, ...] = ()
-    """The mean of each test run that got a value; none where invocations name no run."""
+    """The mean of each test run that got a value; empty when no invocation names a run."""
 
     @property
     def deviation(self) -> float | None:
-        """The sample standard deviation over the test runs; `None` for less than two."""
-        return stdev(self.runs) if len(self.runs) > 1 else None
+        """The sample standard deviation over the test runs; `None` for fewer than two."""
+        if len(self.runs) < 2:
+            return None
+        return stdev(self.runs)
 
     def __str__(self) -> str:
-        """The failure in the words of ADK's own gate, with the runs and the scenario added."""
-        scenario = f" [{self.scenario}]" if self.scenario else ""
-        over = (
-            ""
-            if self.deviation is None
-            else f" over {len(self.runs)} runs (standard deviation {self.deviation:.3g})"
-        )
-        told = (
-            "No score could be given."
-            if self.verdict == "error"
-            else f"Expected {self.criterion.threshold:g}, but got {self.score:.6g}{over}."
-        )
-        return (
-            f"{self.criterion.name} for {self.agent} {self.verdict.capitalize()}. {told}{scenario}"
-        )
+        """The failure in the wording of ADK's own gate, with the runs and the scenario added."""
+        outcome = f"{self.criterion.name} for {self.agent} {self.verdict.capitalize()}."
+        if self.verdict == "error":
+            reason = "No score could be given."
+        else:
+            reason = f"Expected {self.criterion.threshold:g}, but got {self.score:.6g}{self._over}."
+        if self.scenario:
+            reason = f"{reason} [{self.scenario}]"
+        return f"{outcome} {reason}"
+
+    @property
+    def _over(self) -> str:
+        if self.deviation is None:
+            return ""
+        return f" over {len(self.runs)} runs (standard deviation {self.deviation:.3g})"
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """All lines, and whether they let the change pass."""
+    """All lines, and whether the gate passes."""
 
     lines: tuple[Line, ...]
 
     @property
     def failures(self) -> tuple[Line, ...]:
-        """The lines that stop the gate."""
+        """The lines that make the gate fail."""
         return tuple(line for line in self.lines if line.verdict in ("failed", "error"))
 
     @property
@@ -83,7 +86,7 @@ class Gate:
 
     @property
     def passed(self) -> bool:
-        """Nothing failed, and something was judged."""
+        """Nothing failed, and at least one score was compared with a threshold."""
         return self.judged and not self.failures
 
 
@@ -98,40 +101,59 @@ class _Run:
 
 
 @dataclass(slots=True)
-class _Tally:
+class _Aggregate:
     criterion: Criterion
     results: list[Result] = field(default_factory=list)
     runs: dict[str | None, _Run] = field(default_factory=lambda: defaultdict(_Run))
 
+    def add(self, result: Result, run_id: str | None) -> None:
+        self.results.append(result)
+        run = self.runs[run_id]
+        if result.score.value is not None:
+            run.values.append(result.score.value)
+
+
+_LineKey = tuple[str, str, str]
+"""Agent, scenario, criterion."""
+
+_ConversationKey = tuple[str, str | None, str | None]
+"""Tenant, conversation, scenario."""
+
 
 def judge(replayed: Iterable[Replayed]) -> Gate:
     """Aggregate everything that was replayed."""
-    metrics: dict[tuple[str, str, str], _Tally] = {}
+    aggregates: dict[_LineKey, _Aggregate] = {}
     for one in replayed:
-        runs: dict[tuple[str, str | None, str | None], str | None] = {}
+        run_ids: dict[_ConversationKey, str | None] = {}
         for evaluation in one.evaluations:
             invocation = evaluation.invocation
-            runs[invocation.tenant, invocation.conversation_id, invocation.scenario_id] = (
-                invocation.run_id
-            )
+            conversation = invocation.tenant, invocation.conversation_id, invocation.scenario_id
+            run_ids[conversation] = invocation.run_id
             for result in evaluation.results:
-                tally = metrics.setdefault(_key(evaluation, result), _Tally(result.criterion))
-                tally.results.append(result)
-                tally.runs[invocation.run_id].values += (
-                    [] if result.score.value is None else [result.score.value]
-                )
-        for case in one.cases:
-            run_id = runs.get((case.tenant, case.conversation_id, case.reference.scenario_id))
-            for score in case.scores:
-                key = case.agent or UNNAMED, case.reference.scenario_id, score.criterion.name
-                if key in metrics:
-                    metrics[key].runs[run_id].zeros += case.missing + case.unexpected
-    return Gate(tuple(_line(*key[:2], tally) for key, tally in sorted(metrics.items())))
+                key = _line_key(evaluation, result)
+                aggregate = aggregates.setdefault(key, _Aggregate(result.criterion))
+                aggregate.add(result, invocation.run_id)
+        for finished in one.conversations:
+            _add_zeros(finished, run_ids, aggregates)
+    return Gate(tuple(_line(*key[:2], aggregates[key]) for key in sorted(aggregates)))
 
 
-def not_run(replayed: Iterable[Replayed], references: Iterable[Reference]) -> list[str]:
-    """The scenarios that have a reference and were not run: an agent that crashed early leaves no
-    trace to fail by.
+def _add_zeros(
+    conversation: ConversationResult,
+    run_ids: dict[_ConversationKey, str | None],
+    aggregates: dict[_LineKey, _Aggregate],
+) -> None:
+    scenario = conversation.reference.scenario_id
+    run_id = run_ids.get((conversation.tenant, conversation.conversation_id, scenario))
+    for score in conversation.scores:
+        key = conversation.agent or UNNAMED, scenario, score.criterion.name
+        if key in aggregates:
+            aggregates[key].runs[run_id].zeros += conversation.missing + conversation.unexpected
+
+
+def scenarios_not_run(replayed: Iterable[Replayed], references: Iterable[Reference]) -> list[str]:
+    """Scenarios that have a reference but no invocation. An agent that crashes early leaves no
+    trace that could fail.
     """
     run = {
         evaluation.match.reference.scenario_id
@@ -142,40 +164,44 @@ def not_run(replayed: Iterable[Replayed], references: Iterable[Reference]) -> li
     return [reference.scenario_id for reference in references if reference.scenario_id not in run]
 
 
-def _key(evaluation: Evaluation, result: Result) -> tuple[str, str, str]:
+def _line_key(evaluation: Evaluation, result: Result) -> _LineKey:
     reference = evaluation.match.reference
-    return (
-        evaluation.invocation.agent or UNNAMED,
-        reference.scenario_id if reference else "",
-        result.criterion.name,
-    )
+    scenario = ""
+    if reference:
+        scenario = reference.scenario_id
+    return evaluation.invocation.agent or UNNAMED, scenario, result.criterion.name
 
 
-def _line(agent: str, scenario: str, tally: _Tally) -> Line:
-    judged = [run for run in tally.runs.values() if run.values]
-    means = tuple(run.mean for run in judged)
+def _line(agent: str, scenario: str, aggregate: _Aggregate) -> Line:
+    runs = [run for run in aggregate.runs.values() if run.values]
+    means = tuple(run.mean for run in runs)
     score = fmean(means) if means else None
-    broken = any(result.verdict == "error" for result in tally.results)
+    verdict = aggregate.criterion.verdict(score)
+    if any(result.verdict == "error" for result in aggregate.results):
+        verdict = "error"
+    named_runs: tuple[float, ...] = ()
+    if aggregate.runs.keys() != {None}:
+        named_runs = means
     return Line(
         agent=agent,
         scenario=scenario,
-        criterion=tally.criterion,
-        verdict="error" if broken else tally.criterion.verdict(score),
+        criterion=aggregate.criterion,
+        verdict=verdict,
         score=score,
-        invocations=len(tally.results),
-        evaluated=sum(len(run.values) for run in judged),
-        explanations=tuple(_explanations(tally)),
-        runs=means if tally.runs.keys() != {None} else (),
+        invocations=len(aggregate.results),
+        evaluated=sum(len(run.values) for run in runs),
+        explanations=tuple(_explanations(aggregate)),
+        runs=named_runs,
     )
 
 
-def _explanations(tally: _Tally) -> Iterator[str]:
-    told = [
+def _explanations(aggregate: _Aggregate) -> Iterator[str]:
+    explanations = [
         result.score.explanation
-        for result in tally.results
+        for result in aggregate.results
         if result.verdict in ("failed", "error", "not_evaluated")
     ]
-    zeros = sum(run.zeros for run in tally.runs.values())
+    zeros = sum(run.zeros for run in aggregate.runs.values())
     if zeros:
-        told.append(f"{zeros} missing or unexpected turns count as 0")
-    yield from dict.fromkeys(text for text in told if text)
+        explanations.append(f"{zeros} missing or unexpected turns count as 0")
+    yield from dict.fromkeys(text for text in explanations if text)

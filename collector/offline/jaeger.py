@@ -1,9 +1,8 @@
-"""Jaeger's JSON, as its UI and `/api/traces` export it: traces come in, one OTLP/JSON export
-request goes out.
+"""Translates Jaeger's JSON, as exported by its UI and `/api/traces`, into an OTLP/JSON request.
 
-Every field returns to where the OpenTelemetry to Jaeger transformation took it from. Two things do
-not come back: times are whole microseconds, and arrays and maps stay the JSON text that Jaeger has
-of them. What is malformed becomes an entry that the OTLP decoder rejects and counts.
+It reverses the OpenTelemetry to Jaeger transformation field by field. Two things are lost: times
+are whole microseconds, and arrays and maps stay the JSON text that Jaeger stores. Malformed data
+becomes an entry that the OTLP decoder rejects and counts.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _VALUE_FIELDS = {
     "binary": "bytesValue",
 }
 _TYPES: dict[type, str] = {str: "string", bool: "bool", int: "int64", float: "float64"}
-"""Types of tags that name none, as in what Grafana downloads."""
+"""For tags without a type, as in Grafana downloads."""
 
 _KINDS = {"internal": 1, "server": 2, "client": 3, "producer": 4, "consumer": 5}
 _STATUS_CODES = {"OK": 1, "ERROR": 2}
@@ -38,32 +37,31 @@ _FIELD_TAGS = frozenset(
         "w3c.tracestate",
     }
 )
-"""Tags that stand for fields of a span; all others are its attributes."""
+"""Tags that hold fields of a span; all others are attributes."""
 
 _MALFORMED = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
 _UNREADABLE = "malformed"
-"""Takes the place of what is malformed: no object, hence rejected."""
+"""Replaces malformed data. It is not an object, so the decoder rejects it."""
 
-_Place = tuple[str, str, str]
+_Group = tuple[str, str, str]
 """Process id, name and version of the scope."""
 
 
 def export_request(document: Any) -> dict[str, Any] | None:
-    """Translate the answer of an API call or a single trace; `None` when the document is something
-    else.
-    """
+    """Translate an API response or a single trace; `None` when the document is something else."""
     traces = _traces(document)
-    return (
-        {"resourceSpans": [group for trace in traces for group in _resource_groups(trace)]}
-        if traces
-        else None
-    )
+    if not traces:
+        return None
+    return {"resourceSpans": [group for trace in traces for group in _resource_groups(trace)]}
 
 
 def _traces(document: Any) -> list[Any]:
-    data = document.get("data") if isinstance(document, dict) else None
-    traces = data if isinstance(data, list) else [document]
-    return traces if any(map(_is_trace, traces)) else []
+    traces = [document]
+    if isinstance(document, dict) and isinstance(document.get("data"), list):
+        traces = document["data"]
+    if not any(map(_is_trace, traces)):
+        return []
+    return traces
 
 
 def _is_trace(value: Any) -> bool:
@@ -75,11 +73,13 @@ def _is_trace(value: Any) -> bool:
 
 
 def _resource_groups(trace: Any) -> list[dict[str, Any]]:
-    spans = trace.get("spans") if isinstance(trace, dict) else None
-    groups: dict[_Place, list[Any]] = {}
-    for source in spans if isinstance(spans, list) else [None]:
-        place, span = _span(source)
-        groups.setdefault(place, []).append(span)
+    sources = [None]  # a malformed trace becomes one malformed span
+    if isinstance(trace, dict) and isinstance(trace.get("spans"), list):
+        sources = trace["spans"]
+    groups: dict[_Group, list[Any]] = {}
+    for source in sources:
+        key, span = _span(source)
+        groups.setdefault(key, []).append(span)
     return [
         {
             "resource": _resource(trace, process),
@@ -102,7 +102,7 @@ def _resource(trace: Any, process_id: str) -> Any:
     return {"attributes": attributes}
 
 
-def _span(source: Any) -> tuple[_Place, Any]:
+def _span(source: Any) -> tuple[_Group, Any]:
     try:
         tags = {tag["key"]: tag["value"] for tag in source.get("tags") or ()}
         name = tags.get("otel.scope.name") or tags.get("otel.library.name") or ""
@@ -114,14 +114,20 @@ def _span(source: Any) -> tuple[_Place, Any]:
 
 def _fields(source: Any, tags: dict[str, Any]) -> dict[str, Any]:
     failed = tags.get("error") is True
+    status = tags.get("otel.status_code", "")
+    if failed:
+        status = "ERROR"
     start = _nanoseconds(source["startTime"])
     trace_id = _id(source["traceID"], 32)
     references = source.get("references") or ()
     parent = _parent(references, trace_id)
+    parent_id = source.get("parentSpanID")
+    if parent:
+        parent_id = parent["spanID"]
     return {
         "traceId": trace_id,
         "spanId": _id(source["spanID"], 16),
-        "parentSpanId": _id((parent["spanID"] if parent else source.get("parentSpanID")) or "", 16),
+        "parentSpanId": _id(parent_id or "", 16),
         "traceState": tags.get("w3c.tracestate"),
         "name": source.get("operationName"),
         "kind": _KINDS.get(tags.get("span.kind", "internal")),
@@ -142,17 +148,15 @@ def _fields(source: Any, tags: dict[str, Any]) -> dict[str, Any]:
         ],
         "droppedLinksCount": tags.get("otel.dropped_links_count"),
         "status": {
-            "code": _STATUS_CODES["ERROR"]
-            if failed
-            else _STATUS_CODES.get(tags.get("otel.status_code", "")),
+            "code": _STATUS_CODES.get(status),
             "message": tags.get("otel.status_description"),
         },
     }
 
 
 def _parent(references: Any, trace_id: str) -> Any:
-    """The first CHILD_OF of the same trace, or else the first FOLLOWS_FROM: a parent that is also
-    linked to is exported as that.
+    """The first CHILD_OF of the same trace, or else the first FOLLOWS_FROM: Jaeger exports a parent
+    that is also a link as FOLLOWS_FROM.
     """
     related = (reference for reference in references if _id(reference["traceID"], 32) == trace_id)
     return min(related, key=lambda reference: reference["refType"] != "CHILD_OF", default=None)
@@ -176,7 +180,7 @@ def _attribute(tag: Any) -> dict[str, Any]:
 
 
 def _id(identifier: str, digits: int) -> str:
-    """Jaeger leaves out leading zeros."""
+    """Restore the leading zeros that Jaeger omits."""
     return identifier.rjust(digits, "0")
 
 

@@ -1,7 +1,6 @@
-"""Judges of a gate: evaluations of one file after the other come in, and go out when all of them
-are judged.
+"""Asks judges about replayed evaluations, one file after the other.
 
-All files share the budgets of the configuration, and what a model answered before.
+All files share the budget of the configuration and the cache of answers.
 """
 
 from __future__ import annotations
@@ -18,33 +17,34 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.judging.queue import Capacity, JudgeQueue
 from pathgauge.collector.offline.replay import JudgeAll
-from pathgauge.scorers.judges.model_client.client import Asker
+from pathgauge.scorers.judges.model_client.client import ModelClient
 
 
 @contextmanager
-def judges_of(section: Judge, folder: Path, setup: ActiveConfig) -> Iterator[JudgeAll]:
-    """Has evaluations judged while the context lasts, all that it is given."""
+def judges_of(section: Judge, folder: Path, active: ActiveConfig) -> Iterator[JudgeAll]:
+    """Run a judge queue while the context lasts. Its size is not limited."""
     judged: list[tuple[PendingJudgment, Evaluation]] = []
-    asker = Asker(section.settings(folder))
-    capacity = Capacity(section.concurrency, sys.maxsize, sys.maxsize, section.deadline)
-    bench = JudgeQueue(
-        asker,
-        lambda *told: judged.append(told),
-        capacity,
-        setup.evaluator,
-        setup.references,
-        close=asker.aclose,
+    client = ModelClient(section.settings(folder))
+    queue = JudgeQueue(
+        client,
+        lambda *judgment: judged.append(judgment),
+        Capacity(section.concurrency, sys.maxsize, sys.maxsize, section.deadline),
+        active.evaluator,
+        active.references,
+        close=client.aclose,
     )
 
-    def judge(awaited: Iterable[PendingJudgment]) -> list[tuple[PendingJudgment, Evaluation]]:
+    def judge_all(
+        pending: Iterable[PendingJudgment],
+    ) -> list[tuple[PendingJudgment, Evaluation]]:
         judged.clear()
-        for one in awaited:
-            bench.take(one)
-        bench.finish(math.inf)
+        for one in pending:
+            queue.take(one)
+        queue.finish(math.inf)
         return list(judged)
 
-    bench.start()
+    queue.start()
     try:
-        yield judge
+        yield judge_all
     finally:
-        bench.stop()
+        queue.stop()

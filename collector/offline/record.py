@@ -1,21 +1,19 @@
-"""Makes references of good traces: replayed invocations come in, one reference a scenario goes out,
-with notes on what was left out.
+"""Creates references from good traces, for `pathgauge record`.
 
-Every invocation with a scenario id is a turn. Those of one conversation are the turns of one
-reference, in the order of the conversation; an invocation without conversation stands alone. Calls
-that one message of a model asked for may come in any order.
+Every invocation with a scenario id is a turn. The invocations of one conversation become the turns
+of one reference, in order; an invocation without a conversation becomes a reference of one turn.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pathgauge.collector.core.documents import ConfigError, Problem
-from pathgauge.collector.core.references.parallel_groups import joined, pieces
+from pathgauge.collector.core.references.parallel_groups import steps
+from pathgauge.collector.offline.recorded_turn import RecordOptions, recorded_turn
 from pathgauge.collector.offline.replay import Replayed
-from pathgauge.scorers.authoring.options import tools_unknown
 from pathgauge.scorers.types import (
     ExpectedCall,
     Flag,
@@ -23,36 +21,20 @@ from pathgauge.scorers.types import (
     Json,
     Reference,
     ReferenceTurn,
-    ToolCall,
 )
 
-_MAX_LEVELS = 50
-"""Arguments nested deeper are left out: a reference file may hold fewer levels than telemetry."""
+__all__ = ["RecordOptions", "Recording", "record"]
 
-_DOUBTFUL: frozenset[Flag] = frozenset({"truncated", "redacted"})
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is recorded."""
-
-    scenario: str | None = None
-    """The scenario of all invocations, instead of their own."""
-    arguments: bool = True
-    response: bool = True
-    failed: bool = False
-    """Whether failed invocations are recorded too; otherwise they are refused."""
-    alternatives: bool = False
-    """Whether another trajectory of a scenario becomes an alternative; otherwise it is left out."""
+_INCOMPLETE_CONTENT: frozenset[Flag] = frozenset({"truncated", "redacted"})
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What became of the traces."""
+    """The result of `record`."""
 
     references: tuple[Reference, ...]
     notes: tuple[str, ...]
-    """What was left out and why, a line each."""
+    """What was left out and why, one line each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,209 +46,148 @@ class _Conversation:
     def note(self, text: str) -> str:
         return f"{self.source}: scenario {self.scenario}: {text}"
 
+    def problem(self, text: str) -> Problem:
+        return Problem(self.source, None, (), f"scenario {self.scenario}: {text}")
 
-def record(replayed: Iterable[Replayed], wanted: Wanted) -> Recording:
-    """One reference for each scenario, in the order in which they appear. Raises `ConfigError` for
-    what must not become one.
+
+def record(replayed: Iterable[Replayed], options: RecordOptions) -> Recording:
+    """One reference for each scenario, in the order of first appearance. Raises `ConfigError` for
+    failed invocations, missing turns and paths without a scenario.
     """
-    notes: list[str] = []
-    paths = list(replayed)
-    conversations = [
-        conversation for one in paths for conversation in _conversations(one, wanted, notes)
-    ]
-    problems = [
-        problem for conversation in conversations for problem in _problems(conversation, wanted)
-    ]
-    if not conversations:
-        text = (
-            "found no invocation with a scenario id, expected one, or --scenario to give all of"
-            " them one"
-        )
-        problems = [Problem(one.source, None, (), text) for one in paths]
-    if problems:
-        raise ConfigError(problems)
-    references: dict[str, Reference] = {}
-    for conversation in conversations:
-        reference = _reference(conversation, wanted, notes)
-        first = references.setdefault(reference.scenario_id, reference)
-        if first is not reference and _trajectories(first) != _trajectories(reference):
-            references[reference.scenario_id] = _with_another(
-                first, reference, conversation, wanted, notes
-            )
-    return Recording(tuple(references.values()), tuple(dict.fromkeys(notes)))
+    return _Recorder(options).record(list(replayed))
 
 
-def _conversations(replayed: Replayed, wanted: Wanted, notes: list[str]) -> Iterator[_Conversation]:
-    """The invocations of one path by scenario and conversation; what belongs to no scenario is
-    passed over.
-    """
-    found: dict[tuple[str, ...], list[Invocation]] = {}
-    passed_over = 0
-    for evaluation in replayed.evaluations:
-        one = evaluation.invocation
-        scenario = wanted.scenario or (
-            None if "scenario_conflict" in one.flags else one.scenario_id
-        )
-        if scenario is None:
-            passed_over += 1
-        elif one.conversation_id is None:
-            found[scenario, one.tenant, one.trace_id, one.span_id] = [one]
-        else:
-            found.setdefault((scenario, one.tenant, one.conversation_id), []).append(one)
-    if passed_over:
-        notes.append(
-            f"{replayed.source}: invocations without one scenario id, passed over: {passed_over};"
-            " --scenario gives them one"
-        )
-    for (scenario, *_), turns in found.items():
-        yield _Conversation(replayed.source, scenario, tuple(turns))
+@dataclass(slots=True)
+class _Recorder:
+    options: RecordOptions
+    notes: list[str] = field(default_factory=list)
 
-
-def _problems(conversation: _Conversation, wanted: Wanted) -> Iterator[Problem]:
-    for turn in conversation.turns:
-        if turn.error and not wanted.failed:
+    def record(self, replayed: Sequence[Replayed]) -> Recording:
+        conversations = [found for one in replayed for found in self._conversations(one)]
+        problems = [problem for one in conversations for problem in self._problems(one)]
+        if not conversations:
             text = (
-                f"found a failed invocation ({turn.error_type or 'error'}, trace {turn.trace_id}),"
-                " expected success, or --allow-failed"
+                "found no invocation with a scenario id, expected one; --scenario gives all of"
+                " them one"
             )
-            yield Problem(
-                conversation.source, None, (), f"scenario {conversation.scenario}: {text}"
+            problems = [Problem(one.source, None, (), text) for one in replayed]
+        if problems:
+            raise ConfigError(problems)
+        references: dict[str, Reference] = {}
+        for conversation in conversations:
+            reference = self._reference(conversation)
+            scenario = reference.scenario_id
+            first = references.setdefault(scenario, reference)
+            if first is not reference and _trajectories(first) != _trajectories(reference):
+                references[scenario] = self._merged(first, reference, conversation)
+        return Recording(tuple(references.values()), tuple(dict.fromkeys(self.notes)))
+
+    def _conversations(self, replayed: Replayed) -> Iterator[_Conversation]:
+        """The invocations of one path by scenario and conversation. Those without a scenario are
+        skipped.
+        """
+        found: dict[tuple[str, ...], list[Invocation]] = {}
+        skipped = 0
+        for evaluation in replayed.evaluations:
+            invocation = evaluation.invocation
+            scenario = self.options.scenario or _scenario_of(invocation)
+            if scenario is None:
+                skipped += 1
+                continue
+            key: tuple[str, ...] = (scenario, invocation.tenant)
+            if invocation.conversation_id is None:
+                key = (*key, invocation.trace_id, invocation.span_id)
+            else:
+                key = (*key, invocation.conversation_id)
+            found.setdefault(key, []).append(invocation)
+        if skipped:
+            self.notes.append(
+                f"{replayed.source}: invocations skipped because they lack a unique scenario id:"
+                f" {skipped}; --scenario gives them one"
             )
-    places = [place for place, _ in _placed(conversation.turns)]
-    if places != list(range(len(places))):
-        text = (
-            f"found the turns {', '.join(map(str, places))} of a conversation, expected every turn"
-            " from 0 once"
-        )
-        yield Problem(conversation.source, None, (), f"scenario {conversation.scenario}: {text}")
+        for (scenario, *_), turns in found.items():
+            yield _Conversation(replayed.source, scenario, tuple(turns))
+
+    def _problems(self, conversation: _Conversation) -> Iterator[Problem]:
+        for turn in conversation.turns:
+            if turn.error and not self.options.failed:
+                found = f"{turn.error_type or 'error'}, trace {turn.trace_id}"
+                yield conversation.problem(
+                    f"found a failed invocation ({found}), expected success, or --allow-failed"
+                )
+        numbers = [number for number, _ in _numbered(conversation.turns)]
+        if numbers != list(range(len(numbers))):
+            yield conversation.problem(
+                f"found the turns {', '.join(map(str, numbers))} of a conversation, expected every"
+                " turn from 0 once"
+            )
+
+    def _reference(self, conversation: _Conversation) -> Reference:
+        turns = [turn for _, turn in _numbered(conversation.turns)]
+        incomplete = sorted({flag for turn in turns for flag in turn.flags & _INCOMPLETE_CONTENT})
+        if incomplete:
+            self._note(
+                conversation,
+                f"content was {' and '.join(incomplete)} before it arrived: review what was"
+                " recorded",
+            )
+        recorded = []
+        for turn in turns:
+            expected, notes = recorded_turn(turn, self.options)
+            recorded.append(expected)
+            for note in notes:
+                self._note(conversation, note)
+        return Reference(conversation.scenario, tuple(recorded))
+
+    def _merged(self, first: Reference, other: Reference, conversation: _Conversation) -> Reference:
+        """The first reference. The trajectories of the other become alternatives where that is
+        wanted and possible.
+        """
+        if not self.options.alternatives:
+            hint = ""
+            if not conversation.turns[0].conversation_id:
+                hint = " (without a conversation id, an invocation is no second turn)"
+            text = f"left out a trajectory that differs from the first{hint}"
+            self._note(conversation, f"{text}; --alternatives keeps it")
+            return first
+        pairs = list(zip(first.turns, other.turns, strict=False))
+        if len(first.turns) != len(other.turns) or any(
+            turn.tool_calls is None for pair in pairs for turn in pair
+        ):
+            self._note(
+                conversation,
+                "left out a conversation that cannot be an alternative, because its turns differ"
+                " from those of the first",
+            )
+            return first
+        turns = tuple(_with_alternative(turn, own.tool_calls or ()) for turn, own in pairs)
+        return replace(first, turns=turns)
+
+    def _note(self, conversation: _Conversation, text: str) -> None:
+        self.notes.append(conversation.note(text))
 
 
-def _placed(turns: Sequence[Invocation]) -> list[tuple[int, Invocation]]:
-    """The invocations with their places in the conversation: those that they state themselves, else
-    those by their start.
+def _scenario_of(invocation: Invocation) -> str | None:
+    return None if "scenario_conflict" in invocation.flags else invocation.scenario_id
+
+
+def _numbered(turns: Sequence[Invocation]) -> list[tuple[int, Invocation]]:
+    """The invocations with their turn numbers: the number in the spans, or else the position by
+    start time.
     """
     if len(turns) == 1 and turns[0].conversation_id is None:
         return [(0, turns[0])]
-    places = [(index if turn.turn is None else turn.turn, turn) for index, turn in enumerate(turns)]
-    return sorted(places, key=lambda placed: placed[0])
-
-
-def _reference(conversation: _Conversation, wanted: Wanted, notes: list[str]) -> Reference:
-    turns = [turn for _, turn in _placed(conversation.turns)]
-    doubtful = sorted({flag for turn in turns for flag in turn.flags & _DOUBTFUL})
-    if doubtful:
-        notes.append(
-            conversation.note(
-                f"content was {' and '.join(doubtful)} before it arrived, so look through what was"
-                " recorded"
-            )
-        )
-    return Reference(
-        conversation.scenario, tuple(_turn(conversation, turn, wanted, notes) for turn in turns)
-    )
-
-
-def _turn(
-    conversation: _Conversation, turn: Invocation, wanted: Wanted, notes: list[str]
-) -> ReferenceTurn:
-    unknown = tools_unknown(turn)
-    if unknown:
-        notes.append(
-            conversation.note(f"no tool calls are expected or forbidden: {unknown.explanation}")
-        )
-    calls = None if unknown else joined(pieces(_expected(call, wanted) for call in turn.tool_calls))
-    lost = [call.name for call in calls or () if wanted.arguments and call.arguments is None]
-    if lost:
-        notes.append(
-            conversation.note(
-                f"any arguments will do for {', '.join(lost)}: they were not recorded, or are no"
-                " plain JSON"
-            )
-        )
-    if wanted.response and not turn.final_response:
-        notes.append(conversation.note("no response was recorded, so none is expected"))
-    return ReferenceTurn(
-        _whole(turn.user_input), calls, _whole(turn.final_response) if wanted.response else None
-    )
-
-
-def _expected(call: ToolCall, wanted: Wanted) -> ExpectedCall:
-    if wanted.arguments and isinstance(call.arguments, dict) and _is_plain(call.arguments):
-        return ExpectedCall(call.name, call.arguments, group=call.group)
-    return ExpectedCall(call.name, group=call.group)
-
-
-def _whole(text: str | None) -> str | None:
-    """Text without half surrogate pairs, which no file can hold; `None` when it is empty or not
-    known.
-    """
-    return text.encode("utf-8", "replace").decode() if text else None
-
-
-def _is_plain(value: Json, level: int = 0) -> bool:
-    """Whether a value is JSON that a reference file may hold; what was decoded from a Python `repr`
-    may be more.
-    """
-    match value:
-        case None | bool() | int() | float():
-            return True
-        case str():
-            return not value or _whole(value) == value
-        case dict():
-            return level < _MAX_LEVELS and all(
-                isinstance(key, str) and _is_plain(key) and _is_plain(item, level + 1)
-                for key, item in value.items()
-            )
-        case list():
-            return level < _MAX_LEVELS and all(_is_plain(item, level + 1) for item in value)
-    return False
-
-
-def _with_another(
-    first: Reference,
-    other: Reference,
-    conversation: _Conversation,
-    wanted: Wanted,
-    notes: list[str],
-) -> Reference:
-    """The first reference, with the trajectories of the other one as alternatives where that is
-    wanted and possible.
-    """
-    if not wanted.alternatives:
-        alone = (
-            ""
-            if conversation.turns[0].conversation_id
-            else ", of an invocation without conversation id, which is no second turn"
-        )
-        notes.append(
-            conversation.note(
-                f"left out another trajectory than the first{alone}; --alternatives keeps it"
-            )
-        )
-        return first
-    pairs = list(zip(first.turns, other.turns, strict=False))
-    if len(first.turns) != len(other.turns) or any(
-        mine.tool_calls is None or its.tool_calls is None for mine, its in pairs
-    ):
-        notes.append(
-            conversation.note(
-                "left out a conversation with other turns than the first, which cannot be its"
-                " alternative"
-            )
-        )
-        return first
-    return replace(
-        first, turns=tuple(_with_alternative(mine, its.tool_calls or ()) for mine, its in pairs)
-    )
+    numbered = [
+        (index if turn.turn is None else turn.turn, turn) for index, turn in enumerate(turns)
+    ]
+    return sorted(numbered, key=lambda pair: pair[0])
 
 
 def _with_alternative(turn: ReferenceTurn, calls: tuple[ExpectedCall, ...]) -> ReferenceTurn:
     known = [_trajectory(one) for one in (turn.tool_calls or (), *turn.alternatives)]
-    return (
-        turn
-        if _trajectory(calls) in known
-        else replace(turn, alternatives=(*turn.alternatives, calls))
-    )
+    if _trajectory(calls) in known:
+        return turn
+    return replace(turn, alternatives=(*turn.alternatives, calls))
 
 
 def _trajectories(reference: Reference) -> list[Json]:
@@ -277,8 +198,8 @@ def _trajectories(reference: Reference) -> list[Json]:
 
 
 def _trajectory(calls: Iterable[ExpectedCall]) -> list[list[str]]:
-    """What is the same for the same trajectory, however the calls of a group are ordered."""
+    """A value to compare trajectories by; the order inside a parallel group is ignored."""
     return [
-        sorted(json.dumps([call.name, call.arguments], sort_keys=True) for call in piece)
-        for piece in pieces(calls)
+        sorted(json.dumps([call.name, call.arguments], sort_keys=True) for call in step)
+        for step in steps(calls)
     ]

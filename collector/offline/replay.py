@@ -1,6 +1,4 @@
-"""Runs trace files through the pipeline at once: paths come in, evaluations in start order with
-their path go out.
-"""
+"""Runs trace files through the pipeline at once, without a service."""
 
 from __future__ import annotations
 
@@ -9,13 +7,18 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pathgauge.collector.config.plugins import installed_dialects
+from pathgauge.collector.config.plugins.dialects import installed_dialects
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator, WhenJudged
+from pathgauge.collector.core.evaluations.evaluator import (
+    Evaluation,
+    EvaluationKey,
+    Evaluator,
+    WhenJudged,
+)
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
-from pathgauge.collector.core.pipeline_events import Judged, Unreadable, Withdrawn
+from pathgauge.collector.core.pipeline_events import Judged, PipelineEvent, Unreadable, Withdrawn
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.offline.trace_files import read_path
@@ -23,24 +26,22 @@ from pathgauge.collector.offline.trace_files import read_path
 _UNBOUNDED = Bounds(
     max_trace_spans=sys.maxsize, max_trace_bytes=sys.maxsize, max_open_bytes=sys.maxsize
 )
-"""What an operator hands over in files is bounded by memory alone."""
+"""Files come from the operator, so only memory limits them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What became of one path: the newest evaluation of every invocation, and the finished
-    conversations.
-    """
+    """The result for one path. Evaluations are the newest of each invocation, in start order."""
 
     source: str
     evaluations: tuple[Evaluation, ...]
-    cases: tuple[ConversationResult, ...]
+    conversations: tuple[ConversationResult, ...]
     notes: tuple[str, ...]
-    """What was passed over or could not be read, a line each."""
+    """What was skipped or could not be read, one line each."""
 
 
 JudgeAll = Callable[[Iterable[PendingJudgment]], Iterable[tuple[PendingJudgment, Evaluation]]]
-"""Has evaluations judged; returns them with what judges said."""
+"""Runs the judges; returns each pending judgment with the evaluation that has their results."""
 
 
 def replay(
@@ -50,60 +51,58 @@ def replay(
     scenario_keys: tuple[str, ...],
     judge_all: JudgeAll | None = None,
 ) -> Iterator[Replayed]:
-    """Read and score each path on its own; without `judge_all` nobody judges.
+    """Read and score each path on its own. Without `judge_all` no judge is asked.
 
-    Raises `UnreadableFileError` and `OSError` as reading files does, `PluginError` for an installed
-    dialect that cannot be used.
+    Raises `UnreadableFileError` or `OSError` for a file, and `PluginError` for an installed dialect
+    that cannot be used.
     """
     registry = installed_dialects()
+    judging: WhenJudged = "unconfigured" if judge_all is None else "later"
     for path in paths:
         files = read_path(path)
-        judging: WhenJudged = "unconfigured" if judge_all is None else "later"
         pipeline = Pipeline(
+            registry,
             evaluator,
             references,
             InternalTelemetry(),
             _UNBOUNDED,
             scenario_keys=scenario_keys,
-            registry=registry,
-            judging=lambda *_, judging=judging: judging,
+            judging=lambda *_: judging,
         )
-        outcomes = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.read_open(0.0)
+        events = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.read_open(0.0)
         if judge_all is not None:
-            for awaited, judged in judge_all(pipeline.changes().awaited):
-                outcomes += pipeline.judged(awaited, judged)
-        outcomes += pipeline.finish_conversations()
-        newest: dict[tuple[str, str, str], Evaluation] = {}
-        notes = list(files.notes)
-        for outcome in outcomes:
-            if isinstance(outcome, Evaluation):
-                newest[outcome.key] = outcome
-            elif isinstance(outcome, Judged):
-                newest[outcome.evaluation.key] = _completed(
-                    newest[outcome.evaluation.key], outcome.evaluation
-                )
-            elif isinstance(outcome, Withdrawn):
-                newest.pop(outcome.key, None)
-            elif isinstance(outcome, Unreadable):
-                notes.append(
-                    f"{path}: trace {outcome.trace_id} could not be read: {outcome.error!r}"
-                )
-        if not newest:
-            notes.append(
-                f"{path}: found no agent invocation in {len(files.spans)} spans and"
-                f" {len(files.logs)} log records"
-            )
-        ordered = sorted(
-            newest.values(), key=lambda e: (e.invocation.start_ns or 0, e.invocation.span_id)
-        )
-        yield Replayed(
-            str(path),
-            tuple(ordered),
-            tuple(case for case in outcomes if isinstance(case, ConversationResult)),
-            tuple(notes),
-        )
+            for pending, judged in judge_all(pipeline.changes().judgments_begun):
+                events += pipeline.judged(pending, judged)
+        events += pipeline.finish_conversations()
+        evaluations = _newest(events)
+        notes = [*files.notes, *_unreadable(path, events)]
+        if not evaluations:
+            counts = f"{len(files.spans)} spans and {len(files.logs)} log records"
+            notes.append(f"{path}: found no agent invocation in {counts}")
+        conversations = tuple(event for event in events if isinstance(event, ConversationResult))
+        yield Replayed(str(path), evaluations, conversations, tuple(notes))
 
 
-def _completed(evaluation: Evaluation, judged: Evaluation) -> Evaluation:
-    """The evaluation with what judges said of it."""
-    return replace(evaluation, results=(*evaluation.results, *judged.results))
+def _newest(events: Iterable[PipelineEvent]) -> tuple[Evaluation, ...]:
+    """The newest evaluation of each invocation, judges included, by start time."""
+    newest: dict[EvaluationKey, Evaluation] = {}
+    for event in events:
+        match event:
+            case Evaluation():
+                newest[event.key] = event
+            case Judged(evaluation=judged):
+                known = newest[judged.key]
+                newest[judged.key] = replace(known, results=(*known.results, *judged.results))
+            case Withdrawn(key=key):
+                newest.pop(key, None)
+    return tuple(sorted(newest.values(), key=_start))
+
+
+def _start(evaluation: Evaluation) -> tuple[int, str]:
+    return evaluation.invocation.start_ns or 0, evaluation.invocation.span_id
+
+
+def _unreadable(path: Path, events: Iterable[PipelineEvent]) -> Iterator[str]:
+    for event in events:
+        if isinstance(event, Unreadable):
+            yield f"{path}: trace {event.trace_id} could not be read: {event.error!r}"

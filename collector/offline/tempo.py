@@ -1,11 +1,10 @@
-"""OTLP as Grafana Tempo answers it and Grafana downloads it: a trace comes in, an OTLP/JSON export
-request goes out.
+"""Translates the JSON of Grafana Tempo and of Grafana downloads into an OTLP/JSON export request.
 
-Tempo writes protobuf's own JSON: ids are base64, enums are names. The groups are called `batches`
-in `/api/traces`; `/api/v2/traces` keeps their name and puts them inside `trace`. A download of
-Grafana has `batches` with hex ids. Older versions call scopes instrumentation libraries, as OTLP
-then did. OTLP/JSON itself means the same afterwards. What is malformed passes as it stands: it is
-for the OTLP decoder to reject.
+Tempo writes protobuf's own JSON: ids are base64, enums are names. `/api/traces` calls the resource
+groups `batches`; `/api/v2/traces` keeps the OTLP name and wraps them in `trace`. A Grafana download
+has `batches` with hex ids. Older versions call scopes instrumentation libraries, like OTLP then
+did. A document that is OTLP/JSON already keeps its meaning. Malformed values are passed on
+unchanged, so that the OTLP decoder rejects them.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from collections.abc import Callable
 from typing import Any
 
 _WRAPPERS = ("trace", "result")
-"""What the request is inside of; `result` in `/api/v3/traces` of Jaeger."""
+"""Keys that wrap a request; `result` is that of Jaeger's `/api/v3/traces`."""
 
 _GROUP_KEYS = ("batches", "resourceSpans")
 _ID_KEYS = ("traceId", "spanId", "parentSpanId")
 _BASE64_LENGTHS = (24, 12)
-"""Of 16 and 8 bytes; in hex they are 32 and 16 characters long."""
+"""The lengths of 16 and 8 bytes in base64; in hex they are 32 and 16 characters long."""
 
 
 def export_request(document: Any) -> dict[str, Any] | None:
-    """Translate a trace, whatever wraps it; `None` when the document is something else."""
+    """Translate a trace, wrapped or not; `None` when the document is something else."""
     if not isinstance(document, dict):
         return None
     request = next(
@@ -67,8 +66,6 @@ def _hex(identifier: Any) -> Any:
 
 
 def _each(items: Any, translate: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    return (
-        [translate(item) if isinstance(item, dict) else item for item in items]
-        if isinstance(items, list)
-        else items
-    )
+    if not isinstance(items, list):
+        return items
+    return [translate(item) if isinstance(item, dict) else item for item in items]

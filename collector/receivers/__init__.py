@@ -1,1 +1,1 @@
-"""The ways in: OTLP over gRPC and HTTP, and trace files."""
+"""The receivers: OTLP over gRPC and HTTP."""

@@ -1,28 +1,27 @@
-"""One export request, whatever carried it: bytes in, an outcome out that each transport words in
-its own way.
+"""One export request, independent of the transport: decodes it, passes the valid records on, and
+returns a result that each transport turns into its own response.
 
-An outcome is final (the sender must not try again) or retryable. Records are counted when it is
-final, requests always.
+A result is final (the sender must not retry) or retryable. Every request is counted; rejected
+records are counted only with a final result.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
 import structlog
 from google.protobuf.message import Message
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from pathgauge.collector.core import otlp
-from pathgauge.collector.core.internal_telemetry import Counter, InternalTelemetry
-from pathgauge.collector.core.otlp import Decoded, Encoding, Signal, UndecodableError
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.otlp import DecodeLimits, Encoding, Signal, UndecodableError
 from pathgauge.collector.core.otlp.batch import Batch, Consumer, Origin, Transport
-from pathgauge.collector.core.otlp.spans import LogRecord, Span
+from pathgauge.collector.core.otlp.decode_batch import DecodedBatch, decode_batch
 
 Code: TypeAlias = Literal[
     "ok",
@@ -36,78 +35,64 @@ Code: TypeAlias = Literal[
     "busy",
     "failed",
 ]
-"""How a request was answered. `busy` and `failed` ask the sender to try again; the others are
-final.
-"""
+"""How a request was answered. `busy` and `failed` ask the sender to retry; the others are final."""
 
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiverLimits:
-    """How much one request may cost. The defaults are for agents, whose spans carry whole
+    """How much one request may cost. The defaults suit agents, whose spans carry whole
     conversations.
     """
 
     max_request_bytes: int = 16 * 1024 * 1024
-    """Of a request as received, and again when decompressed. gRPC's own default, 4 MiB, refuses
-    ordinary batches of such spans for good; the 64 MiB that OTLP recommends would let a few senders
-    fill the memory of a small collector.
+    """Size of a request as received, and again when decompressed. gRPC's default of 4 MiB would
+    reject ordinary batches of such spans for good. With the 64 MiB that OTLP recommends, a few
+    senders could fill the memory of a small collector.
     """
     body_timeout_s: float = 30.0
-    """For an HTTP request body to arrive. Exporters give up after 10 s, so only a trickle is cut
-    off.
+    """Time limit for an HTTP request body. Exporters give up after 10 s, so this only stops
+    senders that trickle.
     """
     body_grace_s: float = 5.0
-    """For an HTTP request body to arrive at any rate, and for the end of one that is refused; for a
-    gRPC message to get its turn.
+    """Time during which an HTTP request body may arrive at any rate; time limit for the rest of a
+    body that was rejected, and for a gRPC message to get its turn.
     """
     min_body_rate: float = 1024.0
-    """Bytes/s that an HTTP request body must have had on the average when the grace is over."""
+    """Minimum average rate of an HTTP request body in bytes/s, after the grace."""
     max_held_bytes: int = 64 * 1024 * 1024
-    """Of all requests of one transport that are not answered yet, those that arrive over HTTP
-    included; senders beyond it are told to retry. Of messages that arrive over gRPC only the number
-    is known, and limited.
+    """Size of all unanswered requests of one transport; beyond it, senders are told to retry. HTTP
+    requests count while they arrive. Of gRPC messages that arrive, only the number is known; that
+    has a limit of its own.
     """
-    records: otlp.DecodeLimits = field(default_factory=otlp.DecodeLimits)
-    """What is decoded of a request."""
+    records: DecodeLimits = field(default_factory=DecodeLimits)
+    """Limits for decoding."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The answer to a request: `response` when it succeeded, even partly, else `message`."""
+    """The answer to a request: a `response` after (partial) success, else a `message`."""
 
     code: Code
     message: str = ""
     response: Message | None = None
 
 
-RecordT = TypeVar("RecordT", Span, LogRecord)
-
-
-class _Decode(Protocol[RecordT]):
-    def __call__(
-        self, body: bytes, *, tenant: str, limits: otlp.DecodeLimits
-    ) -> Decoded[RecordT]: ...
-
-
 _LARGE_BODY_BYTES = 256 * 1024
-"""A protobuf body of that size takes a millisecond to decode as a rule, and 0.3 s when it is made
-to.
+"""A protobuf body of this size usually takes a millisecond to decode, and 0.3 s when it is crafted
+for that.
 """
-_BUSY = ExportResult("busy", "no room at the moment, try again")
-_DECODE_TRACES: Mapping[Encoding, _Decode[Span]] = {
-    "protobuf": otlp.decode_traces,
-    "json": otlp.decode_traces_json,
+_BUSY = ExportResult("busy", "no capacity at the moment, try again")
+_RESPONSES: Mapping[Signal, tuple[Callable[..., Message], str]] = {
+    "traces": (ExportTraceServiceResponse, "rejected_spans"),
+    "logs": (ExportLogsServiceResponse, "rejected_log_records"),
 }
-_DECODE_LOGS: Mapping[Encoding, _Decode[LogRecord]] = {
-    "protobuf": otlp.decode_logs,
-    "json": otlp.decode_logs_json,
-}
+"""The response message of each signal, and its field for the number of rejected records."""
 
 
 class ExportService:
-    """Decodes requests of one transport, hands the valid records on, and counts."""
+    """Handles the export requests of one transport."""
 
     def __init__(
         self,
@@ -125,26 +110,22 @@ class ExportService:
         self._turns: defaultdict[tuple[Encoding, bool], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def export(self, origin: Origin, body: bytes) -> ExportResult:
-        """Take one request. Never raises, save for cancellation."""
-        outcome = await self._within_budget(origin, body)
-        self.count(origin.signal, outcome.code)
-        return outcome
+        """Handle one request. Never raises, except for cancellation."""
+        result = await self._within_budget(origin, body)
+        self.count(origin.signal, result.code)
+        return result
 
     def count(self, signal: Signal, code: Code) -> None:
-        """Count a request by its answer; for those that a transport answers without `export`."""
+        """Count a request; for requests that a transport answers without calling `export`."""
         self._telemetry.requests.add(self.transport, signal, code)
 
     async def _within_budget(self, origin: Origin, body: bytes) -> ExportResult:
-        """Other requests may have no room left for this one, but a single one always has."""
+        # A single request is always allowed, whatever its size.
         if self._held_bytes and self._held_bytes + len(body) > self._max_held_bytes:
             return _BUSY
         self._held_bytes += len(body)
         try:
-            return await (
-                self._traces(origin, body)
-                if origin.signal == "traces"
-                else self._logs(origin, body)
-            )
+            return await self._handle(origin, body)
         except UndecodableError as error:
             return ExportResult("undecodable", str(error))
         except Exception:
@@ -157,49 +138,37 @@ class ExportService:
         finally:
             self._held_bytes -= len(body)
 
-    async def _traces(self, origin: Origin, body: bytes) -> ExportResult:
-        decoded = await self._decode(_DECODE_TRACES, origin, body)
-        if decoded.records and not await self._accept(Batch(origin, body, spans=decoded.records)):
+    async def _handle(self, origin: Origin, body: bytes) -> ExportResult:
+        if origin.encoding == "protobuf" and len(body) <= _LARGE_BODY_BYTES:
+            decoded = decode_batch(origin, body, self._limits)
+        else:
+            decoded = await self._decode_in_thread(origin, body)
+        if _has_records(decoded.batch) and not await self._accept(decoded.batch):
             return _BUSY
-        self._count_rejected(decoded, self._telemetry.refused)
-        response = ExportTraceServiceResponse()
-        if decoded.rejected:
-            response.partial_success.rejected_spans = sum(decoded.rejected.values())
-            response.partial_success.error_message = decoded.message
-        return ExportResult("partial_success" if decoded.rejected else "ok", response=response)
+        response, rejected_field = _RESPONSES[origin.signal]
+        if not decoded.rejected:
+            return ExportResult("ok", response=response())
+        self._count_rejected(origin.signal, decoded)
+        rejected = {
+            rejected_field: sum(decoded.rejected.values()),
+            "error_message": decoded.message,
+        }
+        return ExportResult("partial_success", response=response(partial_success=rejected))
 
-    async def _logs(self, origin: Origin, body: bytes) -> ExportResult:
-        decoded = await self._decode(_DECODE_LOGS, origin, body)
-        batch = Batch(
-            origin,
-            body,
-            logs=decoded.records,
-            without_trace=decoded.without_trace,
-            own_events=decoded.own_events,
-        )
-        if (
-            decoded.records or decoded.without_trace or decoded.own_events
-        ) and not await self._accept(batch):
-            return _BUSY
-        self._count_rejected(decoded, self._telemetry.refused_logs)
-        response = ExportLogsServiceResponse()
-        if decoded.rejected:
-            response.partial_success.rejected_log_records = sum(decoded.rejected.values())
-            response.partial_success.error_message = decoded.message
-        return ExportResult("partial_success" if decoded.rejected else "ok", response=response)
+    async def _decode_in_thread(self, origin: Origin, body: bytes) -> DecodedBatch:
+        """For large bodies, and for JSON, which is fifty times slower than protobuf: they must not
+        block the event loop.
+        """
+        # One at a time bounds their memory. Small ones do not wait for large ones.
+        async with self._turns[origin.encoding, len(body) > _LARGE_BODY_BYTES]:
+            return await asyncio.to_thread(decode_batch, origin, body, self._limits)
 
-    async def _decode(
-        self, decoders: Mapping[Encoding, _Decode[RecordT]], origin: Origin, body: bytes
-    ) -> Decoded[RecordT]:
-        decode, large = decoders[origin.encoding], len(body) > _LARGE_BODY_BYTES
-        if origin.encoding == "protobuf" and not large:
-            return decode(body, tenant=origin.tenant, limits=self._limits)
-        # What takes long must not hold up the event loop: large bodies, and JSON, which is fifty
-        # times slower than protobuf. One at a time bounds their memory; small ones do not wait for
-        # large ones.
-        async with self._turns[origin.encoding, large]:
-            return await asyncio.to_thread(decode, body, tenant=origin.tenant, limits=self._limits)
-
-    def _count_rejected(self, decoded: Decoded[RecordT], refused: Counter) -> None:
+    def _count_rejected(self, signal: Signal, decoded: DecodedBatch) -> None:
+        telemetry = self._telemetry
+        counter = telemetry.refused if signal == "traces" else telemetry.refused_logs
         for reason, records in decoded.rejected.items():
-            refused.add(self.transport, reason, n=records)
+            counter.add(self.transport, reason, n=records)
+
+
+def _has_records(batch: Batch) -> bool:
+    return bool(batch.spans or batch.logs or batch.without_trace or batch.own_events)

@@ -1,13 +1,13 @@
 """OTLP over gRPC: the trace and the log service, and the standard health service.
 
-Requests reach us as bytes, because a decoder generated for the service would refuse a whole request
-for one bad span. Senders never retry UNKNOWN or INTERNAL, and RESOURCE_EXHAUSTED only when they
-understand the delay beside it, so whatever goes wrong on our side is answered UNAVAILABLE with a
-delay.
+Requests are handled as bytes, because the generated decoder would reject a whole request for one
+bad span. Senders never retry after UNKNOWN or INTERNAL, and after RESOURCE_EXHAUSTED only if they
+understand the delay that comes with it. So failures of the collector are answered with UNAVAILABLE
+and a delay.
 
-gRPC for asyncio gives up its server for good when anybody calls a method whose name is not UTF-8,
-and says so to nobody. So the server is watched, and another one takes its place: calls under way go
-on, and senders connect again.
+The asyncio server of gRPC silently stops for good when somebody calls a method whose name is not
+UTF-8. So the server is watched and replaced by a new one. Active calls continue, and senders
+reconnect.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ LOGS_SERVICE = "opentelemetry.proto.collector.logs.v1.LogsService"
 _SERVICES: dict[str, Signal] = {TRACE_SERVICE: "traces", LOGS_SERVICE: "logs"}
 _DETAILS_KEY = "grpc-status-details-bin"
 _PYTHON_EXPORTER_RETRY_KEY = "google.rpc.retryinfo-bin"
-"""Where the Python exporter looks for the delay; the OpenTelemetry Collector and the Java and Go
-SDKs read the details.
+"""Where the Python exporter reads the delay. The OpenTelemetry Collector and the Java and Go SDKs
+read the status details.
 """
 
 _REFUSED = {
@@ -54,39 +54,31 @@ _REFUSED = {
 }
 
 MAX_CONNECTIONS = 512
-"""Each takes a file descriptor. More are closed at once by gRPC, which tells nobody of them and
-knows no limit for one address.
+"""Each needs a file descriptor. gRPC closes further connections at once, without reporting them. It
+has no limit per address.
 """
 WATCH_S = 0.25
-"""How often the server is looked after."""
-LEAVE_S = 5.0
-"""For the calls under way of a server that gRPC gave up."""
+"""How often the server is checked."""
+DRAIN_S = 5.0
+"""Time for the active calls of a server that stopped by itself."""
 
 _OPTIONS = (
-    (
-        "grpc.so_reuseport",
-        0,
-    ),  # or a second collector on the same port would silently take half of the traffic
+    # Otherwise a second collector on the same port would silently get half of the traffic.
+    ("grpc.so_reuseport", 0),
     ("grpc.max_concurrent_streams", 100),
     ("grpc.max_metadata_size", 16 * 1024),
-    (
-        "grpc.http2.bdp_probe",
-        0,
-        # or megabytes of a message come in before it is read; while it is read, it comes in whole
-        # anyway
-    ),
-    (
-        "grpc.max_connection_age_ms",
-        600_000,
-    ),  # a client certificate is looked at again; senders reconnect without losing a request
+    # Otherwise megabytes of a message would arrive before it is read. A message that is being read
+    # arrives completely anyway.
+    ("grpc.http2.bdp_probe", 0),
+    # Client certificates are checked again at a new connection. Senders lose no request by it.
+    ("grpc.max_connection_age_ms", 600_000),
     ("grpc.max_connection_age_grace_ms", 60_000),
-    ("grpc.keepalive_time_ms", 60_000),  # notices peers that vanished
+    # Finds peers that vanished.
+    ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.keepalive_permit_without_calls", 1),
-    (
-        "grpc.http2.min_recv_ping_interval_without_data_ms",
-        10_000,
-    ),  # senders behind load balancers ping that often
+    # Senders behind load balancers ping this often.
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
 )
 
 _Metadata: TypeAlias = tuple[tuple[str, bytes], ...]
@@ -111,10 +103,10 @@ class GrpcReceiver:
         credentials: grpc.ServerCredentials | None = None,
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
-        """`endpoint` is `host:port`; port 0 takes a free one. `retry_after` is in seconds. Without
-        `credentials` there is no TLS.
+        """`endpoint` is `host:port`; port 0 selects a free one. `retry_after` is in seconds.
+        Without `credentials` there is no TLS.
 
-        Raises ValueError on a bad endpoint.
+        Raises ValueError for a bad endpoint.
         """
         self._endpoint = parse_endpoint(endpoint)
         self._port = self._endpoint.port
@@ -134,19 +126,19 @@ class GrpcReceiver:
         self._health = Health(self._limits, turns)
         self._server: grpc.aio.Server | None = None
         self._watch: asyncio.Task[None] | None = None
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._draining: set[asyncio.Task[None]] = set()
 
     @property
     def port(self) -> int:
-        """The port listened on; before `start` the configured one."""
+        """The open port; before `start` the configured one."""
         return self._port
 
     async def start(self) -> None:
-        """Listen. Raises OSError, naming the endpoint, when the address cannot be had."""
-        self._server = await self._started()
-        self._watch = asyncio.create_task(self._stay_up(self._server), name="gRPC")
+        """Listen. Raises OSError, naming the endpoint, when the address is unavailable."""
+        self._server = await self._start_server()
+        self._watch = asyncio.create_task(self._restart_when_stopped(self._server), name="gRPC")
 
-    async def _started(self) -> grpc.aio.Server:
+    async def _start_server(self) -> grpc.aio.Server:
         server = grpc.aio.server(options=self._options)
         for service, signal in _SERVICES.items():
             export: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_unary_rpc_method_handler(
@@ -162,41 +154,39 @@ class GrpcReceiver:
         return server
 
     async def stop(self, grace: float) -> None:
-        """Report NOT_SERVING and accept no more requests; those under way have `grace` seconds to
+        """Report NOT_SERVING and accept no more requests; active ones have `grace` seconds to
         finish.
         """
         if self._watch is not None:
             self._watch.cancel()
         await self._health.stop()
         if self._server is not None:
-            await asyncio.gather(self._server.stop(grace), *self._leaving)
+            await asyncio.gather(self._server.stop(grace), *self._draining)
 
-    async def _stay_up(self, server: grpc.aio.Server) -> None:
-        """Put another server in the place of one that gRPC gave up."""
+    async def _restart_when_stopped(self, server: grpc.aio.Server) -> None:
+        """Replace a server that stopped by itself."""
         while True:
             try:
                 while await server.wait_for_termination(WATCH_S):
                     pass
                 return
             except Exception:
-                _log.warning("gRPC gave up its server, another one is started", port=self._port)
-            leaving = asyncio.create_task(server.stop(LEAVE_S))
-            self._leaving.add(leaving)
-            leaving.add_done_callback(self._leaving.discard)
-            self._server = server = await self._started_again()
+                _log.warning("the gRPC server stopped by itself, starting another", port=self._port)
+            draining = asyncio.create_task(server.stop(DRAIN_S))
+            self._draining.add(draining)
+            draining.add_done_callback(self._draining.discard)
+            self._server = server = await self._start_next_server()
 
-    async def _started_again(self) -> grpc.aio.Server:
+    async def _start_next_server(self) -> grpc.aio.Server:
         while True:
             try:
-                return await self._started()
-            except OSError:  # the listening socket of the last server is not closed yet
+                return await self._start_server()
+            except OSError:  # the listening socket of the last server is still open
                 await asyncio.sleep(WATCH_S)
 
     def _listen(self, server: grpc.aio.Server, port: int) -> int:
         endpoint = self._endpoint._replace(port=port)
-        listen(
-            endpoint
-        ).close()  # tells why an address cannot be had, which gRPC writes on standard error instead
+        listen(endpoint).close()  # raises the reason, which gRPC would only print
         try:
             if self._credentials is not None:
                 return server.add_secure_port(str(endpoint), self._credentials)
@@ -211,15 +201,15 @@ class GrpcReceiver:
             except RefusedError as refusal:
                 self._service.count(signal, "unauthenticated")
                 await context.abort(_REFUSED[refusal.kind], str(refusal))
-            outcome = await self._export(Origin(tenant, "grpc", signal, "protobuf"), context)
-            if outcome.response is not None:
-                return outcome.response.SerializeToString()
-            if outcome.code in STATUS:
-                await context.abort(STATUS[outcome.code], outcome.message)
+            result = await self._export(Origin(tenant, "grpc", signal, "protobuf"), context)
+            if result.response is not None:
+                return result.response.SerializeToString()
+            if result.code in STATUS:
+                await context.abort(STATUS[result.code], result.message)
             await context.abort(
                 grpc.StatusCode.UNAVAILABLE,
-                outcome.message,
-                _retry_metadata(outcome.message, self._retry_after),
+                result.message,
+                _retry_metadata(result.message, self._retry_after),
             )
 
         return export
@@ -240,10 +230,8 @@ def _credentials(context: Context) -> Credentials:
     peer: Any = context.auth_context()
     if "x509_pem_cert" not in peer:
         return Credentials(authorization)
-    return Credentials(
-        authorization,
-        tuple(_text(name) for kind in ("peer_dns", "peer_uri") for name in peer.get(kind, ())),
-    )
+    names = (name for kind in ("peer_dns", "peer_uri") for name in peer.get(kind, ()))
+    return Credentials(authorization, tuple(map(_text, names)))
 
 
 def _text(value: str | bytes) -> str:

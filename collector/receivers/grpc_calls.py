@@ -1,13 +1,11 @@
-"""The calls to a gRPC service, under caps: a call comes in, its message goes out, or an error that
-says why it is not taken.
+"""Limits the number of gRPC calls, and reads their messages.
 
-gRPC lets in a whole message as soon as it is read, tells nobody how much of it has arrived, and
-lets in 64 KiB of one that is not read. So only a few are read at a time. The others wait their
-turn, which is over at once where a message has arrived.
+Once a message is read, gRPC receives all of it, without reporting how much has arrived. Of a
+message that is not read yet, it receives 64 KiB. So only a few messages are read at the same time,
+and the others wait for their turn. A message that has arrived completely ends its turn at once.
 
-Methods that use this are served as if they took a stream: only so does gRPC let us see who calls
-before it takes in the message, and tell us of messages that it refused. On the wire the two are the
-same.
+The methods are registered as if they took a stream of messages. Only then does gRPC show the caller
+before it receives the message, and report messages that it refused. The wire format is the same.
 """
 
 from __future__ import annotations
@@ -24,78 +22,75 @@ import grpc
 from pathgauge.collector.receivers.export import Code, ReceiverLimits
 from pathgauge.collector.receivers.http_body import BodyError
 
-MAX_UNDER_WAY = 512
-"""Calls that are read or wait for their answer; more are told to retry, before they are read. gRPC
-has a limit of its own, `maximum_concurrent_rpcs`, but answers RESOURCE_EXHAUSTED without a delay:
-data lost.
+MAX_ACTIVE = 512
+"""Active calls; more are told to retry before their message is read. gRPC's own limit,
+`maximum_concurrent_rpcs`, answers RESOURCE_EXHAUSTED without a delay, after which senders drop the
+data.
 """
-MAX_UNDER_WAY_OF_PEER = 64
-"""From one address, so that one peer whose calls never end does not keep all others out."""
+MAX_ACTIVE_OF_PEER = 64
+"""The same for one address, so that a peer whose calls never end does not block all others."""
 MAX_ARRIVING = 64
-"""Messages that are read at a time. Each may hold as many bytes as the largest message."""
+"""Messages that are read at the same time. Each may be as large as the largest message."""
 MAX_ARRIVING_OF_PEER = 8
-"""From one address."""
+"""The same for one address."""
 
 STATUS: dict[Code, grpc.StatusCode] = {
     "undecodable": grpc.StatusCode.INVALID_ARGUMENT,
     "too_large": grpc.StatusCode.RESOURCE_EXHAUSTED,
     "too_slow": grpc.StatusCode.DEADLINE_EXCEEDED,
 }
-"""Of answers that carry no delay; those that do are UNAVAILABLE."""
+"""The status of final answers. All others are UNAVAILABLE, with a delay."""
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
 class Turns:
-    """Turns to be read, for all messages of a server."""
+    """Limits how many messages of a server are read at the same time."""
 
-    def __init__(self, patience: float) -> None:
-        """`patience` is in seconds."""
-        self._patience = patience
+    def __init__(self, max_wait: float) -> None:
+        """`max_wait` is in seconds."""
+        self._max_wait = max_wait
         self._all = asyncio.Semaphore(MAX_ARRIVING)
         self._of_peers: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
     async def turn(self, peer: str) -> AsyncIterator[None]:
-        """The turn of a message, until the context is left. Raises `BodyError` when it does not
-        come.
+        """Wait for the turn of a message, which lasts as long as the context. Raises `BodyError`
+        after `max_wait`.
         """
         of_peer = self._of_peers.setdefault(peer, asyncio.Semaphore(MAX_ARRIVING_OF_PEER))
-        async with AsyncExitStack() as places:
+        async with AsyncExitStack() as semaphores:
             try:
-                async with asyncio.timeout(self._patience):
-                    await places.enter_async_context(of_peer)
-                    await places.enter_async_context(self._all)
+                async with asyncio.timeout(self._max_wait):
+                    await semaphores.enter_async_context(of_peer)
+                    await semaphores.enter_async_context(self._all)
             except TimeoutError:
                 raise _busy() from None
             yield
 
 
 class Calls:
-    """The calls of one kind that are under way."""
+    """The active calls of one kind."""
 
     def __init__(self, limits: ReceiverLimits, turns: Turns) -> None:
         self._limits = limits
         self._turns = turns
-        self._under_way: Counter[str] = Counter()
+        self._active: Counter[str] = Counter()
 
     @contextmanager
     def admitted(self, context: Context) -> Iterator[None]:
-        """The call is under way until the context is left. Raises `BodyError` when there are too
-        many.
+        """Count the call as active as long as the context lasts. Raises `BodyError` when there are
+        too many.
         """
         peer = _peer(context)
-        if (
-            self._under_way.total() >= MAX_UNDER_WAY
-            or self._under_way[peer] >= MAX_UNDER_WAY_OF_PEER
-        ):
+        if self._active.total() >= MAX_ACTIVE or self._active[peer] >= MAX_ACTIVE_OF_PEER:
             raise _busy()
-        self._under_way[peer] += 1
+        self._active[peer] += 1
         try:
             yield
         finally:
-            self._under_way[peer] -= 1
-            self._under_way += Counter()  # drops the peers without calls
+            self._active[peer] -= 1
+            self._active += Counter()  # drops the peers without calls
 
     async def message(self, context: Context) -> bytes:
         """The message of a call. Raises `BodyError`."""
@@ -109,7 +104,7 @@ class Calls:
             raise BodyError(
                 "too_slow", f"the message did not arrive within {self._limits.body_timeout_s:g} s"
             ) from None
-        if not isinstance(body, bytes):  # gRPC has refused it, and answered already
+        if not isinstance(body, bytes):  # gRPC has refused and answered it
             raise BodyError(
                 "too_large", f"found no message of at most {self._limits.max_request_bytes:,} bytes"
             )

@@ -1,8 +1,8 @@
-"""The standard gRPC health service, for everybody who can connect: the name of a service in,
-whether it is served out.
+"""The standard gRPC health service. It is open to everybody who can connect.
 
-The servicer of gRPC keeps the request of a watch as long as that is open, whatever its size, and
-lets a request take for ever to arrive. So requests are read here, and it sees those that are small.
+The health servicer of gRPC keeps the request of a `Watch` as long as that is open, whatever its
+size, and has no time limit for its arrival. So requests are read here, and only small ones reach
+it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathgauge.collector.receivers.export import ReceiverLimits
 from pathgauge.collector.receivers.grpc_calls import STATUS, Calls, Context, Turns
 from pathgauge.collector.receivers.http_body import BodyError
 
-LONGEST_REQUEST = 256
-"""Bytes; what is asked for is the name of a service."""
+MAX_REQUEST_BYTES = 256
+"""Enough for the name of a service."""
 
 
 class Health:
-    """The health of the services of one receiver. A watch is under way as long as it is open, and
-    in the way of no other call.
+    """The health of the services of one receiver. An open `Watch` counts as an active call, but
+    only against the limit of watches.
     """
 
     def __init__(self, limits: ReceiverLimits, turns: Turns) -> None:
@@ -47,11 +47,11 @@ class Health:
         )
 
     async def serving(self, service: str) -> None:
-        """Say that a service is served."""
+        """Report a service as SERVING."""
         await self._servicer.set(service, HealthCheckResponse.SERVING)
 
     async def stop(self) -> None:
-        """Say NOT_SERVING of all services from now on, to those that watch as well."""
+        """Report all services as NOT_SERVING from now on, also to open watches."""
         await self._servicer.enter_graceful_shutdown()
 
     async def _check(self, _: AsyncIterator[bytes], context: Context) -> HealthCheckResponse:
@@ -71,9 +71,9 @@ class Health:
 
 
 async def _request(calls: Calls, context: Context) -> HealthCheckRequest:
-    """What is asked. Raises `BodyError`."""
+    """Read a request. Raises `BodyError`."""
     body = await calls.message(context)
-    if len(body) > LONGEST_REQUEST:
+    if len(body) > MAX_REQUEST_BYTES:
         raise BodyError("undecodable", f"found {len(body):,} bytes, expected the name of a service")
     try:
         return HealthCheckRequest.FromString(body)
@@ -82,6 +82,7 @@ async def _request(calls: Calls, context: Context) -> HealthCheckRequest:
 
 
 async def _refuse(error: BodyError, context: Context) -> None:
-    # its frames hold the request, and what `abort` raises would keep them until the next collection
+    # Its frames hold the request, and the exception of `abort` would keep them until the next
+    # garbage collection.
     error.__traceback__ = None
     await context.abort(STATUS.get(error.code, grpc.StatusCode.UNAVAILABLE), str(error))

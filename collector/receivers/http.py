@@ -1,7 +1,8 @@
 """OTLP over HTTP/1.1: POST /v1/traces and /v1/logs, protobuf or JSON, plain or gzip.
 
-Senders retry only 429, 502, 503 and 504, so whatever goes wrong on our side is answered 429 or 503,
-and never 500. Answers are in the encoding of the request; when that is not known, plain text.
+Senders retry only after 429, 502, 503 and 504. So failures of the collector are answered with 429
+or 503, never with 500. Answers have the encoding of the request, or are plain text if that is
+unknown.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class HttpReceiver:
         authenticate: Authenticate = anonymous,
         terms: Terms | None = None,
     ) -> None:
-        """`endpoint` is `host:port`; port 0 takes a free one. `retry_after` is in seconds."""
+        """`endpoint` is `host:port`; port 0 selects a free one. `retry_after` is in seconds."""
         self._server = HttpServer(
             http_app(accept, telemetry, limits or ReceiverLimits(), retry_after, authenticate),
             endpoint,
@@ -75,15 +76,15 @@ class HttpReceiver:
 
     @property
     def port(self) -> int:
-        """The port listened on; before `start` the configured one."""
+        """The open port; before `start` the configured one."""
         return self._server.port
 
     async def start(self) -> None:
-        """Listen. Raises OSError, naming the endpoint, when the address cannot be had."""
+        """Listen. Raises OSError, naming the endpoint, when the address is unavailable."""
         await self._server.start()
 
     async def stop(self, grace: float) -> None:
-        """Accept no more connections; requests under way have `grace` seconds to finish."""
+        """Accept no more connections; active requests have `grace` seconds to finish."""
         await self._server.stop(grace)
 
 
@@ -101,7 +102,7 @@ def http_app(
         retry_after,
         authenticate,
     )
-    # With and without a slash at the end: exporters do not follow a redirect.
+    # With and without a trailing slash, because exporters do not follow redirects.
     return Starlette(
         routes=[
             Route(path, exports.endpoint(signal), methods=["POST"])
@@ -112,7 +113,7 @@ def http_app(
 
 
 class _Exports:
-    """Turns HTTP requests into exports, and outcomes into HTTP responses."""
+    """Turns HTTP requests into exports, and their results into HTTP responses."""
 
     def __init__(
         self,
@@ -141,11 +142,9 @@ class _Exports:
                 self._service.count(signal, "unsupported")
                 return _unsupported(request, encoding)
             try:
+                origin = Origin(tenant, "http", signal, encoding)
                 async with self._bodies.read(request.stream(), gzip=gzip) as body:
-                    return self._answer(
-                        encoding,
-                        await self._service.export(Origin(tenant, "http", signal, encoding), body),
-                    )
+                    return self._answer(encoding, await self._service.export(origin, body))
             except BodyError as error:
                 return self._refuse(signal, encoding, error.code, str(error))
             except ClientDisconnect:
@@ -164,10 +163,10 @@ class _Exports:
         response.headers["Connection"] = "close"  # part of the body may still be on its way
         return response
 
-    def _answer(self, encoding: Encoding, outcome: ExportResult) -> Response:
-        status = _STATUS[outcome.code]
+    def _answer(self, encoding: Encoding, result: ExportResult) -> Response:
+        status = _STATUS[result.code]
         headers = {"Retry-After": self._retry_after} if status in _RETRYABLE else None
-        content = _encode(outcome.response or Status(message=outcome.message), encoding)
+        content = _encode(result.response or Status(message=result.message), encoding)
         return Response(content, status, headers, _MEDIA_TYPES[encoding])
 
 
@@ -203,15 +202,14 @@ def _media_type(request: Request) -> str:
 
 
 def _content_encoding(request: Request) -> str:
-    """The values of all headers of that name, which are one list."""
+    """The values of all headers of this name, as one list."""
     return ", ".join(request.headers.getlist("content-encoding"))
 
 
 def _is_gzip(request: Request) -> bool | None:
-    """Whether the body is gzip; `None` for an encoding that is not read here."""
-    return {"": False, "identity": False, "gzip": True}.get(
-        _content_encoding(request).strip().lower()
-    )
+    """Whether the body is gzip; `None` for an unsupported encoding."""
+    known = {"": False, "identity": False, "gzip": True}
+    return known.get(_content_encoding(request).strip().lower())
 
 
 def _unsupported(request: Request, encoding: Encoding | None) -> Response:

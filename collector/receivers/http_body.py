@@ -1,8 +1,8 @@
 """Reads the body of an HTTP request under limits: size as sent, size when decompressed, time, rate,
-and memory of all together.
+and the memory of all bodies together.
 
-Frameworks limit none of these: a megabyte of gzip holds a gigabyte, and a byte every few seconds
-holds a connection for ever.
+Web frameworks limit none of these. But a megabyte of gzip can hold a gigabyte, and a sender of one
+byte every few seconds holds a connection for ever.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from contextlib import asynccontextmanager, suppress
 from pathgauge.collector.receivers.export import Code, ReceiverLimits
 
 _GZIP_WINDOW = 31
-"""zlib's largest window, and a gzip header expected."""
+"""zlib's largest window, with a gzip header."""
 _MAX_GZIP_MEMBERS = 64
-"""Concatenated gzip streams are one stream; a body of nothing but empty ones would cost time
-without giving bytes.
+"""A body may be several concatenated gzip streams. Many empty ones would cost time without giving
+any bytes.
 """
 _MAX_DISCARDED_BYTES = 64 * 1024 * 1024
 
 
 class BodyError(Exception):
-    """A body that is not taken; `code` says how to answer."""
+    """A body that is rejected; `code` decides the answer."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -40,14 +40,13 @@ class BodyReader:
 
     @asynccontextmanager
     async def read(self, chunks: AsyncIterator[bytes], *, gzip: bool) -> AsyncIterator[bytes]:
-        """Give the whole body, decompressed; its memory counts as held until the context is left.
-        Raises `BodyError`.
+        """Read the whole body and decompress it. Its memory counts as held until the end of the
+        context. Raises `BodyError`.
         """
         arriving, body = bytearray(), b""
+        gunzip = Gunzip(self._limits.max_request_bytes) if gzip else None
         try:
-            await self._fill(
-                arriving, chunks, Gunzip(self._limits.max_request_bytes) if gzip else None
-            )
+            await self._fill(arriving, chunks, gunzip)
             body = bytes(arriving)
             arriving.clear()
             yield body
@@ -76,25 +75,26 @@ class BodyReader:
                 async for chunk in chunks:
                     received += len(chunk)
                     deadline.reschedule(started + self._time_for(received))
-                    self._take(body, chunk, received, gunzip)
+                    self._add(body, chunk, received, gunzip)
         except TimeoutError:
-            limits, allowed = self._limits, self._time_for(received)
-            rate = f"the body arrives at less than {limits.min_body_rate:,.0f} bytes/s"
-            whole = f"the body did not arrive within {limits.body_timeout_s:g} s"
-            raise BodyError(
-                "too_slow", whole if allowed == limits.body_timeout_s else rate
-            ) from None
+            raise BodyError("too_slow", self._timeout_message(received)) from None
         if gunzip:
             gunzip.finish()
 
+    def _timeout_message(self, received: int) -> str:
+        limits = self._limits
+        if self._time_for(received) == limits.body_timeout_s:
+            return f"the body did not arrive within {limits.body_timeout_s:g} s"
+        return f"the body arrives at less than {limits.min_body_rate:,.0f} bytes/s"
+
     def _time_for(self, received: int) -> float:
-        """Seconds from the start until more must have arrived."""
+        """Seconds from the start until which more than `received` bytes must have arrived."""
         return min(
             self._limits.body_timeout_s,
             max(self._limits.body_grace_s, received / self._limits.min_body_rate),
         )
 
-    def _take(self, body: bytearray, chunk: bytes, received: int, gunzip: Gunzip | None) -> None:
+    def _add(self, body: bytearray, chunk: bytes, received: int, gunzip: Gunzip | None) -> None:
         if received > self._limits.max_request_bytes:
             raise BodyError("too_large", f"more than {self._limits.max_request_bytes:,} bytes")
         part = gunzip.feed(chunk) if gunzip else chunk
@@ -105,7 +105,7 @@ class BodyReader:
 
 
 class Gunzip:
-    """Decompresses gzip, piece by piece, up to `limit` bytes in all."""
+    """Decompresses gzip piece by piece, up to `limit` bytes in total."""
 
     def __init__(self, limit: int) -> None:
         self._limit = self._left = limit
@@ -113,7 +113,7 @@ class Gunzip:
         self._stream = zlib.decompressobj(_GZIP_WINDOW)
 
     def feed(self, data: bytes) -> bytes:
-        """Return what `data` adds. Raises `BodyError`, without having produced more than the limit."""
+        """Decompress more data. Raises `BodyError` instead of exceeding the limit."""
         parts = []
         while data:
             if self._stream.eof:
@@ -123,7 +123,7 @@ class Gunzip:
         return b"".join(parts)
 
     def finish(self) -> None:
-        """Say that no more data comes. Raises `BodyError` when the stream is cut off."""
+        """Check that the stream is complete. Raises `BodyError`."""
         if not self._stream.eof:
             raise BodyError("undecodable", "the gzip stream ends early")
 
@@ -147,8 +147,8 @@ class Gunzip:
 
 
 async def _discard(chunks: AsyncIterator[bytes]) -> None:
-    """Let the sender finish: many listen for an answer only then, and would take a closed
-    connection for a passing fault.
+    """Let the sender finish. Many senders read the answer only then, and treat a connection that is
+    closed earlier as a temporary failure.
     """
     discarded = 0
     async for chunk in chunks:

@@ -1,7 +1,7 @@
-"""Redaction between the receivers and what keeps their batches: a batch as it was sent comes in,
-the redacted one goes on.
+"""Redacts batches before they are stored.
 
-Nothing goes on that was not redacted: of a record that cannot be, only ids and times are left.
+Nothing is passed on without redaction. Of a record that cannot be redacted, only ids and times
+remain.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathgauge.collector.core.otlp.batch import Batch, Consumer
 from pathgauge.collector.core.redaction import RedactionCounts, Redactor
 
 _LARGE_BODY_BYTES = 32 * 1024
-"""Redacting a larger one may take more than 10 ms, for which it must not hold up the event loop."""
+"""Redacting a larger body may take more than 10 ms, too long for the event loop."""
 
 
 class RedactingConsumer:
-    """Stands before another `Consumer`."""
+    """A `Consumer` that redacts batches for another one."""
 
     def __init__(self, accept: Consumer, redactor: Redactor, telemetry: InternalTelemetry) -> None:
         self._accept = accept
@@ -27,19 +27,19 @@ class RedactingConsumer:
         self._turn = asyncio.Lock()
 
     async def accept(self, batch: Batch) -> bool:
-        """Redact the batch and hand it on. What was redacted counts once the batch was taken, as
-        until then it comes again.
+        """Redact the batch and pass it on. Redacted values are counted only if it was accepted,
+        because otherwise the sender sends it again.
         """
         if len(batch.body) <= _LARGE_BODY_BYTES:
             redacted, counts = self._redact(batch)
         else:
-            async with self._turn:  # one at a time: more would not be faster, and take memory
+            async with self._turn:  # two at a time would need more memory and not be faster
                 redacted, counts = await asyncio.to_thread(self._redact, batch)
-        taken = await self._accept(redacted)
-        if taken:
+        accepted = await self._accept(redacted)
+        if accepted:
             for (rule, action), values in counts.items():
                 self._telemetry.redacted_values.add(rule, action, n=values)
-        return taken
+        return accepted
 
     def _redact(self, batch: Batch) -> tuple[Batch, RedactionCounts]:
         origin = batch.origin._replace(encoding="protobuf")

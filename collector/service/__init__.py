@@ -1,1 +1,1 @@
-"""The running process. It alone owns the clock, queues, threads and signals."""
+"""The running process. The clock, queues, threads and signals are here and nowhere else."""

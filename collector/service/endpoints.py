@@ -1,6 +1,4 @@
-"""What listens: a configuration, credentials and the engine behind them come in; receivers, pages
-and the control socket go out.
-"""
+"""The servers of a collector: OTLP receivers, HTTP pages and the control socket."""
 
 from __future__ import annotations
 
@@ -9,8 +7,8 @@ import secrets
 from collections.abc import Callable
 from functools import partial
 
-from pathgauge.collector.config import Config
-from pathgauge.collector.config.plugins import installed_dialects
+from pathgauge.collector.config import Config, Grpc, Http
+from pathgauge.collector.config.plugins.dialects import installed_dialects
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Consumer
 from pathgauge.collector.core.redaction import Redactor
@@ -42,16 +40,16 @@ class Endpoints:
         canary: Canary | None,
         unready: Callable[[], list[str]],
     ) -> None:
-        """`unready` gives the reasons for which the collector takes no spans."""
+        """`unready` returns the reasons for which the collector accepts no spans."""
         self._config = config
         self._access = access
         self._telemetry = telemetry
-        self._accept = _intake(config, engine.worker.accept, telemetry)
-        self._authenticate = (
-            canary.authenticate(access.authenticate) if canary is not None else access.authenticate
-        )
+        self._accept = _with_redaction(config, engine.requests.accept, telemetry)
+        self._authenticate = access.authenticate
+        if canary is not None:
+            self._authenticate = canary.authenticate(access.authenticate)
         self._receivers = self._build_receivers()
-        page = traces_page(engine.inspection.numbers, engine.inspection.waiting)
+        page = traces_page(engine.usage, engine.explain_open_traces)
         pages = create_app(engine.registry, unready, access.readers, page)
         self._web = HttpServer(
             pages, str(config.exporters.prometheus.endpoint), self._terms("metrics", Caps())
@@ -65,45 +63,39 @@ class Endpoints:
 
     @property
     def ports(self) -> dict[str, int]:
-        """The ports listened on: `grpc`, `http` and `metrics`; a protocol that is switched off is
-        absent.
-        """
-        return {name: receiver.port for name, receiver in self._receivers.items()} | {
-            "metrics": self._web.port
-        }
+        """The open ports: `grpc`, `http` and `metrics`, without protocols that are switched off."""
+        ports = {name: receiver.port for name, receiver in self._receivers.items()}
+        return {**ports, "metrics": self._web.port}
 
     @property
     def max_connections(self) -> int:
-        """How many connections there can be at a time."""
+        """The maximum number of simultaneous connections to all servers."""
         protocols = self._config.receivers.otlp.protocols
-        return (
-            sum(
-                protocol.max_connections
-                for protocol in (protocols.grpc, protocols.http)
-                if protocol
-            )
-            + Caps().total
-        )
+        limits = [Caps().total]
+        limits += [server.max_connections for server in (protocols.grpc, protocols.http) if server]
+        return sum(limits)
 
     async def start(self) -> None:
-        """Listen everywhere. Raises OSError, naming the endpoint, when one cannot be had."""
+        """Start all servers. Raises OSError, naming the endpoint, if an address is unavailable."""
         for server in (self._web, *self._receivers.values()):
             await server.start()
         if self._control is not None:
             await self._control.start()
 
     async def stop_receiving(self, grace: float) -> None:
-        """Refuse new requests; those under way have `grace` seconds to finish."""
+        """Stop the receivers; active requests have `grace` seconds to finish."""
         await asyncio.gather(*(receiver.stop(grace) for receiver in self._receivers.values()))
 
     async def stop(self) -> None:
-        """Close the rest: the pages were needed to the end."""
+        """Stop the other servers. Metrics and health stay readable while the receivers drain."""
         if self._control is not None:
             await self._control.stop()
         await self._web.stop(1.0)
 
-    def way_of_canaries(self, canary: Canary) -> Send:
-        """How canaries get in: through a socket as everybody does, where one speaks plain text."""
+    def canary_sender(self, canary: Canary) -> Send:
+        """Sends canaries over the network to a plain-text receiver. If all receivers need TLS, it
+        calls the export service directly.
+        """
         protocols = self._config.receivers.otlp.protocols
         export = ExportService(
             "grpc" if protocols.grpc else "http", self._accept, self._telemetry, ReceiverLimits()
@@ -114,29 +106,33 @@ class Endpoints:
         protocols = self._config.receivers.otlp.protocols
         receivers: dict[str, GrpcReceiver | HttpReceiver] = {}
         if protocols.grpc is not None:
-            tls = self._access.tls.get("grpc")
-            receivers["grpc"] = GrpcReceiver(
-                str(protocols.grpc.endpoint),
-                self._accept,
-                self._telemetry,
-                ReceiverLimits(max_request_bytes=protocols.grpc.max_request_bytes),
-                authenticate=self._authenticate,
-                credentials=tls.grpc_credentials() if tls else None,
-                max_connections=protocols.grpc.max_connections,
-            )
+            receivers["grpc"] = self._grpc_receiver(protocols.grpc)
         if protocols.http is not None:
-            receivers["http"] = HttpReceiver(
-                str(protocols.http.endpoint),
-                self._accept,
-                self._telemetry,
-                ReceiverLimits(max_request_bytes=protocols.http.max_request_bytes),
-                authenticate=self._authenticate,
-                terms=self._terms(
-                    "http",
-                    Caps(protocols.http.max_connections, protocols.http.max_connections_per_peer),
-                ),
-            )
+            receivers["http"] = self._http_receiver(protocols.http)
         return receivers
+
+    def _grpc_receiver(self, section: Grpc) -> GrpcReceiver:
+        tls = self._access.tls.get("grpc")
+        return GrpcReceiver(
+            str(section.endpoint),
+            self._accept,
+            self._telemetry,
+            ReceiverLimits(max_request_bytes=section.max_request_bytes),
+            authenticate=self._authenticate,
+            credentials=tls.grpc_credentials() if tls else None,
+            max_connections=section.max_connections,
+        )
+
+    def _http_receiver(self, section: Http) -> HttpReceiver:
+        caps = Caps(section.max_connections, section.max_connections_per_peer)
+        return HttpReceiver(
+            str(section.endpoint),
+            self._accept,
+            self._telemetry,
+            ReceiverLimits(max_request_bytes=section.max_request_bytes),
+            authenticate=self._authenticate,
+            terms=self._terms("http", caps),
+        )
 
     def _terms(self, server: Server, caps: Caps) -> Terms:
         tls = self._access.tls.get(server)
@@ -147,11 +143,13 @@ class Endpoints:
         )
 
 
-def _intake(config: Config, accept: Consumer, telemetry: InternalTelemetry) -> Consumer:
+def _with_redaction(config: Config, accept: Consumer, telemetry: InternalTelemetry) -> Consumer:
     redaction = config.redaction
     if redaction is None:
         return accept
-    salt = redaction.salt.encode() if redaction.salt is not None else secrets.token_bytes(32)
+    salt = secrets.token_bytes(32)
+    if redaction.salt is not None:
+        salt = redaction.salt.encode()
     redactor = Redactor(
         redaction.rules(),
         redaction.rules_of_tenants(),

@@ -1,62 +1,45 @@
-"""What scores, without what listens: a configuration and its setup come in; store, pipeline, sinks
-and worker are wired here.
+"""The scoring half of the service: store, pipeline, judges and sinks, without the servers.
 
-Requests enter by `accept`, scores leave by `registry`.
+Requests enter by `requests.accept`; scores leave by `registry` and the other sinks.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from typing import TYPE_CHECKING
+from concurrent.futures import Future
 
 import structlog
-from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import CollectorRegistry
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
-from pathgauge.collector.config.plugins import installed_dialects
-from pathgauge.collector.core.evaluations.conversations import MAX_BYTES as CONVERSATION_BYTES
+from pathgauge.collector.config.sinks import build_sinks
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
-from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.pipeline import Pipeline
-from pathgauge.collector.core.traces import Bounds
+from pathgauge.collector.core.sink import Sink
+from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.judging.queue import without_judges
-from pathgauge.collector.service.canary import TENANT as CANARY_TENANT, Canary, WithoutCanary
+from pathgauge.collector.service.canary import Canary, WithoutCanary
 from pathgauge.collector.service.clock import RunningTime
-from pathgauge.collector.service.inspection import Inspection
+from pathgauge.collector.service.components import (
+    build_judging,
+    build_metrics_sink,
+    build_pipeline,
+    build_queues,
+    build_requests,
+    build_store,
+)
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.worker import Worker
-from pathgauge.collector.sinks import Sink
-from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.sinks.prometheus.labels import LabelLimits
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
-from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
-from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
-from pathgauge.collector.sinks.prometheus.store_metrics import commit_durations
-from pathgauge.collector.store import Store
-from pathgauge.collector.store.memory import MemoryStore
-from pathgauge.collector.store.restore import WindowBounds
-from pathgauge.collector.store.retention import Retention
-from pathgauge.collector.store.sqlite import IN_FLIGHT_BYTES, SqliteStore
-
-if TYPE_CHECKING:
-    from pathgauge.collector.judging.judging import Judging
-    from pathgauge.collector.judging.queue import Tell
-    from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
+from pathgauge.collector.sinks.prometheus.store_metrics import (
+    CollectorUsage,
+    StoreGauges,
+    commit_durations,
+)
 
 _log = structlog.get_logger(__name__)
-
-QUEUE_BYTES = 64 << 20
-"""Of requests that wait for the worker in memory, where there is no journal in which they could
-wait.
-"""
-AHEAD_BYTES = 16 << 20
-"""Of requests that wait in memory beside the journal, and spare reading it. Decoded, they take
-three times as much.
-"""
 
 
 class Engine:
@@ -69,98 +52,84 @@ class Engine:
         telemetry: InternalTelemetry,
         canary: Canary | None,
     ) -> None:
-        """Raises `ConfigError` when files of a backend cannot be read."""
+        """Raises `ConfigError` and `PluginError` when a sink cannot be built."""
         self._tenants = frozenset(config.auth.tenants if config.auth is not None else {""})
-        self._telemetry = telemetry
         self._setup = setup
-        self._events = _events(config, telemetry)
-        metrics, commits = DurableMetrics(), commit_durations()
-        self._store = _store(config, commits)
-        self._queue_bytes = AHEAD_BYTES if self._store.durable else QUEUE_BYTES
-        self._judging = _judging(config, setup, self._judged)
-        self._pipeline = Pipeline(
-            setup.evaluator,
-            setup.references,
-            telemetry,
-            Bounds(**config.assembly.model_dump()),
-            scenario_keys=config.scenario.keys,
-            registry=installed_dialects(),
-            conversation_idle=config.conversations.idle,
-            recall=self._store.recall if self._store.durable else None,
-            judging=None if self._judging is None else self._judging.of,
-        )
-        windows = config.windows
-        self._sink = PrometheusSink(
-            setup.evaluator,
-            setup.references,
-            telemetry,
-            windows=Windows(
-                size=windows.size, max_age_s=windows.max_age, stale_after_s=windows.stale_after
-            ),
-            limits=LabelLimits(max_series=config.exporters.prometheus.max_series),
-            min_samples=windows.min_samples,
-            metrics=metrics,
-            baseline_versions=setup.baseline_versions,
-            tenants=len(self._tenants) > 1,
-            traces_open=lambda: self._pipeline.open_traces,
-            queues=self._queues(config),
-        )
+        commits = commit_durations()
+        self._store = build_store(config, commits)
+        self._judging = build_judging(config, setup, self._on_judged)
+        self._pipeline = build_pipeline(config, setup, telemetry, self._store, self._judging)
+        self.requests = build_requests(config, self._store, self._pipeline)
+        sinks = build_sinks(config, telemetry)
+        queues = build_queues(self.usage, self.requests, self._judging, sinks.values())
+        self._sink = build_metrics_sink(config, setup, telemetry, self.usage, queues)
         canaries = [canary] if canary is not None else []
-        events = [WithoutCanary(self._events)] if self._events is not None else []
-        sinks: list[Sink] = [*canaries, *events]
-        spending = [self._judging.spending] if self._judging else []
-        publisher = Publisher(
+        publisher = self._build_publisher(
+            [*canaries, *(WithoutCanary(name, sink) for name, sink in sinks.items())]
+        )
+        self.worker = Worker(self._pipeline, self._store, telemetry, publisher, self.requests)
+        self.registry.register(Live([commits]))
+        self.registry.register(StoreGauges(self.usage))
+        for metrics in canaries:
+            self.registry.register(metrics)
+        if self._judging is not None:
+            self.registry.register(self._judging.series)
+
+    def _build_publisher(self, sinks: list[Sink]) -> Publisher:
+        metrics = [WithoutCanary("prometheus", self._sink)]
+        if self._judging is None:
+            return Publisher(
+                self._pipeline,
+                self._store,
+                immediate_sinks=metrics,
+                sinks=sinks,
+                durable_counts=[self._sink],
+            )
+        spending = self._judging.spending
+        return Publisher(
             self._pipeline,
             self._store,
-            ahead=[WithoutCanary(self._sink)],
+            immediate_sinks=metrics,
             sinks=sinks,
-            durable_counts=[self._sink, *spending],
-            judges=self._judging.bench if self._judging else None,
-            pending=lambda: any(one.has_pending for one in spending),
+            durable_counts=[self._sink, spending],
+            judges=self._judging.queue,
+            has_pending_counts=lambda: spending.has_pending,
         )
-        max_backlog_age = math.inf if config.store is None else config.store.max_backlog_age
-        self.worker = Worker(
-            self._pipeline,
-            self._store,
-            telemetry,
-            publisher,
-            self._queue_bytes,
-            max_backlog_age=max_backlog_age,
-        )
-        self.inspection = Inspection(
-            self.worker, self._pipeline, self._store, config.assembly.max_open_bytes
-        )
-        judges = [self._judging.series] if self._judging else []
-        for collector in (Live([commits]), self.inspection.gauges(), *canaries, *judges):
-            self.registry.register(collector)
 
     @property
     def registry(self) -> CollectorRegistry:
         """What `/metrics` shows."""
         return self._sink.registry
 
+    def usage(self) -> CollectorUsage:
+        """How much the store, the pipeline and the queue before it hold; for any thread."""
+        return CollectorUsage(self._store.usage(), self._pipeline.usage(), *self.requests.usage())
+
+    def explain_open_traces(self, max_traces: int) -> Future[list[Waiting]]:
+        """What the oldest open traces wait for; answered by the pipeline thread."""
+        return self.worker.ask(lambda: self._pipeline.waiting(self._store.horizon(), max_traces))
+
     def resume(self) -> None:
-        """Go on where the last process stopped. Raises `StoreError`."""
+        """Continue where the last process stopped. Raises `StoreError`."""
         restored = self._store.open()
         clock = RunningTime(restored.at)
         self._pipeline.restore(restored.traces, clock())
         for turn in restored.turns:
             self._pipeline.restore_turn(*turn)
-        for awaited in restored.awaited:
-            self._pipeline.restore_awaited(awaited)
-        self._telemetry.restore(restored.counts)
-        # A tenant that is not configured any more has no series.
+        for pending in restored.pending:
+            self._pipeline.restore_pending(pending)
+        # A tenant that was removed from the configuration has no series.
         recent = (
             evaluation for evaluation in self._store.recent() if evaluation.key[0] in self._tenants
         )
         self._sink.restore(restored.counts, recent, time.time())
-        self._store.start(self.worker.deliver, clock)
+        self._store.start(self.requests.deliver, clock)
         if self._judging is not None:
-            self._judging.resume(restored.counts, restored.awaited)
+            self._judging.resume(restored.counts, restored.pending)
         else:
-            for awaited in restored.awaited:
-                self._judged(
-                    awaited, without_judges(awaited, self._setup.evaluator, self._setup.references)
+            for pending in restored.pending:
+                self._on_judged(
+                    pending, without_judges(pending, self._setup.evaluator, self._setup.references)
                 )
         self.worker.start(restored)
         if restored.requests:
@@ -168,28 +137,28 @@ class Engine:
                 "resumed",
                 requests=restored.requests,
                 to_read=restored.last_row - restored.row,
-                traces=self._pipeline.open_traces,
+                traces=self._pipeline.usage().open_traces,
             )
 
     def stop(self, timeout: float) -> None:
-        """Take in what is queued, make it durable and let go of the store; that may take `timeout`
-        seconds.
+        """Process what is queued, make it durable and close the store; `timeout` in seconds.
 
-        What waits for judges is judged by the next process, or now when there is no store.
+        Pending judgments are left to the next process. With a store in memory, the judges finish
+        them first, within another `timeout`.
         """
         if self._judging is not None:
             if not self._store.durable:
-                self._judging.bench.finish(timeout)
-            self._judging.bench.stop()
+                self._judging.queue.finish(timeout)
+            self._judging.queue.stop()
         if not self.worker.stop(timeout):
             _log.error(
-                "what is queued could not be taken in in time",
-                open_traces=self._pipeline.open_traces,
+                "stopped before all queued requests were processed",
+                open_traces=self._pipeline.usage().open_traces,
             )
         self._store.close()
 
     def configure(self, setup: ActiveConfig) -> None:
-        """Put other criteria and references in force, for all that is read after what waits now."""
+        """Apply other criteria and references, to everything that is queued from now on."""
         self._setup = setup
 
         def configure() -> None:
@@ -201,12 +170,14 @@ class Engine:
         self.worker.call(configure)
 
     def configure_failed(self) -> None:
-        """Note that others were refused."""
+        """Show in the metrics that a reload failed."""
         self.worker.call(self._sink.configure_failed)
 
     def unready(self) -> list[str]:
-        """Why no requests are taken, a line each; none when they are."""
-        reasons = [] if self.worker.alive else ["the pipeline thread is not running"]
+        """The reasons for which no requests are accepted; none when they are."""
+        reasons = []
+        if not self.worker.alive:
+            reasons.append("the pipeline thread is not running")
         store = self._store.usage()
         if store.state != "ok":
             reasons.append(
@@ -214,69 +185,11 @@ class Engine:
             )
         if self._pipeline.full:
             reasons.append("open traces use up their memory: senders are told to retry")
-        if self.worker.late:
+        if self.requests.is_late():
             reasons.append(
                 "scoring is further behind than store.max_backlog_age: senders are told to retry"
             )
         return reasons
 
-    def _judged(self, awaited: PendingJudgment, evaluation: Evaluation) -> None:
-        self.worker.judged(awaited, evaluation)
-
-    def _queues(self, config: Config) -> dict[str, Queue]:
-        events, otlp = self._events, config.exporters.otlp
-        to_backend = (
-            {"events": Queue(lambda: events.waiting, otlp.queue_size)}
-            if events is not None and otlp is not None
-            else {}
-        )
-        judges = {"judges": self._judging.queue} if self._judging is not None else {}
-        return {
-            **to_backend,
-            **judges,
-            "ingest": Queue(lambda: self.worker.waiting, self._queue_bytes),
-            "open_traces": Queue(lambda: self._pipeline.open_bytes, config.assembly.max_open_bytes),
-            "conversations": Queue(lambda: self._pipeline.conversation_bytes, CONVERSATION_BYTES),
-            "store_in_flight": Queue(lambda: self._store.usage().in_flight, IN_FLIGHT_BYTES),
-            "store": Queue(lambda: self._store.usage().used, self._store.usage().capacity),
-        }
-
-
-def _judging(config: Config, setup: ActiveConfig, tell: Tell) -> Judging | None:
-    if config.judge is None:
-        return None
-    # What asks models takes a tenth of a second to import, which nobody else needs.
-    from pathgauge.collector.judging.judging import Judging  # noqa: PLC0415
-
-    return Judging(config.judge, config.folder, setup, tell, frozenset({CANARY_TENANT}))
-
-
-def _events(config: Config, telemetry: InternalTelemetry) -> OtlpEvents | None:
-    section = config.exporters.otlp
-    if section is None:
-        return None
-    # Their libraries take half a second to import, which nobody else needs.
-    from pathgauge.collector.sinks.otlp_events.exporter import EXPORT_ERRORS, build_exporter  # noqa: PLC0415
-    from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents  # noqa: PLC0415
-
-    exporter = build_exporter(config, section)
-    return OtlpEvents(
-        exporter,
-        telemetry,
-        queue_size=section.queue_size,
-        content=section.content,
-        reason=lambda: EXPORT_ERRORS.last,
-    )
-
-
-def _store(config: Config, commits: Histogram) -> Store:
-    if config.store is None:
-        return MemoryStore()
-    retention = Retention(max_bytes=config.store.max_bytes, results_s=config.store.retention)
-    windows = WindowBounds(config.windows.max_age)
-    return SqliteStore(
-        config.folder / config.store.path,
-        retention,
-        windows,
-        lambda kind, seconds: commits.labels(kind).observe(seconds),
-    )
+    def _on_judged(self, pending: PendingJudgment, evaluation: Evaluation) -> None:
+        self.worker.judged(pending, evaluation)

@@ -1,5 +1,4 @@
-"""The limit on open files: how many connections there can be comes in, a limit that has room for
-all and for the store is put in force.
+"""Raises the limit on open files, so that connections never leave too few for the store.
 
 A process often starts with a limit of 1024 that it may raise itself.
 """
@@ -10,12 +9,12 @@ import resource
 from collections.abc import Iterator
 
 RESERVED = 256
-"""Descriptors of the store, the log, the listeners, and everything else that is no connection."""
+"""Descriptors for the store, the log, listening sockets, and everything else but connections."""
 
 
-def allow(connections: int) -> Iterator[str]:
-    """Raise the limit of this process to what is needed, as far as it may; yields a warning when
-    that is not far enough.
+def raise_file_limit(connections: int) -> Iterator[str]:
+    """Raise the limit of this process to what `connections` need; yields a warning if the hard
+    limit is too low.
     """
     needed = connections + RESERVED
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -26,7 +25,8 @@ def allow(connections: int) -> Iterator[str]:
             f"open files (ulimit -Hn): found {hard}, expected at least {needed}: connections may"
             " leave none for the store"
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed if _is_enough(hard, needed) else hard, hard))
+        needed = hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def _is_enough(limit: int, needed: int) -> bool:

@@ -1,9 +1,8 @@
-"""Sets up the log: every line of pathgauge and of its libraries goes to standard error, in one
-form.
+"""Sets up the log: all lines of pathgauge and of its libraries go to standard error in one format.
 
-What agents said is not for the log, and the text of an exception may quote it. So of an exception
-the log has its type and where in the code it came from; its text only of those that the system, the
-database or the import of a module raise.
+Content of telemetry must not get into the log, and the text of an exception may quote it. So the
+log has the type and the stack of an exception, but not its text. Errors of the operating system, of
+the database and of imports are logged with their text.
 """
 
 from __future__ import annotations
@@ -21,21 +20,20 @@ import structlog
 
 _MAX_CAUSES = 10
 
-# gRPC writes lines of its own form, some of them whenever a sender likes. It reads this when it is
-# imported.
+# gRPC logs in a format of its own, and senders can cause some of its lines at will. It reads this
+# variable when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
 def configure(level: str = "info", form: Literal["console", "json"] = "console") -> None:
-    """`level` is debug, info, warning or error; `json` writes one object a line, for machines."""
+    """`level` is debug, info, warning or error; `json` writes one object per line."""
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.ExceptionRenderer(_shown),
+        structlog.processors.ExceptionRenderer(_format),
     ]
-    if form == "json":
-        renderer: structlog.typing.Processor = structlog.processors.JSONRenderer()
-    else:
+    renderer: structlog.typing.Processor = structlog.processors.JSONRenderer()
+    if form == "console":
         renderer = structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
         )
@@ -55,21 +53,21 @@ def configure(level: str = "info", form: Literal["console", "json"] = "console")
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
-    logging.getLogger("grpc").setLevel(logging.CRITICAL)  # it quotes what senders wrote, as errors
+    logging.getLogger("grpc").setLevel(logging.CRITICAL)  # its errors quote what senders wrote
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
 
 
 def log_unhandled(loop: AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What nobody caught in a task; asyncio itself would quote the exception."""
+    """Log an exception that no task caught. By default asyncio would log its text."""
     logging.getLogger("asyncio").error(
         "unhandled: %s", context["message"], exc_info=context.get("exception")
     )
 
 
 def log_unhandled_in_thread(unhandled: threading.ExceptHookArgs) -> None:
-    """What ended a thread; Python itself would print the exception with its text."""
+    """Log an exception that ended a thread. By default Python would print its text."""
     name = unhandled.thread.name if unhandled.thread is not None else None
     exc_info = (
         unhandled.exc_type,
@@ -79,18 +77,26 @@ def log_unhandled_in_thread(unhandled: threading.ExceptHookArgs) -> None:
     logging.getLogger("threading").error("unhandled in thread %s", name, exc_info=exc_info)
 
 
-def _shown(exc_info: structlog.typing.ExcInfo) -> str:
-    """The exception and those that caused it, the first cause first, without their texts."""
+def _format(exc_info: structlog.typing.ExcInfo) -> str:
+    """The exception and its causes, the first cause first, without their texts."""
     error: BaseException | None = exc_info[1]
     parts: list[str] = []
     while error is not None and len(parts) < _MAX_CAUSES:
         frames = "".join(traceback.format_tb(error.__traceback__))
         parts.append(f"{frames}{type(error).__qualname__}{_text(error)}")
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        error = _cause(error)
     return "\nwhich led to\n".join(reversed(parts))
 
 
+def _cause(error: BaseException) -> BaseException | None:
+    if error.__cause__ is not None or error.__suppress_context__:
+        return error.__cause__
+    return error.__context__
+
+
 def _text(error: BaseException) -> str:
-    if isinstance(error, OSError):
-        return f": {os.strerror(error.errno)}" if error.errno is not None else ""
-    return f": {error}" if isinstance(error, sqlite3.Error | ImportError) else ""
+    if isinstance(error, OSError) and error.errno is not None:
+        return f": {os.strerror(error.errno)}"
+    if isinstance(error, sqlite3.Error | ImportError):
+        return f": {error}"
+    return ""

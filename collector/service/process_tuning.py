@@ -1,7 +1,6 @@
-"""The interpreter and its memory, set for a process that serves: nothing comes in, settings of the
-process change.
+"""Tunes the interpreter and the memory allocator for a long-running server.
 
-Each default is good for a script, and costs a collector memory or senders their time.
+Their defaults suit scripts. In a collector they cost memory, or delay the answers to senders.
 """
 
 from __future__ import annotations
@@ -12,25 +11,24 @@ import sys
 from contextlib import suppress
 
 SWITCH_S = 0.0005
-"""How long a thread may hold the interpreter while another one waits for it."""
+"""How long a thread may hold the interpreter lock while another one waits for it."""
 RETURNED_BYTES = 1024 * 1024
-"""Blocks of that size go back to the system as soon as they are free."""
+"""Blocks of at least this size go back to the system as soon as they are freed."""
 
 _M_MMAP_THRESHOLD = -3
-"""Of mallopt(3)."""
+"""The parameter number of mallopt(3)."""
 
 
 def tune() -> None:
-    """Call it once everything is loaded."""
-    # The core makes no reference cycles, and holds hundreds of thousands of spans that every full
-    # collection would walk in vain.
+    """To be called once, after all modules are loaded."""
+    # The core makes no reference cycles, but holds hundreds of thousands of spans. Every full
+    # collection would walk all of them and find nothing.
     gc.freeze()
     gc.set_threshold(50_000, 100, 100)
-    # The event loop gives the interpreter up with every call to the system. By default a busy
-    # pipeline keeps it for 5 ms each time, and senders wait for half a second where they could be
-    # answered within 50 ms.
+    # The event loop releases the interpreter lock with every system call. By default a busy
+    # pipeline thread then keeps it for 5 ms, and senders wait half a second instead of 50 ms.
     sys.setswitchinterval(SWITCH_S)
-    # glibc keeps what large requests have freed for each of the threads that decode them, twice as
-    # much as they need together.
-    with suppress(AttributeError, OSError):  # other libraries have no such thing
+    # glibc keeps freed memory of large requests for each thread that decodes them: twice as much as
+    # they need together.
+    with suppress(AttributeError, OSError):  # other C libraries have no mallopt
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, RETURNED_BYTES)

@@ -1,9 +1,8 @@
-"""Makes outcomes durable, then visible: outcomes of the pipeline come in, transactions go to the
-store, and the sinks are told.
+"""Makes the events of the pipeline durable, and publishes them afterwards.
 
-Outcomes are gathered for `COMMIT_S` and become durable in one transaction with everything that must
-agree with them. Only then are counts shown, and foreign sinks told: what was seen once stays true
-after a crash.
+Events are collected for `COMMIT_S` and become durable in one transaction with everything that must
+agree with them. Only then are counters updated and other systems informed. So whatever was visible
+once stays true after a crash.
 """
 
 from __future__ import annotations
@@ -24,219 +23,220 @@ from pathgauge.collector.core.pipeline_events import (
     Changes,
     Judged,
     PipelineEvent,
-    Told,
+    PublishedEvent,
     Unreadable,
     Withdrawn,
 )
-from pathgauge.collector.sinks import Sink
+from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.store import Progress, Store
 
 _log = structlog.get_logger(__name__)
 
 COMMIT_S = 0.25
-"""How long outcomes are gathered before they become durable and visible."""
-COMMIT_OUTCOMES = 1000
-"""How many are gathered at most."""
+"""How long events are collected before they become durable and visible."""
+MAX_COMMIT_EVENTS = 1000
+"""How many events are collected at most."""
 RETRY_S = 1.0
-"""How long to wait for a store that could not take them, or has to make room."""
-HOUSEKEEPING_S = 30.0
-"""How long no commit may come: with one the store drops what is old."""
-_GIVE_BACK = 1000
+"""How long to wait for a store that failed or is nearly full."""
+IDLE_COMMIT_S = 30.0
+"""The longest time without a commit. Retention runs with commits."""
+_FORGOTTEN_TRACES = 1000
 
 
 class DurableCounts(Protocol):
-    """Counts that are shown once they are durable."""
+    """Counts that become visible once they are durable."""
 
     def pending(self) -> Iterable[Row]:
-        """What changed since `commit`, as it is now."""
+        """The current values of all counts that changed since `commit`."""
         ...
 
     def commit(self) -> None:
-        """Show what is durable."""
+        """Make the values visible that `pending` returned last."""
         ...
 
 
 class Judges(Protocol):
-    """Who judges beside the pipeline. Neither call may block."""
+    """Judge evaluations beside the pipeline. Neither call may block."""
 
-    def take(self, awaited: PendingJudgment) -> None:
+    def take(self, pending: PendingJudgment) -> None:
         """Judge an evaluation, instead of an earlier revision of it."""
         ...
 
     def give_up(self, key: EvaluationKey) -> None:
-        """Judge that evaluation no more; an unknown key is no error."""
+        """Stop judging an evaluation; an unknown key is no error."""
         ...
 
 
 @dataclass(slots=True)
-class _Gathered:
-    """What is not durable yet."""
+class _Transaction:
+    """What becomes durable with the next commit."""
 
     since: float
-    outcomes: list[Told] = field(default_factory=list)
+    events: list[PublishedEvent] = field(default_factory=list)
 
 
 class Publisher:
-    """For the thread of the pipeline."""
+    """For the pipeline thread only."""
 
     def __init__(
         self,
         pipeline: Pipeline,
         store: Store,
         *,
-        ahead: Sequence[Sink] = (),
+        immediate_sinks: Sequence[Sink] = (),
         sinks: Sequence[Sink] = (),
         durable_counts: Sequence[DurableCounts] = (),
         judges: Judges | None = None,
-        pending: Callable[[], bool] | None = None,
+        has_pending_counts: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`ahead` are sinks whose counts are `durable_counts`: they are told before, and show nothing.
-        `sinks` are told afterwards.
+        """`immediate_sinks` get events before they are durable, because they count them in one of
+        the `durable_counts`. `sinks` and `judges` get them afterwards.
 
-        `judges` are told what waits for them, when that is durable. `pending` says whether
-        `durable_counts` has what no outcome tells of, and must not be lost.
+        `has_pending_counts` tells whether `durable_counts` changed without any event.
         """
         self._pipeline = pipeline
         self._store = store
-        self._ahead = ahead
+        self._immediate_sinks = immediate_sinks
         self._sinks = sinks
         self._durable_counts = durable_counts
         self._judges = judges
-        self._pending = pending or (lambda: False)
-        self._gathered: _Gathered | None = None
+        self._has_pending_counts = has_pending_counts
+        self._transaction: _Transaction | None = None
         self._committed_at = time.monotonic()
-        self._over = False
+        self._given_up = False
 
-    def gather(self, outcomes: Sequence[PipelineEvent]) -> None:
-        """Take outcomes in, to be made durable soon, with what changed in the pipeline."""
-        if not outcomes and not self._pipeline.has_changes:
+    def gather(self, events: Sequence[PipelineEvent]) -> None:
+        """Add events, and what changed in the pipeline, to the next commit."""
+        if not events and not self._pipeline.has_changes:
             return
-        gathered, now = self.begin(), time.time()
-        for outcome in outcomes:
-            if isinstance(outcome, Unreadable):
-                _log.error(
-                    "trace could not be read", trace_id=outcome.trace_id, exc_info=outcome.error
-                )
+        transaction, now = self.begin(), time.time()
+        for event in events:
+            if isinstance(event, Unreadable):
+                _log.error("trace could not be read", trace_id=event.trace_id, exc_info=event.error)
                 continue
-            gathered.outcomes.append(outcome)
-            for sink in self._ahead:
-                _tell(sink, outcome, now)
+            transaction.events.append(event)
+            for sink in self._immediate_sinks:
+                _publish(sink, event, now)
 
-    def begin(self) -> _Gathered:
-        """What is gathered, begun now if need be: without outcomes too, there is progress to be
-        made durable.
+    def begin(self) -> _Transaction:
+        """Make sure that a commit follows. Even without events, the position in the journal must
+        become durable.
         """
-        if self._gathered is None:
-            self._gathered = _Gathered(time.monotonic())
-        return self._gathered
+        if self._transaction is None:
+            self._transaction = _Transaction(time.monotonic())
+        return self._transaction
 
     def pause(self) -> float | None:
-        """How many seconds may pass until what was gathered is due; `None` when nothing was."""
-        return (
-            None if self._gathered is None else self._gathered.since + COMMIT_S - time.monotonic()
-        )
+        """Seconds until the next commit is due; `None` when there is nothing to commit."""
+        if self._transaction is None:
+            return None
+        return self._transaction.since + COMMIT_S - time.monotonic()
 
-    def keep_house(self) -> None:
-        """Have a commit even though nothing happens, as it may be the store that has no room for
-        anything.
+    def begin_if_needed(self) -> None:
+        """Begin a commit without events from time to time: commits trigger retention, which is how
+        a full store frees space.
         """
-        if self._pending() or time.monotonic() >= self._committed_at + (
-            RETRY_S if self._store.usage().in_need else HOUSEKEEPING_S
-        ):
+        interval = RETRY_S if self._store.usage().needs_commit else IDLE_COMMIT_S
+        if self._has_pending_counts() or time.monotonic() >= self._committed_at + interval:
             self.begin()
 
-    def publish_if_due(self, row: int, given_up: Callable[[], bool]) -> None:
-        """`publish`, when enough was gathered or it has waited long enough."""
-        gathered = self._gathered
-        if gathered and (
-            len(gathered.outcomes) >= COMMIT_OUTCOMES
-            or time.monotonic() >= gathered.since + COMMIT_S
-        ):
-            self.publish(row, given_up)
+    def publish_if_due(self, row: int, is_stopping: Callable[[], bool]) -> None:
+        """`publish`, when enough events were collected or they have waited long enough."""
+        if self._transaction is None:
+            return
+        is_large = len(self._transaction.events) >= MAX_COMMIT_EVENTS
+        if is_large or time.monotonic() >= self._transaction.since + COMMIT_S:
+            self.publish(row, is_stopping)
 
-    def publish(self, row: int, given_up: Callable[[], bool]) -> None:
-        """Make durable what was gathered up to the journal row `row`, show it, and tell the sinks.
+    def publish(self, row: int, is_stopping: Callable[[], bool]) -> None:
+        """Commit everything up to the journal row `row`, and then publish it.
 
-        A store that cannot take it holds everything up, until `given_up` says that a stop is more
-        urgent. From then on nothing is published: it would stand without what came before, which
-        the next process reads again.
+        While the store cannot commit, this blocks, until `is_stopping` returns true. From then on
+        nothing is published: later events must not become durable without the ones before them,
+        which the next process reads again.
         """
-        if self._over:
+        if self._given_up:
             return
-        if self._pending():
+        if self._has_pending_counts():
             self.begin()
-        gathered, self._gathered = self._gathered, None
-        if gathered is None:
+        transaction, self._transaction = self._transaction, None
+        if transaction is None:
             return
-        self._committed_at = time.monotonic()
-        if self._store.usage().nearly_full:
-            self._pipeline.forget_read(_GIVE_BACK)
-        changes = self._pipeline.changes()
-        counts = [
-            count for durable_counts in self._durable_counts for count in durable_counts.pending()
-        ]
-        progress = Progress(
-            row, self._store.horizon(), time.time(), gathered.outcomes, changes, counts
-        )
-        while not self._committed(progress):
-            if given_up():
-                self._over = True
+        progress = self._progress(row, transaction.events)
+        while not self._commit(progress):
+            if is_stopping():
+                self._given_up = True
                 return
             time.sleep(RETRY_S)
-        for durable_counts in self._durable_counts:
-            durable_counts.commit()
-        now = time.time()
-        for outcome in gathered.outcomes:
-            for sink in self._sinks:
-                _tell(sink, outcome, now)
-        self._have_judged(changes)
-
-    def _committed(self, progress: Progress) -> bool:
-        try:
-            return self._store.commit(progress)
-        except (
-            Exception
-        ):  # what nobody foresaw; passed over, it would be scored and counted again after a restart
-            _log.exception("what was scored cannot be made durable, trying again")
-            return False
+        self._publish_committed(progress)
 
     def withdraw(self, evaluations: Iterable[EvaluationKey]) -> None:
-        """Have all sinks take back evaluations that were purged."""
+        """Withdraw purged evaluations from all sinks and judges."""
         for key in evaluations:
-            for sink in (*self._ahead, *self._sinks):
-                _tell(sink, Withdrawn(key), time.time())
+            for sink in (*self._immediate_sinks, *self._sinks):
+                _publish(sink, Withdrawn(key), time.time())
             if self._judges is not None:
                 self._judges.give_up(key)
 
-    def _have_judged(self, changes: Changes) -> None:
-        if self._judges is not None:
-            for key in changes.settled:
-                self._judges.give_up(key)
-            for awaited in changes.awaited:
-                self._judges.take(awaited)
-
     def close(self) -> None:
         """Close the sinks."""
-        for sink in (*self._ahead, *self._sinks):
+        for sink in (*self._immediate_sinks, *self._sinks):
             _close(sink)
 
+    def _progress(self, row: int, events: Sequence[PublishedEvent]) -> Progress:
+        self._committed_at = time.monotonic()
+        if self._store.usage().nearly_full:
+            self._pipeline.forget_read(_FORGOTTEN_TRACES)
+        changes = self._pipeline.changes()
+        counts = [count for durable in self._durable_counts for count in durable.pending()]
+        return Progress(row, self._store.horizon(), time.time(), events, changes, counts)
 
-def _tell(sink: Sink, outcome: Told, now: float) -> None:
+    def _commit(self, progress: Progress) -> bool:
+        try:
+            return self._store.commit(progress)
+        # Skipping an unforeseen error would score and count the same traces again after a restart.
+        except Exception:
+            _log.exception("results could not be committed, trying again")
+            return False
+
+    def _publish_committed(self, progress: Progress) -> None:
+        for durable_counts in self._durable_counts:
+            durable_counts.commit()
+        now = time.time()
+        for event in progress.outcomes:
+            for sink in self._sinks:
+                _publish(sink, event, now)
+        if self._judges is not None:
+            _update(self._judges, progress.changes)
+
+
+def _update(judges: Judges, changes: Changes) -> None:
+    for key in changes.judgments_ended:
+        judges.give_up(key)
+    for pending in changes.judgments_begun:
+        judges.take(pending)
+
+
+def _publish(sink: Sink, event: PublishedEvent, now: float) -> None:
     try:
-        if isinstance(outcome, Evaluation):
-            sink.publish(outcome, now)
-        elif isinstance(outcome, Judged):
-            sink.publish_judged(outcome, now)
-        elif isinstance(outcome, ConversationResult):
-            sink.publish_conversation(outcome, now)
+        if isinstance(event, Evaluation):
+            sink.publish(event, now)
+        elif isinstance(event, Judged):
+            sink.publish_judged(event, now)
+        elif isinstance(event, ConversationResult):
+            sink.publish_conversation(event, now)
         else:
-            sink.withdraw(outcome.key)
-    except Exception:  # one sink's failure must not keep the outcome from the others
-        _log.exception("sink failed", sink=type(sink).__name__)
+            sink.withdraw(event.key)
+    except Exception:  # the failure of one sink must not affect the others
+        _log.exception("sink failed", sink=_name(sink))
 
 
 def _close(sink: Sink) -> None:
     try:
         sink.close()
     except Exception:
-        _log.exception("sink could not be closed", sink=type(sink).__name__)
+        _log.exception("sink could not be closed", sink=_name(sink))
+
+
+def _name(sink: Sink) -> str:
+    return getattr(sink, "name", type(sink).__name__)

@@ -1,4 +1,4 @@
-"""What `pathgauge purge` does: the words of an operator come in, what was removed goes out, with or
+"""The command `pathgauge purge`: parses its options, and removes telemetry from a store, with or
 without a running collector.
 """
 
@@ -18,11 +18,11 @@ _TRACE_ID = re.compile("[0-9a-f]{32}")
 
 
 class SelectionError(ValueError):
-    """What is to be removed is not said as it has to be; the message is for the operator."""
+    """The options do not select anything valid; the message is for the operator."""
 
 
 def select(trace: str | None, scenario: str | None, before: str | None, now: float) -> Selection:
-    """What the options say; `now` in Unix seconds. Raises `SelectionError`."""
+    """Parse the options; `now` in Unix seconds. Raises `SelectionError`."""
     if [trace, scenario, before].count(None) != 2:
         raise SelectionError("expected exactly one of --trace, --scenario and --before")
     if trace is not None:
@@ -46,19 +46,20 @@ def _time(text: str, now: float) -> float:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        found = f"--before: found {text!r}"
         raise SelectionError(
-            f"{found}, expected an age such as 7d or 12h, or a date such as 2026-11-01 or"
-            " 2026-11-01T12:00Z"
+            f"--before: found {text!r}, expected an age such as 7d or 12h, or a date such as"
+            " 2026-11-01 or 2026-11-01T12:00Z"
         ) from None
-    at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    at = moment.timestamp()
     if at > now:
-        raise SelectionError(f"--before: found {text!r}, expected a time that has passed")
+        raise SelectionError(f"--before: found {text!r}, expected a time in the past")
     return at
 
 
-def erase(folder: Path, selection: Selection) -> Purged:
-    """Purge the store in `folder`, through the collector if one runs on it. Raises `StoreError`."""
+def purge_store(folder: Path, selection: Selection) -> Purged:
+    """Purge the store in `folder`, through its collector if one is running. Raises `StoreError`."""
     if not (folder / files.DATABASE).exists():
         raise StoreError(
             f"store.path: found no store in {folder}, expected the folder of a collector"
@@ -76,14 +77,13 @@ def erase(folder: Path, selection: Selection) -> Purged:
 
 
 def report(purged: Purged) -> str:
-    """What was removed, for people."""
-    parts = [
-        f"{number} {one if number == 1 else many}"
-        for number, one, many in (
-            (purged.requests, "request", "requests"),
-            (purged.results, "result", "results"),
-            (purged.damaged, "damaged row or file", "damaged rows and files"),
-        )
-        if number
-    ]
-    return f"removed it from {', '.join(parts)}" if parts else "found nothing to remove"
+    """What was removed, as one line for the terminal."""
+    counts = (
+        (purged.requests, "request", "requests"),
+        (purged.results, "result", "results"),
+        (purged.damaged, "damaged row or file", "damaged rows and files"),
+    )
+    parts = [f"{count} {one if count == 1 else many}" for count, one, many in counts if count]
+    if not parts:
+        return "found nothing to remove"
+    return f"removed it from {', '.join(parts)}"

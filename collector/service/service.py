@@ -1,9 +1,9 @@
-"""The running collector: a `Config` comes in; the lives of engine and endpoints, reloads and
-signals are owned here and nowhere else.
+"""The running collector: starts and stops the engine and the servers, and handles reloads and
+signals.
 
-What a reload changes is the criteria, the references and what regressions are measured from;
-everything else of the configuration takes a restart. A reload that fails leaves the last good set
-in force, says so in the log, and sets `pathgauge_config_last_reload_successful` to 0.
+A reload applies criteria, references and the baselines of regressions. All other changes of the
+configuration need a restart. If a reload fails, the last good configuration stays active, the log
+gives the reason, and `pathgauge_config_last_reload_successful` becomes 0.
 """
 
 from __future__ import annotations
@@ -23,45 +23,43 @@ from pathgauge.collector.config.active import ActiveConfig, fingerprint, resolve
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.receivers.auth.access import load_access
-from pathgauge.collector.service.canary import PATIENCE_S, Canary
+from pathgauge.collector.service.canary import MAX_DELAY_S, Canary
 from pathgauge.collector.service.endpoints import Endpoints
 from pathgauge.collector.service.engine import Engine
-from pathgauge.collector.service.file_limit import allow
+from pathgauge.collector.service.file_limit import raise_file_limit
 from pathgauge.collector.service.logging import log_unhandled, log_unhandled_in_thread
 from pathgauge.collector.service.process_tuning import tune
 
 _log = structlog.get_logger(__name__)
 
 POLL_S = 2.0
-"""How often reference files, token files and certificates are looked at for changes."""
+"""How often reference files, token files and certificates are checked for changes."""
 
 DRAIN_S = 10.0
-"""How long a stop may take: for requests under way, and again for what is still open."""
+"""Time limit at a stop for active requests, and again for queued ones."""
 
 _RELOADED = frozenset({"criteria", "criteria_file", "references", "regression"})
-"""The sections of the configuration that a reload puts in force. Of `scenario` it leaves the keys
-alone to a restart.
+"""The sections of the configuration that a reload applies. Of `scenario`, only the keys need a
+restart.
 """
 
-_RELOAD_FAILED = "reload failed, what was in force stays"
-_DOUBTFUL = "the configuration is allowed, but probably not what was meant"
+_RELOAD_FAILED = "reload failed, the last good configuration stays active"
+_DOUBTFUL = "the configuration is valid, but probably not intended"
 
 
 class Service:
-    """Everything that runs, from `start` to `stop`."""
+    """The whole collector, from `start` to `stop`."""
 
     def __init__(
         self, config: Config, path: Path | None = None, *, insecure_bind: bool = False
     ) -> None:
-        """`path` is the file that `config` came from, to be read again on reload. Raises
+        """`path` is the file that `config` was read from; a reload reads it again. Raises
         `ConfigError`.
         """
-        self.telemetry = InternalTelemetry(durable=True)
-        self._canary = (
-            Canary(config.canary.interval, config.assembly.settle + PATIENCE_S)
-            if config.canary
-            else None
-        )
+        self.telemetry = InternalTelemetry()
+        self._canary: Canary | None = None
+        if config.canary:
+            self._canary = Canary(config.canary.interval, config.assembly.settle + MAX_DELAY_S)
         self._started_with = self._config = config
         self._path = path
         self._setup = setup = resolve(config)
@@ -69,9 +67,8 @@ class Service:
         for warning in (*setup.warnings, *self._access.warnings):
             _log.warning(_DOUBTFUL, warning=warning)
         self._fingerprint = setup.fingerprint
-        # One reload at a time: of two, the one that began first may end last, and would put the
-        # older criteria in force.
-        self._renewing = asyncio.Lock()
+        # One reload at a time: of two, the first could finish last and apply the older criteria.
+        self._reloading = asyncio.Lock()
         self._state: Literal["starting", "serving", "stopping"] = "starting"
         self._engine = Engine(config, setup, self.telemetry, self._canary)
         self._endpoints = Endpoints(
@@ -83,23 +80,21 @@ class Service:
             unready=self._unready,
         )
         self._tasks: list[asyncio.Task[None]] = []
-        self._file_refused = False
+        self._file_is_invalid = False
 
     @property
     def ports(self) -> dict[str, int]:
-        """The ports listened on: `grpc`, `http` and `metrics`; a protocol that is switched off is
-        absent.
-        """
+        """The open ports: `grpc`, `http` and `metrics`, without protocols that are switched off."""
         return self._endpoints.ports
 
     @property
     def max_connections(self) -> int:
-        """How many connections there can be at a time."""
+        """The maximum number of simultaneous connections to all servers."""
         return self._endpoints.max_connections
 
     @property
     def totals(self) -> dict[str, int]:
-        """What came in and what became of it, in a few numbers."""
+        """The most important counters, for the last line of the log."""
         return {
             "spans": self.telemetry.accepted.total(),
             "invocations": self.telemetry.invocations_read.total(),
@@ -108,9 +103,10 @@ class Service:
         }
 
     async def start(self) -> None:
-        """Go on where the last process stopped, and listen everywhere.
+        """Continue where the last process stopped, and start all servers.
 
-        Raises OSError, naming the endpoint or the store, when one cannot be had; nothing runs then.
+        Raises OSError, naming the endpoint or the store, when one is unavailable; then nothing
+        keeps running.
         """
         await asyncio.to_thread(self._engine.resume)
         try:
@@ -118,18 +114,15 @@ class Service:
         except OSError:
             await self.stop()
             raise
-        self._tasks.append(asyncio.create_task(self._watch_references(), name="references"))
+        self._tasks.append(asyncio.create_task(self._watch_files(), name="references"))
         if self._canary is not None:
-            self._tasks.append(
-                asyncio.create_task(
-                    self._canary.run(self._endpoints.way_of_canaries(self._canary)), name="canary"
-                )
-            )
+            canaries = self._canary.run(self._endpoints.canary_sender(self._canary))
+            self._tasks.append(asyncio.create_task(canaries, name="canary"))
         self._state = "serving"
-        _log.info("ready", **self.ports, **_in_force(self._setup))
+        _log.info("ready", **self.ports, **_active(self._setup))
 
     async def stop(self) -> None:
-        """Refuse new requests, finish those under way, read what is still open, then close."""
+        """Refuse new requests, finish active ones, process what is queued, then close."""
         self._state = "stopping"
         for task in self._tasks:
             task.cancel()
@@ -138,57 +131,58 @@ class Service:
         await self._endpoints.stop()
 
     async def reload(self) -> bool:
-        """Read the configuration file again and put its criteria and references in force; says
-        whether that could be done.
+        """Read the configuration file again and apply its criteria and references; returns
+        whether that succeeded.
         """
-        renewed = await self._renew(lambda: configuration.load(self._path))
-        self._file_refused = not renewed
-        return renewed
+        succeeded = await self._reload(lambda: configuration.load(self._path))
+        self._file_is_invalid = not succeeded
+        return succeeded
 
-    async def _watch_references(self) -> None:
+    async def _watch_files(self) -> None:
         while True:
             await asyncio.sleep(POLL_S)
             await asyncio.to_thread(self._access.refresh)
             if await asyncio.to_thread(fingerprint, self._config) != self._fingerprint:
-                await self._renew(lambda: self._config)
-                if self._file_refused:
-                    # good references do not mend the file, which would stop the next start
+                await self._reload(lambda: self._config)
+                if self._file_is_invalid:
+                    # Good references do not repair the configuration file, which would stop the
+                    # next start.
                     self._engine.configure_failed()
 
-    async def _renew(self, read: Callable[[], Config]) -> bool:
-        async with self._renewing:
+    async def _reload(self, read: Callable[[], Config]) -> bool:
+        async with self._reloading:
             self._fingerprint = fingerprint(self._config)
             try:
                 config, setup = await asyncio.to_thread(self._resolved, read)
             except ConfigError as error:
                 for problem in error.problems:
                     _log.error(_RELOAD_FAILED, problem=str(problem))
-            # scorers are foreign code: what they raise must not end the watch over the references
+            # Scorers are third-party code: their exceptions must not end the watch of the files.
             except Exception:
                 _log.exception(_RELOAD_FAILED)
             else:
-                self._put_in_force(config, setup)
+                self._apply(config, setup)
                 return True
             self._engine.configure_failed()
             return False
 
     def _resolved(self, read: Callable[[], Config]) -> tuple[Config, ActiveConfig]:
         config = read()
-        # Another judge takes a restart, so the criteria are those of the present one.
+        # A changed judge needs a restart, so the criteria are built with the active one.
         return config, resolve(config.with_changes({"judge": self._started_with.judge}))
 
-    def _put_in_force(self, config: Config, setup: ActiveConfig) -> None:
+    def _apply(self, config: Config, setup: ActiveConfig) -> None:
         self._config, self._fingerprint, self._setup = config, setup.fingerprint, setup
         self._engine.configure(setup)
         for warning in setup.warnings:
             _log.warning(_DOUBTFUL, warning=warning)
-        before = _for_a_restart(self._started_with)
-        waiting = [
-            name for name, section in _for_a_restart(config).items() if section != before[name]
+        before = _fixed_sections(self._started_with)
+        changed = [
+            name for name, section in _fixed_sections(config).items() if section != before[name]
         ]
-        if waiting:
-            _log.warning("changed, but not in force before a restart", sections=waiting)
-        _log.info("reloaded", **_in_force(setup))
+        if changed:
+            _log.warning("changed sections need a restart to take effect", sections=changed)
+        _log.info("reloaded", **_active(setup))
 
     def _unready(self) -> list[str]:
         if self._state != "serving":
@@ -196,28 +190,28 @@ class Service:
         return self._engine.unready()
 
 
-def _in_force(setup: ActiveConfig) -> dict[str, Any]:
+def _active(setup: ActiveConfig) -> dict[str, Any]:
     return {
         "references": len(setup.references),
         "criteria": [criterion.name for criterion in setup.evaluator.criteria],
     }
 
 
-def _for_a_restart(config: Config) -> dict[str, object]:
-    """The sections that a reload does not put in force, without what it does."""
-    return {
-        name: getattr(config, name) for name in Config.model_fields if name not in _RELOADED
-    } | {"scenario": config.scenario.keys}
+def _fixed_sections(config: Config) -> dict[str, object]:
+    """What only a restart applies."""
+    sections = {name: getattr(config, name) for name in Config.model_fields}
+    fixed = {name: section for name, section in sections.items() if name not in _RELOADED}
+    return {**fixed, "scenario": config.scenario.keys}
 
 
 async def run(
     service: Service, beside: Callable[[Service], Coroutine[None, None, None]] | None = None
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain; SIGHUP reloads. Raises OSError when an endpoint
-    cannot be had.
+    """Serve until SIGTERM or SIGINT, then drain. SIGHUP reloads. Raises OSError when an endpoint
+    is unavailable.
 
-    `beside` is run while the service serves, and cancelled before it drains; when it ends by
-    itself, so does the service. What it raised is raised here after the drain.
+    `beside` runs while the service serves, and is cancelled before the drain. If it ends first, the
+    service stops. Its exception is raised here after the drain.
     """
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
@@ -228,7 +222,7 @@ async def run(
         reloads.add(task)
         task.add_done_callback(reloads.discard)
 
-    for warning in allow(service.max_connections):
+    for warning in raise_file_limit(service.max_connections):
         _log.warning(_DOUBTFUL, warning=warning)
     loop.set_exception_handler(log_unhandled)
     threading.excepthook = log_unhandled_in_thread

@@ -1,10 +1,10 @@
-"""What outlives the process: the journal of acknowledged requests, and the results with everything
-that must agree with them.
+"""The store keeps what outlives the process: the journal of acknowledged requests, and the results
+with everything that must agree with them.
 
-A store takes a request in before its sender is answered, and takes the outcomes of the pipeline in
-one transaction with the journal rows that they end. So a crash at any point loses nothing, and
-counts nothing twice. Another database, or a distributed log, has to offer what `Store` says and
-nothing else.
+A request is stored before its sender is answered. Results are stored in one transaction with the
+removal of the journal rows that are no longer needed. So a crash at any point loses nothing, and
+counts nothing twice. `Store` is all that another database or a distributed log would have to
+implement.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgme
 from pathgauge.collector.core.evaluations.windows import Recent
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
-from pathgauge.collector.core.pipeline_events import Changes, Remembered, Told
+from pathgauge.collector.core.pipeline_events import Changes, PublishedEvent, StoredTrace
 from pathgauge.collector.core.traces import Recalled, TraceKey
 from pathgauge.scorers.types import Invocation
 
@@ -26,8 +26,8 @@ State: TypeAlias = Literal["ok", "full", "failed"]
 """`full` and `failed` refuse requests."""
 
 Transaction: TypeAlias = Literal["requests", "results", "quarantine"]
-"""What was made durable: requests before they are acknowledged, what became of them, or that a row
-is damaged.
+"""The kinds of transactions: requests before they are acknowledged, results of the pipeline, and
+the quarantine of a damaged row.
 """
 
 NEARLY_FULL = 0.9
@@ -38,46 +38,47 @@ class StoreError(OSError):
 
 
 class StoreInUseError(StoreError):
-    """Another process has the store."""
+    """Another process uses the store."""
 
 
 class Delivery(NamedTuple):
-    """A request that is durable."""
+    """A durable request."""
 
     row: int
-    """Its place in the journal; 0 where there is none."""
+    """Its row in the journal; 0 without a journal."""
     at: float
-    """When it arrived, in the collector's own time."""
+    """When it arrived, in running time."""
     batch: Batch
 
 
 Deliver: TypeAlias = Callable[[Delivery], bool]
-"""Says whether the request was kept in memory; else it has to be read from the journal later."""
+"""Returns whether the request is queued in memory; else it has to be read from the journal later.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What the pipeline has done since the last time: one transaction."""
+    """What the pipeline has done since the last commit: one transaction."""
 
     row: int
-    """Everything up to this journal row was taken in."""
+    """The last journal row that was processed."""
     at: float
-    """The collector's own time."""
+    """The running time."""
     wall: float
     """Unix time."""
-    outcomes: Sequence[Told] = ()
+    outcomes: Sequence[PublishedEvent] = ()
     changes: Changes = field(default_factory=Changes)
     counts: Sequence[Row] = ()
 
 
 class Turn(NamedTuple):
-    """An evaluated turn of a conversation that is not finished."""
+    """An evaluated turn of an open conversation."""
 
     invocation: Invocation
     at: float
-    beyond: int = 0
-    """How many turns of the conversation were not kept, if this is the newest of them: of its
-    invocation the ids alone are known.
+    dropped_turns: int = 0
+    """More than 0: this row only says how many turns of the conversation were dropped. `invocation`
+    is the newest of them and has nothing but its ids.
     """
 
 
@@ -86,32 +87,30 @@ class Restored:
     """What the last process left."""
 
     row: int = 0
-    """The last journal row that the pipeline took in."""
+    """The last journal row that was processed."""
     last_row: int = 0
-    """The last one there is."""
+    """The last journal row."""
     requests: int = 0
-    """How many rows the journal has."""
+    """The number of journal rows."""
     at: float = 0.0
-    """The collector's own time that was reached."""
-    traces: Sequence[Remembered] = ()
+    """The running time that the last process reached."""
+    traces: Sequence[StoredTrace] = ()
     turns: Sequence[Turn] = ()
     counts: Sequence[Row] = ()
-    awaited: Sequence[PendingJudgment] = ()
+    pending: Sequence[PendingJudgment] = ()
     """Evaluations that wait for judges, the oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a purge is to remove; exactly one of these."""
+    """What a purge removes; exactly one field is set."""
 
     trace_id: str | None = None
-    """A trace, of whatever tenant."""
+    """A trace, of any tenant."""
     scenario: str | None = None
-    """The traces that have a result of this scenario."""
+    """The traces with a result of this scenario."""
     before: float | None = None
-    """What was stored before this Unix time, and the traces that had begun to arrive by then and
-    still wait.
-    """
+    """What was stored before this Unix time, and open traces that had begun to arrive by then."""
 
     def __post_init__(self) -> None:
         """Raises ValueError."""
@@ -124,16 +123,16 @@ class Purged:
     """What a purge removed."""
 
     requests: int = 0
-    """Journal rows that held something of it, and are gone or written anew without it."""
+    """Journal rows that held purged data; they were removed, or rewritten without it."""
     results: int = 0
     damaged: int = 0
-    """Damaged rows and files that may have held something of it."""
+    """Damaged rows and files, which are removed because they might hold purged data."""
     unfinished: str | None = None
-    """Why the files may still hold bytes of it, which another purge would remove."""
+    """Why the files may still hold bytes of it; another purge would remove them."""
     traces: frozenset[TraceKey] = frozenset()
-    """The traces of which something may still be known outside of the store."""
+    """Traces that the pipeline may still hold."""
     evaluations: frozenset[EvaluationKey] = frozenset()
-    """Those that windows may still hold."""
+    """Evaluations that sinks may still hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,35 +141,35 @@ class Usage:
 
     state: State = "ok"
     reason: str | None = None
-    """Why it refuses, when that does not end by itself."""
+    """Why it refuses requests, if that does not end by itself."""
     in_flight: int = 0
-    """Requests that wait to become durable."""
+    """Size of the requests that wait to become durable."""
     used: int = 0
     capacity: int = 0
     write_ahead: int = 0
     requests: int = 0
     """Journal rows."""
     quarantined: int = 0
-    """Damaged rows that were set aside."""
+    """Damaged rows that were moved to the quarantine."""
     suspect: int = 0
-    """Journal rows up to this one may be lost without anybody knowing of which traces."""
+    """Journal rows up to this one may be lost, and it is unknown which traces they belonged to."""
 
     @property
-    def in_need(self) -> bool:
-        """Whether a commit may help, though there is nothing to store: to find room, or that there
-        is some again.
+    def needs_commit(self) -> bool:
+        """Whether a commit without any result may help: it triggers retention, and shows whether
+        the disk can be written to again.
         """
         return self.nearly_full or self.state != "ok"
 
     @property
     def nearly_full(self) -> bool:
-        """Whether something should be given back before requests are refused."""
+        """Whether space should be freed before requests have to be refused."""
         return self.used > self.capacity * NEARLY_FULL
 
 
 class Store(Protocol):
-    """`append` is for the event loop, everything else for the one thread that runs the pipeline,
-    save `usage` and `horizon`.
+    """`append` is called by the event loop, `usage` and `horizon` by any thread, everything else by
+    the pipeline thread.
     """
 
     durable: bool
@@ -180,51 +179,47 @@ class Store(Protocol):
         ...
 
     def recent(self) -> Iterator[Recent]:
-        """The evaluations that windows may hold, the last recorded first. To be read to its end
-        between `open` and `start`.
+        """The evaluations that windows may hold, newest first. To be read to its end, between
+        `open` and `start`.
         """
         ...
 
     def start(self, deliver: Deliver, now: Callable[[], float]) -> None:
-        """Take requests; each is handed to `deliver`, in order, when it is durable."""
+        """Accept requests. Each is passed to `deliver`, in order, when it is durable."""
         ...
 
     async def append(self, batch: Batch) -> bool:
-        """Make a request durable; `False` means no room now, retry later."""
+        """Make a request durable; `False` means that the sender should retry later."""
         ...
 
     def read(self, after: int) -> Iterable[Delivery]:
-        """Some of the requests behind row `after`, in order; none when there are no more. Each is
-        decoded when it is its turn.
+        """Some of the requests after row `after`, in order; none at the end of the journal. Each is
+        decoded when the caller reaches it.
         """
         ...
 
     def recall(self, key: TraceKey, rows: Sequence[int]) -> Iterable[Recalled]:
-        """The records of one trace, from rows of the journal; those that cannot be read are left
-        out.
-        """
+        """The records of one trace from these journal rows, without unreadable ones."""
         ...
 
     def commit(self, progress: Progress) -> bool:
-        """Make progress durable; `False` when that cannot be done now: the same, or more, is
-        offered again.
+        """Make progress durable. After `False` the caller tries again with the same progress, or
+        with more.
         """
         ...
 
     def purge(self, selection: Selection) -> Purged:
-        """Remove for good, so that no byte of it stays. Raises `StoreError`, and then nothing was
-        removed.
-        """
+        """Remove data, so that no byte of it stays. Raises `StoreError` if nothing was removed."""
         ...
 
     def horizon(self) -> float:
-        """No request that is delivered from now on arrived earlier, in the collector's own time."""
+        """The lower bound for the arrival of requests still to be delivered, in running time."""
         ...
 
     def usage(self) -> Usage:
-        """How much it holds now."""
+        """How much the store holds now."""
         ...
 
     def close(self) -> None:
-        """Make durable what waits, and let go of the files. Safe to call twice."""
+        """Make waiting requests durable, and close the files. Safe to call twice."""
         ...

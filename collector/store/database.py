@@ -1,8 +1,7 @@
-"""The file of a store on disk while it is in use: transactions come in, what could be made durable
-goes out.
+"""The database file while it is in use.
 
-A file that fails is opened again, and a damaged one is brought into a fresh one, without the
-process having to end.
+A file that fails is opened again, and the rows of a damaged file are copied into a fresh one. The
+process keeps running meanwhile.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from typing import TypeVar
 
 import structlog
 
-from pathgauge.collector.store import State, StoreError, Transaction, files, recovery
+from pathgauge.collector.store import State, StoreError, Transaction, damage, files, recovery
 from pathgauge.collector.store.schema import insert
 
 _log = structlog.get_logger(__name__)
 
 RETRY_S = 1.0
-"""How long a store that failed refuses before it tries again."""
-MEND_S = 60.0
-"""How often a file that cannot be read may be brought into a fresh one."""
+"""How long a store that failed refuses requests before it tries again."""
+RECOVERY_INTERVAL_S = 60.0
+"""The shortest time between two recoveries of a file that cannot be read."""
 GONE = (
     "the folder of the store was removed or replaced: senders are told to retry until the collector"
     " is restarted"
@@ -35,57 +34,54 @@ T = TypeVar("T")
 
 
 class Database:
-    """For one thread, save what it says of its condition."""
+    """For one thread, except for the public attributes, which any thread may read."""
 
     def __init__(
         self,
         folder: Path,
-        timed: Callable[[Transaction, float], None],
-        reopened: Callable[[], None],
+        on_commit: Callable[[Transaction, float], None],
+        on_reopen: Callable[[], None],
     ) -> None:
-        """`timed` is told how long each transaction took that was made durable; `reopened`, that
-        there may be another file.
+        """`on_commit` gets the duration of each successful transaction in seconds. `on_reopen` is
+        called when the file may have been replaced.
         """
         self.connection: sqlite3.Connection
         self.state: State = "ok"
         self.reason: str | None = None
-        """Why it fails, when that does not end by itself."""
+        """Why it fails, if that does not end by itself."""
         self.suspect = 0
-        """Journal rows up to this one may be lost without anybody knowing of which traces."""
+        """Journal rows up to this one may be lost, and it is unknown which traces they belonged to.
+        """
         self.quarantined = 0
-        """Damaged rows that were set aside."""
+        """Damaged rows that were moved to the quarantine."""
         self.retry_at = -math.inf
         self._folder = folder
-        self._timed = timed
-        self._reopened = reopened
+        self._on_commit = on_commit
+        self._on_reopen = on_reopen
         self._reopen_at = -math.inf
         self._file: tuple[int, int] | None = None
 
     @property
     def path(self) -> Path:
-        """Of the file."""
+        """The database file."""
         return self._folder / files.DATABASE
 
     def open(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Open the file and read it with `read`, out of a fresh one with what could be saved if it
-        is damaged.
-        """
-        self.connection = self._connected()
+        """Open the file and return the result of `read`. A damaged file is recovered first."""
+        self.connection = self._open()
         try:
             found = read(self.connection)
         except sqlite3.DatabaseError as error:
-            if not recovery.is_damage(error):
+            if not damage.is_damage(error):
                 raise
             self.connection.close()
-            self.connection = self._salvaged()
+            self.connection = self._recover()
             found = read(self.connection)
         self.suspect = recovery.suspected(self.connection)
         return found
 
     def transact(self, kind: Transaction, work: Callable[[sqlite3.Connection], None]) -> bool:
-        """Run `work` in a transaction; `False` when it could not be made durable, and nothing of it
-        happened.
-        """
+        """Run `work` in a transaction; `False` if it was not committed."""
         began = time.monotonic()
         try:
             self.connection.execute("BEGIN IMMEDIATE")
@@ -93,20 +89,20 @@ class Database:
             self.connection.execute("COMMIT")
         except sqlite3.Error as error:
             self.retry_at = time.monotonic() + RETRY_S
-            self.mend(error)
+            self.handle(error)
             return False
         except BaseException:
             self.connection.rollback()
             raise
-        self._timed(kind, time.monotonic() - began)
+        self._on_commit(kind, time.monotonic() - began)
         if self.state != "ok":
-            _log.info("the store takes requests again")
+            _log.info("the store accepts requests again")
             self.state = "ok"
         return True
 
     def quarantine(self, table: str, row: int, reason: str) -> None:
-        """Set a damaged row aside, within a transaction."""
-        _log.error("a damaged row of the store was set aside", table=table, row=row, reason=reason)
+        """Move a damaged row to the quarantine, within a transaction."""
+        _log.error("damaged row of the store quarantined", table=table, row=row, reason=reason)
         insert(
             self.connection,
             "INSERT INTO quarantine (at, source, reason)",
@@ -117,24 +113,24 @@ class Database:
         if table == "journal":
             self.suspect = recovery.suspect(self.connection)
 
-    def mend(self, error: sqlite3.Error) -> None:
-        """Do what can be done about a failure."""
+    def handle(self, error: sqlite3.Error) -> None:
+        """React to a failure: refuse requests, and reopen or recover the file."""
         if not self.in_place():
             return
-        full = recovery.primary(error) == sqlite3.SQLITE_FULL
+        full = damage.primary_code(error) == sqlite3.SQLITE_FULL
         if self.state == "ok":
             _log.error(
                 "the store cannot be written to; senders are told to retry", error=str(error)
             )
         self.state = "full" if full else "failed"
-        with suppress(sqlite3.Error):  # closed already, when it could not be opened again
+        with suppress(sqlite3.Error):  # closed already if it could not be reopened
             self.connection.rollback()
         if not full and time.monotonic() >= self._reopen_at:
-            self._reopen(salvaging=recovery.is_damage(error))
+            self._reopen(recover=damage.is_damage(error))
 
     def in_place(self) -> bool:
-        """Whether the path still leads to the file that is open; what is written to another one
-        would never be found again.
+        """Whether the path still leads to the open file. Data written to a file that was removed
+        or replaced would be lost.
         """
         if self.reason is not None:
             return False
@@ -142,41 +138,41 @@ class Database:
             if self._file is None or files.identity(self._folder) == self._file:
                 return True
         except OSError:
-            return True  # nobody can say
+            return True  # unknown
         self.connection.close()
         self.state, self.reason = "failed", GONE
         _log.error(GONE, folder=str(self._folder))
         return False
 
-    def _reopen(self, *, salvaging: bool) -> None:
+    def _reopen(self, *, recover: bool) -> None:
         try:
-            # After a failed sync pages count as written that are not: what is on disk has to be
-            # read again.
+            # After a failed sync the system treats pages as written that are not on the disk. So
+            # the file has to be read again.
             self.connection.close()
-            self.connection = self._salvaged() if salvaging else self._connected()
-            self._reopened()
-        except StoreError as refused:
-            self._reopen_at = time.monotonic() + MEND_S
-            _log.error("the store could not be opened again", error=str(refused))
+            self.connection = self._recover() if recover else self._open()
+            self._on_reopen()
+        except StoreError as error:
+            self._reopen_at = time.monotonic() + RECOVERY_INTERVAL_S
+            _log.error("the store could not be reopened", error=str(error))
         except (sqlite3.Error, OSError):
-            _log.exception("the store could not be opened again")
+            _log.exception("the store could not be reopened")
 
-    def _connected(self) -> sqlite3.Connection:
-        if recovery.unfinished(self._folder):
-            return self._salvaged()
+    def _open(self) -> sqlite3.Connection:
+        if recovery.is_unfinished(self._folder):
+            return self._recover()
         try:
             connection = self._connect()
             if files.is_sound(connection):
                 return connection
             connection.close()
         except sqlite3.DatabaseError as error:
-            if not recovery.is_damage(error):
+            if not damage.is_damage(error):
                 raise
-        return self._salvaged()
+        return self._recover()
 
-    def _salvaged(self) -> sqlite3.Connection:
+    def _recover(self) -> sqlite3.Connection:
         self._file = None
-        recovery.salvage(self._folder)
+        recovery.recover(self._folder)
         connection = self._connect()
         self.suspect = recovery.suspected(connection)
         return connection

@@ -1,8 +1,8 @@
-"""The files of a store: a folder comes in, connections to its database go out.
+"""The files in the folder of a store, and connections to its database.
 
 pathgauge.db  (with -wal and -shm)   journal and results
 lock                                 held by the one process that may write
-reserve                              space that is given up when the disk is full, so that rows can still be given back
+reserve                              space that is freed on a full disk, to delete rows with it
 pathgauge.db.*                       see `collector/store/recovery.py`
 """
 
@@ -28,26 +28,27 @@ from pathgauge.collector.store.wal import Log
 
 DATABASE = "pathgauge.db"
 SYNCHRONOUS = "FULL"
-"""A commit returns when the disk has it; NORMAL loses acknowledged requests when the power fails.
+"""A commit returns when it is on the disk; NORMAL would lose acknowledged requests in a power cut.
 """
-CHECKED_BYTES = 256 << 20
+MAX_CHECKED_BYTES = 256 << 20
+"""Size up to which a database is checked when it is opened."""
 RESERVE_BYTES = 8 << 20
-"""More than the write-ahead log grows between checkpoints, and one transaction."""
-_WRITE_AHEAD_PAGES = 500
+"""More than the growth of the write-ahead log between checkpoints plus one transaction."""
+_WAL_PAGES = 500
 PAGE_BYTES = 8192
 _BUSY_S = 1.0
-"""How long to wait for another process, which can only be one that reads."""
+"""How long to wait for another process, which can only be a reader."""
 
 _log = structlog.get_logger(__name__)
 
 
 class Connection(sqlite3.Connection):
-    """Can say that a file is damaged where Python cannot decode SQLite's message, as it quotes a
-    damaged text.
+    """Reports a damaged file even if SQLite's message quotes damaged text that Python cannot
+    decode.
     """
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
-        """As that of sqlite3. Raises `DamagedSchemaError` instead of UnicodeDecodeError."""
+        """Like that of sqlite3, but raises `DamagedSchemaError` instead of UnicodeDecodeError."""
         try:
             return super().execute(*arguments)
         except UnicodeDecodeError as error:
@@ -55,7 +56,7 @@ class Connection(sqlite3.Connection):
 
 
 def lock(folder: Path) -> int:
-    """Create the folder, for this user alone, and become its only writer; returns a descriptor that
+    """Create the folder, accessible only for this user, and lock it; returns the descriptor that
     holds the lock. Raises `StoreError`.
     """
     try:
@@ -72,18 +73,18 @@ def lock(folder: Path) -> int:
     except OSError as error:
         os.close(held)
         raise StoreInUseError(
-            f"store.path: found {folder} in use, expected a folder of its own for every collector"
+            f"store.path: found {folder} in use, expected a separate folder for every collector"
         ) from error
     return held
 
 
 def connect(folder: Path) -> sqlite3.Connection:
-    """The writing connection. Raises `StoreError` for what an operator has to mend, `sqlite3.Error`
-    for a damaged file.
+    """Open the writing connection. Raises `StoreError` for problems that need the operator, and
+    `sqlite3.Error` for a damaged file.
     """
     path = folder / DATABASE
-    os.close(open_private(path))  # SQLite would make it readable for others
-    log = wal.look(folder / f"{DATABASE}-wal", PAGE_BYTES)
+    os.close(open_private(path))  # SQLite would create it readable for others
+    log = wal.scan(folder / f"{DATABASE}-wal", PAGE_BYTES)
     connection = sqlite3.connect(
         path,
         timeout=_BUSY_S,
@@ -100,12 +101,11 @@ def connect(folder: Path) -> sqlite3.Connection:
         for pragma in (
             f"page_size = {PAGE_BYTES}",
             "journal_mode = WAL",
-            f"wal_autocheckpoint = {_WRITE_AHEAD_PAGES}",
-            # a purge rewrites the file; to overwrite every row that is given back would double the
-            # writing
+            f"wal_autocheckpoint = {_WAL_PAGES}",
+            # A purge rewrites the file. Overwriting every deleted row would double the writing.
             "secure_delete = OFF",
             "mmap_size = 0",
-            # what a purge puts into temporary files is content, too
+            # The temporary files of a purge hold content of the telemetry.
             f"temp_store_directory = {_quoted(folder)}",
             f"application_id = {APPLICATION_ID}",
         ):
@@ -116,17 +116,16 @@ def connect(folder: Path) -> sqlite3.Connection:
         raise StoreError(f"{path}: {error}") from error
     except BaseException as error:
         connection.close()
-        if (
-            getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY
-        ):  # but we may write: it is the file that says so
+        # The file can be written, so a damaged header made SQLite treat it as read-only.
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY:
             raise DamagedSchemaError(str(error)) from error
         raise
     return connection
 
 
 def identity(folder: Path) -> tuple[int, int] | None:
-    """Which file stands where the database should be; `None` when there is none. Raises OSError
-    when that cannot be said.
+    """Device and inode of the database file; `None` if it does not exist. Raises OSError if this
+    cannot be determined.
     """
     try:
         status = (folder / DATABASE).stat()
@@ -136,7 +135,7 @@ def identity(folder: Path) -> tuple[int, int] | None:
 
 
 def connect_reader(folder: Path) -> sqlite3.Connection:
-    """A connection that cannot write."""
+    """Open a connection that cannot write."""
     connection = sqlite3.connect(
         f"file:{folder / DATABASE}?mode=ro",
         uri=True,
@@ -149,28 +148,24 @@ def connect_reader(folder: Path) -> sqlite3.Connection:
 
 
 def is_sound(connection: sqlite3.Connection) -> bool:
-    """Whether the pages of the database hang together, which SQLite notices by itself only when it
-    meets them.
+    """Whether the pages of the database are consistent. SQLite itself notices only the pages that
+    it reads.
 
-    A large database is not looked at: that would keep senders waiting. Raises `sqlite3.Error` as
-    reading it does.
+    A large database is not checked, because senders would have to wait. Raises `sqlite3.Error`.
     """
     pages: int = connection.execute("PRAGMA page_count").fetchone()[0]
-    return (
-        pages * PAGE_BYTES > CHECKED_BYTES
-        or connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-    )
+    if pages * PAGE_BYTES > MAX_CHECKED_BYTES:
+        return True
+    return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
 
 
 def _text(raw: bytes) -> str:
-    """Text that was damaged so that it is none is for the checksums to find, and not to stop the
-    start.
-    """
+    """Damaged text must not stop the start; checksums find it later."""
     return raw.decode("utf-8", "replace")
 
 
 def make_reserve(folder: Path) -> None:
-    """Claim space for bad times, unless it is there. Raises OSError when there is none."""
+    """Reserve disk space, unless that was done before. Raises OSError if there is not enough."""
     path = folder / "reserve"
     if path.exists() and path.stat().st_size == RESERVE_BYTES:
         return
@@ -182,7 +177,7 @@ def make_reserve(folder: Path) -> None:
 
 
 def give_up_reserve(folder: Path) -> bool:
-    """Free the space that was claimed; says whether there was any."""
+    """Free the reserved space; returns whether there was any."""
     try:
         (folder / "reserve").unlink()
     except FileNotFoundError:
@@ -191,19 +186,20 @@ def give_up_reserve(folder: Path) -> bool:
 
 
 def free_bytes(folder: Path) -> int:
-    """What the file system has left for us."""
+    """Free space of the file system."""
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize
 
 
 def _make_private(folder: Path) -> None:
-    if not (mode := folder.stat().st_mode & 0o777) & 0o077:
+    mode = folder.stat().st_mode & 0o777
+    if not mode & 0o077:
         return
     try:
         folder.chmod(0o700)
     except OSError as error:
         _log.warning(
-            "others can look into the folder of the store",
+            "other users can read the folder of the store",
             folder=str(folder),
             mode=f"{mode:o}",
             error=error.strerror,
@@ -211,19 +207,21 @@ def _make_private(folder: Path) -> None:
 
 
 def _report_lost(log: Log, connection: sqlite3.Connection) -> None:
-    """Say what SQLite passed over in silence; a checkpoint tells how many frames it took."""
+    """Log the transactions that SQLite silently ignored. A checkpoint returns how many frames it
+    has read.
+    """
     if not log.commits:
         return
-    _, taken, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    if lost := log.lost(max(taken, 0)):
+    _, read, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    if lost := log.lost(max(read, 0)):
         _log.error(
-            "the end of the write-ahead log could not be read: what it held is lost",
+            "the end of the write-ahead log is damaged, its transactions are lost",
             transactions=lost,
         )
 
 
 def open_private(path: Path) -> int:
-    """A descriptor of a file that only this user can read; it is created."""
+    """Open a file, and create it readable only for this user; returns the descriptor."""
     return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
 
 

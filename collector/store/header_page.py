@@ -1,9 +1,10 @@
-"""The first page of a database, which says where its tables are: a damaged file comes in, and may
-be read as if that page were whole.
+"""Repairs the first page of a damaged database, so that its tables can still be read. This page
+says where the tables are.
 
-Our tables are made in one order and none is ever dropped, so that they begin where those of an
-empty database begin, or of an empty one that a purge has compacted. Each begins with its kind,
-which tells one from the other, and both from a file that is neither.
+No copy of the page has to be stored. The tables are always created in the same order, and none is
+ever dropped. So their first pages have the same numbers as in an empty database, or as in an empty
+database after VACUUM, which a purge runs. Each of these pages begins with a byte for its kind.
+These bytes tell which of the two layouts a file has, or that it has neither.
 """
 
 from __future__ import annotations
@@ -19,53 +20,56 @@ from pathgauge.collector.store.files import PAGE_BYTES
 from pathgauge.collector.store.schema import MIGRATIONS
 
 _KINDS = {"table": b"\x05\x0d", "index": b"\x02\x0a"}
-"""How the first page of a tree may begin: https://www.sqlite.org/fileformat2.html#b_tree_pages."""
-_MAX_LOST = 3
-"""Trees of which the first page may be damaged, too: less than half of those by which a compacted
-database differs from any other.
+"""The first bytes of the root page of a tree: https://www.sqlite.org/fileformat2.html#b_tree_pages.
+"""
+_MAX_MISMATCHES = 3
+"""Root pages that may be damaged as well. It is less than half of the root pages in which the
+layouts with and without VACUUM differ.
 """
 
 
-class _Known(NamedTuple):
+class _Layout(NamedTuple):
+    """A known position of the tables in the file."""
+
     page: bytes
-    trees: Mapping[str, int]
-    """The first page of each table and index."""
+    """The first page."""
+    roots: Mapping[str, int]
+    """The number of the root page of each table and index."""
     kinds: Mapping[int, bytes]
-    """How these pages may begin."""
+    """The bytes with which these pages may begin."""
 
 
 @contextmanager
-def put_back(database: Path, trees: Mapping[str, int]) -> Iterator[None]:
-    """Meanwhile the file has the first page that goes with its other ones, if that is known;
-    afterwards, the one that was found.
+def repaired(database: Path, roots: Mapping[str, int]) -> Iterator[None]:
+    """Within the context the file has the first page that matches its other pages, if its layout is
+    known. Afterwards the original first page is back.
 
-    `trees` is where the file itself says that its tables and indexes begin, nothing if it cannot be
-    trusted.
+    `roots` are the root pages according to the file itself; empty if that cannot be trusted.
     """
-    known = min(_known(), key=lambda known: _lost(database, known))
-    elsewhere = sum(trees.get(name) != page for name, page in known.trees.items())
-    # One number that differs is a damaged one. A table that a migration added to a file in use is
-    # elsewhere, and so is its index.
-    if _lost(database, known) > _MAX_LOST or (trees and elsewhere != 1):
+    layout = min(_layouts(), key=lambda one: _mismatches(database, one))
+    different = sum(roots.get(name) != page for name, page in layout.roots.items())
+    # A single different number is damage. After a migration of a file in use, at least two numbers
+    # differ: those of the added table and of its index.
+    if _mismatches(database, layout) > _MAX_MISMATCHES or (roots and different != 1):
         yield
         return
     with database.open("rb") as file:
-        found = file.read(PAGE_BYTES)
-    _write(database, known.page)
+        original = file.read(PAGE_BYTES)
+    _write(database, layout.page)
     try:
         yield
     finally:
-        _write(database, found)
+        _write(database, original)
 
 
-def _lost(database: Path, known: _Known) -> int:
-    """How many trees do not begin where they should."""
-    lost = 0
+def _mismatches(database: Path, layout: _Layout) -> int:
+    """How many root pages of the layout do not begin with their kind."""
+    mismatches = 0
     with database.open("rb") as file:
-        for page, kinds in known.kinds.items():
+        for page, kinds in layout.kinds.items():
             file.seek((page - 1) * PAGE_BYTES)
-            lost += (file.read(1) or b"?") not in kinds
-    return lost
+            mismatches += (file.read(1) or b"?") not in kinds
+    return mismatches
 
 
 def _write(database: Path, page: bytes) -> None:
@@ -74,29 +78,28 @@ def _write(database: Path, page: bytes) -> None:
 
 
 @cache
-def _known() -> Sequence[_Known]:
-    """Of each version, the latest one first."""
+def _layouts() -> Sequence[_Layout]:
+    """The layouts of all schema versions, the latest version first."""
     return [
-        _made(version, compacted=compacted)
+        _layout(version, vacuumed=vacuumed)
         for version in range(len(MIGRATIONS), 0, -1)
-        for compacted in (False, True)
+        for vacuumed in (False, True)
     ]
 
 
-def _made(version: int, *, compacted: bool) -> _Known:
+def _layout(version: int, *, vacuumed: bool) -> _Layout:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
         empty.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         empty.executescript("".join(MIGRATIONS[:version]))
-        if compacted:
+        if vacuumed:
             empty.execute("VACUUM")
         found = empty.execute("SELECT name, rootpage, type FROM sqlite_schema").fetchall()
         raw = bytearray(empty.serialize()[:PAGE_BYTES])
-    raw[18:20] = b"\x02\x02"  # there is a write-ahead log
-    raw[24:28] = (
-        b"\xff" * 4
-        # a count of changes that is not the one of the size in the header: the size of the file holds
-    )
-    return _Known(
+    raw[18:20] = b"\x02\x02"  # the database has a write-ahead log
+    # This change counter differs from the one beside the database size in the header. So SQLite
+    # ignores that size, and uses the size of the file.
+    raw[24:28] = b"\xff" * 4
+    return _Layout(
         bytes(raw),
         {name: page for name, page, _ in found},
         {page: _KINDS[kind] for _, page, kind in found},

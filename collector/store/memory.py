@@ -1,6 +1,4 @@
-"""The store of those who chose `store: memory`: requests go straight on, and nothing outlives the
-process.
-"""
+"""The store for `store: memory`: passes requests on at once, and keeps nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from pathgauge.collector.store import (
 
 
 class MemoryStore:
-    """Holds nothing."""
+    """A store that keeps nothing."""
 
     durable = False
 
@@ -53,7 +51,7 @@ class MemoryStore:
 
     def purge(self, selection: Selection) -> Purged:
         raise StoreError(
-            "found store memory, expected a store on disk: what is in memory ends with the process"
+            "found store: memory, expected a store on disk: nothing in memory outlives the process"
         )
 
     def horizon(self) -> float:

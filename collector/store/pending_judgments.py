@@ -1,7 +1,6 @@
-"""Evaluations that wait for judges, as rows: what the pipeline waits for comes in, statements of
-one transaction go to the database.
+"""Stores evaluations that wait for judges.
 
-A row holds the invocation with its content until judges have answered; with the answer it goes.
+A row holds the invocation with its content. It is deleted as soon as the judges have answered.
 """
 
 from __future__ import annotations
@@ -24,30 +23,32 @@ _INTO = f"INSERT OR REPLACE INTO awaited ({COLUMNS}, crc)"
 def write(
     connection: sqlite3.Connection,
     begun: Iterable[PendingJudgment],
-    settled: Iterable[EvaluationKey],
+    ended: Iterable[EvaluationKey],
     at: float,
 ) -> None:
-    """Keep what is waited for since `at`, and forget what is not waited for any more."""
-    ended = [(trace_id, span_id, tenant) for tenant, trace_id, span_id in settled]
+    """Store evaluations that wait since `at`, and delete those that no longer wait; the transaction
+    is the caller's.
+    """
+    keys = [(trace_id, span_id, tenant) for tenant, trace_id, span_id in ended]
     connection.executemany(
-        "DELETE FROM awaited WHERE trace_id = ? AND span_id = ? AND tenant = ?", ended
+        "DELETE FROM awaited WHERE trace_id = ? AND span_id = ? AND tenant = ?", keys
     )
-    insert(connection, _INTO, [_row(awaited, at) for awaited in begun])
+    insert(connection, _INTO, [_row(pending, at) for pending in begun])
 
 
-def _row(awaited: PendingJudgment, at: float) -> tuple[Any, ...]:
+def _row(pending: PendingJudgment, at: float) -> tuple[Any, ...]:
     known = {
-        "revision": awaited.revision,
-        "turn": awaited.turn,
-        "closed_by": awaited.closed_by,
-        "first": awaited.first,
-        "unscored": awaited.unscored,
+        "revision": pending.revision,
+        "turn": pending.turn,
+        "closed_by": pending.closed_by,
+        "first": pending.first,
+        "unscored": pending.unscored,
     }
-    row = (*awaited.key, at, orjson.dumps(known).decode(), awaited.body.decode())
+    row = (*pending.key, at, orjson.dumps(known).decode(), pending.body.decode())
     return (*row, checksum(*row))
 
 
 def read(columns: Sequence[Any]) -> PendingJudgment:
-    """What the columns of a sound row say."""
+    """The evaluation of a row with a valid checksum."""
     tenant, trace_id, span_id, _, known, body = columns
     return PendingJudgment((tenant, trace_id, span_id), body=body.encode(), **orjson.loads(known))

@@ -1,9 +1,8 @@
-"""Removes telemetry and results for good: a `Selection` comes in, and no byte of what it names
-stays in the database.
+"""Removes telemetry and results, so that no byte of them stays in the database.
 
-All rows go in one transaction, then the file is written anew. A crash before the transaction ends
-leaves everything, a crash after it leaves bytes in pages that are not used any more; the next purge
-removes them, whatever it is for.
+All rows are deleted in one transaction, then the file is rewritten. A crash before the end of the
+transaction leaves everything. A crash after it leaves bytes in unused pages; the next purge removes
+them, whatever it selects.
 """
 
 from __future__ import annotations
@@ -25,24 +24,25 @@ from pathgauge.collector.store.schema import delete, insert
 _CHOSEN = "(trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
 _HAS_RESULT_SINCE = """EXISTS (
   SELECT 1 FROM results AS r
-  WHERE r.trace_id = {table}.trace_id AND r.span_id = {table}.span_id AND r.tenant = {table}.tenant AND r.at >= :before
+  WHERE r.trace_id = {table}.trace_id AND r.span_id = {table}.span_id
+  AND r.tenant = {table}.tenant AND r.at >= :before
 )"""
 
 
 @dataclass(slots=True)
-class _Heads:
-    """What the journal says of its rows without their bodies."""
+class _Index:
+    """Which journal rows hold which traces."""
 
     rows: dict[TraceKey, list[int]] = field(default_factory=dict)
-    """Those that have records of a trace."""
     old: set[TraceKey] = field(default_factory=set)
-    """Traces of which something was stored before the time of the selection."""
+    """Traces with a record that was stored before the time of the selection."""
     damaged: list[int] = field(default_factory=list)
+    """Rows with unknown traces."""
 
 
 def purge(connection: sqlite3.Connection, selection: Selection, windows_since: float) -> Purged:
-    """Windows may hold evaluations from the Unix time `windows_since`. Raises `sqlite3.Error`, and
-    then nothing was removed.
+    """Purge the database. Windows may hold evaluations since the Unix time `windows_since`. Raises
+    `sqlite3.Error` if nothing was removed.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -52,56 +52,53 @@ def purge(connection: sqlite3.Connection, selection: Selection, windows_since: f
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-    return replace(purged, unfinished=_write_anew(connection))
+    return replace(purged, unfinished=_rewrite_file(connection))
 
 
 def _remove(connection: sqlite3.Connection, selection: Selection, windows_since: float) -> Purged:
-    heads = _heads(connection, selection.before)
-    _choose(connection, selection, heads)
+    index = _index(connection, selection.before)
+    _choose(connection, selection, index)
     chosen = connection.execute("SELECT tenant, trace_id FROM chosen")
-    in_journal = {key for key in chosen if key in heads.rows}
-    requests = _purge_journal(connection, selection.before, heads, in_journal)
+    in_journal = {key for key in chosen if key in index.rows}
+    requests = _purge_journal(connection, selection.before, index, in_journal)
     turns = {key[:2] for key in _purge_open(connection, "turns", selection.before)}
-    awaited = _purge_open(connection, "awaited", selection.before)
+    pending = _purge_open(connection, "awaited", selection.before)
     removed, evaluations = _purge_results(connection, selection.before, windows_since)
     connection.execute(f"DELETE FROM traces WHERE {_CHOSEN}")
     connection.execute("DELETE FROM quarantine")
     connection.execute("DROP TABLE chosen")
-    traces = in_journal | turns | {key[:2] for key in awaited}
+    traces = in_journal | turns | {key[:2] for key in pending}
     return Purged(
         requests,
         removed,
-        len(heads.damaged),
+        len(index.damaged),
         traces=frozenset(traces),
-        evaluations=evaluations | awaited,
+        evaluations=evaluations | pending,
     )
 
 
-def _heads(connection: sqlite3.Connection, before: float | None) -> _Heads:
-    heads = _Heads()
-    for place in journal.places(connection, sys.maxsize):
-        if isinstance(place, int):
-            heads.damaged.append(place)
+def _index(connection: sqlite3.Connection, before: float | None) -> _Index:
+    index = _Index()
+    for head in journal.heads(connection, sys.maxsize):
+        if isinstance(head, int):
+            index.damaged.append(head)
             continue
-        for key in ((place.tenant, trace_id) for trace_id in place.traces):
-            heads.rows.setdefault(key, []).append(place.row)
-            if before is not None and place.wall < before:
-                heads.old.add(key)
-    return heads
+        for key in ((head.tenant, trace_id) for trace_id in head.traces):
+            index.rows.setdefault(key, []).append(head.row)
+            if before is not None and head.wall < before:
+                index.old.add(key)
+    return index
 
 
-def _choose(connection: sqlite3.Connection, selection: Selection, heads: _Heads) -> None:
-    """Write down which traces go, in a table of this connection alone: there may be millions."""
+def _choose(connection: sqlite3.Connection, selection: Selection, index: _Index) -> None:
+    """Write the selected traces into a temporary table, because there may be millions."""
     connection.execute(
         "CREATE TEMP TABLE chosen (tenant TEXT, trace_id TEXT, PRIMARY KEY (trace_id, tenant))"
         " WITHOUT ROWID"
     )
     into = "INSERT OR IGNORE INTO chosen (tenant, trace_id)"
-    insert(
-        connection,
-        into,
-        [key for key in heads.rows if key in heads.old or key[1] == selection.trace_id],
-    )
+    in_journal = [key for key in index.rows if key in index.old or key[1] == selection.trace_id]
+    insert(connection, into, in_journal)
     if selection.trace_id is not None:
         for table in ("results", "turns", "traces", "awaited"):
             connection.execute(
@@ -117,18 +114,16 @@ def _choose(connection: sqlite3.Connection, selection: Selection, heads: _Heads)
 
 
 def _purge_journal(
-    connection: sqlite3.Connection, before: float | None, heads: _Heads, unwanted: Set[TraceKey]
+    connection: sqlite3.Connection, before: float | None, index: _Index, unwanted: Set[TraceKey]
 ) -> int:
-    """Take the traces out of the requests that hold them; a request that cannot be read, or holds
-    nothing else, goes as a whole.
+    """Rewrite requests without the traces. Requests that are unreadable, or hold nothing else, are
+    deleted.
     """
-    requests = (
-        0
-        if before is None
-        else connection.execute("DELETE FROM journal WHERE wall < ?", (before,)).rowcount
-    )
-    packer, empty = Packer(), list(heads.damaged)
-    for row in sorted({row for key in unwanted for row in heads.rows[key]}):
+    requests = 0
+    if before is not None:
+        requests = connection.execute("DELETE FROM journal WHERE wall < ?", (before,)).rowcount
+    packer, empty = Packer(), list(index.damaged)
+    for row in sorted({row for key in unwanted for row in index.rows[key]}):
         for values in journal.fetch(connection, row):
             requests += 1
             try:
@@ -164,14 +159,12 @@ def _without(batch: Batch, unwanted: Set[TraceKey]) -> Batch:
 def _purge_open(
     connection: sqlite3.Connection, table: str, before: float | None
 ) -> set[EvaluationKey]:
-    """Turns of unfinished conversations, or evaluations that wait for judges; both were stored with
-    their result.
+    """Delete turns of open conversations, or evaluations that wait for judges. Each was stored
+    together with its result, whose time counts.
     """
-    purged = (
-        f"WHERE {_CHOSEN}"
-        if before is None
-        else f"WHERE {_CHOSEN} OR NOT {_HAS_RESULT_SINCE.format(table=table)}"
-    )
+    purged = f"WHERE {_CHOSEN}"
+    if before is not None:
+        purged += f" OR NOT {_HAS_RESULT_SINCE.format(table=table)}"
     keys: set[EvaluationKey] = set(
         connection.execute(
             f"SELECT tenant, trace_id, span_id FROM {table} {purged}", {"before": before}
@@ -184,7 +177,7 @@ def _purge_open(
 def _purge_results(
     connection: sqlite3.Connection, before: float | None, windows_since: float
 ) -> tuple[int, frozenset[EvaluationKey]]:
-    """How many there were, and those that windows may still hold."""
+    """Delete results; returns their number, and the evaluations that windows may still hold."""
     purged = f"({_CHOSEN} OR at < :before)"  # no time is before NULL
     times = {"before": before, "since": windows_since}
     recent = connection.execute(
@@ -194,8 +187,8 @@ def _purge_results(
     return connection.execute(f"DELETE FROM results WHERE {purged}", times).rowcount, evaluations
 
 
-def _write_anew(connection: sqlite3.Connection) -> str | None:
-    """Leave nothing in free pages, nor in the log; returns why that could not be done."""
+def _rewrite_file(connection: sqlite3.Connection) -> str | None:
+    """Remove the bytes in free pages and in the log; returns why that failed, or `None`."""
     try:
         connection.execute("VACUUM")
         busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]

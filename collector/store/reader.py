@@ -1,8 +1,6 @@
-"""Reads the journal in the thread of the pipeline: row numbers come in, requests and the records of
-single traces go out.
+"""Reads the journal in the pipeline thread, over a connection that cannot write.
 
-The connection cannot write. Requests are kept decoded for a while, as traces that came together are
-read together.
+Some decoded requests are cached, because traces that arrived together are read together.
 """
 
 from __future__ import annotations
@@ -24,9 +22,9 @@ _log = structlog.get_logger(__name__)
 
 READ_BYTES = 512 << 10
 """Compressed bytes of the journal that are read at once."""
-CACHE_BYTES = 16 << 20
-"""Bodies of requests that are kept decoded."""
-_ATTEMPTS = 10
+MAX_CACHE_BYTES = 16 << 20
+"""Size of the bodies whose requests are cached."""
+_MAX_ATTEMPTS = 10
 _RETRY_S = 0.2
 
 _Row: TypeAlias = "tuple[Any, ...]"
@@ -39,25 +37,25 @@ class JournalReader:
         self,
         folder: Path,
         quarantine: Callable[[int, str], None],
-        mend: Callable[[sqlite3.Error], None],
+        handle: Callable[[sqlite3.Error], None],
     ) -> None:
-        """`quarantine` is told the number of a damaged row, and what is wrong with it; `mend` what
-        kept the file from being read.
+        """`quarantine` gets the number of a damaged row and the reason; `handle` gets errors of the
+        database.
         """
         self._folder = folder
         self._quarantine = quarantine
-        self._mend = mend
+        self._handle = handle
         self._connection = files.connect_reader(folder)
         self._cache: OrderedDict[int, Delivery] = OrderedDict()
         self._cached_bytes = 0
         self._stale = self._closed = False
 
     def read(self, after: int) -> Iterator[Delivery]:
-        """Some of the requests behind row `after`, in order; none when there are no more. Raises
-        `StoreError` at the first.
+        """Some of the requests after row `after`, in order; none at the end of the journal. Raises
+        `StoreError` before the first.
 
-        They are decoded one by one: what is `READ_BYTES` in the journal may be a hundred times as
-        much.
+        Requests are decoded one at a time: `READ_BYTES` of the journal may become a hundred times
+        larger.
         """
         found = False
         while not found and (rows := self._query(journal.read, after, READ_BYTES)):
@@ -68,46 +66,41 @@ class JournalReader:
             after = rows[-1][0]
 
     def recall(self, key: TraceKey, rows: Sequence[int]) -> Iterator[Recalled]:
-        """The records of one trace; damaged rows are left out. While the file cannot be read, this
-        waits.
-        """
+        """The records of one trace, without damaged rows. Waits while the file cannot be read."""
         tenant, trace_id = key
         for row in rows:
-            delivery = self._cache.get(row) or self._insisted(row)
+            delivery = self._cache.get(row) or self._fetch_or_wait(row)
             if delivery is not None and delivery.batch.origin.tenant == tenant:
                 spans = [span for span in delivery.batch.spans if span.trace_id == trace_id]
-                yield Recalled(
-                    delivery.at,
-                    spans,
-                    [log for log in delivery.batch.logs if log.trace_id == trace_id],
-                )
+                logs = [log for log in delivery.batch.logs if log.trace_id == trace_id]
+                yield Recalled(delivery.at, spans, logs)
 
     def renew(self) -> None:
-        """Open the file again before the next look, as there is another one. For any thread."""
+        """Reopen the file before the next query, because it was replaced. For any thread."""
         self._stale = True
 
     def close(self) -> None:
-        """Let go of the file, and of what was read from it."""
+        """Close the file and clear the cache."""
         self._closed = True
         self._cache.clear()
         self._cached_bytes = 0
         self._connection.close()
 
-    def _insisted(self, row: int) -> Delivery | None:
+    def _fetch_or_wait(self, row: int) -> Delivery | None:
         while True:
             try:
-                return self._fetched(row)
-            except StoreError:  # half of a trace would be scored otherwise
+                return self._fetch(row)
+            except StoreError:  # giving up would score half of a trace
                 if self._closed:
                     return None
 
-    def _fetched(self, row: int) -> Delivery | None:
+    def _fetch(self, row: int) -> Delivery | None:
         found = self._query(journal.fetch, row)
         delivery = self._unpacked(found[0]) if found else None
         if delivery is not None:
             self._cache[row] = delivery
             self._cached_bytes += len(delivery.batch.body)
-            while self._cached_bytes > CACHE_BYTES and len(self._cache) > 1:
+            while self._cached_bytes > MAX_CACHE_BYTES and len(self._cache) > 1:
                 _, oldest = self._cache.popitem(last=False)
                 self._cached_bytes -= len(oldest.batch.body)
         return delivery
@@ -120,7 +113,7 @@ class JournalReader:
             return None
 
     def _query(self, read: Callable[..., list[_Row]], *arguments: int) -> list[_Row]:
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             try:
                 if self._stale:
                     self._connect()
@@ -128,7 +121,7 @@ class JournalReader:
             except sqlite3.Error as error:
                 _log.warning("the journal could not be read, trying again", error=str(error))
                 self._stale = True
-                self._mend(error)
+                self._handle(error)
                 time.sleep(_RETRY_S)
         raise StoreError("the journal cannot be read")
 

@@ -1,10 +1,8 @@
-"""What the pipeline said, as rows: `Progress` comes in, statements of one transaction go to the
-database.
+"""Writes the progress of the pipeline: results, turns, trace states and counts.
 
-A result row holds no content of the telemetry: scores, verdicts and what they were measured
-against. The turns of conversations that are not finished are the exception, as a later turn may
-have them scored again. Of those that the pipeline did not keep, one row has the number: its body is
-no text.
+A result row holds scores, verdicts and thresholds, but no content of the telemetry. The turns of
+open conversations are stored with their content, because a later turn may change their scores. For
+turns that the pipeline dropped, one row holds their number; its body is a blob instead of text.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ import structlog
 from pydantic import TypeAdapter
 
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
-from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.internal_telemetry import Row
-from pathgauge.collector.core.pipeline_events import Judged, Remembered, Withdrawn
+from pathgauge.collector.core.pipeline_events import Judged, StoredTrace, Withdrawn
 from pathgauge.collector.store import Progress, pending_judgments
 from pathgauge.collector.store.schema import checksum, delete, insert
 from pathgauge.scorers.types import Invocation, Json
@@ -34,9 +32,7 @@ _CONVERSATION = "tenant = ? AND conversation = ? AND scenario = ?"
 
 
 def write(connection: sqlite3.Connection, progress: Progress) -> int:
-    """Everything of `progress`; the transaction is the caller's. Returns how many journal rows it
-    removed.
-    """
+    """Write `progress` in the caller's transaction; returns how many journal rows it deleted."""
     evaluations = [outcome for outcome in progress.outcomes if isinstance(outcome, Evaluation)]
     columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body, crc"
     insert(
@@ -48,30 +44,30 @@ def write(connection: sqlite3.Connection, progress: Progress) -> int:
         if isinstance(outcome, Judged):
             _add_judged(connection, outcome.evaluation)
     pending_judgments.write(
-        connection, progress.changes.awaited, progress.changes.settled, progress.at
+        connection, progress.changes.judgments_begun, progress.changes.judgments_ended, progress.at
     )
     _write_turns(connection, progress)
     _write_traces(connection, progress.changes.traces)
     _write_counts(connection, progress.counts)
-    place = [
+    position = [
         ("row", progress.row),
         ("at", progress.at),
         ("crc", checksum(progress.row, progress.at)),
     ]
-    insert(connection, "INSERT OR REPLACE INTO meta (name, value)", place)
-    return delete(connection, "journal", progress.changes.released)
+    insert(connection, "INSERT OR REPLACE INTO meta (name, value)", position)
+    return delete(connection, "journal", progress.changes.released_rows)
 
 
 def _storable(
     evaluations: Iterable[Evaluation], row_of: Callable[[Evaluation], tuple[Any, ...]]
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of evaluations. What a scorer or a sender put into one must not keep the others from
-    being stored.
+    """The rows of evaluations. A value from a scorer or a sender that cannot be stored must not
+    affect the other evaluations.
     """
     for evaluation in evaluations:
         try:
             yield row_of(evaluation)
-        except Exception:  # whatever it is, the others are not to blame
+        except Exception:
             _log.exception(
                 "an evaluation cannot be stored", trace_id=evaluation.invocation.trace_id
             )
@@ -119,8 +115,8 @@ def _criteria(evaluation: Evaluation) -> list[dict[str, Json]]:
 
 
 def _add_judged(connection: sqlite3.Connection, evaluation: Evaluation) -> None:
-    """Add what judges said to the row of their evaluation, unless it is too old to be there, or
-    damaged.
+    """Add the results of judges to the row of their evaluation, unless the row was deleted already
+    or is damaged.
     """
     tenant, trace_id, span_id = evaluation.key
     columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
@@ -144,44 +140,53 @@ def _with_judged(row: tuple[Any, ...], evaluation: Evaluation) -> tuple[Any, ...
 
 
 def text_of(name: str | None) -> str:
-    """A name from telemetry as SQLite can hold it: lone surrogates have no UTF-8."""
+    """A name from telemetry in a form that SQLite can store: lone surrogates are replaced."""
     return (name or "").encode("utf-8", "replace").decode()
 
 
 def _write_turns(connection: sqlite3.Connection, progress: Progress) -> None:
-    for tenant, trace_id, span_id in progress.changes.dropped_turns:
-        connection.execute(f"DELETE FROM turns WHERE {_KEY}", (trace_id, span_id, tenant))
-    columns = "tenant, conversation, scenario, trace_id, span_id, at, body, crc"
-    for outcome in progress.outcomes:
-        match outcome:
+    for key in progress.changes.orphaned_turns:
+        _delete_turn(connection, key)
+    for event in progress.outcomes:
+        match event:
             case Withdrawn((tenant, trace_id, span_id)):
                 connection.execute(
                     f"UPDATE results SET withdrawn = 1 WHERE {_KEY}", (trace_id, span_id, tenant)
                 )
-                connection.execute(f"DELETE FROM turns WHERE {_KEY}", (trace_id, span_id, tenant))
+                _delete_turn(connection, event.key)
             case ConversationResult():
-                of_conversation = (
-                    outcome.tenant,
-                    text_of(outcome.conversation_id),
-                    text_of(outcome.reference.scenario_id),
+                conversation = (
+                    event.tenant,
+                    text_of(event.conversation_id),
+                    text_of(event.reference.scenario_id),
                 )
-                connection.execute(f"DELETE FROM turns WHERE {_CONVERSATION}", of_conversation)
-            case Evaluation(invocation, match) if _is_turn(outcome):
-                if match.beyond:
-                    connection.execute(
-                        f"DELETE FROM turns WHERE {_CONVERSATION} AND typeof(body) = 'blob'",
-                        _conversation(invocation),
-                    )
-                rows = list(_storable([outcome], lambda one: _turn(one, progress.at)))
-                insert(connection, f"INSERT OR REPLACE INTO turns ({columns})", rows)
+                connection.execute(f"DELETE FROM turns WHERE {_CONVERSATION}", conversation)
+            case Evaluation() if _is_turn(event):
+                _write_turn(connection, event, progress.at)
+
+
+def _delete_turn(connection: sqlite3.Connection, key: EvaluationKey) -> None:
+    tenant, trace_id, span_id = key
+    connection.execute(f"DELETE FROM turns WHERE {_KEY}", (trace_id, span_id, tenant))
+
+
+def _write_turn(connection: sqlite3.Connection, evaluation: Evaluation, at: float) -> None:
+    if evaluation.match.dropped_turns:
+        connection.execute(
+            f"DELETE FROM turns WHERE {_CONVERSATION} AND typeof(body) = 'blob'",
+            _conversation(evaluation.invocation),
+        )
+    columns = "tenant, conversation, scenario, trace_id, span_id, at, body, crc"
+    rows = list(_storable([evaluation], lambda one: _turn(one, at)))
+    insert(connection, f"INSERT OR REPLACE INTO turns ({columns})", rows)
 
 
 def _is_turn(evaluation: Evaluation) -> bool:
     match = evaluation.match
+    if not evaluation.invocation.conversation_id:
+        return False
     expected = match.reference is not None and len(match.reference.turns) > 1
-    return bool(evaluation.invocation.conversation_id) and (
-        expected or match.unmatched == "unexpected_turn"
-    )
+    return expected or match.unmatched == "unexpected_turn"
 
 
 def _conversation(invocation: Invocation) -> tuple[str, str, str]:
@@ -189,19 +194,21 @@ def _conversation(invocation: Invocation) -> tuple[str, str, str]:
 
 
 def _turn(evaluation: Evaluation, at: float) -> tuple[Any, ...]:
-    invocation, beyond = evaluation.invocation, evaluation.match.beyond
-    body = str(beyond).encode() if beyond else INVOCATION.dump_json(invocation).decode()
+    invocation, dropped_turns = evaluation.invocation, evaluation.match.dropped_turns
+    body: str | bytes = str(dropped_turns).encode()
+    if not dropped_turns:
+        body = INVOCATION.dump_json(invocation).decode()
     row = (*_conversation(invocation), invocation.trace_id, invocation.span_id, at, body)
     return (*row, checksum(*row))
 
 
-def _write_traces(connection: sqlite3.Connection, traces: Iterable[Remembered]) -> None:
+def _write_traces(connection: sqlite3.Connection, traces: Iterable[StoredTrace]) -> None:
     rows = []
-    for standing, fingerprints in ((trace.standing, trace.fingerprints) for trace in traces):
+    for snapshot, fingerprints in ((trace.snapshot, trace.fingerprints) for trace in traces):
         known = orjson.dumps(
-            {"rows": standing.rows, "digests": fingerprints, "completed": standing.completed}
+            {"rows": snapshot.rows, "digests": fingerprints, "completed": snapshot.completed}
         ).decode()
-        row = (*standing.key, standing.closed_at, standing.forgotten, known)
+        row = (*snapshot.key, snapshot.closed_at, snapshot.forgotten, known)
         rows.append((*row, checksum(*row)))
     insert(
         connection,
@@ -211,33 +218,33 @@ def _write_traces(connection: sqlite3.Connection, traces: Iterable[Remembered]) 
 
 
 def _write_counts(connection: sqlite3.Connection, counts: Iterable[Row]) -> None:
-    kept, gone = [], []
+    kept, dropped = [], []
     for key, state in counts:
         name = orjson.dumps(list(key)).decode()
         if state is None:
-            gone.append((name,))
+            dropped.append((name,))
         else:
             text = orjson.dumps(list(state)).decode()
             kept.append((name, text, checksum(name, text)))
     insert(connection, "INSERT OR REPLACE INTO counts (name, state, crc)", kept)
-    connection.executemany("DELETE FROM counts WHERE name = ?", gone)
+    connection.executemany("DELETE FROM counts WHERE name = ?", dropped)
 
 
 def drop_old(
-    connection: sqlite3.Connection, results_before: float, traces_kept: int, at_once: int
+    connection: sqlite3.Connection, results_before: float, kept_traces: int, max_rows: int
 ) -> int:
-    """Remove results older than the Unix time `results_before`, and traces that no journal row can
-    still bring back; returns how many.
+    """Delete results older than the Unix time `results_before`, and the state of old traces without
+    journal rows, at most `max_rows` of each; returns how many rows were deleted.
     """
     removed = connection.execute(
         "DELETE FROM results WHERE id IN (SELECT id FROM results WHERE at < ? ORDER BY at LIMIT ?)",
-        (results_before, at_once),
+        (results_before, max_rows),
     ).rowcount
     oldest = connection.execute("SELECT min(at) FROM journal").fetchone()[0]
     newest = connection.execute("SELECT max(id) FROM traces").fetchone()[0] or 0
     removed += connection.execute(
         "DELETE FROM traces WHERE id IN (SELECT id FROM traces WHERE id <= :newest AND (closed <"
-        " :oldest OR forgotten IS NOT NULL OR :oldest IS NULL) ORDER BY id LIMIT :at_once)",
-        {"newest": newest - traces_kept, "oldest": oldest, "at_once": at_once},
+        " :oldest OR forgotten IS NOT NULL OR :oldest IS NULL) ORDER BY id LIMIT :max_rows)",
+        {"newest": newest - kept_traces, "oldest": oldest, "max_rows": max_rows},
     ).rowcount
     return removed

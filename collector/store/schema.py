@@ -1,7 +1,7 @@
-"""The tables, and how a file of an earlier version becomes one of this version.
+"""The tables, and the migration of files of earlier versions.
 
-Every table has an integer key, so that what is readable of a damaged file can be fetched row by
-row. Rows carry checksums: SQLite does not notice a changed bit inside of a value.
+Every table has an integer key, so that the rows of a damaged file can be read one by one. Rows have
+checksums, because SQLite does not notice a changed bit inside a value.
 """
 
 from __future__ import annotations
@@ -14,55 +14,64 @@ from functools import cache
 from typing import Any, TypeAlias
 
 APPLICATION_ID = 0x70676175
-"""`pgau`, so that `file` and we ourselves know such a file."""
+"""`pgau`: the mark by which `file` and pathgauge recognize a store."""
 
 _FIRST = """
 CREATE TABLE meta (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, value NOT NULL);
 CREATE TABLE journal (
-  id INTEGER PRIMARY KEY, at REAL NOT NULL, wall REAL NOT NULL, tenant TEXT NOT NULL, form TEXT NOT NULL,
+  id INTEGER PRIMARY KEY, at REAL NOT NULL, wall REAL NOT NULL, tenant TEXT NOT NULL,\
+ form TEXT NOT NULL,
   traces BLOB NOT NULL, head_crc INTEGER NOT NULL, body_crc INTEGER NOT NULL, body BLOB NOT NULL
 );
 CREATE TABLE traces (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, trace_id TEXT NOT NULL, closed REAL, forgotten TEXT,
+  id INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, trace_id TEXT NOT NULL,\
+ closed REAL, forgotten TEXT,
   known TEXT NOT NULL, crc INTEGER NOT NULL, UNIQUE (trace_id, tenant)
 );
 CREATE TABLE results (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, trace_id TEXT NOT NULL, span_id TEXT NOT NULL, revision INTEGER NOT NULL,
-  at REAL NOT NULL, agent TEXT NOT NULL, scenario TEXT NOT NULL, withdrawn INTEGER NOT NULL DEFAULT 0,
+  id INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, trace_id TEXT NOT NULL,\
+ span_id TEXT NOT NULL, revision INTEGER NOT NULL,
+  at REAL NOT NULL, agent TEXT NOT NULL, scenario TEXT NOT NULL,\
+ withdrawn INTEGER NOT NULL DEFAULT 0,
   body TEXT NOT NULL, crc INTEGER NOT NULL, UNIQUE (trace_id, span_id, tenant, revision)
 );
 CREATE INDEX results_by_series ON results (tenant, agent, scenario, id);
 CREATE INDEX results_by_time ON results (at);
 CREATE TABLE turns (
   id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, conversation TEXT NOT NULL, scenario TEXT NOT NULL,
-  trace_id TEXT NOT NULL, span_id TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL, crc INTEGER NOT NULL,
+  trace_id TEXT NOT NULL, span_id TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL,\
+ crc INTEGER NOT NULL,
   UNIQUE (trace_id, span_id, tenant)
 );
 CREATE INDEX turns_by_conversation ON turns (tenant, conversation, scenario);
-CREATE TABLE counts (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, state TEXT NOT NULL, crc INTEGER NOT NULL);
-CREATE TABLE quarantine (id INTEGER PRIMARY KEY, at REAL NOT NULL, source TEXT NOT NULL, reason TEXT NOT NULL);
+CREATE TABLE counts (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, state TEXT NOT NULL,\
+ crc INTEGER NOT NULL);
+CREATE TABLE quarantine (id INTEGER PRIMARY KEY, at REAL NOT NULL, source TEXT NOT NULL,\
+ reason TEXT NOT NULL);
 """
 
 _AWAITED = """
 CREATE TABLE awaited (
-  id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, trace_id TEXT NOT NULL, span_id TEXT NOT NULL, at REAL NOT NULL,
+  id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, trace_id TEXT NOT NULL, span_id TEXT NOT NULL,\
+ at REAL NOT NULL,
   known TEXT NOT NULL, body TEXT NOT NULL, crc INTEGER NOT NULL, UNIQUE (trace_id, span_id, tenant)
 );
 """
 
 MIGRATIONS: Sequence[str] = (_FIRST, _AWAITED)
 """The statements that lead from each version of the schema to the next; version 0 is an empty file.
-Never change one that was released.
+Never change one that was released, not even its white space: the text is compared with the file.
 
-Each of them adds or changes a table or an index: a number that does not go with the tables is a
-damaged one.
+Each must add or change a table or an index. Then a version number that does not match the tables
+proves damage.
 """
 
-_ROWS_AT_ONCE = 200
+_MAX_ROWS = 200
+"""Rows per statement."""
 
 
 _Objects: TypeAlias = "frozenset[tuple[str | None, ...]]"
-"""Tables and indexes: type, name, table, and the statement that made it."""
+"""Tables and indexes: type, name, table, and the statement that created it."""
 
 
 class NewerSchemaError(Exception):
@@ -70,16 +79,16 @@ class NewerSchemaError(Exception):
 
 
 class DamagedSchemaError(sqlite3.DatabaseError):
-    """What the file says of its tables cannot be what was written."""
+    """The schema in the file is not one that pathgauge wrote."""
 
     sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
 def verify(connection: sqlite3.Connection) -> None:
-    """See that the file has the tables of the version that it says, and write nothing.
+    """Check that the tables match the version number, without writing anything.
 
-    Raises `NewerSchemaError`, and `sqlite3.Error` for a damaged file. What operators added is no
-    damage.
+    Raises `NewerSchemaError`, and `sqlite3.Error` for a damaged file. Tables and indexes that
+    operators added are no damage.
     """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     newer = NewerSchemaError(
@@ -102,7 +111,7 @@ def verify(connection: sqlite3.Connection) -> None:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema of a file that was verified to this version, all of it or nothing. Raises
+    """Migrate a file that was verified to this version, completely or not at all. Raises
     `sqlite3.Error`.
     """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -118,7 +127,7 @@ def _objects(connection: sqlite3.Connection) -> _Objects:
 
 @cache
 def _known() -> Sequence[_Objects]:
-    """Those of each version."""
+    """The tables and indexes of each version."""
     with closing(sqlite3.connect(":memory:")) as connection:
         known = [_objects(connection)]
         for statements in MIGRATIONS:
@@ -128,19 +137,18 @@ def _known() -> Sequence[_Objects]:
 
 
 def checksum(*values: object) -> int:
-    """Of what a row says."""
+    """The checksum of the values of a row."""
     return zlib.crc32("\x1f".join(map(str, values)).encode("utf-8", "surrogatepass"))
 
 
 def insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert `rows` with as few statements as possible.
+    """Insert `rows` with as few statements as possible. `into` is the statement up to VALUES.
 
-    Python lets go of its interpreter lock for every statement, and may have to wait for the busy
-    threads to get it back: one statement a row would take milliseconds a row. `into` is the
-    beginning of the statement, up to VALUES.
+    Python releases the interpreter lock for every statement, and may wait for busy threads to get
+    it back. One statement for each row would take milliseconds per row.
     """
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        chunk = rows[start : start + _ROWS_AT_ONCE]
+    for start in range(0, len(rows), _MAX_ROWS):
+        chunk = rows[start : start + _MAX_ROWS]
         one = f"({','.join('?' * len(chunk[0]))})"
         connection.execute(
             f"{into} VALUES {','.join([one] * len(chunk))}",
@@ -149,10 +157,10 @@ def insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, 
 
 
 def delete(connection: sqlite3.Connection, table: str, ids: Iterable[int]) -> int:
-    """Delete rows by their keys, with as few statements as possible; returns how many there were."""
-    numbers, deleted = list(ids), 0
-    for start in range(0, len(numbers), _ROWS_AT_ONCE):
-        chunk = numbers[start : start + _ROWS_AT_ONCE]
+    """Delete rows by key with as few statements as possible; returns how many were deleted."""
+    keys, deleted = list(ids), 0
+    for start in range(0, len(keys), _MAX_ROWS):
+        chunk = keys[start : start + _MAX_ROWS]
         deleted += connection.execute(
             f"DELETE FROM {table} WHERE id IN ({','.join('?' * len(chunk))})", chunk
         ).rowcount

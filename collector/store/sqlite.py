@@ -1,8 +1,8 @@
 """The store on disk: journal and results in one SQLite file, written by one thread.
 
-A request that was acknowledged has been synced to the disk. When the disk is full or fails,
-requests are refused and the process goes on; when the file is damaged, what can be read of it is
-brought into a fresh one.
+An acknowledged request was synced to the disk. When the disk is full or fails, requests are refused
+and the process keeps running. When the file is damaged, its readable rows are copied into a fresh
+one.
 """
 
 from __future__ import annotations
@@ -31,31 +31,32 @@ from pathgauge.collector.store import (
     StoreError,
     Transaction,
     Usage,
+    damage,
     files,
     journal,
     purge,
     recovery,
     results,
 )
-from pathgauge.collector.store.database import MEND_S, Database
+from pathgauge.collector.store.database import RECOVERY_INTERVAL_S, Database
 from pathgauge.collector.store.journal import Packer
 from pathgauge.collector.store.reader import JournalReader
-from pathgauge.collector.store.restore import WindowBounds, evaluations_since, restore
+from pathgauge.collector.store.recent_results import WindowBounds, evaluations_since
+from pathgauge.collector.store.restore import restore
 from pathgauge.collector.store.retention import Cleaning, Retention
+from pathgauge.collector.store.space import Space
 from pathgauge.collector.store.writer import Writer
 
-IN_FLIGHT_BYTES = 64 << 20
-"""Requests that wait to become durable; beyond it senders are told to retry."""
-GROUP_BYTES = 8 << 20
-GROUP_REQUESTS = 64
-MEASURE_S = 0.5
-_ATTEMPTS = 2
-"""To read results, of a file that may have to be mended."""
-_SIZES = ("page_count", "freelist_count", "page_size")
+MAX_IN_FLIGHT_BYTES = 64 << 20
+"""Size of the requests that wait to become durable; beyond it, senders are told to retry."""
+MAX_GROUP_BYTES = 8 << 20
+MAX_GROUP_REQUESTS = 64
+_MAX_ATTEMPTS = 2
+"""How often reading results is tried; the first try may recover the file."""
 
 
 class _Waiting(NamedTuple):
-    """A request that is not durable yet."""
+    """A request that is not durable yet, and the future that its sender waits for."""
 
     batch: Batch
     answer: asyncio.Future[bool]
@@ -63,7 +64,7 @@ class _Waiting(NamedTuple):
 
 
 class SqliteStore:
-    """A folder on disk. See `Store` for what it does."""
+    """The store in a folder on disk. `Store` documents its methods."""
 
     durable = True
 
@@ -72,48 +73,48 @@ class SqliteStore:
         folder: Path,
         retention: Retention | None = None,
         windows: WindowBounds | None = None,
-        timed: Callable[[Transaction, float], None] = lambda kind, seconds: None,
+        on_commit: Callable[[Transaction, float], None] = lambda kind, seconds: None,
     ) -> None:
-        """`timed` is told how long each transaction took that was made durable."""
+        """`on_commit` gets the duration of each successful transaction in seconds."""
         self._folder = folder
         self._retention = retention or Retention()
         self._windows = windows or WindowBounds()
         self._lock: int | None = None
-        self._database = Database(folder, timed, self._renew_reader)
+        self._database = Database(folder, on_commit, self._renew_reader)
         self._cleaning = Cleaning(self._retention, self._windows)
         self._packer = Packer()
         self._writer: Writer[_Waiting] = Writer(
-            self._write_group, lambda item: len(item.batch.body), GROUP_BYTES, GROUP_REQUESTS
+            self._write_group,
+            lambda item: len(item.batch.body),
+            MAX_GROUP_BYTES,
+            MAX_GROUP_REQUESTS,
         )
-        self._measured = Usage(capacity=self._retention.max_bytes)
-        self._in_flight = self._unmeasured = 0
-        self._measured_at = self._mended_at = -math.inf
+        self._space = Space(folder, self._database, self._retention.max_bytes)
+        self._in_flight = self._last_row = 0
+        self._recovered_at = -math.inf
         self._writing_at: float | None = None
-        self._last_row = self._requests = 0
         self._running = self._purging = False
 
     def open(self) -> Restored:
-        """Read what the last process left, out of a fresh file with what could be saved if the old
-        one is damaged.
-        """
+        """Read what the last process left. A damaged file is recovered first."""
         self._lock = files.lock(self._folder)
         try:
             restored = self._database.open(
                 lambda opened: restore(opened, self._database.quarantine)
             )
-            self._reader = JournalReader(self._folder, self._set_aside, self._mend_reading)
+            self._reader = self._open_reader()
         except sqlite3.Error as error:
             os.close(self._lock)
             raise StoreError(f"{self._database.path}: {error}") from error
         except BaseException:
             os.close(self._lock)
             raise
-        self._last_row, self._requests = restored.last_row, restored.requests
+        self._last_row, self._space.requests = restored.last_row, restored.requests
         return restored
 
     def recent(self) -> Iterator[Recent]:
         since, reached = time.time() - self._windows.max_age_s, math.inf
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             try:
                 for row, evaluation in evaluations_since(
                     self._database.connection, since, self._database.quarantine
@@ -122,19 +123,19 @@ class SqliteStore:
                         reached = row
                         yield evaluation
             except sqlite3.Error as error:
-                self._database.mend(error)
+                self._database.handle(error)
             else:
                 return
 
     def start(self, deliver: Deliver, now: Callable[[], float]) -> None:
         self._deliver, self._now = deliver, now
-        self._measure()
+        self._space.measure()
         self._running = True
         self._writer.start()
 
     async def append(self, batch: Batch) -> bool:
         size = len(batch.body)
-        if not self._takes(size):
+        if not self._can_accept(size):
             return False
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[bool] = loop.create_future()
@@ -155,7 +156,7 @@ class SqliteStore:
         return self._writer.call(lambda: self._commit(progress))
 
     def purge(self, selection: Selection) -> Purged:
-        self._reader.close()  # a log that somebody reads cannot be emptied
+        self._reader.close()  # the write-ahead log cannot be emptied while it is read
         self._purging = True
         try:
             return self._writer.call(lambda: self._purge(selection))
@@ -164,23 +165,14 @@ class SqliteStore:
         finally:
             self._purging = False
             if self._database.reason is None:
-                self._reader = JournalReader(self._folder, self._set_aside, self._mend_reading)
+                self._reader = self._open_reader()
 
     def horizon(self) -> float:
         at = self._writing_at
         return self._now() if at is None else at
 
     def usage(self) -> Usage:
-        database = self._database
-        return replace(
-            self._measured,
-            used=self._measured.used + self._unmeasured,
-            state=database.state,
-            reason=database.reason,
-            in_flight=self._in_flight,
-            quarantined=database.quarantined,
-            suspect=database.suspect,
-        )
+        return self._space.usage(self._in_flight)
 
     def close(self) -> None:
         if self._running:
@@ -192,16 +184,14 @@ class SqliteStore:
             os.close(self._lock)
             self._lock = None
 
-    def _takes(self, size: int) -> bool:
-        if (
-            not self._running
-            or self._purging
-            or (self._in_flight and self._in_flight + size > IN_FLIGHT_BYTES)
-        ):
+    def _can_accept(self, size: int) -> bool:
+        if not self._running or self._purging:
+            return False
+        if self._in_flight and self._in_flight + size > MAX_IN_FLIGHT_BYTES:
             return False
         state = self._database.state
         if state == "full" and files.free_bytes(self._folder) < files.RESERVE_BYTES:
-            return False  # what there is, is for results, and for giving rows back
+            return False  # the remaining space is for results, and for deleting rows
         if state != "ok":
             return time.monotonic() >= self._database.retry_at
         usage = self.usage()
@@ -214,11 +204,10 @@ class SqliteStore:
         finally:
             self._writing_at = None
             for loop in {item.loop for item in group}:
-                with suppress(RuntimeError):  # the loop ended without waiting for its answers
-                    loop.call_soon_threadsafe(
-                        _answer, [item.answer for item in group if item.loop is loop], durable
-                    )
-        self._measure()
+                answers = [item.answer for item in group if item.loop is loop]
+                with suppress(RuntimeError):  # the loop was closed before the answer
+                    loop.call_soon_threadsafe(_answer, answers, durable)
+        self._space.measure()
 
     def _append(self, group: list[_Waiting]) -> bool:
         if not self._database.in_place():
@@ -233,8 +222,7 @@ class SqliteStore:
         ):
             return False
         self._last_row += len(group)
-        self._requests += len(group)
-        self._unmeasured += sum(len(row[-1]) for row in rows)
+        self._space.add(len(group), sum(len(row[-1]) for row in rows))
         for row, item in enumerate(group, first):
             self._deliver(Delivery(row, at, item.batch))
         return True
@@ -244,13 +232,12 @@ class SqliteStore:
             raise StoreError(f"{self._database.path}: nothing was removed: {self._database.reason}")
         connection = self._database.connection
         purged = purge.purge(connection, selection, time.time() - self._windows.max_age_s)
-        self._requests = connection.execute("SELECT count(*) FROM journal").fetchone()[0]
-        self._measured_at = -math.inf
-        self._measure()
+        self._space.recount(connection)
         try:
-            return replace(purged, damaged=purged.damaged + recovery.remove_set_aside(self._folder))
+            removed = recovery.remove_damaged_files(self._folder)
         except OSError as error:
             return replace(purged, unfinished=purged.unfinished or str(error))
+        return replace(purged, damaged=purged.damaged + removed)
 
     def _commit(self, progress: Progress) -> bool:
         removed = 0
@@ -265,55 +252,25 @@ class SqliteStore:
             done = self._database.transact("results", work)
             self._database.state = "full"
         if done:
-            self._requests -= removed
-        self._measure()
+            self._space.requests -= removed
+        self._space.measure()
         return done
+
+    def _open_reader(self) -> JournalReader:
+        return JournalReader(self._folder, self._quarantine, self._handle_read_error)
 
     def _renew_reader(self) -> None:
         self._reader.renew()
 
-    def _mend_reading(self, error: sqlite3.Error) -> None:
-        """Only damage can be mended from here; whatever else keeps the file from being read may
-        pass.
-        """
-        if (
-            recovery.is_damage(error)
-            and self._running
-            and time.monotonic() >= self._mended_at + MEND_S
-        ):
-            self._mended_at = time.monotonic()
-            self._writer.call(lambda: self._database.mend(error))
-
-    def _measure(self) -> None:
-        if time.monotonic() < self._measured_at + MEASURE_S:
+    def _handle_read_error(self, error: sqlite3.Error) -> None:
+        """Recover a damaged file. Other errors may pass by themselves."""
+        if not damage.is_damage(error) or not self._running:
             return
-        self._measured_at = time.monotonic()
-        if not self._database.in_place():
-            return
-        try:
-            pages, free, size = (
-                self._database.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _SIZES
-            )
-        except sqlite3.Error:
-            return
-        log = self._folder / f"{files.DATABASE}-wal"
-        write_ahead = log.stat().st_size if log.exists() else 0
-        used = (pages - free) * size + write_ahead
-        self._unmeasured = 0
-        self._measured = replace(
-            self._measured, used=used, write_ahead=write_ahead, requests=self._requests
-        )
-        if self._database.state == "ok":
-            self._make_reserve()
+        if time.monotonic() >= self._recovered_at + RECOVERY_INTERVAL_S:
+            self._recovered_at = time.monotonic()
+            self._writer.call(lambda: self._database.handle(error))
 
-    def _make_reserve(self) -> None:
-        try:
-            if files.free_bytes(self._folder) > 2 * files.RESERVE_BYTES:
-                files.make_reserve(self._folder)
-        except OSError:
-            files.give_up_reserve(self._folder)
-
-    def _set_aside(self, row: int, reason: str) -> None:
+    def _quarantine(self, row: int, reason: str) -> None:
         self._writer.call(
             lambda: self._database.transact(
                 "quarantine", lambda _: self._database.quarantine("journal", row, reason)

@@ -1,9 +1,8 @@
-"""The end of a write-ahead log that SQLite passed over: the log comes in, how many commits were
-lost with it goes out.
+"""Counts the transactions that were lost at the damaged end of a write-ahead log.
 
-SQLite takes a log up to the first frame whose checksum is wrong, and says nothing of what comes
-after. A crash leaves at most one commit there, which nobody was told of. More of them mean that the
-disk has damaged what it had synced.
+SQLite reads a log up to the first frame with a wrong checksum, and silently ignores the rest. After
+a crash, at most one transaction is there, which was not acknowledged. More of them mean that the
+disk damaged data that was synced.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ _FRAME = struct.Struct(">2I 8s 2I")
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The frames that a file has, valid or not."""
+    """The frames of a log file, valid or not."""
 
     commits: tuple[int, ...] = ()
-    """The places of those that end a transaction and are not left over from before a checkpoint."""
+    """Indexes of the frames that end a transaction, without leftovers from before a checkpoint."""
 
-    def lost(self, taken: int) -> int:
-        """How many commits are behind the frames that SQLite took."""
-        return sum(place >= taken for place in self.commits)
+    def lost(self, read: int) -> int:
+        """The number of transactions after the first `read` frames, which SQLite has read."""
+        return sum(index >= read for index in self.commits)
 
 
-def look(path: Path, page_bytes: int) -> Log:
-    """Read the headers of all frames; to be done before SQLite opens the file, as it writes over
-    what it passes over.
+def scan(path: Path, page_bytes: int) -> Log:
+    """Read the headers of all frames. To be called before SQLite opens the file, because SQLite
+    overwrites the frames that it ignores.
     """
     try:
         with path.open("rb") as file:
@@ -43,15 +42,15 @@ def look(path: Path, page_bytes: int) -> Log:
                 return Log()
             salts = {_HEADER.unpack(header)[4]}
             commits = []
-            place = 0
+            index = 0
             while len(frame := file.read(_FRAME.size)) == _FRAME.size:
                 _, size, salt, _, _ = _FRAME.unpack(frame)
-                if place == 0:
-                    salts.add(salt)  # either may be what was damaged
+                if index == 0:
+                    salts.add(salt)  # either of the two may be damaged
                 if size and salt in salts:
-                    commits.append(place)
+                    commits.append(index)
                 file.seek(page_bytes, 1)
-                place += 1
+                index += 1
             return Log(tuple(commits))
     except FileNotFoundError:
         return Log()

@@ -1,9 +1,8 @@
-"""The one thread that writes: commands come in through a queue, transactions on one connection go
-out.
+"""The single thread that writes to the database.
 
-All writes and checkpoints are those of one connection, because SQLite up to 3.51.2 can damage a
-file that several connections checkpoint. Requests that wait while a transaction is being synced to
-the disk form the next group, so that the disk itself decides how many share a sync.
+All writes and checkpoints use one connection, because SQLite up to 3.51.2 can damage a file that
+several connections checkpoint. Requests that arrive while a transaction is synced to the disk form
+the next group. So the speed of the disk decides how many requests share a sync.
 """
 
 from __future__ import annotations
@@ -23,33 +22,32 @@ ItemT = TypeVar("ItemT")
 
 
 class Writer(Generic[ItemT]):
-    """Runs calls one after the other, and groups of items between them."""
+    """Writes items in groups, and runs calls between the groups."""
 
     def __init__(
         self,
         write_group: Callable[[list[ItemT]], None],
         size_of: Callable[[ItemT], int],
-        group_bytes: int,
-        group_items: int,
+        max_group_bytes: int,
+        max_group_items: int,
     ) -> None:
-        """A group ends at `group_bytes` or `group_items`."""
         self._write_group = write_group
         self._size_of = size_of
-        self._group_bytes = group_bytes
-        self._group_items = group_items
+        self._max_group_bytes = max_group_bytes
+        self._max_group_items = max_group_items
         self._queue: queue.SimpleQueue[ItemT | Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="store", daemon=True)
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the thread."""
         self._thread.start()
 
     def put(self, item: ItemT) -> None:
-        """Have an item written with the next group."""
+        """Write an item with the next group."""
         self._queue.put(item)
 
     def call(self, function: Callable[[], T]) -> T:
-        """Run `function` in the thread, between groups; returns or raises what it does."""
+        """Run `function` in the thread, between groups; returns its result or raises its error."""
         future: Future[T] = Future()
 
         def run() -> None:
@@ -62,7 +60,7 @@ class Writer(Generic[ItemT]):
         return future.result()
 
     def stop(self) -> None:
-        """Write everything that waits, and end."""
+        """Write all waiting items, and end the thread."""
         self._queue.put(None)
         self._thread.join()
 
@@ -78,25 +76,20 @@ class Writer(Generic[ItemT]):
     def _write(self, group: list[ItemT]) -> None:
         try:
             self._write_group(group)
-        except Exception:  # whatever one group trips over must not stop the next
+        except Exception:  # the failure of one group must not stop the next
             _log.exception("a group could not be written")
 
     def _gather(self, first: ItemT) -> ItemT | Callable[[], None] | None:
-        """Write a group that begins with `first`; returns the command that comes after it."""
+        """Write a group that begins with `first`; returns the entry that follows it."""
         group, size = [first], self._size_of(first)
-        following: ItemT | Callable[[], None] | None
         while True:
             try:
                 following = self._queue.get_nowait()
             except queue.Empty:
                 self._write(group)
                 return self._queue.get()
-            if (
-                following is None
-                or callable(following)
-                or size >= self._group_bytes
-                or len(group) >= self._group_items
-            ):
+            is_full = size >= self._max_group_bytes or len(group) >= self._max_group_items
+            if following is None or callable(following) or is_full:
                 self._write(group)
                 return following
             group.append(following)

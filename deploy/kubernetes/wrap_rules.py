@@ -1,7 +1,5 @@
-"""Wraps the Prometheus rules for the Prometheus operator: `deploy/prometheus/rules.yml` comes in,
-`base/prometheus-rule.yaml` goes out.
-
-`make manifests` runs it; a test compares.
+"""Writes `base/prometheus-rule.yaml`: the rules of `deploy/prometheus/rules.yml` for the Prometheus
+operator. `make manifests` runs it; a test checks that the result is up to date.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from textwrap import indent
 FOLDER = Path(__file__).parent
 RULES = FOLDER.parent / "prometheus" / "rules.yml"
 HEADER = """\
-# Made of deploy/prometheus/rules.yml by `make manifests`. For the Prometheus operator.
+# Generated from deploy/prometheus/rules.yml by `make manifests`. For the Prometheus operator.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
@@ -22,7 +20,7 @@ spec:
 
 
 def text() -> str:
-    """The manifest; the rules stay as they were written."""
+    """The manifest. The text of the rules is copied, so that it keeps its layout."""
     _, key, groups = RULES.read_text().partition("\ngroups:")
     return HEADER + indent(f"{key.strip()}{groups}", "  ")
 

@@ -1,1 +1,1 @@
-"""Scorers from what people already have: functions and evaluators in the shapes of other tools."""
+"""Turns functions and evaluators written for other tools into scorers."""

@@ -1,5 +1,4 @@
-"""Checks that people already have, as scorers: a function or an evaluator class comes in, a scorer
-goes out.
+"""Turns an existing function or evaluator class into a scorer.
 
     # a metric function of Vertex AI
     def essential_tools_present(instance, required_tools=("search_web",)): ...
@@ -14,9 +13,9 @@ goes out.
         word: str
         def evaluate(self, ctx): ...
 
-A parameter that is called like a shape of `pathgauge.scorers.adapters.inputs` receives it. All
-others are options; those of an evaluator class are the parameters of its constructor.
-`pathgauge.scorers.adapters.results` says what may be returned.
+A parameter named like a shape of `pathgauge.scorers.adapters.inputs` receives that shape. All other
+parameters are options; those of an evaluator class are the parameters of its constructor.
+`pathgauge.scorers.adapters.results` defines what may be returned.
 """
 
 from __future__ import annotations
@@ -36,22 +35,29 @@ from pathgauge.scorers.authoring.options import check_choice
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score, Scorer
 
 _CHECKED: Mapping[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
-"""Annotations that the options of a configuration are checked against; under any other an option
-may be anything.
+"""Annotations by which options in a configuration are validated. With any other annotation, an
+option accepts any value.
 """
 
-_RESERVED = frozenset({
-    *("name", "version", "needs_reference", "needs_turn", "check", "low", "high", "higher_is_better", "score"),
-    *("threshold", "scorer", "takes", "agent", "view"),
-})  # fmt: skip
-"""What every scorer, or every criterion of a configuration, has under such a name; so no option
-can.
-"""
+_SCORER_ATTRIBUTES = (
+    "name",
+    "version",
+    "needs_reference",
+    "needs_turn",
+    "check",
+    "low",
+    "high",
+    "higher_is_better",
+    "score",
+)
+_CRITERION_KEYS = ("threshold", "scorer", "takes", "agent", "view")
+_RESERVED = frozenset({*_SCORER_ATTRIBUTES, *_CRITERION_KEYS})
+"""Names that options cannot have."""
 
 _SHAPES: Mapping[str, Shape] = {shape: shape for shape in SHAPES}
 _SCENARIOS: frozenset[Shape] = frozenset({"scenario", "scenarios"})
 _SCENARIO = "scenario"
-"""The option of checks that take a scenario: entries laid over those that the reference has."""
+"""Option of checks that take a scenario: entries that override those of the reference."""
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -59,17 +65,17 @@ _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 @dataclass(frozen=True)
 class Check:
-    """A function, or the class of an evaluator, and how it is called."""
+    """A function or an evaluator class, and how to call it."""
 
     names: tuple[str, ...]
-    """The name of the scorer, and the one that the function has in its code."""
+    """The name of the scorer, and the name of the function in its code."""
     target: Any
     receives: tuple[tuple[str, Shape], ...]
-    """The parameters that receive what is scored."""
+    """The parameters that receive the invocation, the reference or parts of them."""
     options: tuple[str, ...]
 
     def bound(self, options: Mapping[str, Any]) -> Callable[..., Any]:
-        """The function with its options given."""
+        """The function with these options."""
         if inspect.isclass(self.target):
             evaluator: Any = self.target(**options)
             return cast(Callable[..., Any], evaluator.evaluate)
@@ -78,8 +84,8 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CheckScorer:
-    """A check as a scorer. Every check has a subclass of its own, whose further fields are its
-    options.
+    """A check as a scorer. Each check has its own subclass, whose additional fields are the options
+    of the check.
     """
 
     name: ClassVar[str]
@@ -89,11 +95,11 @@ class CheckScorer:
     check: ClassVar[Check]
 
     low: float = 0.0
-    """The lowest value that the check returns."""
+    """The lowest value that the check can return."""
     high: float = 1.0
-    """The highest."""
+    """The highest value that the check can return."""
     higher_is_better: bool = True
-    """Whether a threshold is the least value that passes, or the greatest."""
+    """If true, values from the threshold up pass; else values up to the threshold."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.low) and self.low < self.high):
@@ -104,7 +110,7 @@ class CheckScorer:
             object.__setattr__(self, "needs_reference", self.needs_turn)
         try:
             self.check.bound(self._options)
-        except Exception as error:  # the constructor of an evaluator is foreign code
+        except Exception as error:  # the constructor of an evaluator is third-party code
             raise ValueError(f"{type(error).__name__}: {error}") from error
 
     def __eq__(self, other: object) -> bool:
@@ -119,19 +125,21 @@ class CheckScorer:
 
     @property
     def _options(self) -> dict[str, Any]:
-        """Copies, as a function may change what it is given."""
+        """Copies, because a function may modify its arguments."""
         return {name: deepcopy(getattr(self, name)) for name in self.check.options}
 
     @property
-    def _in_scenario(self) -> Mapping[str, Any]:
+    def _scenario_entries(self) -> Mapping[str, Any]:
         return deepcopy(vars(self).get(_SCENARIO)) or {}
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Call the check. Raises whatever it raises, and `TypeError` when it returns no score."""
+        """Call the check. Exceptions of the check are not caught. Raises `TypeError` if it returns
+        something that is not a score.
+        """
         if expected is None and self.needs_reference:
             return Score.not_evaluated("no_reference", "no reference")
         received = {
-            name: shaped(shape, actual, expected, self._in_scenario)
+            name: shaped(shape, actual, expected, self._scenario_entries)
             for name, shape in self.check.receives
         }
         try:
@@ -151,11 +159,11 @@ def from_function(
     higher_is_better: bool = True,
     **options: Any,
 ) -> Scorer:
-    """A scorer that calls a function, or the `evaluate` of an evaluator or of its class, with these
-    options.
+    """A scorer that calls a function, or the method `evaluate` of an evaluator or evaluator class,
+    with these options.
 
-    `takes` says what the first parameters receive where their names do not. Raises `ValueError` for
-    what cannot be called like that, and `TypeError` for an option that it does not have.
+    `takes` lists what the first parameters receive, if their names do not tell. Raises `ValueError`
+    if `function` cannot be called like that, and `TypeError` for an unknown option.
     """
     kind: Any = scorer_class(function, takes, name)
     scorer: Scorer = kind(low=low, high=high, higher_is_better=higher_is_better, **options)
@@ -163,46 +171,62 @@ def from_function(
 
 
 def scorer_class(found: Any, takes: Sequence[str] = (), name: str | None = None) -> type[Scorer]:
-    """The class of the scorers that call `found`; its fields are the options. Raises `ValueError`
-    for what cannot be called.
+    """The class of scorers that call `found`. Its fields are the options. Raises `ValueError` if
+    `found` cannot be called.
     """
     if inspect.isclass(found):
-        target, given, asked = (
-            found,
-            _parameters(found),
-            _parameters(getattr(found, "evaluate", None))[1:],
-        )
+        target = found
+        constructor = _parameters(found)
+        parameters = _parameters(getattr(found, "evaluate", None))[1:]
     else:
         target = getattr(found, "evaluate", found)
-        given = asked = _parameters(target)
-    receives = _receives(asked, takes)
+        constructor = parameters = _parameters(target)
+    receives = _receives(parameters, takes)
     options = [
-        parameter for parameter in given if parameter.name not in receives and _is_option(parameter)
+        parameter
+        for parameter in constructor
+        if parameter.name not in receives and _is_option(parameter)
     ]
-    named = getattr(found, "__name__", type(found).__name__)
+    class_name = getattr(found, "__name__", type(found).__name__)
     check = Check(
-        (name or _snake_case(named), named),
+        (name or _snake_case(class_name), class_name),
         target,
         tuple(receives.items()),
         tuple(option.name for option in options),
     )
     needs_turn = any(
-        receives.get(parameter.name) == "turn" and _is_required(parameter) for parameter in asked
+        receives.get(parameter.name) == "turn" and _is_required(parameter)
+        for parameter in parameters
     )
-    declared = {
+    takes_scenario = not _SCENARIOS.isdisjoint(receives.values())
+    attributes = {
+        "__doc__": inspect.getdoc(found) or f"The function {class_name}.",
         "name": check.names[0],
         "check": check,
         "needs_turn": needs_turn,
-        "needs_reference": needs_turn,
+        "needs_reference": needs_turn or takes_scenario,
     }
-    factories = _factories(target)
-    made = [_field(option, factories) for option in options]
-    if not _SCENARIOS.isdisjoint(receives.values()):
-        declared["needs_reference"] = True
-        made.append((_SCENARIO, dict[str, Any] | None, field(default=None)))
-    declared["__doc__"] = inspect.getdoc(found) or f"The function {named}."
+    return _scorer_class(class_name, attributes, options, takes_scenario)
+
+
+def _scorer_class(
+    class_name: str,
+    attributes: dict[str, Any],
+    options: Sequence[inspect.Parameter],
+    takes_scenario: bool,
+) -> type[Scorer]:
+    factories = _factories(attributes["check"].target)
+    fields = [_field(option, factories) for option in options]
+    if takes_scenario:
+        fields.append((_SCENARIO, dict[str, Any] | None, field(default=None)))
     kind: type[Scorer] = make_dataclass(
-        named, made, bases=(CheckScorer,), namespace=declared, frozen=True, kw_only=True, eq=False
+        class_name,
+        fields,
+        bases=(CheckScorer,),
+        namespace=attributes,
+        frozen=True,
+        kw_only=True,
+        eq=False,
     )
     return kind
 
@@ -215,14 +239,13 @@ def _parameters(function: Any) -> list[inspect.Parameter]:
         )
     if inspect.iscoroutinefunction(function):
         raise ValueError(
-            "found async def, expected def: a scorer runs while traffic waits, and cannot wait"
-            " itself"
+            "found async def, expected def: a scorer runs while traffic waits, so it must not wait"
         )
     return [*inspect.signature(function).parameters.values()]
 
 
 def _receives(parameters: Sequence[inspect.Parameter], takes: Sequence[str]) -> dict[str, Shape]:
-    """What parameters receive: the first ones as `takes` says, the others as they are called."""
+    """The shape that each parameter receives: the first ones by `takes`, the others by name."""
     for shape in takes:
         check_choice("takes", shape, SHAPES)
     names = [parameter.name for parameter in parameters if parameter.kind in _BY_NAME]
@@ -236,15 +259,13 @@ def _receives(parameters: Sequence[inspect.Parameter], takes: Sequence[str]) -> 
     if not receives:
         raise ValueError(
             f"found the parameters ({', '.join(names)}), expected one called {', '.join(SHAPES)},"
-            " or takes to say what they receive"
+            " or the option takes with what they receive"
         )
     return receives
 
 
 def _is_option(parameter: inspect.Parameter) -> bool:
-    """Whether people can give a value to a parameter. Raises `ValueError` when they cannot, and
-    have to.
-    """
+    """Whether a parameter can be an option. Raises `ValueError` if it cannot, but needs a value."""
     if parameter.kind in _ANY_NUMBER:
         return False
     usable = (
@@ -254,8 +275,8 @@ def _is_option(parameter: inspect.Parameter) -> bool:
     )
     if not usable and _is_required(parameter):
         raise ValueError(
-            f"found the parameter {parameter.name!r} without a default, expected one by another"
-            " name, which an option can have"
+            f"found the parameter {parameter.name!r} without a default, expected another name,"
+            " because no option can have this one"
         )
     return usable
 
@@ -265,9 +286,7 @@ def _is_required(parameter: inspect.Parameter) -> bool:
 
 
 def _factories(target: Any) -> Mapping[str, Any]:
-    """What makes the defaults of an evaluator that has a new one for each object; its signature
-    does not tell.
-    """
+    """The default factories of an evaluator that is a dataclass; its signature has none."""
     if not (inspect.isclass(target) and is_dataclass(target)):
         return {}
     return {
@@ -278,11 +297,9 @@ def _factories(target: Any) -> Mapping[str, Any]:
 
 
 def _field(option: inspect.Parameter, factories: Mapping[str, Any]) -> tuple[str, Any, Any]:
-    annotation = (
-        option.annotation
-        if isinstance(option.annotation, str)
-        else getattr(option.annotation, "__name__", "")
-    )
+    annotation = option.annotation
+    if not isinstance(annotation, str):
+        annotation = getattr(annotation, "__name__", "")
     kind = _CHECKED.get(annotation, Any)
     if _is_required(option):
         return option.name, kind, field()
@@ -295,9 +312,6 @@ def _field(option: inspect.Parameter, factories: Mapping[str, Any]) -> tuple[str
 
 def _snake_case(name: str) -> str:
     """`EqualsExpected` as `equals_expected`, and `<lambda>` as `lambda`."""
-    words = (
-        re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", re.sub(r"[^A-Za-z0-9_]", "", name))
-        .lower()
-        .lstrip("_0123456789")
-    )
-    return words or "check"
+    identifier = re.sub(r"[^A-Za-z0-9_]", "", name)
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", identifier)
+    return words.lower().lstrip("_0123456789") or "check"

@@ -1,15 +1,13 @@
-"""An invocation in the shapes that other evaluation tools hand to functions: it and its reference
-turn come in, dictionaries go out.
+"""Converts an invocation and its reference turn into the inputs of other evaluation tools.
 
 - `instance`: a row of Vertex AI, with `predicted_trajectory` and `reference_trajectory`,
-- `result` and `scenario`: what an agent returned, with `messages` and `tool_calls`, and the test
+- `result` and `scenario`: the result of an agent, with `messages` and `tool_calls`, and the test
   case that it ran,
-- `ctx`: the context of an evaluator of pydantic-evals, with `inputs`, `output` and
-  `expected_output`,
+- `ctx`: the context of a pydantic-evals evaluator, with `inputs`, `output` and `expected_output`,
 - `invocation` and `turn`: the values of `pathgauge.scorers.types` themselves.
 
-What is not known must not be taken for zero or empty: reading it raises `NotKnownError`, whatever
-the default of the reader.
+Unknown entries must not count as zero or empty. So reading one raises `NotKnownError`, even with
+`get` and a default.
 """
 
 from __future__ import annotations
@@ -27,16 +25,14 @@ from pathgauge.scorers.types import Invocation, Json, Reason, ReferenceTurn, Too
 Shape = Literal[
     "instance", "result", "results", "scenario", "scenarios", "ctx", "invocation", "turn"
 ]
-"""What a parameter receives; the plurals are lists of one."""
+"""What a parameter receives. The plurals are lists of one item."""
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 
 Entries = Mapping[str, Any]
 
 
 class NotKnownError(KeyError):
-    """The entry `key` was read, which the telemetry or the reference does not have; `reason` says
-    which of them.
-    """
+    """The entry `key` was read, but was not recorded or is not in the reference; see `reason`."""
 
     def __init__(self, key: str, reason: Reason) -> None:
         super().__init__(key)
@@ -44,10 +40,10 @@ class NotKnownError(KeyError):
 
 
 class Known(dict[str, Any]):
-    """A dictionary that keeps apart what is not known and what does not exist."""
+    """A dictionary that distinguishes unknown entries from missing ones."""
 
     def __init__(self, entries: Entries, unknown: Mapping[str, Reason]) -> None:
-        """An entry that is `None`, or missing, and has a reason in `unknown` is not known."""
+        """An entry is unknown if it is `None` or missing and has a reason in `unknown`."""
         super().__init__(entries)
         for key in unknown:
             if dict.get(self, key, unknown) is None:
@@ -60,8 +56,8 @@ class Known(dict[str, Any]):
         raise KeyError(key)
 
     def __eq__(self, other: object) -> bool:
-        """Different as soon as something known differs; else nothing can be said while something is
-        not known on one side only.
+        """Unequal if known entries differ. Otherwise raises `NotKnownError` if an entry is unknown
+        on one side only.
         """
         if not isinstance(other, dict):
             return False
@@ -81,8 +77,10 @@ class Known(dict[str, Any]):
     __hash__ = None
 
     def get(self, key: str, default: Any = None) -> Any:
-        """As of any dictionary, but what is not known has no default."""
-        return self[key] if key in self or key in self._unknown else default
+        """As `dict.get`, but raises `NotKnownError` for an unknown entry."""
+        if key in self or key in self._unknown:
+            return self[key]
+        return default
 
 
 class Context(SimpleNamespace):
@@ -99,46 +97,50 @@ class Context(SimpleNamespace):
 
 
 def shaped(shape: Shape, actual: Invocation, expected: ReferenceTurn | None, extra: Entries) -> Any:
-    """What a parameter of this shape receives. `extra` goes into the scenario, over what the
-    reference says.
-    """
+    """The value for a parameter of this shape; `extra` overrides entries of the scenario."""
     return _MAKERS[shape](actual, expected, extra)
 
 
 def _instance(actual: Invocation, expected: ReferenceTurn | None) -> Known:
     turn = expected or ReferenceTurn()
-    made = (
-        None
-        if tools_unknown(actual)
-        else [_used(call.name, _arguments(call), "args_not_recorded") for call in actual.tool_calls]
-    )
-    wanted = (
-        None
-        if turn.tool_calls is None
-        else [_used(call.name, _plain(call.arguments), "no_reference") for call in turn.tool_calls]
-    )
+    predicted = reference = None
+    if not tools_unknown(actual):
+        predicted = [
+            _trajectory_entry(call.name, _arguments(call), "args_not_recorded")
+            for call in actual.tool_calls
+        ]
+    if turn.tool_calls is not None:
+        reference = [
+            _trajectory_entry(call.name, _expected_arguments(call.arguments), "no_reference")
+            for call in turn.tool_calls
+        ]
     entries = {
         "prompt": actual.user_input,
         "response": actual.final_response,
-        "predicted_trajectory": made,
+        "predicted_trajectory": predicted,
         "latency_in_seconds": actual.duration_s,
         "failure": int(actual.error),
         "reference": turn.response,
-        "reference_trajectory": wanted,
+        "reference_trajectory": reference,
     }
     return Known(entries, _UNKNOWN)
 
 
 def _result(actual: Invocation) -> Known:
-    calls = None if tools_unknown(actual) else [_called(call) for call in actual.tool_calls]
+    calls = messages = error = None
+    if not tools_unknown(actual):
+        calls = [_call_entry(call) for call in actual.tool_calls]
+        messages = list(_messages(actual, calls))
+    if actual.error:
+        error = actual.error_type or "error"
     entries = {
-        "messages": None if calls is None else list(_messages(actual, calls)),
+        "messages": messages,
         "tool_calls": calls,
         "all_tool_calls": calls,
         "final_response": actual.final_response,
         "metrics": _metrics(actual),
         "agent": actual.agent,
-        "error": (actual.error_type or "error") if actual.error else None,
+        "error": error,
     }
     return Known(entries, _UNKNOWN)
 
@@ -146,28 +148,32 @@ def _result(actual: Invocation) -> Known:
 def _scenario(expected: ReferenceTurn | None, extra: Entries) -> Known:
     if expected is None:
         return Known(extra, dict.fromkeys([*_TURN, "expected_subagent"], "no_reference"))
-    told = {
+    tools = criteria = None
+    if expected.tool_calls is not None:
+        tools = [call.name for call in expected.tool_calls]
+    if expected.response_contains:
+        criteria = [{"response_contains": list(expected.response_contains)}]
+    entries = {
         "input": expected.user_input,
-        "expected_tools": None
-        if expected.tool_calls is None
-        else [call.name for call in expected.tool_calls],
+        "expected_tools": tools,
         "expected_response": expected.response,
-        "success_criteria": [{"response_contains": list(expected.response_contains)}]
-        if expected.response_contains
-        else None,
+        "success_criteria": criteria,
         "should_escalate": expected.escalate,
         "expected_subagent": expected.expected_agent,
     }
-    return Known({**told, **extra}, _TURN)
+    return Known({**entries, **extra}, _TURN)
 
 
 def _context(actual: Invocation, expected: ReferenceTurn | None) -> Context:
+    expected_output = metadata = None
+    if expected is not None:
+        expected_output, metadata = expected.response, _scenario(expected, {})
     entries = {
         "name": actual.scenario_id,
         "inputs": actual.user_input,
         "output": actual.final_response,
-        "expected_output": None if expected is None else expected.response,
-        "metadata": None if expected is None else _scenario(expected, {}),
+        "expected_output": expected_output,
+        "metadata": metadata,
         "duration": actual.duration_s,
         "attributes": _result(actual),
         "metrics": _metrics(actual),
@@ -202,15 +208,13 @@ _UNKNOWN: Mapping[str, Reason] = {
     "reference": "no_reference",
     "reference_trajectory": "no_reference",
 }
-"""Why an entry of an `instance`, a `result` or a `ctx` may not be known. A reason is not asked for
-where the entry is there.
-"""
+"""Why an entry of an `instance`, a `result` or a `ctx` may be unknown."""
 
 _TURN: Mapping[str, Reason] = dict.fromkeys(
     ("input", "expected_tools", "expected_response", "success_criteria", "should_escalate"),
     "no_reference",
 )
-"""Of which a reference turn may say nothing."""
+"""Entries that a reference turn may lack."""
 
 _METRICS: Mapping[str, Reason] = {
     "input_tokens": "tokens_not_recorded",
@@ -222,11 +226,13 @@ _METRICS: Mapping[str, Reason] = {
 
 
 def _metrics(actual: Invocation) -> Known:
-    known = actual.input_tokens is not None and actual.output_tokens is not None
+    total = None
+    if actual.input_tokens is not None and actual.output_tokens is not None:
+        total = actual.input_tokens + actual.output_tokens
     entries = {
         "input_tokens": actual.input_tokens,
         "output_tokens": actual.output_tokens,
-        "total_tokens": (actual.input_tokens or 0) + (actual.output_tokens or 0) if known else None,
+        "total_tokens": total,
         "latency": actual.duration_s,
         "tool_calls": None if tools_unknown(actual) else len(actual.tool_calls),
     }
@@ -234,8 +240,8 @@ def _metrics(actual: Invocation) -> Known:
 
 
 def _messages(actual: Invocation, calls: Sequence[Known]) -> Iterator[dict[str, Any]]:
-    """Chat messages: the user's, one of the assistant for each group of calls with their results
-    after it, and the answer.
+    """Chat messages: that of the user, one of the assistant for each group of calls, each followed
+    by the results of the calls, and the final response.
     """
     yield Known({"role": "user", "content": actual.user_input}, {"content": "not_applicable"})
     groups = (
@@ -243,28 +249,26 @@ def _messages(actual: Invocation, calls: Sequence[Known]) -> Iterator[dict[str, 
         for index, call in enumerate(actual.tool_calls)
     )
     for _, members in groupby(zip(groups, calls, strict=True), key=lambda member: member[0]):
-        asked = [call for _, call in members]
-        yield {"role": "assistant", "content": "", "tool_calls": asked}
-        for call in asked:
-            answer = {
+        requested = [call for _, call in members]
+        yield {"role": "assistant", "content": "", "tool_calls": requested}
+        for call in requested:
+            message = {
                 "role": "tool",
                 "name": call["name"],
                 "tool_call_id": call["id"],
                 "content": dict.get(call, "result"),
             }
-            yield Known(answer, {"content": "results_not_recorded"})
+            yield Known(message, {"content": "results_not_recorded"})
     yield Known(
         {"role": "assistant", "content": actual.final_response},
         {"content": "response_not_recorded"},
     )
 
 
-def _called(call: ToolCall) -> Known:
-    result = (
-        {"error": call.error}
-        if call.result is None and call.error is not None
-        else _structured(call.result)
-    )
+def _call_entry(call: ToolCall) -> Known:
+    result = _structured(call.result)
+    if call.result is None and call.error is not None:
+        result = {"error": call.error}
     entries = {
         "id": call.id,
         "name": call.name,
@@ -276,27 +280,29 @@ def _called(call: ToolCall) -> Known:
     return Known(entries, {"args": "args_not_recorded", "result": "results_not_recorded"})
 
 
-def _used(name: str, arguments: Json, reason: Reason) -> Known:
+def _trajectory_entry(name: str, arguments: Json, reason: Reason) -> Known:
     return Known({"tool_name": name, "tool_input": arguments}, {"tool_input": reason})
 
 
 def _arguments(call: ToolCall) -> Json:
-    return (
-        dict(call.arguments) if isinstance(call.arguments, Mapping) else _structured(call.arguments)
-    )
+    if isinstance(call.arguments, Mapping):
+        return dict(call.arguments)
+    return _structured(call.arguments)
 
 
-def _plain(arguments: Mapping[str, Json] | None) -> Json:
-    """Expected arguments as JSON; matchers as a reference file writes them."""
+def _expected_arguments(arguments: Mapping[str, Json] | None) -> Json:
+    """Expected arguments as JSON, with matchers as in a reference file."""
     if arguments is None:
         return None
-    return written(arguments) if holds_matcher(arguments) else dict(arguments)
+    if holds_matcher(arguments):
+        return written(arguments)
+    return dict(arguments)
 
 
 def _structured(value: Json) -> Json:
-    """JSON text as what it says when that is an object or a list; anything else as it is."""
+    """JSON text parsed if it holds an object or a list; any other value unchanged."""
     found = value
-    for _ in range(2):  # some instrumentations encode a string that already is JSON
+    for _ in range(2):  # some instrumentations encode a string that is already JSON
         if not isinstance(found, str):
             break
         try:

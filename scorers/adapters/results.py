@@ -1,7 +1,7 @@
-"""What functions of other evaluation tools return comes in, a `Score` goes out.
+"""Converts the results of functions written for other evaluation tools into a `Score`.
 
-A number, a boolean, `None` (nothing to judge), a `Score`, a value with its reason, or a dictionary
-that holds one of these.
+A result is a number, a boolean, `None` (nothing to evaluate), a `Score`, a value with a reason, or
+a dictionary that contains one of these.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, SupportsFloat
 
+from pathgauge.scorers.matching.wording import one_line
 from pathgauge.scorers.types import Json, Score
 
 _EXPLANATIONS = ("explanation", "reason", "comment")
-"""The keys under which dictionaries explain themselves."""
+"""Keys of dictionaries whose text explains the value."""
 
 
 def as_score(returned: Any, names: Sequence[str]) -> Score:
-    """Read what a function returned; of a dictionary the entry under one of `names`, else its only
-    number.
-
-    Raises `TypeError` for what is no score.
+    """The score that a function returned. In a dictionary it is the entry under one of `names`,
+    else the only number. Raises `TypeError` if there is none.
     """
     if isinstance(returned, Score):
         return returned
@@ -34,31 +33,24 @@ def as_score(returned: Any, names: Sequence[str]) -> Score:
 
 
 def _entry(returned: Mapping[Any, Any], names: Sequence[str]) -> Score:
-    own = [name for name in names if name in returned]
-    numbers = own or _numbers(returned)
-    told = {
-        key: value
-        for key, value in returned.items()
-        if value is not None and key not in _EXPLANATIONS
-    }
-    if (told and not numbers) or (len(numbers) > 1 and not own):
+    named = [name for name in names if name in returned]
+    candidates = named or _numbers(returned)
+    keys = [
+        key for key, value in returned.items() if value is not None and key not in _EXPLANATIONS
+    ]
+    if (keys and not candidates) or (len(candidates) > 1 and not named):
         raise TypeError(
-            f"returned a dictionary of {', '.join(map(str, told))}, expected one number, or one"
+            f"returned a dictionary of {', '.join(map(str, keys))}, expected one number, or one"
             f" called {names[0]}"
         )
-    score = as_score(returned[numbers[0]], names) if numbers else _explained(None, None)
-    explanation = next(
-        (returned[key] for key in _EXPLANATIONS if isinstance(returned.get(key), str)), None
-    )
-    return Score(
-        score.value, score.reason, _line(explanation, score.explanation), _evidence(returned)
-    )
+    score = as_score(returned[candidates[0]], names) if candidates else _explained(None, None)
+    texts = (returned[key] for key in _EXPLANATIONS if isinstance(returned.get(key), str))
+    explanation = _line(next(texts, None), score.explanation)
+    return Score(score.value, score.reason, explanation, _details(returned))
 
 
 def _numbers(returned: Mapping[Any, Any]) -> list[Any]:
-    """The entries that may be the score: `score` if there is one, else numbers, else what is true
-    or false.
-    """
+    """The keys that may hold the score: `score` if it exists, else numbers, else booleans."""
     found = [key for key, value in returned.items() if _is_number(value)]
     if "score" in found:
         return ["score"]
@@ -82,14 +74,16 @@ def _is_number(value: Any) -> bool:
     )
 
 
-def _line(text: Any, otherwise: str) -> str:
-    return (" ".join(text.split()) if isinstance(text, str) else "") or otherwise
+def _line(text: Any, default: str) -> str:
+    if not isinstance(text, str):
+        return default
+    return one_line(text) or default
 
 
-def _evidence(returned: Mapping[Any, Any]) -> Mapping[str, Json]:
-    """The dictionary as details, if it is JSON."""
+def _details(returned: Mapping[Any, Any]) -> Mapping[str, Json]:
+    """The dictionary as details if it is JSON, else no details."""
     try:
-        evidence: Mapping[str, Json] = json.loads(json.dumps(returned, allow_nan=False))
+        details: Mapping[str, Json] = json.loads(json.dumps(returned, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         return {}
-    return evidence
+    return details

@@ -1,1 +1,1 @@
-"""What authors of scorers share: options, ranges, and the check of the contract."""
+"""For authors of scorers: options, ranges, and the contract test."""

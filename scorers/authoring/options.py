@@ -1,4 +1,4 @@
-"""What many scorers need: checked options, mappings as options, and a check for missing telemetry."""
+"""Shared parts of scorers: validated options, mappings as options, and a check for lost calls."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathgauge.scorers.types import Flag, Invocation, Score
 
 
 def check_choice(option: str, value: str, choices: Collection[str]) -> None:
-    """Raise `ValueError` for an option whose value is none of the choices."""
+    """Raise `ValueError` unless the value of the option is one of the choices."""
     if value not in choices:
         raise ValueError(f"{option}: found {value!r}, expected one of {', '.join(choices)}")
 
 
 def check_tool(option: str, value: str) -> None:
-    """Raise `ValueError` for an option that should name a tool and is blank."""
+    """Raise `ValueError` if an option that names a tool is blank."""
     if not tool_name(value):
         raise ValueError(f"{option}: found {value!r}, expected the name of a tool")
 
@@ -26,9 +26,9 @@ _Value = TypeVar("_Value")
 
 
 class FrozenMapping(dict[_Key, _Value]):
-    """A mapping that nobody changes, so that it may have a hash; its values need none."""
+    """A mapping that must not be changed, so it can have a hash. Its values need none."""
 
-    def __hash__(self) -> int:  # type: ignore[override]  # a dict says that it has none
+    def __hash__(self) -> int:  # type: ignore[override]  # dict declares that it has none
         return hash(frozenset(self))
 
 
@@ -36,10 +36,10 @@ _INCOMPLETE: frozenset[Flag] = frozenset({"no_tool_spans", "dropped_spans"})
 
 
 def tools_unknown(actual: Invocation) -> Score | None:
-    """The score of an invocation whose telemetry may lack tool calls; `None` when it has them all."""
-    lacking = sorted(_INCOMPLETE & actual.flags)
-    if not lacking:
+    """A score without value if flags say that tool calls may be missing, else `None`."""
+    flags = sorted(_INCOMPLETE & actual.flags)
+    if not flags:
         return None
     return Score.not_evaluated(
-        "tools_not_recorded", f"tool calls may be missing from the telemetry: {', '.join(lacking)}"
+        "tools_not_recorded", f"tool calls may be missing from the telemetry: {', '.join(flags)}"
     )

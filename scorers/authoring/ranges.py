@@ -1,7 +1,7 @@
-"""Ranges of values, and when a value meets a threshold.
+"""Ranges of values, and the comparison with thresholds.
 
 A scorer inherits its range and direction from one of the classes. The gauges, the gate and the
-rules all compare with `meets`, so that they agree on values that differ only by rounding.
+rules all use `meets`, so they agree on values that differ only by rounding.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from pathgauge.scorers.types import Scorer
 
 
 class Share:
-    """From 0 to 1, and more is better: a share, or 1 for a check that holds and 0 for one that does
-    not.
-    """
+    """From 0 to 1, higher is better: a share, or a check with 1 for passed and 0 for failed."""
 
     version: ClassVar[str] = "1"
     low: ClassVar[float] = 0.0
@@ -25,13 +23,13 @@ class Share:
 
 
 class Rate(Share):
-    """From 0 to 1, and less is better."""
+    """From 0 to 1, lower is better."""
 
     higher_is_better: ClassVar[bool] = False
 
 
 class Amount:
-    """From 0 on, and less is better: seconds, tokens, calls."""
+    """From 0 up, lower is better: seconds, tokens, calls."""
 
     version: ClassVar[str] = "1"
     low: ClassVar[float] = 0.0
@@ -41,19 +39,18 @@ class Amount:
 
 
 TOLERANCE = 1e-9
-"""A mean of n equal scores may fall short of them by rounding; a threshold met up to this much is
-met.
+"""The mean of n equal scores may be lower by a rounding error. A threshold missed by no more than
+this is met.
 """
 
 
 def meets(scorer: Scorer, value: float, threshold: float) -> bool:
-    """Whether a value of `scorer` is as good as the threshold, or better, in the scorer's
-    direction.
-    """
-    margin = value - threshold if scorer.higher_is_better else threshold - value
-    return margin >= -TOLERANCE
+    """Whether a value is at least as good as the threshold, in the direction of the scorer."""
+    if scorer.higher_is_better:
+        return value - threshold >= -TOLERANCE
+    return threshold - value >= -TOLERANCE
 
 
 def in_range(scorer: Scorer, value: float) -> bool:
-    """Whether a value is one that `scorer` may give: finite, and between its ends."""
+    """Whether a value is finite and in the range of the scorer."""
     return math.isfinite(value) and scorer.low - TOLERANCE <= value <= scorer.high + TOLERANCE

@@ -1,12 +1,8 @@
-"""For tests of agents and of scorers: builders of small invocations and references, and the
-contract of a scorer.
-
-from pathgauge.scorers.authoring.testing import check_scorer, invocation, reference_turn, tool_call,
-expected_call
+"""Test tools for agents and scorers: builders of small values, and the contract tests.
 
 actual = invocation(tool_call("search_web", query="tea"), final_response="Green tea.")
 expected = reference_turn(expected_call("search_web", query="tea"), response="Green tea.")
-check_scorer(MyScorer())
+check_scorer(MyScorer(), [(actual, expected)])
 """
 
 from __future__ import annotations
@@ -14,7 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args
@@ -41,62 +38,58 @@ from pathgauge.scorers.types import (
 )
 
 Situation = tuple[Invocation, ReferenceTurn | None]
-"""What a scorer is asked to score."""
+"""The arguments of `Scorer.score`."""
 
 _MANY = 2_000
 
 
 def tool_call(name: str, /, **arguments: Json) -> ToolCall:
-    """A call with recorded arguments; `ToolCall(name)` is one whose arguments were not recorded."""
+    """A call with recorded arguments. For unrecorded arguments, use `ToolCall(name)`."""
     return ToolCall(name, arguments)
 
 
 def tool_calls(names: str) -> tuple[ToolCall, ...]:
-    """Calls without arguments, from names with blanks between them: `tool_calls("search_web
-    summarize")`.
-    """
+    """Calls without arguments: `tool_calls("search_web summarize")`."""
     return tuple(tool_call(name) for name in names.split())
 
 
 def expected_call(name: str, /, **arguments: Json) -> ExpectedCall:
-    """An expected call with these arguments; `ExpectedCall(name)` is one that accepts any."""
+    """An expected call with these arguments. To accept any arguments, use `ExpectedCall(name)`."""
     return ExpectedCall(name, arguments)
 
 
 def expected_calls(names: str) -> tuple[ExpectedCall, ...]:
-    """Expected calls without arguments, from names with blanks between them."""
+    """Expected calls without arguments, from names separated by blanks."""
     return tuple(expected_call(name) for name in names.split())
 
 
 def invocation(*calls: ToolCall, **others: Any) -> Invocation:
-    """An invocation of 1.5 s that made these calls and answered "done"; `others` are fields of
+    """An invocation of 1.5 s with these calls and the response "done". `others` are fields of
     `Invocation`.
     """
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
         "span_id": "00f067aa0ba902b7",
         "dialect": "test",
-    }
-    known |= {
         "agent": "agent",
         "scenario_id": "scenario",
         "final_response": "done",
         "start_ns": 0,
         "end_ns": 1_500_000_000,
     }
-    return Invocation(**(known | {"tool_calls": calls} | others))
+    return Invocation(**(defaults | {"tool_calls": calls} | others))
 
 
 def reference_turn(
     *calls: ExpectedCall, response: str | None = None, user_input: str | None = None
 ) -> ReferenceTurn:
-    """A reference turn that expects exactly these calls, none if none are given."""
+    """A reference turn that expects exactly these calls; without calls, it expects none."""
     return ReferenceTurn(user_input, calls, response)
 
 
 def situations() -> tuple[Situation, ...]:
-    """The situations that every scorer meets in production: agreement, absence, size, and telemetry
-    with holes.
+    """Inputs that every scorer meets in production: matching and missing data, large data, and
+    telemetry with gaps.
     """
     nested = tool_call(
         "book", room={"beds": 2, "view": None}, dates=["2026-01-01", 1.0, True, math.nan]
@@ -106,6 +99,8 @@ def situations() -> tuple[Situation, ...]:
     )
     actual = invocation(tool_call("search", q="tea"), nested, final_response="Two rooms are free.")
     lenient = _lenient_turn()
+    # One object many times, because copying and comparing separate calls takes most of the time.
+    many_calls = (tool_call("search"),) * _MANY
     return (
         (actual, expected),
         (actual, None),
@@ -127,16 +122,16 @@ def situations() -> tuple[Situation, ...]:
         (invocation(*reversed(actual.tool_calls)), lenient),
         (invocation(ToolCall("book", group=1), ToolCall("search", group=1)), lenient),
         (invocation(tool_call("search", q="tea " * 5 * _MANY)), lenient),
-        (invocation(*tool_calls("search " * _MANY), final_response="tea " * _MANY), expected),
+        (invocation(*many_calls, final_response="tea " * _MANY), expected),
         (
-            invocation(*tool_calls("search " * 2 * _MANY), final_response="tea " * 40 * _MANY),
+            invocation(*many_calls, *many_calls, final_response="tea " * 40 * _MANY),
             expected,
         ),
     )
 
 
 def _lenient_turn() -> ReferenceTurn:
-    """A reference turn that leaves the agent some freedom, and says what it must not do."""
+    """A reference turn with matchers, alternatives, groups and forbidden calls."""
     search = expected_call("search", q=OneOf([Pattern("te.*"), Ignored()]))
     book = ExpectedCall("book", {"room": AtLeast({"beds": Near(2)}), "dates": Anything()}, group=1)
     mail = ExpectedCall("mail", {"to": AnyOrder(["me", Anything()])}, optional=True, group=1)
@@ -151,166 +146,151 @@ def _lenient_turn() -> ReferenceTurn:
 
 
 def check_scorer(scorer: Scorer, more: Iterable[Situation] = ()) -> None:
-    """Raise `AssertionError` where `scorer` breaks the contract of
-    `pathgauge.scorers.types.Scorer`, in any situation or in `more`.
+    """Raise `AssertionError` if `scorer` violates the contract of `Scorer` for any of
+    `situations()` or `more`. The message names the broken rule and the input.
     """
-    _check_declaration(scorer)
+    with _naming(scorer):
+        _check_declaration(scorer)
     for actual, expected in (*situations(), *more):
-        before = deepcopy((actual, expected))
-        score = scorer.score(actual, expected)
-        where = f"{scorer!r} on {str(actual)[:300]} against {str(expected)[:300]}"
-        _check_score(scorer, score, where)
-        _holds(before == (actual, expected), "changes what it scores", where)
-        _holds(
-            scorer.score(*before) == score,
-            "scores the same thing differently the second time",
-            where,
-        )
-        if expected is None and scorer.needs_reference:
-            _holds(
-                score.reason == "no_reference", "needs a reference, and scores without one", where
-            )
+        with _naming(scorer, actual, expected):
+            before = deepcopy((actual, expected))
+            score = scorer.score(actual, expected)
+            _check_score(scorer, score)
+            _require(before == (actual, expected), "changes what it scores")
+            again = scorer.score(*before)
+            _require(again == score, "scores the same thing differently the second time")
+            if expected is None and scorer.needs_reference:
+                found = score.reason == "no_reference"
+                _require(found, "needs a reference, and scores without one")
 
 
 async def check_judge(judge: Judge, ask: Ask, more: Iterable[Situation] = ()) -> None:
-    """Raise `AssertionError` where `judge` breaks the contract of
-    `pathgauge.scorers.judge_protocol.Judge`, in any situation or in `more`.
+    """Raise `AssertionError` if `judge` violates the contract of `Judge` for any of `situations()`
+    or `more`. Judges must also pass `check_scorer`.
 
-    `ask` has to answer every question, and equal ones equally. Beside this, a judge is a scorer:
-    `check_scorer`.
+    `ask` must answer every question, and equal questions equally.
     """
-    _holds(judge.asks_model is True, "does not say that it asks a model", repr(judge))
-    for actual, expected in (_planted(), *situations(), *more):
-        where = f"{judge!r} on {str(actual)[:300]} against {str(expected)[:300]}"
-        before = deepcopy((actual, expected))
-        watched = _Watched(ask)
-        score = await judge.judge(actual, expected, watched)
-        _check_score(judge, score, where)
-        _holds(before == (actual, expected), "changes what it judges", where)
-        _holds(
-            await judge.judge(*before, ask) == score,
-            "judges the same thing differently the second time",
-            where,
-        )
-        _holds(
-            not (expected is None and judge.needs_reference and watched.asked),
-            "needs a reference, and asks without one",
-            where,
-        )
-        _holds(
-            not watched.asked or score.value is not None or score.reason == "not_applicable",
-            "asks, and scores not",
-            where,
-        )
-        _holds(
-            all(_PLANTED not in question.instructions for question in watched.asked),
-            "lets what it judges into instructions",
-            where,
-        )
-        if watched.asked:
-            refused = await judge.judge(actual, expected, _refusing)
-            _check_score(judge, refused, where)
-            _holds(
+    with _naming(judge):
+        _require(judge.asks_model is True, "does not say that it asks a model")
+    for actual, expected in (_marked_situation(), *situations(), *more):
+        with _naming(judge, actual, expected):
+            before = deepcopy((actual, expected))
+            recording = _RecordingAsk(ask)
+            score = await judge.judge(actual, expected, recording)
+            _check_score(judge, score)
+            _require(before == (actual, expected), "changes what it judges")
+            again = await judge.judge(*before, ask)
+            _require(again == score, "judges the same thing differently the second time")
+            if not recording.questions:
+                continue
+            asks_in_vain = expected is None and judge.needs_reference
+            _require(not asks_in_vain, "needs a reference, and asks without one")
+            has_value = score.value is not None or score.reason == "not_applicable"
+            _require(has_value, "asks, and scores not")
+            leaks = any(_MARKER in question.instructions for question in recording.questions)
+            _require(not leaks, "lets what it judges into instructions")
+            refused = await judge.judge(actual, expected, _refuse)
+            _check_score(judge, refused)
+            _require(
                 refused.reason == "budget",
                 f"gives the reason {refused.reason!r} where a model may not be asked",
-                where,
             )
 
 
-_PLANTED = "«planted»"
+class _ViolationError(Exception):
+    """A broken rule of the contract."""
 
 
-def _planted() -> Situation:
-    """What is judged, with a mark in everything that an agent, a user or a reference says."""
-    call = ToolCall(_PLANTED, {_PLANTED: _PLANTED}, result=_PLANTED, agent=_PLANTED)
+@contextmanager
+def _naming(scorer: object, *situation: object) -> Iterator[None]:
+    """Add the scorer and its input to the message of a violation. Only here, because the text of a
+    large input takes long.
+    """
+    try:
+        yield
+    except _ViolationError as violation:
+        place = repr(scorer)
+        if situation:
+            actual, expected = (str(value)[:300] for value in situation)
+            place = f"{place} on {actual} against {expected}"
+        raise AssertionError(f"{violation}: {place}") from violation
+
+
+def _require(condition: bool, problem: str) -> None:
+    if not condition:
+        raise _ViolationError(problem)
+
+
+_MARKER = "«planted»"
+
+
+def _marked_situation() -> Situation:
+    """An input with a marker in every text of the agent, the user and the reference."""
+    call = ToolCall(_MARKER, {_MARKER: _MARKER}, result=_MARKER, agent=_MARKER)
     actual = invocation(
         call,
-        user_input=_PLANTED,
-        final_response=_PLANTED,
-        agent=_PLANTED,
-        tool_schemas={_PLANTED: {"type": "object"}},
+        user_input=_MARKER,
+        final_response=_MARKER,
+        agent=_MARKER,
+        tool_schemas={_MARKER: {"type": "object"}},
     )
     return actual, reference_turn(
-        expected_call(_PLANTED, key=_PLANTED), response=_PLANTED, user_input=_PLANTED
+        expected_call(_MARKER, key=_MARKER), response=_MARKER, user_input=_MARKER
     )
 
 
-class _Watched:
-    """An `Ask` that keeps what it was asked."""
+class _RecordingAsk:
+    """An `Ask` that records its questions."""
 
     def __init__(self, ask: Ask) -> None:
-        self.asked: list[Question[Any]] = []
+        self.questions: list[Question[Any]] = []
         self._ask = ask
 
     async def __call__(self, question: Question[AnswerT]) -> AnswerT:
-        self.asked.append(question)
+        self.questions.append(question)
         return await self._ask(question)
 
 
-async def _refusing(question: Question[AnswerT]) -> AnswerT:
+async def _refuse(question: Question[AnswerT]) -> AnswerT:
     raise JudgeError("budget", "no more questions")
 
 
 def _check_declaration(scorer: Scorer) -> None:
-    where = repr(scorer)
-    _holds(
-        isinstance(scorer, Scorer), "lacks an attribute of pathgauge.scorers.types.Scorer", where
-    )
-    _holds(is_dataclass(scorer), "is not a dataclass", where)
-    _holds(
-        re.fullmatch("[a-z][a-z0-9_]*", scorer.name) is not None,
-        f"has the name {scorer.name!r}, expected snake_case",
-        where,
-    )
-    _holds(bool(scorer.version), "has no version", where)
-    _holds(
-        math.isfinite(scorer.low) and scorer.low < scorer.high,
-        f"has the range [{scorer.low}, {scorer.high}]",
-        where,
-    )
-    _check_options(scorer, where)
+    _require(isinstance(scorer, Scorer), "lacks an attribute of pathgauge.scorers.types.Scorer")
+    _require(is_dataclass(scorer), "is not a dataclass")
+    snake_case = re.fullmatch("[a-z][a-z0-9_]*", scorer.name) is not None
+    _require(snake_case, f"has the name {scorer.name!r}, expected snake_case")
+    _require(bool(scorer.version), "has no version")
+    valid = math.isfinite(scorer.low) and scorer.low < scorer.high
+    _require(valid, f"has the range [{scorer.low}, {scorer.high}]")
+    _check_options(scorer)
 
 
-def _check_options(scorer: Any, where: str) -> None:
-    _holds(scorer.__dataclass_params__.frozen, "is not frozen", where)
-    twin = replace(
-        scorer,
-        **{field.name: getattr(scorer, field.name) for field in fields(scorer) if field.init},
-    )
+def _check_options(scorer: Any) -> None:
+    _require(scorer.__dataclass_params__.frozen, "is not frozen")
+    options = {field.name: getattr(scorer, field.name) for field in fields(scorer) if field.init}
+    twin = replace(scorer, **options)
     try:
         same = twin == scorer and hash(twin) == hash(scorer)
     except TypeError as error:
-        raise AssertionError(f"has an option without a hash ({error}): {where}") from error
-    _holds(same, "differs from a scorer with the same options", where)
+        raise _ViolationError(f"has an option without a hash ({error})") from error
+    _require(same, "differs from a scorer with the same options")
 
 
-def _check_score(scorer: Scorer, score: Score, where: str) -> None:
-    _holds(isinstance(score, Score), f"returns {type(score).__name__}, expected a Score", where)
-    _holds(
+def _check_score(scorer: Scorer, score: Score) -> None:
+    _require(isinstance(score, Score), f"returns {type(score).__name__}, expected a Score")
+    _require(
         score.reason in (None, *get_args(Reason)),
         f"gives the reason {score.reason!r}, which is not in pathgauge.scorers.types.Reason",
-        where,
     )
-    _holds(
-        (score.value is None) == (score.reason is not None),
-        f"returns {score.value} with the reason {score.reason}",
-        where,
-    )
+    consistent = (score.value is None) == (score.reason is not None)
+    _require(consistent, f"returns {score.value} with the reason {score.reason}")
     if score.value is not None:
         inside = math.isfinite(score.value) and scorer.low <= score.value <= scorer.high
-        _holds(inside, f"returns {score.value}, outside [{scorer.low}, {scorer.high}]", where)
+        _require(inside, f"returns {score.value}, outside [{scorer.low}, {scorer.high}]")
     explained = len(score.explanation.splitlines()) == 1 and bool(score.explanation.strip())
-    _holds(explained, f"explains itself with {score.explanation!r}, expected one line", where)
-    _check_details(score, where)
-
-
-def _check_details(score: Score, where: str) -> None:
+    _require(explained, f"explains itself with {score.explanation!r}, expected one line")
     try:
         json.dumps(score.details, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise AssertionError(f"has details that are not JSON ({error}): {where}") from error
-
-
-def _holds(condition: bool, otherwise: str, where: str) -> None:
-    if not condition:
-        raise AssertionError(f"{otherwise}: {where}")
+        raise _ViolationError(f"has details that are not JSON ({error})") from error

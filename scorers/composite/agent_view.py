@@ -1,8 +1,7 @@
-"""Views of an invocation: what one of its agents did itself, or with all agents below it, as an
-invocation of its own.
+"""Scores one agent of an invocation instead of the whole.
 
-So the scorers that judge whole invocations judge a coordinator and each of its sub-agents just as
-well: `OfAgent`.
+A view is an `Invocation` with only what one agent did, alone or together with the agents below it.
+So every scorer of whole invocations also works for a coordinator or a sub-agent: see `OfAgent`.
 """
 
 from __future__ import annotations
@@ -27,33 +26,30 @@ from pathgauge.scorers.types import (
 )
 
 View = Literal["own", "subtree"]
-"""What an agent did itself, or what it and all agents below it did."""
+"""`own`: what an agent did itself. `subtree`: what it and all agents below it did."""
 VIEWS: tuple[View, ...] = get_args(View)
 
 MAX_RUNS = 200
-"""Runs of one agent in an invocation, beyond which they are not judged."""
+"""With more runs of one agent in an invocation, the agent is not evaluated."""
 
 
 def own_view(invocation: Invocation, run: AgentRun | None = None) -> Invocation:
-    """What the agent of `run` did itself, without its sub-agents; `None` is the main agent."""
-    if run is None:
-        below = {other.span_id for other in invocation.sub_agents}
-        calls = tuple(call for call in invocation.tool_calls if call.run not in below)
-        models = tuple(call for call in invocation.model_calls if call.run not in below)
-        input_tokens, output_tokens = (
-            total_tokens(models)
-            if invocation.sub_agents
-            else (invocation.input_tokens, invocation.output_tokens)
-        )
-        return replace(
-            invocation,
-            tool_calls=calls,
-            model_calls=models,
-            sub_agents=(),
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-        )
-    return _view(invocation, run, {run.span_id})
+    """What the agent of `run` did itself, without its sub-agents; `None`: the main agent."""
+    if run is not None:
+        return _view(invocation, run, {run.span_id})
+    if not invocation.sub_agents:
+        return invocation
+    sub_agents = {other.span_id for other in invocation.sub_agents}
+    models = tuple(call for call in invocation.model_calls if call.run not in sub_agents)
+    input_tokens, output_tokens = total_tokens(models)
+    return replace(
+        invocation,
+        tool_calls=tuple(call for call in invocation.tool_calls if call.run not in sub_agents),
+        model_calls=models,
+        sub_agents=(),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+    )
 
 
 def subtree_view(invocation: Invocation, run: AgentRun) -> Invocation:
@@ -93,15 +89,15 @@ def _view(invocation: Invocation, run: AgentRun, runs: set[str]) -> Invocation:
 
 @dataclass(frozen=True)
 class OfAgent:
-    """A scorer that judges one agent of an invocation instead of the whole: the mean over the runs
-    of that agent.
+    """Applies a scorer to one agent of an invocation; the value is the mean over its runs.
 
     A sub-agent is compared with `ReferenceTurn.agents[agent]`, the main agent with the reference
-    turn itself. Without a run of the agent there is no value, unless the reference says what it
-    should do and `scorer` needs a reference: then it did nothing and answered nothing.
+    turn itself. If the agent did not run, there is no value, with one exception: if the reference
+    has expectations for the agent and `scorer` needs a reference, an empty run is scored.
     """
 
-    name: ClassVar[str]  # these are the scorer's, and belong to each instance
+    # Each instance copies these from its scorer.
+    name: ClassVar[str]
     version: ClassVar[str]
     low: ClassVar[float]
     high: ClassVar[float]
@@ -118,28 +114,25 @@ class OfAgent:
 
     def __post_init__(self) -> None:
         check_choice("view", self.view, VIEWS)
-        for declared in ("name", "version", "low", "high", "higher_is_better", "needs_reference"):
-            object.__setattr__(self, declared, getattr(self.scorer, declared))
-        for declared, otherwise in {"asks_model": False, "model": None, "template": ""}.items():
-            object.__setattr__(self, declared, getattr(self.scorer, declared, otherwise))
+        for attribute in ("name", "version", "low", "high", "higher_is_better", "needs_reference"):
+            object.__setattr__(self, attribute, getattr(self.scorer, attribute))
+        for attribute, default in {"asks_model": False, "model": None, "template": ""}.items():
+            object.__setattr__(self, attribute, getattr(self.scorer, attribute, default))
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score every run of the agent; the details list them as `runs`."""
+        """Score every run of the agent; `details` lists them as `runs`."""
         return scored(self._parts(actual, expected))
 
     async def judge(self, actual: Invocation, expected: ReferenceTurn | None, ask: Ask) -> Score:
-        """Score every run of the agent, and ask a model if `scorer` does."""
+        """Score every run of the agent, asking a model if `scorer` does."""
         return await judged(self._parts(actual, expected), ask)
 
     def _parts(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
         if expected is None and self.needs_reference:
             return Score.not_evaluated("no_reference", "no reference")
         if actual.agent == self.agent:
-            return (
-                yield from self._mean(
-                    [own_view(actual) if self.view == "own" else actual], expected
-                )
-            )
+            view = own_view(actual) if self.view == "own" else actual
+            return (yield from self._mean([view], expected))
         turn = None if expected is None else expected.agents.get(self.agent)
         runs = [run for run in actual.sub_agents if run.agent == self.agent]
         if not runs:
@@ -148,40 +141,44 @@ class OfAgent:
             return Score.not_evaluated(
                 "too_long", f"{len(runs)} runs of {self.agent}; at most {MAX_RUNS} are judged"
             )
-        look = own_view if self.view == "own" else subtree_view
-        return (yield from self._mean([look(actual, run) for run in runs], turn))
+        view_of = own_view if self.view == "own" else subtree_view
+        return (yield from self._mean([view_of(actual, run) for run in runs], turn))
 
     def _not_run(self, actual: Invocation, turn: ReferenceTurn | None) -> OfParts:
-        line = f"{self.agent} did not run"
+        explanation = f"{self.agent} did not run"
         if turn is None or not self.needs_reference:
-            return Score.not_evaluated("not_applicable", line)
+            return Score.not_evaluated("not_applicable", explanation)
+        if unknown := tools_unknown(actual):
+            return unknown
         idle = _view(actual, AgentRun("", self.agent, final_response=""), set())
-        return tools_unknown(actual) or (yield from self._mean([idle], turn, f"{line}: "))
+        return (yield from self._mean([idle], turn, f"{explanation}: "))
 
     def _mean(
-        self, views: Sequence[Invocation], turn: ReferenceTurn | None, line: str = ""
+        self, views: Sequence[Invocation], turn: ReferenceTurn | None, prefix: str = ""
     ) -> OfParts:
+        """The mean of the views that have a value. `prefix` starts the explanation."""
         scores = yield [Part(self.scorer, view, turn) for view in views]
         details = {
             "agent": self.agent,
-            "runs": [_told(view, score) for view, score in zip(views, scores, strict=True)],
+            "runs": [_run_details(view, score) for view, score in zip(views, scores, strict=True)],
         }
         known = [(score.value, score.explanation) for score in scores if score.value is not None]
         if not known:
-            return replace(scores[0], explanation=f"{line}{scores[0].explanation}", details=details)
-        _, worst = (min if self.higher_is_better else max)(known, key=itemgetter(0))
+            explanation = f"{prefix}{scores[0].explanation}"
+            return replace(scores[0], explanation=explanation, details=details)
+        worst_of = min if self.higher_is_better else max
+        _, worst = worst_of(known, key=itemgetter(0))
         if len(scores) > 1:
-            line = f"mean of {len(known)} of {len(scores)} runs of {self.agent}; the worst: "
-        return Score(
-            math.fsum(value for value, _ in known) / len(known), None, f"{line}{worst}", details
-        )
+            prefix = f"mean of {len(known)} of {len(scores)} runs of {self.agent}; the worst: "
+        mean = math.fsum(value for value, _ in known) / len(known)
+        return Score(mean, None, f"{prefix}{worst}", details)
 
 
-def _told(view: Invocation, score: Score) -> Json:
-    told = {
+def _run_details(view: Invocation, score: Score) -> Json:
+    return {
         "run": view.span_id or None,
         "value": score.value,
         "reason": score.reason,
         "explanation": score.explanation,
+        "details": dict(score.details),
     }
-    return {**told, "details": dict(score.details)}

@@ -1,6 +1,4 @@
-"""Several criteria as one: scorers with their thresholds come in, whether an invocation passes them
-all, or what it cost, goes out.
-"""
+"""Combines several criteria into one: whether an invocation passes all, or what passing cost."""
 
 from __future__ import annotations
 
@@ -20,28 +18,27 @@ from pathgauge.scorers.matching.explanations import listed
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score, Scorer
 
 NotEvaluated = Literal["ignore", "fail"]
-"""What a member without a value means: nothing, or that the invocation does not pass."""
+"""How a member without a value counts: not at all, or as failed."""
 
 Measure = Literal["total_tokens", "latency", "tool_calls", "model_calls"]
-"""What an invocation costs: tokens in and out, seconds, or calls; sub-agents included."""
+"""The cost of an invocation: tokens, seconds or calls, sub-agents included."""
 
 Verdict = Literal["passed", "failed", "not_evaluated"]
 
 
 @dataclass(frozen=True)
 class Member:
-    """One criterion that an invocation has to pass."""
+    """One criterion that an invocation must pass."""
 
-    __pydantic_config__: ClassVar[Mapping[str, bool]] = {
-        "arbitrary_types_allowed": True
-    }  # so that a configuration may bring scorers
+    # Pydantic validates the options of a composite, and knows no schema for scorers.
+    __pydantic_config__: ClassVar[Mapping[str, bool]] = {"arbitrary_types_allowed": True}
 
     name: str
     scorer: Scorer
     threshold: float
 
 
-class _Judged(NamedTuple):
+class _Result(NamedTuple):
     member: Member
     score: Score
     verdict: Verdict
@@ -49,19 +46,19 @@ class _Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class OfCriteria(ABC):
-    """What scorers over several criteria have in common."""
+    """A scorer over several criteria. Each instance sets the class attributes below by its
+    members.
+    """
 
-    needs_reference: ClassVar[bool] = (
-        False  # each instance has its own of these: what holds for one of its members
-    )
+    needs_reference: ClassVar[bool] = False
     asks_model: ClassVar[bool] = False
     model: ClassVar[str | None] = None
     template: ClassVar[str] = ""
 
     of: tuple[Member, ...] = field(default=(), metadata={"written": "list of criteria"})
-    """The criteria, each of which has a threshold; in a configuration their names."""
+    """The criteria, each with a threshold; in a configuration, their names."""
     not_evaluated: NotEvaluated = "ignore"
-    """What a criterion without a value means: `ignore` it, or `fail`."""
+    """How to count a criterion without a value: `ignore` it, or `fail`."""
 
     def __post_init__(self) -> None:
         check_choice("not_evaluated", self.not_evaluated, get_args(NotEvaluated))
@@ -72,60 +69,56 @@ class OfCriteria(ABC):
         object.__setattr__(self, "asks_model", bool(judges))
         models = {judge.model for judge in judges}
         object.__setattr__(self, "model", models.pop() if len(models) == 1 else None)
-        object.__setattr__(
-            self,
-            "template",
-            judges[0].template if len(judges) == 1 else _digest(judges) if judges else "",
-        )
+        object.__setattr__(self, "template", _template(judges))
 
     @abstractmethod
     def parts(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
-        """The score, from those of the members."""
+        """Compute the score from the scores of the members."""
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score every member; `details` has its verdict, value and threshold one by one. Those that
+        """Score every member. `details` has the verdict, value and threshold of each. Members that
         ask a model have no value.
         """
         return scored(self.parts(actual, expected))
 
     async def judge(self, actual: Invocation, expected: ReferenceTurn | None, ask: Ask) -> Score:
-        """Score every member, and ask those that ask a model."""
+        """Score every member, and ask a model where a member needs one."""
         return await judged(self.parts(actual, expected), ask)
 
     def pass_all(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
-        """1 when the invocation passes every member that counts, 0 when it does not.
+        """1 if the invocation passes every member that counts, else 0.
 
-        Raises `ValueError` for a member whose value is outside its own range, and whatever a member
-        raises.
+        Raises `ValueError` for a member whose value is outside its own range. Exceptions of members
+        are not caught.
         """
         if expected is None and self.needs_reference:
             return Score.not_evaluated("no_reference", "no reference")
         scores = yield [Part(member.scorer, actual, expected) for member in self.of]
-        found = [_judged(member, score) for member, score in zip(self.of, scores, strict=True)]
-        details: Mapping[str, Json] = {"members": [_told(one) for one in found]}
-        verdicts = {one.verdict for one in found}
-        passed = "failed" not in verdicts and not (
-            self.not_evaluated == "fail" and "not_evaluated" in verdicts
-        )
+        results = [_result(member, score) for member, score in zip(self.of, scores, strict=True)]
+        details: Mapping[str, Json] = {"members": [_member_details(result) for result in results]}
+        verdicts = {result.verdict for result in results}
+        failing = {"failed", "not_evaluated"} if self.not_evaluated == "fail" else {"failed"}
+        passed = not verdicts & failing
+        explanation = _explanation(results)
         if passed and "passed" not in verdicts:
-            return Score.not_evaluated("not_applicable", _line(found) or "no criteria", **details)
-        return Score(float(passed), None, _line(found), details)
+            return Score.not_evaluated("not_applicable", explanation or "no criteria", **details)
+        return Score(float(passed), None, explanation, details)
 
 
 @dataclass(frozen=True)
 class Composite(OfCriteria, Share):
-    """1 when the invocation passes all of several criteria, else 0: the mean is the pass rate."""
+    """1 if the invocation passes all of several criteria, else 0; the mean is the pass rate."""
 
     name: ClassVar[str] = "composite"
 
     def parts(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
-        """Whether the invocation passes."""
+        """1 if the invocation passes, else 0."""
         return self.pass_all(actual, expected)
 
 
 @dataclass(frozen=True)
 class CostOfPassed(OfCriteria, Amount):
-    """What an invocation cost that passes all of several criteria; one that does not has no value."""
+    """The cost of an invocation that passes all of several criteria. Others have no value."""
 
     name: ClassVar[str] = "cost_of_passed"
 
@@ -137,7 +130,7 @@ class CostOfPassed(OfCriteria, Amount):
         check_choice("measure", self.measure, get_args(Measure))
 
     def parts(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
-        """The measure of an invocation that passes."""
+        """The cost if the invocation passes."""
         passed = yield from self.pass_all(actual, expected)
         if passed.value is None:
             return passed
@@ -148,32 +141,31 @@ class CostOfPassed(OfCriteria, Amount):
         return _MEASURES[self.measure].score(actual, expected)
 
 
-def _digest(judges: Sequence[Judge]) -> str:
-    """What the template of several judges is: it changes when one of them is another."""
-    return sha256(
-        repr([(judge.model, judge.template) for judge in judges]).encode("utf-8", "surrogatepass")
-    ).hexdigest()[:8]
+def _template(judges: Sequence[Judge]) -> str:
+    """The template of the only judge, or a fingerprint of several that changes with any of them."""
+    if len(judges) <= 1:
+        return "".join(judge.template for judge in judges)
+    templates = repr([(judge.model, judge.template) for judge in judges])
+    return sha256(templates.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-def _judged(member: Member, score: Score) -> _Judged:
+def _result(member: Member, score: Score) -> _Result:
     if score.value is None:
-        return _Judged(member, score, "not_evaluated")
+        return _Result(member, score, "not_evaluated")
     if not in_range(member.scorer, score.value):
         raise ValueError(
             f"{member.name}: {score.value} is outside [{member.scorer.low}, {member.scorer.high}]"
         )
-    return _Judged(
-        member, score, "passed" if meets(member.scorer, score.value, member.threshold) else "failed"
-    )
+    passed = meets(member.scorer, score.value, member.threshold)
+    return _Result(member, score, "passed" if passed else "failed")
 
 
-def _line(judged: Sequence[_Judged]) -> str:
+def _explanation(results: Sequence[_Result]) -> str:
     """For instance `failed: latency (75 s); passed: failure, tool_trajectory_f1`."""
     by_verdict: dict[Verdict, list[str]] = {"failed": [], "not_evaluated": [], "passed": []}
-    for member, score, verdict in judged:
-        by_verdict[verdict].append(
-            member.name if verdict == "passed" else f"{member.name} ({score.explanation})"
-        )
+    for member, score, verdict in results:
+        reason = "" if verdict == "passed" else f" ({score.explanation})"
+        by_verdict[verdict].append(f"{member.name}{reason}")
     return "; ".join(
         f"{verdict.replace('_', ' ')}: {listed(names)}"
         for verdict, names in by_verdict.items()
@@ -181,15 +173,15 @@ def _line(judged: Sequence[_Judged]) -> str:
     )
 
 
-def _told(judged: _Judged) -> Json:
-    member, score, verdict = judged
-    told = {
-        "name": member.name,
-        "verdict": verdict,
-        "value": score.value,
-        "threshold": member.threshold,
+def _member_details(result: _Result) -> Json:
+    return {
+        "name": result.member.name,
+        "verdict": result.verdict,
+        "value": result.score.value,
+        "threshold": result.member.threshold,
+        "reason": result.score.reason,
+        "explanation": result.score.explanation,
     }
-    return {**told, "reason": score.reason, "explanation": score.explanation}
 
 
 _MEASURES: Mapping[Measure, Scorer] = {

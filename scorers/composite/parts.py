@@ -1,5 +1,7 @@
-"""Scores made of other scores: a computation that says which scores it needs comes in, with these
-scores its own goes out.
+"""Runs scorers that are computed from other scores, with or without asking a model.
+
+Such a scorer is a generator that yields the scores it needs. So one implementation serves both the
+synchronous `score` and the asynchronous `judge`.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from pathgauge.scorers.types import Invocation, ReferenceTurn, Score, Scorer
 
 
 class Part(NamedTuple):
-    """A score that is needed."""
+    """A score that the whole needs."""
 
     scorer: Scorer
     actual: Invocation
@@ -20,7 +22,7 @@ class Part(NamedTuple):
 
 
 OfParts: TypeAlias = Generator[Sequence[Part], Sequence[Score], Score]
-"""Yields the parts that it needs, is sent their scores, and returns the score of the whole."""
+"""Yields the parts that it needs, receives their scores, and returns the score of the whole."""
 
 
 def scored(whole: OfParts) -> Score:
@@ -32,7 +34,7 @@ def scored(whole: OfParts) -> Score:
 
 
 async def judged(whole: OfParts, ask: Ask) -> Score:
-    """The score of the whole, in which the parts that ask a model ask it, one after the other."""
+    """The score of the whole. Parts that need a model ask it one after the other."""
     needed = _next(whole)
     while not isinstance(needed, Score):
         needed = _next(whole, [await _judged(part, ask) for part in needed])
@@ -41,15 +43,13 @@ async def judged(whole: OfParts, ask: Ask) -> Score:
 
 async def _judged(part: Part, ask: Ask) -> Score:
     scorer, actual, expected = part
-    return (
-        await scorer.judge(actual, expected, ask)
-        if asks_model(scorer)
-        else scorer.score(actual, expected)
-    )
+    if asks_model(scorer):
+        return await scorer.judge(actual, expected, ask)
+    return scorer.score(actual, expected)
 
 
 def _next(whole: OfParts, scores: Sequence[Score] | None = None) -> Sequence[Part] | Score:
-    """The parts that are needed next, or the score of the whole."""
+    """The parts needed next, or the score of the whole."""
     try:
         return next(whole) if scores is None else whole.send(scores)
     except StopIteration as end:

@@ -1,1 +1,1 @@
-"""Scorers of the run itself: failures, tokens, calls and time."""
+"""Scorers of failures, tokens, calls and time."""

@@ -1,8 +1,7 @@
-"""Budgets: an invocation comes in, 1 goes out when it stayed within its limit and 0 when it did
-not.
+"""Scores 1 if an invocation stayed within its budget, else 0.
 
-What was counted and is over the limit is over it whatever else the telemetry lacks; to be within
-it, everything has to be known.
+A count over the limit is certain even if the telemetry is incomplete. A count within the limit is
+certain only if everything was recorded.
 """
 
 from __future__ import annotations
@@ -12,92 +11,94 @@ from typing import ClassVar
 
 from pathgauge.scorers.authoring.options import tools_unknown
 from pathgauge.scorers.authoring.ranges import Share
-from pathgauge.scorers.cost.usage import models_lost, models_unknown
+from pathgauge.scorers.cost.usage import models_incomplete, models_unknown
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 
 @dataclass(frozen=True)
 class MaxTurns(Share):
-    """1 when the turn is one of the first `limit` of its conversation, else 0."""
+    """1 if the turn is one of the first `limit` of its conversation, else 0."""
 
     name: ClassVar[str] = "max_turns"
 
     limit: int = 10
-    """The most turns of a conversation, those of the user and the answers to them counted once."""
+    """Maximum turns of a conversation; a user message and its answer are one turn."""
 
     def __post_init__(self) -> None:
         _check_limit("limit", self.limit)
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at. Where its turn is not known, it has
-        no value.
+        """Score one invocation. The reference is not used. If the position of the turn is not
+        known, there is no value.
         """
         if actual.turn is None:
             return Score.not_evaluated(
-                "not_applicable", "the place of the turn in its conversation is not known"
+                "not_applicable", "the position of the turn in its conversation is not known"
             )
         return _within(actual.turn + 1, self.limit, "turns")
 
 
 @dataclass(frozen=True)
 class MaxModelCalls(Share):
-    """1 when there were at most `limit` model calls, sub-agents included, else 0."""
+    """1 if there were at most `limit` model calls, sub-agents included, else 0."""
 
     name: ClassVar[str] = "max_model_calls"
 
     limit: int = 10
-    """The most model calls of an invocation."""
+    """Maximum model calls of an invocation."""
 
     def __post_init__(self) -> None:
         _check_limit("limit", self.limit)
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
-        calls = _within(len(actual.model_calls), self.limit, "model calls")
-        return calls if not calls.value else models_unknown(actual) or calls
+        """Score one invocation. The reference is not used."""
+        score = _within(len(actual.model_calls), self.limit, "model calls")
+        if score.value and (unknown := models_unknown(actual)):
+            return unknown
+        return score
 
 
 @dataclass(frozen=True)
 class MaxToolCalls(Share):
-    """1 when there were at most `limit` tool calls, sub-agents included, else 0."""
+    """1 if there were at most `limit` tool calls, sub-agents included, else 0."""
 
     name: ClassVar[str] = "max_tool_calls"
 
     limit: int = 10
-    """The most tool calls of an invocation."""
+    """Maximum tool calls of an invocation."""
 
     def __post_init__(self) -> None:
         _check_limit("limit", self.limit)
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
-        calls = _within(len(actual.tool_calls), self.limit, "tool calls")
-        return calls if not calls.value else tools_unknown(actual) or calls
+        """Score one invocation. The reference is not used."""
+        score = _within(len(actual.tool_calls), self.limit, "tool calls")
+        if score.value and (unknown := tools_unknown(actual)):
+            return unknown
+        return score
 
 
 @dataclass(frozen=True)
 class TokenEfficiency(Share):
-    """1 when input and output took at most `max_tokens` tokens together, sub-agents included, else
-    0.
-    """
+    """1 if input and output have at most `max_tokens` tokens, sub-agents included, else 0."""
 
     name: ClassVar[str] = "token_efficiency"
 
     max_tokens: int = 5_000
-    """The most tokens of an invocation."""
+    """Maximum tokens of an invocation."""
 
     def __post_init__(self) -> None:
         _check_limit("max_tokens", self.max_tokens)
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
         given, made = actual.input_tokens, actual.output_tokens
-        tokens = _within((given or 0) + (made or 0), self.max_tokens, "tokens")
-        if not tokens.value:
-            return tokens
+        score = _within((given or 0) + (made or 0), self.max_tokens, "tokens")
+        if not score.value:
+            return score
         if given is None or made is None:
             return Score.not_evaluated("tokens_not_recorded")
-        return models_lost(actual) or tokens
+        return models_incomplete(actual) or score
 
 
 def _within(used: int, limit: int, what: str) -> Score:

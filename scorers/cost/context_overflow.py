@@ -1,6 +1,4 @@
-"""Context overflow: the model calls of an invocation come in, whether one of them had more input
-than fits goes out. Less is better.
-"""
+"""Scores whether a model call had more input than the model's context can hold. Lower is better."""
 
 from __future__ import annotations
 
@@ -14,8 +12,8 @@ from pathgauge.scorers.cost.usage import models_unknown
 from pathgauge.scorers.matching.explanations import listed
 from pathgauge.scorers.types import Invocation, Json, ModelCall, ReferenceTurn, Score
 
-# What providers and frameworks say and call it; "too many tokens" alone is what they also say of a
-# rate limit.
+# Error messages and types of providers and frameworks. "too many tokens" alone is missing, because
+# it may also mean a rate limit.
 _OVERFLOW = re.compile(
     r"context[ _-]?(length|window|size|limit|overflow)"
     r"|(prompt|input)( is)? too long"
@@ -30,29 +28,30 @@ _OVERFLOW = re.compile(
 
 @dataclass(frozen=True)
 class ContextOverflow(Rate):
-    """1 when a model call failed as its input was too long for the model, or had more input tokens
-    than `limit`, else 0.
+    """1 if a model call failed because its input was too long for the model, or had more input
+    tokens than `limit`, else 0.
     """
 
     name: ClassVar[str] = "context_overflow"
 
     limit: int | None = None
-    """The most input tokens that a model call may have; `null` looks at errors alone."""
+    """Maximum input tokens of a model call; `null` checks only errors."""
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"limit: found {self.limit}, expected a number of tokens from 1")
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at. An error that does not name the
-        context is one of another kind.
+        """Score one invocation. The reference is not used. An error that does not mention the
+        context does not count as an overflow.
         """
-        found = [*self._too_long(actual.model_calls), *_failed_runs(actual)]
-        if found:
-            line = listed(
-                [str(one["error"] or f"{one['input_tokens']} input tokens") for one in found]
-            )
-            return Score(1.0, None, f"too long: {line}", {"overflows": found})
+        overflows = [*self._overflows(actual.model_calls), *_failed_runs(actual)]
+        if overflows:
+            causes = [
+                str(overflow["error"] or f"{overflow['input_tokens']} input tokens")
+                for overflow in overflows
+            ]
+            return Score(1.0, None, f"too long: {listed(causes)}", {"overflows": overflows})
         if unknown := models_unknown(actual):
             return unknown
         if self.limit is not None and any(
@@ -66,29 +65,36 @@ class ContextOverflow(Rate):
             {"overflows": []},
         )
 
-    def _too_long(self, calls: tuple[ModelCall, ...]) -> Iterator[dict[str, Json]]:
-        for index, call in enumerate(calls):
-            large = (
-                self.limit is not None
-                and call.input_tokens is not None
-                and call.input_tokens > self.limit
-            )
-            error = call.error if call.error is not None and _OVERFLOW.search(call.error) else None
-            if error is not None or large:
+    def _overflows(self, calls: tuple[ModelCall, ...]) -> Iterator[dict[str, Json]]:
+        for at, call in enumerate(calls):
+            error = _overflow_error(call.error)
+            if error is not None or self._over_limit(call):
                 yield {
-                    "model_call": index,
+                    "model_call": at,
                     "model": call.model,
                     "input_tokens": call.input_tokens,
                     "error": error,
                 }
 
+    def _over_limit(self, call: ModelCall) -> bool:
+        if self.limit is None or call.input_tokens is None:
+            return False
+        return call.input_tokens > self.limit
+
 
 def _failed_runs(actual: Invocation) -> Iterator[dict[str, Json]]:
-    """Agents that ended with such an error, as not every instrumentation has spans of model calls."""
+    """Agents that ended with such an error; some instrumentations have no spans of model calls."""
     failures = [
         (actual.agent, actual.error_type),
         *((run.agent, run.error or run.error_type) for run in actual.sub_agents),
     ]
-    for agent, error in failures:
-        if error is not None and _OVERFLOW.search(error):
+    for agent, message in failures:
+        if error := _overflow_error(message):
             yield {"agent": agent, "input_tokens": None, "error": error}
+
+
+def _overflow_error(error: str | None) -> str | None:
+    """The error if it reports a context overflow."""
+    if error is None or not _OVERFLOW.search(error):
+        return None
+    return error

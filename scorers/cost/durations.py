@@ -1,7 +1,7 @@
-"""Where the time of an invocation went: an invocation comes in, seconds go out. Less is better.
+"""Scores how many seconds of an invocation models, tools and the framework took. Lower is better.
 
-Calls that overlap are counted once. Model and tool time overlap where a tool calls a model or works
-beside one; framework time is what neither of them explains. As with `latency`, a run that failed
+Overlapping calls are counted once. Model and tool time overlap if a tool calls a model or runs in
+parallel with one. Framework time is the time in neither of them. As with `latency`, a failed run
 has no value.
 """
 
@@ -14,59 +14,53 @@ from typing import ClassVar, TypeAlias
 from pathgauge.scorers.authoring.options import tools_unknown
 from pathgauge.scorers.authoring.ranges import Amount
 from pathgauge.scorers.cost.usage import models_unknown
-from pathgauge.scorers.matching.calls import counted
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Invocation, ModelCall, ReferenceTurn, Score, ToolCall
 
 Interval: TypeAlias = tuple[int, int]
-"""From when until when, in nanoseconds."""
+"""Start and end in nanoseconds."""
 
 
 @dataclass(frozen=True)
 class ModelTime(Amount):
-    """Seconds in which at least one model call was under way."""
+    """Seconds in which at least one model call was running."""
 
     name: ClassVar[str] = "model_time"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
+        if not_evaluated := _run_failed(actual) or models_unknown(actual):
+            return not_evaluated
         calls = counted(len(actual.model_calls), "model call")
-        return (
-            _run_failed(actual)
-            or models_unknown(actual)
-            or _seconds(_model_intervals(actual), calls)
-        )
+        return _seconds(_model_intervals(actual), calls)
 
 
 @dataclass(frozen=True)
 class ToolTime(Amount):
-    """Seconds in which at least one tool call was under way; an agent used as a tool is one."""
+    """Seconds in which at least one tool call was running; an agent used as a tool counts."""
 
     name: ClassVar[str] = "tool_time"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
+        if not_evaluated := _run_failed(actual) or tools_unknown(actual):
+            return not_evaluated
         calls = counted(len(actual.tool_calls), "tool call")
-        return (
-            _run_failed(actual) or tools_unknown(actual) or _seconds(_tool_intervals(actual), calls)
-        )
+        return _seconds(_tool_intervals(actual), calls)
 
 
 @dataclass(frozen=True)
 class FrameworkTime(Amount):
-    """Seconds of the invocation in which neither a model nor a tool was called."""
+    """Seconds of the invocation in which neither a model call nor a tool call was running."""
 
     name: ClassVar[str] = "framework_time"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
-        return (
-            _run_failed(actual)
-            or models_unknown(actual)
-            or tools_unknown(actual)
-            or self._rest(actual)
-        )
+        """Score one invocation. The reference is not used."""
+        not_evaluated = _run_failed(actual) or models_unknown(actual) or tools_unknown(actual)
+        return not_evaluated or self._remaining(actual)
 
-    def _rest(self, actual: Invocation) -> Score:
+    def _remaining(self, actual: Invocation) -> Score:
         models, tools = _model_intervals(actual), _tool_intervals(actual)
         start, end = actual.start_ns, actual.end_ns
         if start is None or end is None or end < start or models is None or tools is None:
@@ -85,18 +79,21 @@ class FrameworkTime(Amount):
 
 
 def covered(intervals: Iterable[Interval]) -> int:
-    """Nanoseconds that lie in at least one of the intervals, none of which ends before it starts."""
+    """Length of the union of the intervals in nanoseconds. No interval may end before it starts."""
     total = 0
-    reached: int | None = None
+    covered_until: int | None = None
     for start, end in sorted(intervals):
-        since = start if reached is None else max(start, reached)
-        total += max(0, end - since)
-        reached = end if reached is None else max(end, reached)
+        if covered_until is None:
+            covered_until = start
+        total += max(0, end - max(start, covered_until))
+        covered_until = max(end, covered_until)
     return total
 
 
 def _run_failed(actual: Invocation) -> Score | None:
-    return Score.not_evaluated("undefined", "the run failed") if actual.error else None
+    if actual.error:
+        return Score.not_evaluated("undefined", "the run failed")
+    return None
 
 
 def _seconds(intervals: list[Interval] | None, of: str) -> Score:
@@ -111,7 +108,7 @@ def _model_intervals(actual: Invocation) -> list[Interval] | None:
 
 
 def _tool_intervals(actual: Invocation) -> list[Interval] | None:
-    """What passes control on, and an answer, needs no span: without one it took no time."""
+    """Handoffs and final answers often have no span of their own; without one they took no time."""
     timed = (
         call
         for call in actual.tool_calls
@@ -121,7 +118,7 @@ def _tool_intervals(actual: Invocation) -> list[Interval] | None:
 
 
 def _known(intervals: Iterable[Interval | None]) -> list[Interval] | None:
-    """The intervals, or `None` when one of them is not known."""
+    """The intervals; `None` if one of them is not known."""
     known = []
     for interval in intervals:
         if interval is None:

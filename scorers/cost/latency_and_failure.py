@@ -1,6 +1,4 @@
-"""Scorers of the run itself: an invocation comes in, how long it took or whether it failed goes
-out. Less is better.
-"""
+"""Scores how long an invocation took and whether it failed. Lower is better."""
 
 from __future__ import annotations
 
@@ -13,12 +11,12 @@ from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 @dataclass(frozen=True)
 class Latency(Amount):
-    """Seconds that the agent took; a run that failed has none, as failing early is not being fast."""
+    """Seconds that the agent took. A failed run has no value, because failing early is not fast."""
 
     name: ClassVar[str] = "latency"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
         if actual.error:
             return Score.not_evaluated("undefined", "the run failed")
         seconds = actual.duration_s
@@ -29,12 +27,12 @@ class Latency(Amount):
 
 @dataclass(frozen=True)
 class Failure(Rate):
-    """1 when the run failed, else 0."""
+    """1 if the run failed, else 0."""
 
     name: ClassVar[str] = "failure"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
         if not actual.error:
             return Score(0.0, None, "no error")
         return Score(1.0, None, " ".join(["failed", *(actual.error_type or "").split()]))

@@ -1,8 +1,7 @@
-"""What an invocation cost: an invocation comes in, its tokens or its calls go out, sub-agents
-included. Less is better.
+"""Scores the tokens and calls of an invocation, sub-agents included. Lower is better.
 
-- `tokens_not_recorded`: the telemetry does not say how many tokens there were,
-- `tools_not_recorded`, `incomplete`: tool calls, or model calls, may be missing from the telemetry.
+There is no value if the telemetry has no token counts (`tokens_not_recorded`), or may lack tool
+calls (`tools_not_recorded`) or model calls (`incomplete`).
 """
 
 from __future__ import annotations
@@ -12,20 +11,20 @@ from typing import ClassVar
 
 from pathgauge.scorers.authoring.options import tools_unknown
 from pathgauge.scorers.authoring.ranges import Amount
-from pathgauge.scorers.matching.calls import counted
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Flag, Invocation, ReferenceTurn, Score
 
-_LOSING: frozenset[Flag] = frozenset({"dropped_spans", "llm_detail_unreliable"})
+_INCOMPLETE: frozenset[Flag] = frozenset({"dropped_spans", "llm_detail_unreliable"})
 
 
 @dataclass(frozen=True)
 class TotalTokens(Amount):
-    """Tokens that went into the models and came out of them."""
+    """Input and output tokens of all models."""
 
     name: ClassVar[str] = "total_tokens"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
         given, made = actual.input_tokens, actual.output_tokens
         total = None if given is None or made is None else given + made
         return _tokens(actual, total, f"{given} input and {made} output tokens")
@@ -33,74 +32,74 @@ class TotalTokens(Amount):
 
 @dataclass(frozen=True)
 class InputTokens(Amount):
-    """Tokens that went into the models."""
+    """Input tokens of all models."""
 
     name: ClassVar[str] = "input_tokens"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
         return _tokens(actual, actual.input_tokens, f"{actual.input_tokens} input tokens")
 
 
 @dataclass(frozen=True)
 class OutputTokens(Amount):
-    """Tokens that came out of the models."""
+    """Output tokens of all models."""
 
     name: ClassVar[str] = "output_tokens"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
         return _tokens(actual, actual.output_tokens, f"{actual.output_tokens} output tokens")
 
 
 @dataclass(frozen=True)
 class ModelCalls(Amount):
-    """Requests to language models; an agent of which none is known has no value."""
+    """Requests to language models. There is no value if none is recorded."""
 
     name: ClassVar[str] = "model_calls"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
         return models_unknown(actual) or _calls(len(actual.model_calls), "model")
 
 
 @dataclass(frozen=True)
 class ToolCalls(Amount):
-    """Tool calls, handoffs and final answers made through tools included."""
+    """Tool calls, including handoffs and final answers given through tools."""
 
     name: ClassVar[str] = "tool_calls"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
         return tools_unknown(actual) or _calls(len(actual.tool_calls), "tool")
 
 
-def models_lost(actual: Invocation) -> Score | None:
-    """The score of an invocation whose telemetry may lack model calls; `None` when it lacks none
-    that are known of.
-    """
-    losing = sorted(_LOSING & actual.flags)
-    if not losing:
+def models_incomplete(actual: Invocation) -> Score | None:
+    """A score without value if a flag says that model calls may be missing, else `None`."""
+    flags = sorted(_INCOMPLETE & actual.flags)
+    if not flags:
         return None
     return Score.not_evaluated(
-        "incomplete", f"model calls may be missing from the telemetry: {', '.join(losing)}"
+        "incomplete", f"model calls may be missing from the telemetry: {', '.join(flags)}"
     )
 
 
 def models_unknown(actual: Invocation) -> Score | None:
-    """As `models_lost`, and an agent that calls no model at all is one whose model calls are not
-    traced.
+    """As `models_incomplete`, and also without any model call: an agent that seems to call no model
+    is one whose model calls are not traced.
     """
-    return models_lost(actual) or (
-        None if actual.model_calls else Score.not_evaluated("not_applicable", "no model calls")
-    )
+    if incomplete := models_incomplete(actual):
+        return incomplete
+    if not actual.model_calls:
+        return Score.not_evaluated("not_applicable", "no model calls")
+    return None
 
 
-def _tokens(actual: Invocation, count: int | None, line: str) -> Score:
+def _tokens(actual: Invocation, count: int | None, explanation: str) -> Score:
     if count is None:
         return Score.not_evaluated("tokens_not_recorded")
     details = {"input": actual.input_tokens, "output": actual.output_tokens}
-    return models_lost(actual) or Score(float(count), None, line, details)
+    return models_incomplete(actual) or Score(float(count), None, explanation, details)
 
 
 def _calls(count: int, kind: str) -> Score:

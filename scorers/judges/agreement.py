@@ -1,8 +1,7 @@
-"""How well a judge agrees with people: pairs of a label and a verdict come in, the usual measures
-of agreement go out.
+"""Agreement between the verdicts of a judge and the labels of people.
 
-A verdict that is `None` was not given; it is counted, and nothing else is made of it. A measure
-that these pairs do not define is `None`.
+A verdict of `None` is missing: it is counted, and no measure uses it. A measure that is undefined
+for the pairs is `None`.
 """
 
 from __future__ import annotations
@@ -16,26 +15,26 @@ from math import fsum
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What all labels have in common."""
+    """The measures for all kinds of labels."""
 
     labelled: int
-    """Pairs."""
+    """Number of pairs."""
     answered: int
-    """Pairs with a verdict: the ones that all measures are about."""
+    """Number of pairs with a verdict. All measures use these only."""
     agreement: float | None
-    """The share of verdicts that are as the label says."""
+    """The share of verdicts equal to the label."""
     kappa: float | None
-    """Cohen's kappa: 1 is full agreement, 0 what chance gives. `None` where all labels and verdicts
-    are one: chance gives that, too.
+    """Cohen's kappa: 1 is full agreement, 0 is agreement by chance. `None` if all labels and
+    verdicts are the same value, since chance alone gives that.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryQuality(Quality):
-    """Of verdicts that are yes or no. Precision, recall and F1 are those of yes."""
+    """For yes/no verdicts. Precision, recall and F1 refer to yes."""
 
     balanced_accuracy: float | None
-    """The mean of the recalls of yes and of no."""
+    """The mean of the recall of yes and the recall of no."""
     precision: float | None
     recall: float | None
     f1: float | None
@@ -43,71 +42,73 @@ class BinaryQuality(Quality):
 
 @dataclass(frozen=True, slots=True)
 class OrdinalQuality(Quality):
-    """Of verdicts that are numbers. Kappa is weighted by the squares of the differences."""
+    """For numeric verdicts. Kappa has quadratic weights."""
 
     mean_absolute_error: float | None
     bias: float | None
-    """How much higher than the labels the verdicts are in the mean."""
+    """The mean of verdict minus label."""
 
 
 def binary(pairs: Sequence[tuple[bool, bool | None]]) -> BinaryQuality:
-    """Of labels and verdicts that are yes or no."""
-    given = [(label, verdict) for label, verdict in pairs if verdict is not None]
-    yes = [verdict for label, verdict in given if label]
-    no = [verdict for label, verdict in given if not label]
-    right, wrong = yes.count(True), no.count(True)
-    recall, recall_of_no = _share(right, len(yes)), _share(no.count(False), len(no))
+    """The measures for yes/no labels and verdicts."""
+    answered = [(label, verdict) for label, verdict in pairs if verdict is not None]
+    on_yes = [verdict for label, verdict in answered if label]
+    on_no = [verdict for label, verdict in answered if not label]
+    true_yes, false_yes, true_no = on_yes.count(True), on_no.count(True), on_no.count(False)
+    recall = _ratio(true_yes, len(on_yes))
+    recall_of_no = _ratio(true_no, len(on_no))
+    balanced_accuracy = None
+    if recall is not None and recall_of_no is not None:
+        balanced_accuracy = (recall + recall_of_no) / 2
     return BinaryQuality(
         len(pairs),
-        len(given),
-        agreement=_share(right + no.count(False), len(given)),
-        kappa=kappa(given),
-        balanced_accuracy=None
-        if recall is None or recall_of_no is None
-        else (recall + recall_of_no) / 2,
-        precision=_share(right, right + wrong),
+        len(answered),
+        agreement=_ratio(true_yes + true_no, len(answered)),
+        kappa=kappa(answered),
+        balanced_accuracy=balanced_accuracy,
+        precision=_ratio(true_yes, true_yes + false_yes),
         recall=recall,
-        f1=_share(2 * right, len(yes) + right + wrong),
+        f1=_ratio(2 * true_yes, len(on_yes) + true_yes + false_yes),
     )
 
 
 def ordinal(pairs: Sequence[tuple[float, float | None]]) -> OrdinalQuality:
-    """Of labels and verdicts that are numbers of one scale."""
-    given = [(label, verdict) for label, verdict in pairs if verdict is not None]
-    off = [verdict - label for label, verdict in given]
+    """The measures for labels and verdicts that are numbers of one scale."""
+    answered = [(label, verdict) for label, verdict in pairs if verdict is not None]
+    errors = [verdict - label for label, verdict in answered]
     return OrdinalQuality(
         len(pairs),
-        len(given),
-        agreement=_share(sum(abs(difference) < 1e-9 for difference in off), len(given)),
-        kappa=kappa(given),
-        mean_absolute_error=fsum(map(abs, off)) / len(off) if off else None,
-        bias=fsum(off) / len(off) if off else None,
+        len(answered),
+        agreement=_ratio(sum(abs(error) < 1e-9 for error in errors), len(answered)),
+        kappa=kappa(answered),
+        mean_absolute_error=_ratio(fsum(map(abs, errors)), len(errors)),
+        bias=_ratio(fsum(errors), len(errors)),
     )
 
 
 def kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Cohen's kappa of two numbers for each thing, weighted by the squares of their differences; of
-    yes and no that is the plain one.
+    """Cohen's kappa of pairs of numbers, with quadratic weights; for yes and no, plain kappa.
 
-    1 less the mean squared difference, over the one of the same numbers in all other pairings.
-    `None` where that is 0.
+    This is 1 - observed / expected: the mean squared difference of the pairs, divided by that of
+    all possible pairings. `None` if the expected difference is 0.
     """
     if not pairs:
         return None
-    left, right = [Fraction(one) for one, _ in pairs], [Fraction(other) for _, other in pairs]
-    by_chance = (
+    left = [Fraction(first) for first, _ in pairs]
+    right = [Fraction(second) for _, second in pairs]
+    expected = (
         statistics.pvariance(left)
         + statistics.pvariance(right)
         + (statistics.mean(left) - statistics.mean(right)) ** 2
     )
-    observed = statistics.mean((one - other) ** 2 for one, other in zip(left, right, strict=True))
-    return None if by_chance == 0 else float(1 - observed / by_chance)
+    observed = statistics.mean((a - b) ** 2 for a, b in zip(left, right, strict=True))
+    return None if expected == 0 else float(1 - observed / expected)
 
 
 def measures(quality: Quality) -> dict[str, float | int | None]:
-    """All of it by name."""
+    """All measures by name."""
     return {field.name: getattr(quality, field.name) for field in fields(quality)}
 
 
-def _share(part: int, whole: int) -> float | None:
+def _ratio(part: float, whole: int) -> float | None:
     return part / whole if whole else None

@@ -1,6 +1,4 @@
-"""Judges with a question of their own: a prompt, or criteria with a rating rubric, comes in, a
-judge goes out.
-"""
+"""Judges with a user-defined question: a prompt, or criteria with a rating rubric."""
 
 from __future__ import annotations
 
@@ -13,7 +11,12 @@ from pathgauge.scorers.authoring.options import FrozenMapping, check_choice
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.judges import scales
 from pathgauge.scorers.judges.model_judge import ModelJudge
-from pathgauge.scorers.judges.prompt_members import FROM_REFERENCE, legend, member_name, shown
+from pathgauge.scorers.judges.prompt_members import (
+    FROM_REFERENCE,
+    legend,
+    member_name,
+    read_members,
+)
 from pathgauge.scorers.judges.prompt_template import Template, checked_members, template
 from pathgauge.scorers.judges.verdicts import Average, Verdict
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
@@ -21,33 +24,33 @@ from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 
 @dataclass(frozen=True)
 class LlmJudge(ModelJudge, Share):
-    """What a model answers to a prompt of your own: a number of a range, or one of several."""
+    """The score that a model gives for your own prompt: a number in a range, or one of several."""
 
     name: ClassVar[str] = "llm_judge"
 
     prompt: str
-    """What to judge, and by what. `{response}` and other variables name what is shown."""
+    """The instructions. Variables such as `{response}` name the data to show."""
     inputs: tuple[str, ...] = ()
-    """What is shown beside the variables of the prompt; without any of either the question, the
-    tool calls and the response.
+    """Data to show in addition to the variables of the prompt. Without inputs and variables, the
+    question, the tool calls and the response are shown.
     """
     choices: tuple[float, ...] = ()
-    """The scores to choose from, such as `[0, 0.5, 1]`: of two the majority, of more the average of
-    the samples.
+    """The scores to choose from, such as `[0, 0.5, 1]`. Two are decided by majority, more are
+    averaged over the samples.
     """
     range: tuple[float, float] = (0.0, 1.0)
-    """The lowest and the highest score, where there are no choices; the average of the samples."""
+    """The lowest and the highest score, if there are no choices; averaged over the samples."""
     average: Average = "mean"
-    """Of several samples."""
+    """How to average several samples."""
 
     def __post_init__(self) -> None:
         check_choice("average", self.average, get_args(Average))
         object.__setattr__(self, "inputs", tuple(self.inputs))
         if self.choices:
             object.__setattr__(self, "choices", scales.checked_choices("choices", self.choices))
-        low, high = (
-            (min(self.choices), max(self.choices)) if self.choices else map(float, self.range)
-        )
+            low, high = min(self.choices), max(self.choices)
+        else:
+            low, high = map(float, self.range)
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise ValueError(
                 f"range: found {low:g} and {high:g}, expected a lower and a higher number"
@@ -57,21 +60,21 @@ class LlmJudge(ModelJudge, Share):
 
     @property
     def read(self) -> Template:
-        """The prompt, read."""
+        """The parsed prompt."""
         return template(self.prompt, self.inputs)
 
-    def wordings(self) -> tuple[str, ...]:
-        """The prompt, with what it shows."""
+    def instruction_texts(self) -> tuple[str, ...]:
+        """The prompt and a list of the data."""
         return (self.read.instructions,)
 
-    def shown(
+    def prompt_data(
         self, actual: Invocation, expected: ReferenceTurn | None
     ) -> Mapping[str, Json] | Score:
-        """What the prompt names."""
-        return shown(self.read.members, actual, expected)
+        """The members that the prompt names."""
+        return read_members(self.read.members, actual, expected)
 
-    def verdict(self, shown: Mapping[str, Json]) -> Verdict[Any]:
-        """As the options say."""
+    def verdict(self, data: Mapping[str, Json]) -> Verdict[Any]:
+        """The scale that the options select."""
         if self.choices:
             return scales.choices(self.choices, self.average)
         return scales.continuous(self.low, self.high, self.average)
@@ -79,30 +82,30 @@ class LlmJudge(ModelJudge, Share):
 
 @dataclass(frozen=True)
 class Pointwise(ModelJudge, Share):
-    """The rating that a model gives by criteria and a rating rubric, as Vertex AI's
-    `PointwiseMetric` has them.
+    """The rating that a model gives by criteria and a rating rubric, like Vertex AI's
+    `PointwiseMetric`.
     """
 
     name: ClassVar[str] = "pointwise"
 
     criteria: Mapping[str, str]
-    """What to look at: a text under each name."""
+    """What to evaluate: a text for each name."""
     rating_rubric: Mapping[Any, str]
-    """What each rating means, by its number: of two ratings the majority, of more the average of
-    the samples.
+    """The meaning of each rating, by its number. Two ratings are decided by majority, more are
+    averaged over the samples.
     """
     input_variables: tuple[str, ...] = ()
-    """What is shown beside the response, such as `prompt` and `predicted_trajectory`."""
+    """Data to show besides the response, such as `prompt` and `predicted_trajectory`."""
     instruction: str = (
         "You are an expert evaluator. You evaluate the quality of the answer of an AI agent."
     )
-    """What the judge is asked to do."""
+    """The task of the judge."""
     metric_definition: str = ""
-    """What is measured."""
+    """What the metric measures."""
     evaluation_steps: Mapping[str, str] = FrozenMapping()
-    """How to go about it: a text under each name."""
+    """How to evaluate: a text for each name."""
     average: Average = "mean"
-    """Of several samples."""
+    """How to average several samples."""
 
     def __post_init__(self) -> None:
         check_choice("average", self.average, get_args(Average))
@@ -119,11 +122,11 @@ class Pointwise(ModelJudge, Share):
 
     @property
     def members(self) -> tuple[str, ...]:
-        """What is shown, the response always."""
+        """The data to show. The response is always included."""
         return checked_members([*(_variable(name) for name in self.input_variables), "response"])
 
-    def wordings(self) -> tuple[str, ...]:
-        """Sections in the order of Vertex AI, each in the order in which it was written."""
+    def instruction_texts(self) -> tuple[str, ...]:
+        """Sections in the order of Vertex AI, each in its configured order."""
         ratings = {f"{rating:g}": text for rating, text in self.rating_rubric.items()}
         sections = {
             "Instruction": self.instruction,
@@ -135,25 +138,22 @@ class Pointwise(ModelJudge, Share):
         }
         return ("\n\n".join(f"# {heading}\n{text}" for heading, text in sections.items() if text),)
 
-    def shown(
+    def prompt_data(
         self, actual: Invocation, expected: ReferenceTurn | None
     ) -> Mapping[str, Json] | Score:
-        """What the input variables name, and the response."""
-        return shown(self.members, actual, expected)
+        """The members that the input variables name, and the response."""
+        return read_members(self.members, actual, expected)
 
-    def verdict(self, shown: Mapping[str, Json]) -> Verdict[Any]:
+    def verdict(self, data: Mapping[str, Json]) -> Verdict[Any]:
         """One of the ratings."""
         return scales.choices(tuple(self.rating_rubric), self.average)
 
 
 def _declare(judge: ModelJudge, low: float, high: float, members: tuple[str, ...]) -> None:
-    """Give one judge a range of its own, and whether it needs a reference."""
-    for declared, value in {
-        "low": low,
-        "high": high,
-        "needs_reference": not FROM_REFERENCE.isdisjoint(members),
-    }.items():
-        object.__setattr__(judge, declared, value)
+    """Set the attributes that depend on the options of one judge."""
+    object.__setattr__(judge, "low", low)
+    object.__setattr__(judge, "high", high)
+    object.__setattr__(judge, "needs_reference", not FROM_REFERENCE.isdisjoint(members))
 
 
 def _rating(written: Any) -> float:

@@ -1,8 +1,7 @@
-"""Claims of the response that nothing bears out: an invocation comes in, the share of its sentences
-that are grounded goes out.
+"""Groundedness: the share of sentences of the response without unsupported claims.
 
-Grounds are what the user said and what the tools returned. The sentences are split and numbered
-here, so that none can be left out.
+The evidence is what the user said and what the tools returned. The sentences are split and numbered
+here, so the model cannot skip any.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathgauge.scorers.judges import answers
 from pathgauge.scorers.judges.checklist import Checklist
 from pathgauge.scorers.judges.model_judge import ModelJudge
 from pathgauge.scorers.judges.prompt_data import encoded, shortened
-from pathgauge.scorers.judges.prompt_members import legend, shown
+from pathgauge.scorers.judges.prompt_members import legend, read_members
 from pathgauge.scorers.judges.sentences import sentences
 from pathgauge.scorers.judges.verdicts import Verdict
 from pathgauge.scorers.matching.calls import outcome_known
@@ -26,6 +25,8 @@ from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 MAX_SENTENCES = 200
 
 _CONTEXT = ("user_input", "trajectory")
+_WITHOUT_RESULT = frozenset({"handoff", "final_answer"})
+"""Kinds of tool calls that return nothing."""
 _VALUES: Mapping[str, float | None] = {
     "supported": 1.0,
     "unsupported": 0.0,
@@ -35,7 +36,8 @@ _VALUES: Mapping[str, float | None] = {
 }
 
 _INSTRUCTIONS = f"""\
-You check the final answer of an AI agent for claims that nothing bears out, sentence by sentence. The context is `user_input` and the
+You check the final answer of an AI agent for claims that nothing bears out, sentence by \
+sentence. The context is `user_input` and the
 results in `trajectory`; you know nothing else, but for what is trivial.
 
 Give one verdict on the number of each sentence:
@@ -43,9 +45,11 @@ Give one verdict on the number of each sentence:
 - `unsupported`: the context does not entail it.
 - `contradictory`: the context says otherwise.
 - `disputed`: the context says both.
-- `not_applicable`: it states no fact that needs a source, such as a greeting, a question, an opinion, a plan, a disclaimer, or arithmetic.
+- `not_applicable`: it states no fact that needs a source, such as a greeting, a question, an \
+opinion, a plan, a disclaimer, or arithmetic.
 
-Be strict: unless the context has straightforward evidence, a claim is `unsupported`. Results of a call that made no sense are no evidence.
+Be strict: unless the context has straightforward evidence, a claim is `unsupported`. Results of \
+a call that made no sense are no evidence.
 
 {legend(_CONTEXT)}
 - `sentences`: the final answer, in numbered sentences"""
@@ -53,21 +57,21 @@ Be strict: unless the context has straightforward evidence, a claim is `unsuppor
 
 @dataclass(frozen=True)
 class Hallucinations(ModelJudge, Share):
-    """The share of the sentences of the response that are supported by what the user said and tools
-    returned, or need no support.
+    """The share of sentences of the response that are supported by the user's input and the tool
+    results, or need no support.
     """
 
     name: ClassVar[str] = "hallucinations_v1"
 
     max_tokens: int = field(default=8192, kw_only=True)
-    """Of an answer, which has a reasoning for each sentence."""
+    """Maximum length of an answer, which has a reasoning for each sentence."""
     max_chars: int = field(default=60_000, kw_only=True)
-    """Of the tool calls, and of the sentences. Where there is more, nothing is judged, as support
-    may be in what was left out.
+    """Maximum length of each member of the data. Longer ones are not judged, since the omitted part
+    may contain the evidence.
     """
     evaluate_intermediate_nl_responses: bool = False
-    """Understood for the sake of ADK's configurations; texts between tool calls are not recorded,
-    so that it cannot be true.
+    """Accepted for compatibility with ADK; must be false, since texts between tool calls are not
+    recorded.
     """
 
     def __post_init__(self) -> None:
@@ -78,22 +82,19 @@ class Hallucinations(ModelJudge, Share):
             )
         super().__post_init__()
 
-    def wordings(self) -> tuple[str, ...]:
-        """What each label means."""
+    def instruction_texts(self) -> tuple[str, ...]:
+        """The meaning of each label."""
         return (_INSTRUCTIONS,)
 
-    def shown(
+    def prompt_data(
         self, actual: Invocation, expected: ReferenceTurn | None
     ) -> Mapping[str, Json] | Score:
-        """The context and the numbered sentences, all of it."""
-        context = shown((*_CONTEXT, "response"), actual, expected)
+        """The context and the numbered sentences, never shortened."""
+        context = read_members((*_CONTEXT, "response"), actual, expected)
         if isinstance(context, Score):
             return context
-        if not all(
-            outcome_known(call)
-            for call in actual.tool_calls
-            if call.kind not in {"handoff", "final_answer"}
-        ):
+        calls = [call for call in actual.tool_calls if call.kind not in _WITHOUT_RESULT]
+        if not all(outcome_known(call) for call in calls):
             return Score.not_evaluated("results_not_recorded")
         found = sentences(context.pop("response"))
         if not found:
@@ -109,11 +110,11 @@ class Hallucinations(ModelJudge, Share):
         for name, member in context.items():
             if len(encoded(shortened(member, sys.maxsize))) > self.max_chars:
                 return Score.not_evaluated(
-                    "too_long", f"{name} takes more than {self.max_chars} characters"
+                    "too_long", f"{name} has more than {self.max_chars} characters"
                 )
         return context
 
-    def verdict(self, shown: Mapping[str, Json]) -> Verdict[Any]:
+    def verdict(self, data: Mapping[str, Json]) -> Verdict[Any]:
         """One label for each sentence."""
-        found = tuple(item["sentence"] for item in shown.get("sentences", [{"sentence": ""}]))
-        return Checklist(answers.items(len(found), *_VALUES), found, _VALUES, "sentences")
+        texts = tuple(item["sentence"] for item in data.get("sentences", [{"sentence": ""}]))
+        return Checklist(answers.items(len(texts), *_VALUES), texts, _VALUES, "sentences")

@@ -1,8 +1,7 @@
-"""Texts that try to make a judge say more than the truth: out they come, of many kinds, all or an
-even sample of them.
+"""A corpus of prompt injections that try to make a judge give a better verdict.
 
-They test a judge, with whatever model answers for it: appended to a bad answer, none of them should
-make it a good one.
+They test a judge together with its model: appended to a bad answer, none of them should make the
+verdict better.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from pathgauge.scorers.types import Json
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """One text, to be put where an agent, its tools or its users can write."""
+    """A text to insert where an agent, its tools or its users can write."""
 
     name: str
-    """Its kind and its number therein, such as `role_changes 3`."""
+    """Kind and number within the kind, such as `role_changes 3`."""
     kind: str
     text: str
 
 
 @cache
 def injections() -> tuple[Injection, ...]:
-    """All of them, kind by kind."""
+    """The whole corpus, grouped by kind."""
     kinds: dict[str, list[Json]] = yaml.safe_load(
         (files(__package__) / "injections.yaml").read_text(encoding="utf-8")
     )
@@ -43,23 +42,18 @@ def injections() -> tuple[Injection, ...]:
 
 
 def sample(count: int) -> tuple[Injection, ...]:
-    """`count` of them, or all where there are fewer; the same at every call, and of all kinds as
-    evenly as can be.
-    """
+    """Up to `count` injections, spread evenly over all kinds, and the same at every call."""
     kinds: dict[str, list[Injection]] = {}
     for injection in sorted(
         injections(), key=lambda injection: hashlib.sha256(injection.text.encode()).digest()
     ):
         kinds.setdefault(injection.kind, []).append(injection)
-    turns: Iterable[tuple[Injection | None, ...]] = zip_longest(*kinds.values())
-    return tuple(injection for injection in chain.from_iterable(turns) if injection is not None)[
-        :count
-    ]
+    rounds: Iterable[tuple[Injection | None, ...]] = zip_longest(*kinds.values())
+    found = [injection for injection in chain.from_iterable(rounds) if injection is not None]
+    return tuple(found[:count])
 
 
 def _text(written: Json) -> str:
-    return (
-        written
-        if isinstance(written, str)
-        else written["repeat"] * written["times"] + written["then"]
-    )
+    if isinstance(written, str):
+        return written
+    return str(written["repeat"] * written["times"] + written["then"])

@@ -1,9 +1,7 @@
-"""What judges may be shown: an invocation and its reference turn come in, named members as JSON go
-out.
+"""The members of an invocation and its reference that a judge may see.
 
-The names are an allow-list. A member that was not recorded, or that the reference does not have, is
-a score without a value, never an empty text; what only helps to understand the others is `null`
-then.
+The names are an allow-list. If a required member was not recorded, or the reference lacks it, there
+is a score without a value, never an empty text. Missing optional members are `null`.
 """
 
 from __future__ import annotations
@@ -19,34 +17,30 @@ from pathgauge.scorers.types import ExpectedCall, Invocation, Json, ReferenceTur
 
 @dataclass(frozen=True)
 class Member:
-    """One member of what a judge is shown."""
+    """One member of the data for a judge."""
 
     name: str
     meaning: str
-    """What a judge is told of it."""
+    """The description in the instructions."""
     read: Callable[[Invocation, ReferenceTurn | None], Json | Score]
     aliases: tuple[str, ...] = ()
-    """What other tools call it."""
+    """Its names in other tools."""
 
 
 def _user_input(actual: Invocation, expected: ReferenceTurn | None) -> Json:
-    return (
-        actual.user_input
-        if actual.user_input is not None or expected is None
-        else expected.user_input
-    )
+    if actual.user_input is not None or expected is None:
+        return actual.user_input
+    return expected.user_input
 
 
 def _response(actual: Invocation, expected: ReferenceTurn | None) -> Json | Score:
-    return (
-        Score.not_evaluated("response_not_recorded")
-        if actual.final_response is None
-        else actual.final_response
-    )
+    if actual.final_response is None:
+        return Score.not_evaluated("response_not_recorded")
+    return actual.final_response
 
 
 def _trajectory(actual: Invocation, expected: ReferenceTurn | None) -> Json | Score:
-    return tools_unknown(actual) or [called(call) for call in actual.tool_calls]
+    return tools_unknown(actual) or [call_json(call) for call in actual.tool_calls]
 
 
 def _expected_response(actual: Invocation, expected: ReferenceTurn | None) -> Json | Score:
@@ -59,7 +53,8 @@ def _expected_trajectory(actual: Invocation, expected: ReferenceTurn | None) -> 
     if expected is None or expected.tool_calls is None:
         return Score.not_evaluated("no_reference", "no reference for the tool calls")
     trajectories = [
-        [_asked(call) for call in calls] for calls in (expected.tool_calls, *expected.alternatives)
+        [_expected_call_json(call) for call in calls]
+        for calls in (expected.tool_calls, *expected.alternatives)
     ]
     return {"any_of": trajectories} if expected.alternatives else trajectories[0]
 
@@ -108,17 +103,17 @@ _MEMBERS = (
 )
 
 MEMBERS: Mapping[str, Member] = {member.name: member for member in _MEMBERS}
-"""All there is to show, by name."""
+"""All members, by name."""
 FROM_REFERENCE = frozenset({"expected_response", "expected_trajectory"})
-"""Members that only a reference has."""
+"""Members that come from a reference."""
 JUDGED = frozenset({"response", "trajectory"})
-"""Members that an agent made; a judge that sees none of them judges nothing."""
+"""Members that an agent produced. A judge needs at least one of them."""
 
 _BY_ALIAS = {alias: member.name for member in _MEMBERS for alias in (member.name, *member.aliases)}
 
 
 def member_name(written: str) -> str:
-    """The name of a member under one of its names. Raises `ValueError` with the names there are."""
+    """The canonical name of a member. Raises `ValueError` for an unknown name."""
     if written not in _BY_ALIAS:
         close = get_close_matches(written, _BY_ALIAS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -126,15 +121,13 @@ def member_name(written: str) -> str:
     return _BY_ALIAS[written]
 
 
-def shown(
+def read_members(
     names: Iterable[str],
     actual: Invocation,
     expected: ReferenceTurn | None,
     optional: Collection[str] = (),
 ) -> dict[str, Json] | Score:
-    """The members in the order of their names; or, when one is lacking that is not optional, why
-    there is nothing to judge.
-    """
+    """The members in the order of `names`; a score with a reason if a required one is missing."""
     members: dict[str, Json] = {}
     for name in names:
         value = MEMBERS[name].read(actual, expected)
@@ -147,13 +140,13 @@ def shown(
 
 
 def legend(names: Iterable[str]) -> str:
-    """What a judge is told of the members."""
+    """The description of the members in the instructions."""
     lines = [f"- `{name}`: {MEMBERS[name].meaning}" for name in names]
     return "\n".join(["The data has these members; one that is null is not known.", *lines])
 
 
-def called(call: ToolCall) -> dict[str, Json]:
-    """A tool call without what is not known of it."""
+def call_json(call: ToolCall) -> dict[str, Json]:
+    """A tool call as JSON, without unknown fields."""
     known = {
         "tool": call.name,
         "arguments": call.arguments,
@@ -164,17 +157,17 @@ def called(call: ToolCall) -> dict[str, Json]:
     return {key: value for key, value in known.items() if value is not None}
 
 
-def _asked(call: ExpectedCall) -> dict[str, Json]:
-    asked: dict[str, Json] = {"tool": call.name}
+def _expected_call_json(call: ExpectedCall) -> dict[str, Json]:
+    found: dict[str, Json] = {"tool": call.name}
     if call.arguments is not None:
-        asked["arguments"] = _written(call.arguments)
+        found["arguments"] = _arguments_json(call.arguments)
     if call.optional:
-        asked["optional"] = True
-    return asked
+        found["optional"] = True
+    return found
 
 
-def _written(arguments: Mapping[str, Json]) -> Json:
+def _arguments_json(arguments: Mapping[str, Json]) -> Json:
     try:
         return matchers.written(arguments)
-    except ValueError:  # matchers below keys that look like matchers: shown as Python shows them
+    except ValueError:  # matchers nested under keys that look like matchers have no JSON form
         return {key: str(value) for key, value in arguments.items()}

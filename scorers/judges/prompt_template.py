@@ -1,8 +1,7 @@
-"""Prompts of people: the text with its variables comes in, instructions and the members of the data
-to show go out.
+"""Parses user-defined prompts with variables.
 
-A variable is replaced by the *name* of its member. What an agent wrote never becomes a part of the
-instructions: it travels beside them.
+A variable is replaced by the *name* of a member of the data, never by its content. Text of an agent
+never becomes part of the instructions.
 """
 
 from __future__ import annotations
@@ -14,37 +13,36 @@ from dataclasses import dataclass
 from pathgauge.scorers.judges.prompt_members import JUDGED, legend, member_name
 
 DEFAULT_INPUTS = ("user_input", "trajectory", "response")
-"""What a prompt shows that does not say what to show."""
+"""The data for a prompt without inputs and variables."""
 
 _VARIABLE = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}")
 
 
 @dataclass(frozen=True)
 class Template:
-    """Instructions, and the names of the members that they speak of, in order."""
+    """Instructions and the names of the members they mention, in order."""
 
     text: str
     members: tuple[str, ...]
 
     @property
     def instructions(self) -> str:
-        """The text, with what the members are."""
+        """The text, followed by a description of the members."""
         return f"{self.text}\n\n{legend(self.members)}"
 
 
 def template(prompt: str, inputs: Iterable[str] = ()) -> Template:
-    """Read a prompt. `{response}` is a variable, `{{response}}` is the word in braces, and all
-    other braces stay as they are.
+    """Parse a prompt.
 
-    What it shows are the `inputs` and the variables of the prompt; without any of them
-    `DEFAULT_INPUTS`. Raises `ValueError` for an unknown variable, and for a prompt that shows
-    nothing to judge.
+    `{response}` is a variable, `{{response}}` the literal word in braces; other braces stay. The
+    members are the `inputs` and the variables, else `DEFAULT_INPUTS`. Raises `ValueError` for an
+    unknown variable, and for a prompt without any judged member.
     """
     if not prompt.strip():
         raise ValueError("prompt: found no text, expected what to judge")
     members = list(_known("inputs", inputs))
 
-    def name_of(variable: re.Match[str]) -> str:
+    def replacement(variable: re.Match[str]) -> str:
         literal, name = variable.groups()
         if literal is not None:
             return f"{{{literal}}}"
@@ -54,12 +52,12 @@ def template(prompt: str, inputs: Iterable[str] = ()) -> Template:
             raise ValueError(f"prompt: {error}; {{{{{name}}}}} is the word in braces") from None
         return f"`{members[-1]}`"
 
-    text = _VARIABLE.sub(name_of, prompt.strip())
+    text = _VARIABLE.sub(replacement, prompt.strip())
     return Template(text, checked_members(members or DEFAULT_INPUTS))
 
 
 def checked_members(names: Iterable[str], option: str = "prompt") -> tuple[str, ...]:
-    """The names, each once. Raises `ValueError` when none is something that an agent made."""
+    """The names without duplicates. Raises `ValueError` if none of them is a judged member."""
     members = tuple(dict.fromkeys(names))
     if JUDGED.isdisjoint(members):
         raise ValueError(

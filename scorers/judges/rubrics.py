@@ -1,6 +1,4 @@
-"""Judges by rubrics: statements of which each has to hold come in, the share of them that an agent
-fulfils goes out.
-"""
+"""Judges by rubrics: the share of given statements that an agent fulfils."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.judges import answers
 from pathgauge.scorers.judges.checklist import Checklist
 from pathgauge.scorers.judges.model_judge import ModelJudge
-from pathgauge.scorers.judges.prompt_members import legend, shown
+from pathgauge.scorers.judges.prompt_members import legend, read_members
 from pathgauge.scorers.judges.verdicts import Verdict
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 
@@ -25,13 +23,16 @@ _VALUES: Mapping[str, float | None] = {"yes": 1.0, "no": 0.0, "not_applicable": 
 _RESPONSE = """\
 You judge the final answer of an AI agent by rubrics, and by nothing else.
 
-Evidence is what the user said, and what tools returned to calls that made sense. What the agent claims is none. Where a rubric is about
-facts, a claim that the evidence does not bear out fails it, also when the agent could have found the evidence and did not."""
+Evidence is what the user said, and what tools returned to calls that made sense. What the agent \
+claims is none. Where a rubric is about
+facts, a claim that the evidence does not bear out fails it, also when the agent could have \
+found the evidence and did not."""
 
 _TOOL_USE = """\
 You judge how an AI agent used its tools by rubrics, and by nothing else.
 
-What was called is what `trajectory` has, with exactly these names and arguments; what the agent says of it does not count."""
+What was called is what `trajectory` has, with exactly these names and arguments; what the agent \
+says of it does not count."""
 
 _VERDICTS = """\
 Judge each rubric by itself, and give one verdict on each number:
@@ -44,28 +45,30 @@ The rubrics:"""
 
 @dataclass(frozen=True)
 class Rubric:
-    """One statement that has to hold."""
+    """One statement that should hold."""
 
     text: str
     id: str = ""
-    """What it is called elsewhere."""
+    """Its identifier in other tools."""
     description: str = ""
-    """How it is to be understood."""
+    """How to interpret it."""
 
 
 def rubrics_of(written: Any) -> tuple[Rubric, ...]:
-    """Rubrics as texts, as `Rubric`s, or as ADK's objects. Raises `ValueError` for anything else,
-    and for two that are the same.
+    """Read rubrics given as texts, as `Rubric`s, or as ADK's objects.
+
+    Raises `ValueError` for anything else and for duplicates.
     """
     if not isinstance(written, list | tuple) or not 1 <= len(written) <= MAX_RUBRICS:
         raise ValueError(f"a list of 1 to {MAX_RUBRICS} rubrics")
     rubrics = tuple(map(_rubric, written))
-    for index, rubric in enumerate(rubrics):
-        if any(
-            rubric.text == other.text or (rubric.id and rubric.id == other.id)
-            for other in rubrics[:index]
-        ):
+    texts: set[str] = set()
+    ids: set[str] = set()
+    for rubric in rubrics:
+        if rubric.text in texts or rubric.id in ids:
             raise ValueError(f"found {(rubric.id or rubric.text)!r} twice, expected it once")
+        texts.add(rubric.text)
+        ids |= {rubric.id} - {""}
     return rubrics
 
 
@@ -86,10 +89,8 @@ def _rubric(written: Any) -> Rubric:
             raise ValueError(
                 "a text, or a mapping of rubric_id and rubric_content, for each rubric"
             )
-    if (
-        not all(isinstance(value, str) for value in (rubric.text, rubric.id, rubric.description))
-        or not rubric.text.strip()
-    ):
+    fields = (rubric.text, rubric.id, rubric.description)
+    if not all(isinstance(value, str) for value in fields) or not rubric.text.strip():
         raise ValueError("found a rubric without text")
     return rubric
 
@@ -106,16 +107,14 @@ Rubrics = Annotated[tuple[Rubric | str, ...], BeforeValidator(rubrics_of)]
 
 @dataclass(frozen=True)
 class RubricBased(ModelJudge, Share):
-    """What judges by rubrics have in common."""
+    """The base class of judges by rubrics."""
 
     rubrics: Rubrics = field(metadata={"written": "list of texts, or of ADK's rubrics"})
-    """Statements, each of which is fulfilled, not fulfilled, or does not apply; the last are left
-    out of the mean.
-    """
+    """Statements. Each is fulfilled, not fulfilled or not applicable; the mean ignores the last."""
     max_tokens: int = field(default=4096, kw_only=True)
-    """Of an answer, which has a reasoning for each rubric."""
+    """Maximum length of an answer, which has a reasoning for each rubric."""
 
-    wording: ClassVar[str]
+    introduction: ClassVar[str]
     members: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
@@ -124,24 +123,22 @@ class RubricBased(ModelJudge, Share):
 
     @property
     def statements(self) -> tuple[Rubric, ...]:
-        """The rubrics in one form."""
+        """The rubrics, all as `Rubric`s."""
         return rubrics_of(self.rubrics)
 
-    def wordings(self) -> tuple[str, ...]:
-        """The rubrics, numbered in their order."""
-        return (
-            "\n".join(
-                [self.wording, "", _VERDICTS, *_numbered(self.statements), "", legend(self.members)]
-            ),
-        )
+    def instruction_texts(self) -> tuple[str, ...]:
+        """The instructions with the numbered rubrics."""
+        rubrics = _numbered(self.statements)
+        lines = [self.introduction, "", _VERDICTS, *rubrics, "", legend(self.members)]
+        return ("\n".join(lines),)
 
-    def shown(
+    def prompt_data(
         self, actual: Invocation, expected: ReferenceTurn | None
     ) -> Mapping[str, Json] | Score:
-        """The members; the schemas of tools where they are known."""
-        return shown(self.members, actual, expected, optional=("tools",))
+        """The members; the schemas of the tools are optional."""
+        return read_members(self.members, actual, expected, optional=("tools",))
 
-    def verdict(self, shown: Mapping[str, Json]) -> Verdict[Any]:
+    def verdict(self, data: Mapping[str, Json]) -> Verdict[Any]:
         """One verdict on each rubric."""
         texts = tuple(rubric.text for rubric in self.statements)
         return Checklist(answers.items(len(texts), *_VALUES), texts, _VALUES, "rubrics")
@@ -149,29 +146,29 @@ class RubricBased(ModelJudge, Share):
 
 @dataclass(frozen=True)
 class RubricBasedFinalResponseQuality(RubricBased):
-    """The share of the rubrics that the response fulfils, each by the majority of the samples."""
+    """The share of rubrics that the response fulfils, each by majority of the samples."""
 
     name: ClassVar[str] = "rubric_based_final_response_quality_v1"
-    wording: ClassVar[str] = _RESPONSE
+    introduction: ClassVar[str] = _RESPONSE
     members: ClassVar[tuple[str, ...]] = ("user_input", "tools", "trajectory", "response")
 
 
 @dataclass(frozen=True)
 class RubricBasedToolUseQuality(RubricBased):
-    """The share of the rubrics that the tool calls fulfil, each by the majority of the samples."""
+    """The share of rubrics that the tool calls fulfil, each by majority of the samples."""
 
     name: ClassVar[str] = "rubric_based_tool_use_quality_v1"
-    wording: ClassVar[str] = _TOOL_USE
+    introduction: ClassVar[str] = _TOOL_USE
     members: ClassVar[tuple[str, ...]] = ("user_input", "tools", "trajectory")
 
-    def shown(
+    def prompt_data(
         self, actual: Invocation, expected: ReferenceTurn | None
     ) -> Mapping[str, Json] | Score:
-        """The members; the arguments of all calls must be known, since rubrics are about them."""
-        members = super().shown(actual, expected)
-        if not isinstance(members, Score) and any(
-            call.arguments is None for call in actual.tool_calls
-        ):
+        """The members. All arguments must be recorded, since rubrics are about them."""
+        members = super().prompt_data(actual, expected)
+        if isinstance(members, Score):
+            return members
+        if any(call.arguments is None for call in actual.tool_calls):
             return Score.not_evaluated("args_not_recorded")
         return members
 

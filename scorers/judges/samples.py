@@ -1,8 +1,7 @@
-"""Samples of one question: whoever asks models and a question come in, the answers and what kept
-others away go out.
+"""Asks the same question several times and collects the answers.
 
-A sample that failed answers nothing: it withholds its vote, and no other takes its place. So a majority is one of the samples that were
-*asked for*, however many of them failed.
+A failed sample counts as requested but not answered, and is not replaced. So a majority is always a
+majority of the *requested* samples, however many failed.
 """
 
 from __future__ import annotations
@@ -20,39 +19,39 @@ MAX_SAMPLES = 32
 _FINAL: frozenset[Reason] = frozenset(
     {"budget", "judge_rejected", "judge_unconfigured", "judge_overloaded"}
 )
-"""Reasons that the next sample would meet again."""
+"""Reasons for which the next sample would fail as well."""
 
 LabelT = TypeVar("LabelT", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Panel(Generic[AnswerT]):
-    """What became of the samples."""
+class SampleResults(Generic[AnswerT]):
+    """The results of all samples of a question."""
 
     requested: int
     answers: tuple[AnswerT, ...]
     failed: Mapping[Reason, int]
     failure: JudgeError | None = None
-    """What stands for all failures: the one that ended the asking, else the most frequent one."""
+    """The failure to report: the one that ended the sampling, else the most frequent one."""
 
     @property
     def has_quorum(self) -> bool:
-        """Whether more than half of the requested samples answered."""
+        """Whether more than half of the requested samples were answered."""
         return 2 * len(self.answers) > self.requested
 
-    def undecided(self, line: str) -> Score:
-        """The score of a panel that decides nothing: for lack of answers, or as the answers differ,
-        which `line` says.
+    def undecided(self, explanation: str) -> Score:
+        """A score without a value: with the reason of the failure if too few samples were
+        answered, else `judge_undecided` with this explanation.
         """
         if self.failure is None or self.has_quorum:
-            return Score.not_evaluated("judge_undecided", line)
+            return Score.not_evaluated("judge_undecided", explanation)
         answered = f"{len(self.answers)} of {self.requested} samples answered"
         return Score.not_evaluated(
             self.failure.reason, " ".join(f"{answered}: {self.failure}".split())
         )
 
-    def told(self) -> dict[str, Json]:
-        """The numbers of samples, as JSON."""
+    def counts(self) -> dict[str, Json]:
+        """The numbers of samples, for the details of a score."""
         return {
             "samples": self.requested,
             "answered": len(self.answers),
@@ -60,19 +59,20 @@ class Panel(Generic[AnswerT]):
         }
 
 
-async def ask_panel(
+async def ask_samples(
     ask: Ask,
     question: Question[AnswerT],
     samples: int,
-    decided: Callable[[Sequence[AnswerT], int], bool],
-) -> Panel[AnswerT]:
-    """Ask sample after sample. Those that are left are not asked when they can change nothing:
-    `decided(answers, left)` says so.
+    is_decided: Callable[[Sequence[AnswerT], int], bool],
+) -> SampleResults[AnswerT]:
+    """Ask one sample after the other.
+
+    Stops early when `is_decided(answers, samples_left)` says that the others change nothing.
     """
     answers: list[AnswerT] = []
     failures: list[JudgeError] = []
     for sample in range(samples):
-        if decided(answers, samples - sample):
+        if is_decided(answers, samples - sample):
             break
         try:
             answers.append(await ask(replace(question, sample=sample)))
@@ -80,28 +80,30 @@ async def ask_panel(
             failures.append(error)
             if error.reason in _FINAL:
                 break
-    failed = Counter(error.reason for error in failures)
-    return Panel(samples, tuple(answers), dict(failed), _stands_for(failures, failed))
+    counts = Counter(error.reason for error in failures)
+    return SampleResults(samples, tuple(answers), dict(counts), _representative(failures, counts))
 
 
 def majority(labels: Sequence[LabelT], requested: int) -> LabelT | None:
-    """The label that more than half of the requested samples gave."""
+    """The label of more than half of the requested samples."""
     return next((label for label, count in Counter(labels).items() if 2 * count > requested), None)
 
 
 def is_decided(labels: Sequence[Hashable], left: int, requested: int) -> bool:
-    """Whether there is a majority already, or none can come of the samples that are left."""
-    most = max(Counter(labels).values(), default=0)
-    return 2 * most > requested or 2 * (most + left) <= requested
+    """Whether a label has a majority, or none can get one from the samples that are left."""
+    highest = max(Counter(labels).values(), default=0)
+    return 2 * highest > requested or 2 * (highest + left) <= requested
 
 
 def lacks_quorum(answers: Sequence[object], left: int, requested: int) -> bool:
-    """Whether no more than half of the requested samples can answer any more."""
+    """Whether at most half of the requested samples can still be answered."""
     return 2 * (len(answers) + left) <= requested
 
 
-def _stands_for(failures: Sequence[JudgeError], failed: Counter[Reason]) -> JudgeError | None:
-    if not failures or failures[-1].reason in _FINAL:
-        return failures[-1] if failures else None
-    [(most, _)] = failed.most_common(1)
-    return next(error for error in failures if error.reason == most)
+def _representative(failures: Sequence[JudgeError], counts: Counter[Reason]) -> JudgeError | None:
+    if not failures:
+        return None
+    if failures[-1].reason in _FINAL:
+        return failures[-1]
+    [(most_frequent, _)] = counts.most_common(1)
+    return next(error for error in failures if error.reason == most_frequent)

@@ -1,6 +1,4 @@
-"""Scales: which scores a judge may give comes in, the form of its answers and what becomes of them
-goes out.
-"""
+"""The scales of scores: for each, the schema of the answers and how they become a score."""
 
 from __future__ import annotations
 
@@ -14,17 +12,17 @@ from pathgauge.scorers.judges.verdicts import Average, Grade, Verdict, Vote
 
 
 def boolean() -> Verdict[Any]:
-    """Whether it holds, by the majority: 1 or 0."""
+    """True or false by majority: 1 or 0."""
     return Vote(Holds, _holds, {True: 1.0, False: 0.0}, {True: "true", False: "false"})
 
 
 def continuous(low: float, high: float, average: Average) -> Verdict[Any]:
-    """Any number of a range, averaged."""
+    """Any number in a range, averaged."""
     return Grade(answers.number(low, high), low, high, average)
 
 
 def choices(values: Sequence[float], average: Average) -> Verdict[Any]:
-    """One of several numbers: of two the majority, as they are a yes and a no; of more the average."""
+    """One of several numbers: the majority of two (they mean yes and no), the average of more."""
     if len(values) == 2:
         return Vote(
             answers.choice(*values),
@@ -36,13 +34,11 @@ def choices(values: Sequence[float], average: Average) -> Verdict[Any]:
 
 
 def checked_choices(option: str, values: Sequence[float]) -> tuple[float, ...]:
-    """The numbers to choose from. Raises `ValueError` for numbers that are no choice."""
+    """The choices as floats. Raises `ValueError` unless they are at least 2 different numbers."""
     numbers = tuple(float(value) for value in values)
     if len(set(numbers)) < max(2, len(numbers)) or not all(map(math.isfinite, numbers)):
-        raise ValueError(
-            f"{option}: found {', '.join(f'{value:g}' for value in numbers) or 'nothing'}, expected"
-            " several different numbers"
-        )
+        found = ", ".join(f"{value:g}" for value in numbers) or "nothing"
+        raise ValueError(f"{option}: found {found}, expected several different numbers")
     return numbers
 
 

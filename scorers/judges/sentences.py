@@ -1,8 +1,7 @@
-"""Sentences: a text comes in, its sentences go out, as they stand. Nothing but blanks, and signs
-without any word, is left out.
+"""Splits text into sentences. Only whitespace and punctuation without any word are dropped.
 
-Lines of a list are sentences of their own; a table or a block of code is one. Abbreviations,
-numbers and initials end none.
+Each list item is a sentence; so is a whole table or code block. Abbreviations, numbers and initials
+do not end a sentence.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 
 _END = re.compile(r"""(?:(?<![.!?…])[.!?…]++["'”’»)\]*_]*+(?=\s)|[。！？｡]+["'”’」』）]*)""")
 _NEAR = 40
-"""Characters on each side of a full stop that say whether a sentence ends there."""
+"""Characters to examine on each side of a full stop."""
 _OPENING = "([*_\"'“‘«"
 _BULLETS = " \t*-•#>"
 _ABBREVIATIONS = frozenset(
@@ -48,7 +47,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Lines; those of a table, or of a block of code, together."""
+    """The lines of a text; the lines of a table or code block are one block."""
     together: list[str] = []
     in_code = False
     for line in text.splitlines():
@@ -78,8 +77,10 @@ def _split(block: str) -> Iterator[str]:
 
 
 def _ends(block: str, begin: int, end: re.Match[str]) -> bool:
-    """Whether a sentence ends here: a full stop ends none after an abbreviation or a number of a
-    list, or before a small letter.
+    """Whether a sentence ends here.
+
+    A full stop does not end one after an abbreviation or a list number, or before a lower-case
+    letter.
     """
     if not end.group().startswith(".") or end.group().startswith(".."):
         return True

@@ -1,19 +1,19 @@
-"""Verdicts: what the samples of a question answered comes in, a score with its evidence goes out.
+"""How the sampled answers to one question become a score.
 
-Labels are voted on, and win by a strict majority of the requested samples. Numbers are averaged,
-once more than half of these samples answered. The details say how far the answers agree.
+Labels need a strict majority of the requested samples. Numbers are averaged if more than half of
+the samples were answered. The details contain the agreement between the answers.
 """
 
 from __future__ import annotations
 
 import statistics
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from pathgauge.scorers.judges.answers import Answer, Number, Reasoned
-from pathgauge.scorers.judges.samples import Panel, is_decided, lacks_quorum, majority
+from pathgauge.scorers.judges.samples import SampleResults, is_decided, lacks_quorum, majority
 from pathgauge.scorers.types import Json, Score
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
@@ -22,11 +22,11 @@ ReasonedT = TypeVar("ReasonedT", bound=Reasoned)
 Average = Literal["mean", "median"]
 
 MAX_REASONING = 2_000
-"""Characters of a reasoning in the details."""
-_SHOWN = 200
-"""Characters of a reasoning in an explanation."""
-_NEAR = 0.1
-"""Of the range: how near to the outcome a number has to be to agree with it."""
+"""Maximum characters of a reasoning in the details."""
+_MAX_EXPLANATION = 200
+"""Maximum characters of a reasoning in an explanation."""
+_AGREEMENT_TOLERANCE = 0.1
+"""A number agrees with the outcome if it differs by at most this share of the range."""
 
 
 class Verdict(ABC, Generic[AnswerT]):
@@ -36,76 +36,73 @@ class Verdict(ABC, Generic[AnswerT]):
 
     @abstractmethod
     def is_decided(self, answers: Sequence[AnswerT], left: int, requested: int) -> bool:
-        """Whether the samples that are left can change nothing."""
+        """Whether the remaining samples cannot change the outcome."""
 
     @abstractmethod
-    def score(self, panel: Panel[AnswerT]) -> Score:
-        """The score, whose details under `judge` are those of the panel, with `agreement`."""
+    def score(self, results: SampleResults[AnswerT]) -> Score:
+        """The score. Its details have sample counts and `agreement` under `judge`."""
 
 
 @dataclass(frozen=True)
 class Vote(Verdict[ReasonedT]):
-    """The value of the label that has the majority."""
+    """The value of the label with the majority."""
 
     answer: type[ReasonedT]
     label: Callable[[ReasonedT], Any]
     values: Mapping[Any, float]
     words: Mapping[Any, str]
-    """What a label is called in explanations."""
+    """How explanations name each label."""
 
     def is_decided(self, answers: Sequence[ReasonedT], left: int, requested: int) -> bool:
-        """Whether a label has won, or none can."""
+        """Whether a label has the majority, or none can get it."""
         return is_decided([self.label(answer) for answer in answers], left, requested)
 
-    def score(self, panel: Panel[ReasonedT]) -> Score:
-        """The value of the label; `judge_undecided` when none has a majority."""
-        labels = [self.label(answer) for answer in panel.answers]
-        winner = majority(labels, panel.requested)
+    def score(self, results: SampleResults[ReasonedT]) -> Score:
+        """The value of the label; `judge_undecided` without a majority."""
+        labels = [self.label(answer) for answer in results.answers]
+        winner = majority(labels, results.requested)
         if winner is None:
-            return with_panel(
-                panel.undecided(f"no majority: {counted(map(self.words.__getitem__, labels))}"),
-                panel,
-            )
-        reasoning = panel.answers[labels.index(winner)].reasoning
-        line = (
-            f"{self.words[winner]} in {labels.count(winner)} of {len(labels)} answers:"
-            f" {one_line(reasoning)}"
-        )
+            return with_samples(results.undecided(f"no majority: {self._counted(labels)}"), results)
+        word, votes = self.words[winner], labels.count(winner)
+        reasoning = results.answers[labels.index(winner)].reasoning
         score = Score(
             self.values[winner],
             None,
-            line,
-            {"verdict": self.words[winner], "reasoning": reasoning[:MAX_REASONING]},
+            f"{word} in {votes} of {len(labels)} answers: {one_line(reasoning)}",
+            {"verdict": word, "reasoning": reasoning[:MAX_REASONING]},
         )
-        return with_panel(score, panel, agreement=labels.count(winner) / len(labels))
+        return with_samples(score, results, agreement=votes / len(labels))
+
+    def _counted(self, labels: Iterable[Any]) -> str:
+        return counted(self.words[label] for label in labels)
 
 
 class Proportion(Vote[ReasonedT]):
-    """The mean of the values of all answers, which needs all samples; `verdict` in the details is
-    the label that has the majority.
+    """The mean of the values of all answers, which needs all samples.
+
+    `verdict` in the details is the label with the majority.
     """
 
     def is_decided(self, answers: Sequence[ReasonedT], left: int, requested: int) -> bool:
         """Whether too many samples failed."""
         return lacks_quorum(answers, left, requested)
 
-    def score(self, panel: Panel[ReasonedT]) -> Score:
-        """The mean over the answers, of which there have to be enough."""
-        if not panel.has_quorum:
-            return with_panel(panel.undecided("too few answers"), panel)
-        labels = [self.label(answer) for answer in panel.answers]
-        winner, most = majority(labels, panel.requested), max(map(labels.count, labels))
+    def score(self, results: SampleResults[ReasonedT]) -> Score:
+        """The mean, if enough samples were answered."""
+        if not results.has_quorum:
+            return with_samples(results.undecided("too few answers"), results)
+        labels = [self.label(answer) for answer in results.answers]
+        most_frequent = max(labels, key=labels.count)
+        reasoning = results.answers[labels.index(most_frequent)].reasoning
+        winner = majority(labels, results.requested)
         verdict = None if winner is None else self.words[winner]
-        telling = panel.answers[
-            labels.index(next(label for label in labels if labels.count(label) == most))
-        ].reasoning
-        line = (
-            f"{counted(map(self.words.__getitem__, labels))} of {len(labels)} answers:"
-            f" {one_line(telling)}"
+        score = Score(
+            statistics.mean(self.values[label] for label in labels),
+            None,
+            f"{self._counted(labels)} of {len(labels)} answers: {one_line(reasoning)}",
+            {"verdict": verdict, "reasoning": reasoning[:MAX_REASONING]},
         )
-        value = statistics.mean(self.values[label] for label in labels)
-        score = Score(value, None, line, {"verdict": verdict, "reasoning": telling[:MAX_REASONING]})
-        return with_panel(score, panel, agreement=most / len(labels))
+        return with_samples(score, results, agreement=labels.count(most_frequent) / len(labels))
 
 
 @dataclass(frozen=True)
@@ -121,50 +118,52 @@ class Grade(Verdict[Number]):
         """Whether too many samples failed."""
         return lacks_quorum(answers, left, requested)
 
-    def score(self, panel: Panel[Number]) -> Score:
-        """The average over the answers, of which there have to be enough. The reasoning is that of
-        the answer nearest to it.
-        """
-        if not panel.has_quorum:
-            return with_panel(panel.undecided("too few answers"), panel)
-        numbers = [answer.score for answer in panel.answers]
-        value = float(
-            statistics.mean(numbers) if self.average == "mean" else statistics.median(numbers)
-        )
-        nearest = min(panel.answers, key=lambda answer: abs(answer.score - value)).reasoning
-        line = (
-            f"{self.average} of {', '.join(f'{number:g}' for number in numbers)}: "
-            if len(numbers) > 1
-            else ""
-        )
+    def score(self, results: SampleResults[Number]) -> Score:
+        """The average, if enough samples were answered; the reasoning is of the nearest answer."""
+        if not results.has_quorum:
+            return with_samples(results.undecided("too few answers"), results)
+        numbers = [answer.score for answer in results.answers]
+        average = statistics.mean if self.average == "mean" else statistics.median
+        value = float(average(numbers))
+        nearest = min(results.answers, key=lambda answer: abs(answer.score - value)).reasoning
+        explanation = one_line(nearest) or f"{value:g}"
+        spread = None
+        if len(numbers) > 1:
+            spread = statistics.stdev(numbers)
+            listed = ", ".join(f"{number:g}" for number in numbers)
+            explanation = f"{self.average} of {listed}: {explanation}"
         score = Score(
             value,
             None,
-            line + (one_line(nearest) or f"{value:g}"),
+            explanation,
             {"scores": numbers, "reasoning": nearest[:MAX_REASONING]},
         )
-        near = [abs(number - value) <= _NEAR * (self.high - self.low) for number in numbers]
-        spread = statistics.stdev(numbers) if len(numbers) > 1 else None
-        return with_panel(score, panel, agreement=sum(near) / len(near), spread=spread)
+        return with_samples(
+            score, results, agreement=self._agreement(numbers, value), spread=spread
+        )
+
+    def _agreement(self, numbers: Sequence[float], value: float) -> float:
+        tolerance = _AGREEMENT_TOLERANCE * (self.high - self.low)
+        return sum(abs(number - value) <= tolerance for number in numbers) / len(numbers)
 
 
-def with_panel(score: Score, panel: Panel[Any], **more: Json) -> Score:
-    """A score whose details say what the samples were."""
+def with_samples(score: Score, results: SampleResults[Any], **more: Json) -> Score:
+    """The score with the sample counts in its details."""
     return Score(
         score.value,
         score.reason,
         score.explanation,
-        {"judge": {**panel.told(), **more}, **score.details},
+        {"judge": {**results.counts(), **more}, **score.details},
     )
 
 
 def one_line(reasoning: str) -> str:
     """The beginning of a reasoning, on one line."""
     line = " ".join(reasoning.split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+    return line if len(line) <= _MAX_EXPLANATION else f"{line[: _MAX_EXPLANATION - 1]}…"
 
 
-def counted(words: Any) -> str:
+def counted(words: Iterable[str]) -> str:
     """For instance `2 valid, 1 invalid`."""
     found = list(words)
     return ", ".join(f"{found.count(word)} {word}" for word in dict.fromkeys(found)) or "no answers"

@@ -1,1 +1,1 @@
-"""How two trajectories are compared: the engine below the trajectory scorers."""
+"""Compares two trajectories; the trajectory scorers are built on it."""

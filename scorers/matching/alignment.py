@@ -1,7 +1,6 @@
-"""Pairing two sequences: bit masks that say which elements go together come in, a largest set of
-pairs comes out.
+"""Pairs the elements of two sequences in order: a longest common subsequence on bit masks.
 
-Bit `j` of `masks[i]` is set when element `i` of the first sequence may pair with element `j` of the
+Bit `j` of `masks[i]` is set if element `i` of the first sequence may pair with element `j` of the
 second. Nothing here knows what the elements are. All results are deterministic.
 """
 
@@ -13,13 +12,11 @@ from typing import NamedTuple
 
 
 class TooLongError(Exception):
-    """The sequences are longer, or their values larger, than what is compared online."""
+    """The sequences or their values are too large to compare while traffic waits."""
 
 
 class Counts(NamedTuple):
-    """How many calls there are; optional calls of the reference are expected only when they were
-    made.
-    """
+    """Numbers of calls. Optional calls of a reference are expected only if they were made."""
 
     matched: int
     actual: int
@@ -28,42 +25,42 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Which actual call answers which expected call, by index, in the order of the actual calls."""
+    """Which actual call matches which expected call, by index, in the order of the actual calls."""
 
     pairs: tuple[tuple[int, int], ...]
     """(actual, expected)."""
     missing: tuple[int, ...]
-    """Expected calls without a partner that are not optional."""
+    """Expected calls that are not optional and match no actual call."""
     unexpected: tuple[int, ...]
-    """Actual calls without a partner."""
+    """Actual calls that match no expected call."""
     counts: Counts
-    hoped: Counts
+    best_case: Counts
     """The counts if all arguments that were not recorded had been the expected ones."""
 
 
 def lowest(bits: int) -> int:
-    """The position of the lowest bit that is set."""
+    """The position of the lowest set bit."""
     return (bits & -bits).bit_length() - 1
 
 
 def positions(bits: int) -> Iterator[int]:
-    """The positions of all bits that are set, in their order."""
+    """The positions of all set bits, in ascending order."""
     while bits:
         yield lowest(bits)
         bits &= bits - 1
 
 
 def ordered_pairs(masks: Sequence[int], width: int) -> list[tuple[int, int]]:
-    """A largest set of pairs that do not cross: the second sequence has `width` elements."""
+    """A largest set of pairs that do not cross. The second sequence has `width` elements."""
     return _walk_back(ordered_rows(masks, width), width)
 
 
 def ordered_rows(masks: Sequence[int], width: int) -> list[int]:
-    """One integer for each beginning of the first sequence: a clear bit `j` says that element `j`
-    adds one to the longest alignment.
+    """One integer for each prefix of the first sequence. A clear bit `j` means that element `j`
+    makes the longest alignment one longer.
 
-    This is the longest-common-subsequence recurrence, which holds for any 0/1 relation, on the bits
-    of a row.
+    This is the bit-parallel recurrence of the longest common subsequence, which holds for any 0/1
+    relation.
     """
     full = (1 << width) - 1
     rows = [full]

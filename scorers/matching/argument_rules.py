@@ -1,6 +1,4 @@
-"""What a reference asks of arguments: a rule and the arguments of expected calls come in, which of
-them given arguments answer goes out.
-"""
+"""Decides which expected calls the arguments of an actual call satisfy, by a rule per tool."""
 
 from __future__ import annotations
 
@@ -19,21 +17,21 @@ from pathgauge.scorers.matching.matchers import AtLeast, Ignored, cost, holds_ma
 from pathgauge.scorers.types import Json
 
 ArgumentMode = Literal["exact", "ignore", "subset", "superset"]
-"""How arguments must be: equal; any; some of the expected ones and no others; at least the expected
-ones.
+"""Which arguments satisfy the expected ones: equal ones (`exact`), any (`ignore`), some of them and
+no others (`subset`), all of them and possibly others (`superset`).
 """
 
 Rule: TypeAlias = ArgumentMode | tuple[str, ...]
-"""A mode, or the keys, also of objects inside as in `room.beds`, that alone are compared: equal, or
-absent on both sides.
+"""A mode, or the only keys to compare, also nested ones such as `room.beds`. Their values must be
+equal, or absent on both sides.
 """
 
 Recorded: TypeAlias = Mapping[str, Json] | str | None
-"""Arguments as `ToolCall` has them."""
+"""Arguments as in `ToolCall`."""
 
 MAX_COST = 150_000
-"""Of the comparisons of an invocation with matchers, in the unit of `matchers.cost`: some tenths of
-a second.
+"""Cost of all comparisons with matchers in an invocation, in the unit of `matchers.cost`. This much
+takes some tenths of a second.
 """
 
 
@@ -49,14 +47,14 @@ class Rules(NamedTuple):
         return next((rule for name, rule in self.overrides if tool_name(name) == tool), self.rule)
 
 
-class Demands:
-    """What the expected calls of one tool ask of arguments by a rule. Calls are bits, as in
+class ToolRequirements:
+    """What the expected calls of one tool require of arguments. Sets of calls are bits, as in
     `pathgauge.scorers.matching.alignment`.
     """
 
     def __init__(self, rule: Rule) -> None:
         self.cost = 0
-        """What comparing one call with all arguments that have matchers takes, in the unit of
+        """Cost of comparing one call with all arguments that have matchers, in the unit of
         `matchers.cost`.
         """
         self._rule = rule
@@ -64,82 +62,86 @@ class Demands:
         self._matchers: dict[Items, tuple[Mapping[str, Json], int]] = {}
 
     def add(self, arguments: Mapping[str, Json] | None, call: int) -> bool:
-        """Note what an expected call asks for; whether it asks for anything."""
-        asked = demanded(self._rule, arguments)
-        if asked is None:
+        """Add the arguments of an expected call. Returns whether it requires any."""
+        required = required_arguments(self._rule, arguments)
+        if required is None:
             return False
-        key = canonical_object(asked)
-        if holds_matcher(asked):
-            self.cost += cost(asked) if key not in self._matchers else 0
-            self._matchers[key] = asked, self._matchers.get(key, (asked, 0))[1] | call
-        else:
+        key = canonical_object(required)
+        if not holds_matcher(required):
             self._literal[key] = self._literal.get(key, 0) | call
+            return True
+        if key not in self._matchers:
+            self.cost += cost(required)
+        self._matchers[key] = required, self._matchers.get(key, (required, 0))[1] | call
         return True
 
-    def answered(self, arguments: Recorded, key: Arguments) -> int:
-        """The calls that recorded arguments answer; `key` is their canonical form. Raises what
-        `matchers.matches` raises.
+    def satisfied(self, arguments: Recorded, key: Arguments) -> int:
+        """The expected calls that recorded arguments satisfy; `key` is their canonical form. Raises
+        the exceptions of `matchers.matches`.
         """
         if not isinstance(key, frozenset):
             return 0
         if not self._matchers and not isinstance(self._rule, tuple):
             return self._literal_calls(key)
-        return self._answered(opened(arguments), key)
+        return self._satisfied(opened(arguments), key)
 
-    def _answered(self, given: Json, key: Items) -> int:
+    def _satisfied(self, given: Json, key: Items) -> int:
         if isinstance(self._rule, tuple):
             given = picked(given, self._rule)
             key = canonical_object(given)
         matching = (
-            calls for asked, calls in self._matchers.values() if _fits(self._rule, asked, given)
+            calls
+            for required, calls in self._matchers.values()
+            if _fits(self._rule, required, given)
         )
         return sum(matching, self._literal_calls(key))
 
     def _literal_calls(self, key: Items) -> int:
         if self._rule == "superset":
-            return sum(calls for asked, calls in self._literal.items() if asked <= key)
+            return sum(calls for required, calls in self._literal.items() if required <= key)
         if self._rule == "subset":
-            return sum(calls for asked, calls in self._literal.items() if key <= asked)
+            return sum(calls for required, calls in self._literal.items() if key <= required)
         return self._literal.get(key, 0)
 
 
-class Answers:
-    """What the calls of one invocation answer, found once for calls that are the same."""
+class SatisfiedCalls:
+    """The expected calls that calls of one invocation satisfy, computed once for equal calls."""
 
-    def __init__(self, demands: Mapping[str, Demands]) -> None:
-        self._demands = demands
+    def __init__(self, by_tool: Mapping[str, ToolRequirements]) -> None:
+        self._by_tool = by_tool
         self._known: dict[tuple[str, Arguments], int] = {}
         self._cost = 0
 
     def of(self, tool: str, arguments: Recorded, key: Arguments) -> int:
-        """As `Demands.answered`. Raises `TooLongError` beyond `MAX_COST`."""
-        demands = self._demands[tool]
-        if not demands.cost:
-            return demands.answered(arguments, key)
+        """As `ToolRequirements.satisfied`. Raises `TooLongError` beyond `MAX_COST`."""
+        requirements = self._by_tool[tool]
+        if not requirements.cost:
+            return requirements.satisfied(arguments, key)
         calls = self._known.get((tool, key))
         if calls is None:
-            self._cost += demands.cost
+            self._cost += requirements.cost
             if self._cost > MAX_COST:
                 raise TooLongError("too many comparisons of arguments with matchers")
-            calls = self._known[tool, key] = demands.answered(arguments, key)
+            calls = self._known[tool, key] = requirements.satisfied(arguments, key)
         return calls
 
 
-def demanded(rule: Rule, arguments: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
-    """What expected arguments ask for by a rule; `None` when any will do."""
+def required_arguments(
+    rule: Rule, arguments: Mapping[str, Json] | None
+) -> Mapping[str, Json] | None:
+    """The expected arguments that a rule compares; `None` if any arguments are accepted."""
     if arguments is None or rule in {"ignore", ()}:
         return None
     if isinstance(rule, tuple):
         return picked(arguments, rule)
-    if rule == "superset":
-        return {
-            key: value for key, value in arguments.items() if not isinstance(value, Ignored)
-        } or None
-    return arguments
+    if rule != "superset":
+        return arguments
+    compared = {key: value for key, value in arguments.items() if not isinstance(value, Ignored)}
+    return compared or None
 
 
 def picked(arguments: Mapping[str, Json], paths: tuple[str, ...]) -> Mapping[str, Json]:
-    """The values at these paths, those that are there."""
+    """The values at these paths, without the paths that do not exist."""
     found = ((path, _at(arguments, path.split("."))) for path in paths)
     return {path: values[0] for path, values in found if values}
 
@@ -152,9 +154,11 @@ def _at(value: Json, keys: list[str]) -> tuple[Json, ...]:
     return (value,)
 
 
-def _fits(rule: Rule, asked: Mapping[str, Json], given: Json) -> bool:
+def _fits(rule: Rule, required: Mapping[str, Json], given: Json) -> bool:
     if rule == "superset":
-        return matches(AtLeast(asked), given)
+        return matches(AtLeast(required), given)
     if rule == "subset":
-        return all(key in asked and matches(asked[key], value) for key, value in given.items())
-    return matches(asked, given)
+        return all(
+            key in required and matches(required[key], value) for key, value in given.items()
+        )
+    return matches(required, given)

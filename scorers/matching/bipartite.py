@@ -1,5 +1,5 @@
-"""Maximum bipartite matching: the masks of `pathgauge.scorers.matching.alignment` come in, a
-largest set of pairs in any order comes out.
+"""Pairs elements in any order: maximum bipartite matching on the masks of
+`pathgauge.scorers.matching.alignment`.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from pathgauge.scorers.matching.alignment import TooLongError, lowest
 
 MAX_STEPS = 500_000
-"""Elements that one search may reach, which takes a few tenths of a second."""
+"""Elements that a matching may visit, which takes a few tenths of a second."""
 
 
 def largest_matching(
-    masks: Mapping[int, int], vital: Mapping[int, int] | None = None, *, first: int = 0
+    masks: Mapping[int, int], preferred: Mapping[int, int] | None = None, *, first: int = 0
 ) -> dict[int, int]:
-    """A largest set of pairs, of which as many as possible are in `vital`, a part of the relation.
+    """A largest set of pairs, of which as many as possible are in `preferred`.
 
-    `vital` holds all pairs of some elements and no other pairs. A free partner in `first` is taken
-    before others. Raises `TooLongError` beyond `MAX_STEPS`.
+    `preferred` is the part of the relation that holds all pairs of some elements. A free partner in
+    `first` is taken before others. Raises `TooLongError` beyond `MAX_STEPS`.
     """
-    start = {} if vital is None else _largest(vital, {}, first)
+    start = {} if preferred is None else _largest(preferred, {}, first)
     return _largest(masks, start, first)
 
 
@@ -33,10 +33,9 @@ def _largest(masks: Mapping[int, int], start: Mapping[int, int], first: int) -> 
 
 
 class Matching:
-    """A set of pairs that stays a largest one while elements are added one by one: Kuhn's
-    algorithm.
+    """A set of pairs that stays a largest one while elements are added: Kuhn's algorithm.
 
-    Whatever has a partner keeps having one. `start` are pairs to begin with.
+    An element that has a partner always keeps one. `start` are initial pairs.
     """
 
     def __init__(
@@ -44,15 +43,15 @@ class Matching:
     ) -> None:
         self.pairs = dict(start or {})
         self.steps = 0
-        """Elements looked at so far."""
+        """Elements visited so far."""
         self._masks, self._first = masks, first
         self._owners = {j: i for i, j in self.pairs.items()}
         self._free = ~sum(1 << j for j in self._owners)
         self._open = -1
-        """Partners that may lead to a free one; what was reached in vain once never does again."""
+        """Partners that may lead to a free one. A partner that once led to none never will."""
 
     def add(self, i: int) -> bool:
-        """Add an element; whether there is one pair more. Raises `TooLongError` beyond `MAX_STEPS`."""
+        """Add an element. Returns whether it was paired. Raises `TooLongError` as above."""
         reached_from: dict[int, int] = {}
         unseen, queue = self._open, [i]
         for left in queue:

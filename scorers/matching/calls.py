@@ -1,6 +1,4 @@
-"""Tool calls as scorers look at them: an invocation comes in, the positions of the calls of a tool
-go out; a call comes in, whether it failed and the object that it returned go out.
-"""
+"""Reads tool calls: their names, positions, results and failures."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from pathgauge.scorers.types import Invocation, Json, ToolCall
 
 
 def call_names(actual: Invocation) -> list[str]:
-    """The tools that were called, in order, by the names that are compared."""
+    """The names of the called tools in order, as they are compared."""
     return [tool_name(call.name) for call in actual.tool_calls]
 
 
@@ -22,9 +20,7 @@ def calls_of(actual: Invocation, tool: str) -> list[int]:
 
 
 def as_object(value: Json) -> Mapping[str, Json]:
-    """An object as it is, or as text holds it, also encoded twice; the empty object for anything
-    else.
-    """
+    """An object, also if encoded as JSON text once or twice; an empty object for anything else."""
     try:
         value = opened(value)
     except RecursionError:
@@ -32,22 +28,17 @@ def as_object(value: Json) -> Mapping[str, Json]:
     match value:
         case Mapping():
             return value
-        case [{"type": "text", "text": str(text)}]:  # one block of content, as MCP servers answer
+        case [{"type": "text", "text": str(text)}]:  # one content block, as MCP servers return
             return as_object(text)
     return {}
 
 
 def failed(call: ToolCall) -> bool:
-    """Whether the telemetry says that the call failed, or the tool answered with an `error`."""
+    """Whether the telemetry reports a failure, or the tool returned an `error`."""
     result = as_object(call.result)
     return call.error is not None or bool(result.get("error")) or result.get("isError") is True
 
 
 def outcome_known(call: ToolCall) -> bool:
-    """Whether anything is known of how the call ended."""
+    """Whether a result or an error was recorded."""
     return call.result is not None or call.error is not None
-
-
-def counted(count: int, noun: str) -> str:
-    """For instance `1 tool call`, `2 tool calls`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,8 +1,7 @@
-"""Actual calls beside expected calls: two trajectories and rules for their arguments come in, an
-`Alignment` comes out.
+"""Aligns actual tool calls with expected ones.
 
-Several criteria look at the same two trajectories, so one `Comparison` answers all of them and
-keeps what it found.
+Several criteria compare the same two trajectories. So all of them share one `Comparison`, which
+caches its results.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from operator import or_
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from pathgauge.scorers.matching.alignment import Alignment, Counts, TooLongError, ordered_pairs
-from pathgauge.scorers.matching.argument_rules import Answers, Demands, Rules
+from pathgauge.scorers.matching.argument_rules import Rules, SatisfiedCalls, ToolRequirements
 from pathgauge.scorers.matching.bipartite import largest_matching
 from pathgauge.scorers.matching.equality import Arguments, canonical_arguments, tool_name
 from pathgauge.scorers.matching.partial_order import block_pairs, transposed
-from pathgauge.scorers.matching.prepared_reference import Expectation, blocks
+from pathgauge.scorers.matching.prepared_reference import PreparedReference, blocks
 from pathgauge.scorers.types import ExpectedCall, ToolCall
 
 MatchMode = Literal["name_only", "name_and_args", "name_and_required_args"]
-"""What makes a call the expected one: its name; name and equal arguments; name and at least the
-expected arguments.
+"""When a call matches an expected one: by its name; by name and equal arguments; by name and at
+least the expected arguments.
 """
 
 RULES: Mapping[MatchMode, Rules] = {
@@ -32,44 +31,44 @@ RULES: Mapping[MatchMode, Rules] = {
 }
 
 MAX_CALLS = 2_000
-"""Calls of an invocation, and of a reference turn, beyond which they are not compared."""
+"""Calls of an invocation, and of a reference turn; longer ones are not compared."""
 
 _T = TypeVar("_T")
 
 
 class Order(NamedTuple):
-    """What the order of calls means."""
+    """Whether the order of calls counts."""
 
     matters: bool = True
-    """Whether pairs may not cross."""
+    """If true, pairs must not cross."""
     within_message: bool = True
-    """Whether this holds for calls, too, that one model message asked for."""
+    """Whether this also applies to calls that one model message requested."""
 
 
 IN_ORDER, ANY_ORDER = Order(), Order(matters=False)
 
 
 class Members(NamedTuple):
-    """How many calls of each side appear on the other side, however often, and how many calls are
-    expected.
-    """
+    """How many calls of each side appear on the other side, no matter how often."""
 
     actual: int
+    """Actual calls that are expected."""
     found: int
+    """Expected calls that were made."""
     expected: int
-    """Optional calls are expected only when they were made."""
+    """Optional calls count as expected only if they were made."""
 
 
 class _Relation(NamedTuple):
-    """Per actual call, the expected calls that it may answer, as bits."""
+    """For each actual call, the expected calls that it may match, as bits."""
 
     masks: list[int]
-    hopeful: list[int]
-    """The same, if arguments that were not recorded had been the expected ones; the same list when
-    none matter.
+    best_case: list[int]
+    """The masks if all arguments that were not recorded had been the expected ones. It is the same
+    list object if that makes no difference.
     """
     selective: int
-    """The expected calls that look at arguments."""
+    """The expected calls whose arguments are compared."""
 
 
 def align(
@@ -79,25 +78,24 @@ def align(
     *,
     ordered: bool = True,
 ) -> Alignment:
-    """Pair as many actual calls with expected ones as `mode` allows, each used once; `ordered`
+    """Pair as many actual calls with expected ones as `mode` allows, each used once. `ordered`
     pairs do not cross.
 
-    Pairs with calls that are not optional come before others. Raises `TooLongError` or
-    `RecursionError` when the calls are too many, or their arguments too large or nested too deep.
+    Pairs with calls that are not optional come first. Raises `TooLongError` or `RecursionError` if
+    the calls are too many, or their arguments too large or nested too deep.
     """
-    return Comparison(Calls(actual), Expectation(expected)).align(
-        RULES[mode], IN_ORDER if ordered else ANY_ORDER
-    )
+    comparison = Comparison(Calls(actual), PreparedReference(expected))
+    return comparison.align(RULES[mode], IN_ORDER if ordered else ANY_ORDER)
 
 
 def compare(actual: tuple[ToolCall, ...], expected: tuple[ExpectedCall, ...]) -> Comparison:
-    """The comparison of two trajectories, remembered until other calls are compared: criteria of
-    one invocation share it.
+    """The comparison of two trajectories. It is cached until other actual calls are compared, so
+    the criteria of one invocation share it.
     """
-    (calls, comparisons), expectation = _calls(_Same(actual)), _expectation(_Same(expected))
-    comparison = comparisons.get(expectation)
+    (calls, comparisons), reference = _calls(_Same(actual)), _prepared(_Same(expected))
+    comparison = comparisons.get(reference)
     if comparison is None:
-        comparison = comparisons[expectation] = Comparison(calls, expectation)
+        comparison = comparisons[reference] = Comparison(calls, reference)
     return comparison
 
 
@@ -111,19 +109,19 @@ class Calls:
 
     @cached_property
     def arguments(self) -> list[Arguments]:
-        """The arguments, ready to compare."""
+        """The arguments in canonical form."""
         return [canonical_arguments(call.arguments) for call in self.calls]
 
     @cached_property
     def messages(self) -> list[int]:
-        """As bits, the calls in their order, those that one model message asked for together."""
+        """The calls in order as bits; a block holds the calls that one model message requested."""
         return blocks([call.group for call in self.calls])
 
 
 class Comparison:
     """Two trajectories side by side. Raises `TooLongError` beyond `MAX_CALLS` on either side."""
 
-    def __init__(self, actual: Calls, expected: Expectation) -> None:
+    def __init__(self, actual: Calls, expected: PreparedReference) -> None:
         longest = max(len(actual.calls), len(expected.calls))
         if longest > MAX_CALLS:
             raise TooLongError(
@@ -135,18 +133,16 @@ class Comparison:
         self._alignments: dict[tuple[Rules, Order], Alignment] = {}
 
     def align(self, rules: Rules, order: Order = IN_ORDER) -> Alignment:
-        """The best alignment: as many required calls as possible, then as many calls as possible."""
+        """The best alignment: as many required calls as possible, then as many others."""
         alignment = self._alignments.get((rules, order))
         if alignment is None:
             alignment = self._alignments[rules, order] = self._align(rules, order)
         return alignment
 
     def members(self, rules: Rules) -> tuple[Members, Members]:
-        """The members as recorded, and if all arguments that were not recorded had been the
-        expected ones.
-        """
+        """The members as recorded, and in the best case of arguments that were not recorded."""
         relation = self._relation(rules)
-        return self._members(relation.masks), self._members(relation.hopeful)
+        return self._members(relation.masks), self._members(relation.best_case)
 
     def _members(self, masks: Sequence[int]) -> Members:
         found = reduce(or_, masks, 0)
@@ -158,25 +154,17 @@ class Comparison:
         relation = self._relation(rules)
         pairs = self._pairs(relation.masks, relation.selective, order)
         counts = self._counts(pairs)
-        certain = relation.hopeful is relation.masks
-        hoped = (
-            counts
-            if certain
-            else self._counts(self._pairs(relation.hopeful, relation.selective, order))
-        )
-        answering, answered = {i for i, _ in pairs}, {j for _, j in pairs}
+        best_case = counts
+        if relation.best_case is not relation.masks:
+            best_case = self._counts(self._pairs(relation.best_case, relation.selective, order))
+        paired_actual, paired_expected = {i for i, _ in pairs}, {j for _, j in pairs}
+        required = [j for j, call in enumerate(self.expected.calls) if not call.optional]
         return Alignment(
             pairs=tuple(pairs),
-            missing=tuple(
-                [
-                    j
-                    for j, call in enumerate(self.expected.calls)
-                    if j not in answered and not call.optional
-                ]
-            ),
-            unexpected=tuple([i for i in range(counts.actual) if i not in answering]),
+            missing=tuple([j for j in required if j not in paired_expected]),
+            unexpected=tuple([i for i in range(counts.actual) if i not in paired_actual]),
             counts=counts,
-            hoped=hoped,
+            best_case=best_case,
         )
 
     def _counts(self, pairs: Sequence[tuple[int, int]]) -> Counts:
@@ -190,56 +178,55 @@ class Comparison:
             return self._unordered(masks, selective)
         expected = self.expected
         grouped = len(expected.blocks) < len(expected.calls)
-        if not (grouped or order.within_message) and len(self.actual.messages) < len(
-            self.actual.calls
-        ):
-            columns = transposed(masks, len(expected.calls))
-            vital = [
-                column if expected.required >> j & 1 else 0 for j, column in enumerate(columns)
-            ]
-            return sorted((i, j) for j, i in block_pairs(columns, vital, self.actual.messages))
+        parallel = len(self.actual.messages) < len(self.actual.calls)
+        if parallel and not grouped and not order.within_message:
+            return self._pairs_within_messages(masks)
         if grouped or expected.optional:
             return block_pairs(masks, [mask & expected.required for mask in masks], expected.blocks)
         return ordered_pairs(masks, len(expected.calls))
 
+    def _pairs_within_messages(self, masks: Sequence[int]) -> list[tuple[int, int]]:
+        """Pairs in order, where calls of one message may come in any order."""
+        columns = transposed(masks, len(self.expected.calls))
+        required = self.expected.required
+        preferred = [column if required >> j & 1 else 0 for j, column in enumerate(columns)]
+        return sorted((i, j) for j, i in block_pairs(columns, preferred, self.actual.messages))
+
     def _unordered(self, masks: Sequence[int], selective: int) -> list[tuple[int, int]]:
         relation = dict(enumerate(masks))
-        vital = (
-            {i: mask & self.expected.required for i, mask in relation.items()}
-            if self.expected.optional
-            else None
-        )
-        return sorted(largest_matching(relation, vital, first=selective).items())
+        preferred = None
+        if self.expected.optional:
+            preferred = {i: mask & self.expected.required for i, mask in relation.items()}
+        return sorted(largest_matching(relation, preferred, first=selective).items())
 
     def _relation(self, rules: Rules) -> _Relation:
         relation = self._relations.get(rules)
         if relation is None:
-            relation = self._relations[rules] = self._related(*self.expected.asked(rules))
+            relation = self._relations[rules] = self._related(*self.expected.requirements(rules))
         return relation
 
-    def _related(self, demands: Mapping[str, Demands], selective: int) -> _Relation:
-        named = [self.expected.named.get(name, 0) for name in self.actual.names]
+    def _related(self, by_tool: Mapping[str, ToolRequirements], selective: int) -> _Relation:
+        same_tool = [self.expected.named.get(name, 0) for name in self.actual.names]
         if not selective:
-            return _Relation(named, named, 0)
-        answers = Answers(demands)
-        masks, hopeful = [], []
-        for call, name, key, every in zip(
-            self.actual.calls, self.actual.names, self.actual.arguments, named, strict=True
+            return _Relation(same_tool, same_tool, 0)
+        satisfied = SatisfiedCalls(by_tool)
+        masks, best_case = [], []
+        for call, name, key, candidates in zip(
+            self.actual.calls, self.actual.names, self.actual.arguments, same_tool, strict=True
         ):
-            mask = every & ~selective
-            if key is not None and mask != every:
-                mask |= answers.of(name, call.arguments, key)
+            mask = candidates & ~selective
+            if key is not None and mask != candidates:
+                mask |= satisfied.of(name, call.arguments, key)
             masks.append(mask)
-            hopeful.append(every if key is None else mask)
-        return _Relation(masks, masks if hopeful == masks else hopeful, selective)
+            best_case.append(candidates if key is None else mask)
+        return _Relation(masks, masks if best_case == masks else best_case, selective)
 
 
 class _Same(Generic[_T]):
-    """A value that equals nothing but itself: trajectories hold dicts, so they have an identity but
-    no hash.
+    """A cache key by identity: trajectories contain dicts, so they have no hash.
 
-    What never changes may be recognised by its identity, as long as it is kept alive, which the
-    cache does.
+    Identity is safe for values that never change, as long as they stay alive; the cache keeps them
+    alive.
     """
 
     __slots__ = ("value",)
@@ -255,13 +242,15 @@ class _Same(Generic[_T]):
 
 
 @lru_cache(maxsize=1)
-def _calls(actual: _Same[tuple[ToolCall, ...]]) -> tuple[Calls, dict[Expectation, Comparison]]:
-    """The calls know nothing of their comparisons: as a cycle both would outlive the invocation
-    until the garbage collector comes.
+def _calls(
+    actual: _Same[tuple[ToolCall, ...]],
+) -> tuple[Calls, dict[PreparedReference, Comparison]]:
+    """The calls do not refer to their comparisons: as a reference cycle, both would outlive the
+    invocation until the garbage collector runs.
     """
     return Calls(actual.value), {}
 
 
 @lru_cache(maxsize=256)
-def _expectation(expected: _Same[tuple[ExpectedCall, ...]]) -> Expectation:
-    return Expectation(expected.value)
+def _prepared(expected: _Same[tuple[ExpectedCall, ...]]) -> PreparedReference:
+    return PreparedReference(expected.value)

@@ -1,7 +1,7 @@
-"""What is wrong with arguments: calls without a partner come in, those of the same tool with the
-arguments that differ go out.
+"""Lists the arguments that differ between unmatched actual and expected calls of the same tool.
 
-This is for people and decides nothing: such calls are put side by side in their order.
+This is for explanations only and has no influence on scores. Unmatched calls of a tool are compared
+in their order.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from itertools import islice
 from typing import NamedTuple
 
 from pathgauge.scorers.matching.alignment import Alignment, TooLongError
-from pathgauge.scorers.matching.argument_rules import Rule, Rules, demanded, picked
+from pathgauge.scorers.matching.argument_rules import Rule, Rules, picked, required_arguments
 from pathgauge.scorers.matching.comparison import Comparison
 from pathgauge.scorers.matching.equality import opened
 from pathgauge.scorers.matching.matchers import Ignored, Matcher, matches, written
+from pathgauge.scorers.matching.wording import cut
 from pathgauge.scorers.types import Json
 
 MAX_DIFFERENCES = 20
-"""Pairs of calls whose arguments are shown, and arguments of such a pair."""
-_SHOWN = 200
-"""Characters of a value that are shown."""
+"""Pairs of calls in the details, and arguments of each pair."""
+_MAX_VALUE = 200
+"""Characters of a value in the details."""
 
 
 class Difference(NamedTuple):
@@ -32,7 +33,7 @@ class Difference(NamedTuple):
     expected: int
     tool: str
     arguments: Mapping[str, list[str | None]]
-    """What differs, as expected and as found, in JSON that may be cut; `None` is not there."""
+    """[expected, actual] by argument, as JSON text that may be cut; `None` if absent."""
 
 
 def differences(comparison: Comparison, rules: Rules, alignment: Alignment) -> list[Difference]:
@@ -56,53 +57,54 @@ def _differences(
             differing = _differing(
                 rules.of(tool), expected.calls[j].arguments, opened(actual.calls[i].arguments)
             )
-            if shown := {
-                key: [_shown(asked), _shown(given)]
-                for key, asked, given in islice(differing, MAX_DIFFERENCES)
-            }:
-                yield Difference(i, j, tool, shown)
+            arguments = {
+                key: [_json(required), _json(given)]
+                for key, required, given in islice(differing, MAX_DIFFERENCES)
+            }
+            if arguments:
+                yield Difference(i, j, tool, arguments)
 
 
 def _differing(
     rule: Rule, arguments: Mapping[str, Json] | None, given: Json
 ) -> Iterator[tuple[str, list[Json], list[Json]]]:
-    """Each key with what was asked for and what was given, as a list of one value or none."""
-    asked = demanded(rule, arguments)
-    if asked is None or not isinstance(given, Mapping):
+    """Each differing key with its expected and its actual value, as a list of one value or none."""
+    required = required_arguments(rule, arguments)
+    if required is None or not isinstance(given, Mapping):
         return
     if isinstance(rule, tuple):
         given = picked(given, rule)
-    for key in _keys(rule, asked, given):
-        one, other = ([side[key]] if key in side else [] for side in (asked, given))
+    for key in _keys(rule, required, given):
+        one, other = ([side[key]] if key in side else [] for side in (required, given))
         if not _same(one, other):
             yield key, one, other
 
 
-def _keys(rule: Rule, asked: Mapping[str, Json], given: Mapping[str, Json]) -> Iterable[str]:
+def _keys(rule: Rule, required: Mapping[str, Json], given: Mapping[str, Json]) -> Iterable[str]:
     if rule == "superset":
-        return asked
-    return given if rule == "subset" else {**asked, **given}
+        return required
+    return given if rule == "subset" else {**required, **given}
 
 
-def _same(asked: list[Json], given: list[Json]) -> bool:
+def _same(required: list[Json], given: list[Json]) -> bool:
     try:
-        return matches(asked, given) or (not given and isinstance(asked[0], Ignored))
+        return matches(required, given) or (not given and isinstance(required[0], Ignored))
     except (TooLongError, RecursionError):
         return False
 
 
-def _shown(value: list[Json]) -> str | None:
+def _json(value: list[Json]) -> str | None:
     if not value:
         return None
     try:
         text = _encode(value[0])
     except (TypeError, ValueError, RecursionError):
         return f"a value of the type {type(value[0]).__name__}"
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return cut(text, _MAX_VALUE)
 
 
-def _written(value: Json) -> Json:
+def _default(value: Json) -> Json:
     return written(value) if isinstance(value, Matcher) else repr(value)
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, default=_written).encode
+_encode = json.JSONEncoder(ensure_ascii=False, default=_default).encode

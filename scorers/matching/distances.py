@@ -1,8 +1,7 @@
-"""Edit distances: two sequences come in, the fewest edits that turn one into the other goes out.
+"""Edit distances between two sequences.
 
-Both distances are computed with the bits of two integers per column of the usual table, which hold
-where it rises and where it falls: Myers 1999 as simplified by Hyyrö 2003, so 2,000 elements against
-2,000 take some milliseconds.
+The algorithm is that of Myers 1999 as simplified by Hyyrö 2003: two integers per column hold the
+bits where the usual table rises and falls. 2,000 elements against 2,000 take some milliseconds.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from collections.abc import Hashable, Sequence
 def edit_distance(
     first: Sequence[Hashable], second: Sequence[Hashable], *, swaps: bool = False
 ) -> int:
-    """Insertions, deletions and substitutions: the Levenshtein distance.
+    """The fewest insertions, deletions and substitutions: the Levenshtein distance.
 
-    With `swaps` of neighbours as well, no element being edited twice: the optimal string alignment
-    distance.
+    With `swaps`, also swaps of neighbours, where no element is edited twice: the optimal string
+    alignment distance.
     """
     if not first:
         return len(second)

@@ -1,14 +1,11 @@
-"""When two tool calls are the same call: names and arguments come in, hashable values come out
-whose `==` is JSON equality.
+"""Compares names and arguments of tool calls by JSON equality, with hashable canonical values.
 
-`1` equals `1.0`, `-0.0` equals `0`, NaN equals NaN, `True` is not `1`; the order of keys means
-nothing, the order of lists does. Arguments that are text are read as JSON, also when they were
-encoded twice; text that is no JSON object is compared as it stands. Arguments of a call are
-canonical when they are
+`1` equals `1.0`, `-0.0` equals `0`, NaN equals NaN, and `True` does not equal `1`. The order of
+keys does not matter, the order of lists does. Arguments given as text are parsed as JSON, also if
+they were encoded twice; other text is compared unchanged. Canonical arguments are one of
 
-- `None`: not recorded (of a reference: any will do),
-- a `frozenset` of (key, canonical value): an object, so that `<=` says "has at least these
-  arguments",
+- `None`: not recorded; in a reference, any arguments are accepted,
+- a `frozenset` of (key, canonical value): an object; `<=` tests "has at least these arguments",
 - a `str`: text that is not an object.
 """
 
@@ -24,26 +21,23 @@ from pathgauge.scorers.types import Json
 Items: TypeAlias = frozenset[tuple[str, Hashable]]
 Arguments: TypeAlias = Items | str | None
 
-# A tuple that holds a type equals no canonical JSON value, while bare `True` and NaN would equal
-# `1` and nothing at all.
+# Bare `True` would equal `1`, and NaN nothing at all. A tuple with a type equals no other canonical
+# value.
 _TRUE = (bool, True)
 _FALSE = (bool, False)
 _NAN = (float, None)
 
 
 def tool_name(name: str) -> str:
-    """The name by which tools are compared: blanks around it are dropped, upper and lower case are
-    kept apart.
-    """
+    """The name by which tools are compared: without surrounding blanks, case-sensitive."""
     return name.strip()
 
 
 def canonical(value: Json) -> Hashable:
-    """A hashable stand-in for a JSON value; two of them are equal exactly when the values are equal
-    as JSON.
+    """A hashable form of a JSON value; two are equal exactly if the values are equal as JSON.
 
-    What is no JSON, such as a matcher, stands for itself. Raises `RecursionError` for values nested
-    some hundreds of levels deep.
+    Anything that is not JSON, such as a matcher, is returned unchanged. Raises `RecursionError` for
+    values nested some hundreds of levels deep.
     """
     if isinstance(value, str) or value is None:
         return value
@@ -62,18 +56,22 @@ def canonical(value: Json) -> Hashable:
 
 
 def canonical_arguments(arguments: Mapping[str, Json] | str | None) -> Arguments:
-    """Arguments of a call, ready to compare."""
-    read = opened(arguments)
-    return read if read is None or isinstance(read, str) else canonical_object(read)
+    """Arguments of a call in canonical form."""
+    decoded = opened(arguments)
+    if decoded is None or isinstance(decoded, str):
+        return decoded
+    return canonical_object(decoded)
 
 
 def opened(arguments: Mapping[str, Json] | str | None) -> Mapping[str, Json] | str | None:
-    """Arguments of a call, as an object if they are text that holds one."""
-    return _decoded(arguments) if isinstance(arguments, str) else arguments
+    """Arguments of a call; text that holds a JSON object becomes that object."""
+    if not isinstance(arguments, str):
+        return arguments
+    return _decoded(arguments)
 
 
 def canonical_object(value: Mapping[str, Json]) -> Items:
-    """As `canonical`, for what is known to be an object."""
+    """As `canonical`, for an object."""
     return frozenset([(key, canonical(item)) for key, item in value.items()])
 
 

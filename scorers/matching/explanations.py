@@ -1,6 +1,4 @@
-"""Why a trajectory got its score: a comparison and its alignment come in, JSON details and one line
-for a person go out.
-"""
+"""Explains the score of a trajectory, in one line for people and in JSON details."""
 
 from __future__ import annotations
 
@@ -11,13 +9,14 @@ from pathgauge.scorers.matching.alignment import Alignment
 from pathgauge.scorers.matching.argument_rules import Rules
 from pathgauge.scorers.matching.comparison import Comparison
 from pathgauge.scorers.matching.differences import Difference, differences
+from pathgauge.scorers.matching.wording import cut, one_line
 from pathgauge.scorers.types import Json
 
 MAX_NAMES = 5
 """Tools listed in an explanation; the details list all."""
 MAX_ARGUMENTS = 3
 """Calls whose arguments an explanation shows, and arguments of a call."""
-_SHOWN = 40
+_MAX_VALUE = 40
 """Characters of a value in an explanation."""
 
 
@@ -25,75 +24,70 @@ def evidence(
     comparison: Comparison, rules: Rules, alignment: Alignment
 ) -> tuple[str, dict[str, Json]]:
     """An explanation, such as `2 of 3 expected calls matched; missing send_email; unexpected
-    search_web x2`, and the details.
+    search_web x2`, and the details:
 
-    These are `matched` [actual index, expected index, name], `missing` and `unexpected` [index,
-    name], `counts`, and where only arguments are wrong, `different` [actual index, expected index,
-    name, {argument: [expected, actual]}].
+    - `matched`: [actual index, expected index, name],
+    - `missing` and `unexpected`: [index, name],
+    - `counts`,
+    - `different`, if only arguments differ: [actual index, expected index, name, {argument:
+      [expected, actual]}].
     """
-    made, asked, counts = comparison.actual.names, comparison.expected.names, alignment.counts
+    actual, expected = comparison.actual.names, comparison.expected.names
+    counts, missing, unexpected = alignment.counts, alignment.missing, alignment.unexpected
     details: dict[str, Json] = {
-        "matched": [[i, j, asked[j]] for i, j in alignment.pairs],
-        "missing": [[j, asked[j]] for j in alignment.missing],
-        "unexpected": [[i, made[i]] for i in alignment.unexpected],
+        "matched": [[i, j, expected[j]] for i, j in alignment.pairs],
+        "missing": [[j, expected[j]] for j in missing],
+        "unexpected": [[i, actual[i]] for i in unexpected],
         "counts": {"matched": counts.matched, "actual": counts.actual, "expected": counts.expected},
     }
-    line = (
-        f"{counts.matched} of {counts.expected} expected calls matched"
-        if counts.expected
-        else "no calls expected"
-    )
-    missing, unexpected = alignment.missing, alignment.unexpected
+    explanation = "no calls expected"
+    if counts.expected:
+        explanation = f"{counts.matched} of {counts.expected} expected calls matched"
     if different := differences(comparison, rules, alignment):
         details["different"] = list(map(list, different))
-        line += _told(different)
-        missing = _without(missing, {one.expected for one in different})
-        unexpected = _without(unexpected, {one.actual for one in different})
+        explanation += _explained(different)
+        missing = _without(missing, {difference.expected for difference in different})
+        unexpected = _without(unexpected, {difference.actual for difference in different})
     if missing:
-        line += f"; missing {listed([asked[j] for j in missing])}"
+        explanation += f"; missing {listed([expected[j] for j in missing])}"
     if unexpected:
-        line += f"; unexpected {listed([made[i] for i in unexpected])}"
-    return line, details
+        explanation += f"; unexpected {listed([actual[i] for i in unexpected])}"
+    return explanation, details
 
 
-def _without(calls: Sequence[int], told: Collection[int]) -> tuple[int, ...]:
-    return tuple([call for call in calls if call not in told])
+def _without(calls: Sequence[int], others: Collection[int]) -> tuple[int, ...]:
+    return tuple([call for call in calls if call not in others])
 
 
-def _told(different: Sequence[Difference]) -> str:
-    told = [
-        _line(f"; {one.tool} with other arguments ({_arguments(one.arguments)})")
+def _explained(different: Sequence[Difference]) -> str:
+    parts = [
+        one_line(f"; {one.tool} with other arguments ({_arguments(one.arguments)})")
         for one in different[:MAX_ARGUMENTS]
     ]
-    more = len(different) - MAX_ARGUMENTS
-    return "".join(told) + (f"; {more} more with other arguments" if more > 0 else "")
+    if len(different) > MAX_ARGUMENTS:
+        parts.append(f"; {len(different) - MAX_ARGUMENTS} more with other arguments")
+    return "".join(parts)
 
 
 def _arguments(arguments: Mapping[str, list[str | None]]) -> str:
-    shown = [
-        f"{_cut(key)}: expected {_cut(asked)}, found {_cut(given)}"
-        for key, (asked, given) in arguments.items()
+    parts = [
+        f"{_cut(key)}: expected {_cut(expected)}, found {_cut(actual)}"
+        for key, (expected, actual) in arguments.items()
     ]
-    more = [f"{len(shown) - MAX_ARGUMENTS} more"] if len(shown) > MAX_ARGUMENTS else []
-    return "; ".join(shown[:MAX_ARGUMENTS] + more)
+    if len(parts) > MAX_ARGUMENTS:
+        parts[MAX_ARGUMENTS:] = [f"{len(parts) - MAX_ARGUMENTS} more"]
+    return "; ".join(parts)
 
 
 def _cut(text: str | None) -> str:
     if text is None:
         return "nothing"
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return cut(text, _MAX_VALUE)
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names with their number of occurrences, on one line."""
-    counts = Counter(names)
-    shown = [
-        f"{name} x{count}" if count > 1 else name
-        for name, count in list(counts.items())[:MAX_NAMES]
-    ]
-    more = [f"{len(counts) - MAX_NAMES} more"] if len(counts) > MAX_NAMES else []
-    return _line(", ".join(shown + more))
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+    """Names with their numbers of occurrences, on one line."""
+    parts = [f"{name} x{count}" if count > 1 else name for name, count in Counter(names).items()]
+    if len(parts) > MAX_NAMES:
+        parts[MAX_NAMES:] = [f"{len(parts) - MAX_NAMES} more"]
+    return one_line(", ".join(parts))

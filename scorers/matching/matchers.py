@@ -1,19 +1,18 @@
-"""Matchers: what a reference writes in place of a value when more than one value will do; JSON
-comes in, matchers go out, and back.
+"""Matchers: expected values in a reference that accept more than one actual value.
 
-| written | matcher | matches |
+| in a reference | matcher | accepts |
 |---|---|---|
-| `{$any: true}` | `Anything` | any value that is there |
-| `{$ignore: true}` | `Ignored` | any value; a key of an object that has it may be absent |
-| `{$regex: "[a-z]+"}` | `Pattern` | text that the whole pattern fits |
-| `{$near: 12.5, abs: 0.01, rel: 0}` | `Near` | a number that close |
+| `{$any: true}` | `Anything` | any value that is present |
+| `{$ignore: true}` | `Ignored` | any value; as a value in an object, the key may be absent |
+| `{$regex: "[a-z]+"}` | `Pattern` | text that the whole pattern matches |
+| `{$near: 12.5, abs: 0.01, rel: 0}` | `Near` | a number within the tolerance |
 | `{$any_order: [a, b]}` | `AnyOrder` | a list of these values in any order |
 | `{$at_least: {a: 1}}` | `AtLeast` | an object with at least these keys and values |
 | `{$one_of: [a, b]}` | `OneOf` | any of these values |
-| `{$literal: {$any: true}}` | | exactly this value, though it has keys that begin with `$` |
+| `{$literal: {$any: true}}` | | exactly this value, although its keys begin with `$` |
 
-What holds no matcher is compared as JSON, see `pathgauge.scorers.matching.equality`. Lists and
-objects inside of matchers may hold matchers.
+Values without matchers are compared as JSON, see `pathgauge.scorers.matching.equality`. Lists and
+objects inside matchers may contain matchers.
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ __all__ = [
 ]
 
 MAX_ITEMS = 200
-"""Items of a list in any order that are compared with matchers."""
+"""Items of a list in any order to compare with matchers."""
 
-_COST_OF_PATTERN = 100
-"""Most patterns take no longer than two numbers, but one that nearly explodes may take
+_PATTERN_COST = 100
+"""Most patterns take no longer than comparing two numbers, but one with much backtracking may take
 milliseconds.
 """
 
@@ -63,10 +62,10 @@ _SCALAR = (str, int, float, NoneType)
 
 
 def matches(expected: Json, actual: Json) -> bool:
-    """Whether a value is the expected one, which may be a matcher or hold some.
+    """Whether a value matches the expected one, which may be a matcher or contain matchers.
 
-    Raises `TooLongError` when a matcher cannot tell in time, and `RecursionError` for values nested
-    some hundreds of levels deep.
+    Raises `TooLongError` if a matcher takes too long, and `RecursionError` for values nested some
+    hundreds of levels deep.
     """
     if isinstance(expected, _SCALAR):
         return isinstance(actual, _SCALAR) and canonical(expected) == canonical(actual)
@@ -85,15 +84,15 @@ def matches(expected: Json, actual: Json) -> bool:
     )
 
 
-def _has(actual: Mapping[str, Json], asked: Mapping[str, Json]) -> bool:
+def _has(actual: Mapping[str, Json], expected: Mapping[str, Json]) -> bool:
     return all(
         isinstance(value, Ignored) or (key in actual and matches(value, actual[key]))
-        for key, value in asked.items()
+        for key, value in expected.items()
     )
 
 
 def holds_matcher(value: Json) -> bool:
-    """Whether a value is a matcher, or has one inside."""
+    """Whether a value is a matcher or contains one."""
     if isinstance(value, Mapping):
         return any(map(holds_matcher, value.values()))
     if isinstance(value, list | tuple):
@@ -102,39 +101,46 @@ def holds_matcher(value: Json) -> bool:
 
 
 def read(value: Json) -> Json:
-    """A value as a reference writes it, with matchers in place of the objects that stand for them.
+    """The value of a reference, with its `$` objects replaced by matchers.
 
-    Raises `ValueError`, which says where it is wrong, what was found and what was expected.
+    Raises `ValueError` with the path, what was found and what was expected.
     """
     return _read(value, "")
 
 
 def written(value: Json) -> Json:
-    """The JSON that `read` reads as this value; `ValueError` for a matcher beside or below a key
-    with `$`, as it cannot be written.
+    """The JSON that `read` reads as this value. Raises `ValueError` for a matcher beside or below a
+    key with `$`, which has no JSON form.
     """
     if isinstance(value, Matcher):
-        shown = {
-            field.name: written(getattr(value, field.name)) for field in fields(value) if field.init
-        }
-        content = shown.pop(next(iter(shown))) if shown else True
-        return {value.mark: content, **shown}
-    if isinstance(value, Mapping):
-        if not _marks(value):
-            return {key: written(item) for key, item in value.items()}
-        if holds_matcher(value):
-            raise ValueError(
-                f"found a matcher in an object with {_marks(value)[0]}, expected no other matchers"
-            )
-        return {"$literal": value}
-    return [written(item) for item in value] if isinstance(value, list | tuple) else value
+        return _written_matcher(value)
+    if isinstance(value, list | tuple):
+        return [written(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    keywords = _keywords(value)
+    if not keywords:
+        return {key: written(item) for key, item in value.items()}
+    if holds_matcher(value):
+        raise ValueError(
+            f"found a matcher in an object with {keywords[0]}, expected no other matchers"
+        )
+    return {"$literal": value}
+
+
+def _written_matcher(matcher: Matcher) -> Json:
+    options = {
+        field.name: written(getattr(matcher, field.name)) for field in fields(matcher) if field.init
+    }
+    content = options.pop(next(iter(options))) if options else True
+    return {matcher.keyword: content, **options}
 
 
 @dataclass(frozen=True, eq=False)
 class AnyOrder(Matcher):
-    """Accepts a list with these items, each as often as here, in any order."""
+    """Accepts a list with exactly these items in any order."""
 
-    mark = "$any_order"
+    keyword = "$any_order"
 
     items: Sequence[Json]
 
@@ -142,8 +148,8 @@ class AnyOrder(Matcher):
         _check_list(self.items)
 
     def accepts(self, actual: Json) -> bool:
-        """Raises `TooLongError` when more than `MAX_ITEMS` items would have to be compared with
-        matchers.
+        """Whether the items can be paired. Raises `TooLongError` if more than `MAX_ITEMS` items
+        would have to be compared with matchers.
         """
         if not isinstance(actual, list | tuple) or len(actual) != len(self.items):
             return False
@@ -161,9 +167,9 @@ class AnyOrder(Matcher):
 
 @dataclass(frozen=True, eq=False)
 class AtLeast(Matcher):
-    """Accepts an object that has these keys with these values, whatever else it has."""
+    """Accepts an object that has these keys with these values, and possibly others."""
 
-    mark = "$at_least"
+    keyword = "$at_least"
 
     fields: Mapping[str, Json]
 
@@ -172,7 +178,7 @@ class AtLeast(Matcher):
             raise ValueError(f"found {short(self.fields)}, expected an object")
 
     def accepts(self, actual: Json) -> bool:
-        """Whether none of them is missing or differs."""
+        """Whether the object has all fields."""
         return isinstance(actual, Mapping) and _has(actual, self.fields)
 
 
@@ -180,7 +186,7 @@ class AtLeast(Matcher):
 class OneOf(Matcher):
     """Accepts any of these values."""
 
-    mark = "$one_of"
+    keyword = "$one_of"
 
     values: Sequence[Json]
 
@@ -195,15 +201,15 @@ class OneOf(Matcher):
 
 
 _KINDS: Mapping[str, type[Matcher]] = {
-    kind.mark: kind for kind in (Anything, Ignored, Pattern, Near, AnyOrder, AtLeast, OneOf)
+    kind.keyword: kind for kind in (Anything, Ignored, Pattern, Near, AnyOrder, AtLeast, OneOf)
 }
 _LITERAL = "$literal"
 
 
 def cost(expected: Json) -> int:
-    """What one comparison with an expected value takes at most, where that of two numbers is 1."""
+    """The maximum cost of one comparison with an expected value; comparing two numbers costs 1."""
     if isinstance(expected, Pattern):
-        return _COST_OF_PATTERN
+        return _PATTERN_COST
     if isinstance(expected, AnyOrder):
         open_items = [item for item in expected.items if holds_matcher(item)]
         return 1 + len(open_items) * sum(map(cost, open_items))
@@ -213,7 +219,9 @@ def cost(expected: Json) -> int:
         )
     if isinstance(expected, Mapping):
         return 1 + sum(map(cost, expected.values()))
-    return 1 + sum(map(cost, expected)) if isinstance(expected, list | tuple) else 0
+    if isinstance(expected, list | tuple):
+        return 1 + sum(map(cost, expected))
+    return 0
 
 
 def _pair_off(matchers: Sequence[Json], items: Sequence[Json]) -> bool:
@@ -235,33 +243,31 @@ def _read(value: Json, path: str) -> Json:
     if not isinstance(value, Mapping):
         return value
     dot = f"{path}." if path else ""
-    if _marks(value):
+    if _keywords(value):
         return _read_matcher(value, dot)
     return {key: _read(item, f"{dot}{key}") for key, item in value.items()}
 
 
 def _read_matcher(value: Mapping[str, Json], dot: str) -> Json:
-    mark = _marks(value)[0]
-    others = {key: item for key, item in value.items() if key != mark}
-    kind = _KINDS.get(mark)
-    if kind is None and mark != _LITERAL:
-        raise ValueError(
-            f"{dot}{mark}: found an unknown key, expected one of {', '.join([*_KINDS, _LITERAL])}"
-        )
-    if strange := [str(key) for key in others if kind is not Near or key not in {"abs", "rel"}]:
-        raise ValueError(
-            f"{dot}{mark}: found {', '.join(strange)} beside it, expected nothing else"
-        )
+    keyword = _keywords(value)[0]
+    path = f"{dot}{keyword}"
+    options = {key: item for key, item in value.items() if key != keyword}
+    kind = _KINDS.get(keyword)
+    if kind is None and keyword != _LITERAL:
+        known = ", ".join([*_KINDS, _LITERAL])
+        raise ValueError(f"{path}: found an unknown key, expected one of {known}")
+    if unknown := [str(key) for key in options if kind is not Near or key not in {"abs", "rel"}]:
+        raise ValueError(f"{path}: found {', '.join(unknown)} beside it, expected nothing else")
     if kind is None:
-        return value[mark]
-    content = _read(value[mark], f"{dot}{mark}")
+        return value[keyword]
+    content = _read(value[keyword], path)
     try:
-        return _made(kind, content, others)
+        return _matcher(kind, content, options)
     except ValueError as error:
-        raise ValueError(f"{dot}{mark}: {error}") from error
+        raise ValueError(f"{path}: {error}") from error
 
 
-def _made(kind: Callable[..., Matcher], content: Json, options: Mapping[str, Json]) -> Matcher:
+def _matcher(kind: Callable[..., Matcher], content: Json, options: Mapping[str, Json]) -> Matcher:
     if kind not in {Anything, Ignored}:
         return kind(content, **options)
     if content is not True:
@@ -269,7 +275,7 @@ def _made(kind: Callable[..., Matcher], content: Json, options: Mapping[str, Jso
     return kind()
 
 
-def _marks(value: Mapping[str, Json]) -> list[str]:
+def _keywords(value: Mapping[str, Json]) -> list[str]:
     return [key for key in value if isinstance(key, str) and key.startswith("$")]
 
 

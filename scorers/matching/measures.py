@@ -1,8 +1,7 @@
-"""From counts of calls to a value: how many were matched, made and expected comes in, a number from
-0 to 1 goes out.
+"""Measures from 0 to 1, computed from the numbers of matched, actual and expected calls.
 
-Every measure grows with the matched calls, so a value that is the same for the fewest and the most
-of them is certain.
+Every measure grows with the number of matched calls. So a value that is the same for the smallest
+and the largest possible number is certain.
 """
 
 from __future__ import annotations
@@ -14,37 +13,40 @@ Measure: TypeAlias = Callable[[int, int, int], float | None]
 """`None` where the value is 0/0."""
 
 
+def ratio(part: float, whole: float, *, if_empty: float) -> float:
+    """`part / whole`; `if_empty` if the whole is 0."""
+    if not whole:
+        return if_empty
+    return part / whole
+
+
 def exact(matched: int, actual: int, expected: int) -> float:
-    """1 when the matched calls are all there are, on both sides."""
+    """1 if all actual and all expected calls are matched."""
     return float(matched == actual == expected)
 
 
 def complete(matched: int, actual: int, expected: int) -> float:
-    """1 when every expected call is matched, whatever else was called."""
+    """1 if every expected call is matched; other actual calls do not matter."""
     return float(matched == expected)
 
 
 def contained(matched: int, actual: int, expected: int) -> float:
-    """1 when every actual call is matched, whatever else was expected."""
+    """1 if every actual call is matched; other expected calls do not matter."""
     return float(matched == actual)
 
 
 def f1(matched: int, actual: int, expected: int) -> float:
-    """The harmonic mean of precision and recall; 1 when nothing was expected and nothing was
-    called.
-    """
-    return 2 * matched / (actual + expected) if actual or expected else 1.0
+    """The harmonic mean of precision and recall; 1 if there are no calls on either side."""
+    return ratio(2 * matched, actual + expected, if_empty=1.0)
 
 
 def precision(matched: int, actual: int, expected: int) -> float:
-    """The matched share of the actual calls; when none was made, 1 if none was expected."""
-    return matched / actual if actual else float(not expected)
+    """The matched share of the actual calls. Without any: 1 if none was expected, else 0."""
+    return ratio(matched, actual, if_empty=float(not expected))
 
 
 def recall(matched: int, actual: int, expected: int) -> float | None:
-    """The matched share of the expected calls; when none was expected, 1 if none was made, else
-    0/0.
-    """
+    """The matched share of the expected calls. Without any: 1 if none was made, else undefined."""
     if expected:
         return matched / expected
     return None if actual else 1.0

@@ -1,8 +1,7 @@
-"""Pairing a sequence with blocks whose elements may come in any order: bit masks come in, a best
-set of pairs comes out.
+"""Pairs a sequence with blocks of elements. The order of blocks counts, but not that inside blocks.
 
-Each block is paired with a stretch of the sequence, and the stretches follow each other as the
-blocks do. Only one side may have blocks: where both have, neighbouring stretches would share
+Each block is paired with a segment of the sequence, and the segments follow each other as the
+blocks do. Only one side may have blocks. If both had them, neighbouring segments would share
 elements of a block, in too many ways to try them all.
 """
 
@@ -18,60 +17,60 @@ from pathgauge.scorers.matching.alignment import TooLongError, lowest, positions
 from pathgauge.scorers.matching.bipartite import Matching, largest_matching
 
 MAX_STEPS = 100_000
-"""Elements looked at to pair two sequences, which takes a few tenths of a second."""
+"""Elements visited to pair two sequences, which takes a few tenths of a second."""
 
-_VITAL = 1 << 32
-"""A vital pair is worth more than all others together."""
+_PREFERRED_VALUE = 1 << 32
+"""A preferred pair is worth more than all others together."""
 
 
-class _Touch(NamedTuple):
-    """An element of the sequence that may pair with some of a block."""
+class _Candidate(NamedTuple):
+    """An element of the sequence that may pair with elements of a block."""
 
-    place: int
+    element: int
     partners: int
-    vital: int
+    preferred: int
 
 
-class _Stretch(NamedTuple):
-    """What is paired with a block, and with the blocks before it."""
+class _Segment(NamedTuple):
+    """The part of the sequence paired with a block, linked to that of the block before."""
 
     block: int
     start: int
     end: int
-    before: _Stretch | None
+    before: _Segment | None
 
 
-class _Reached(NamedTuple):
-    """What the pairs so far are worth, and where the sequence goes on."""
+class _State(NamedTuple):
+    """The value of the pairs so far, and the index where the rest of the sequence begins."""
 
     value: int
     end: int
-    last: _Stretch | None
+    last: _Segment | None
 
 
 def block_pairs(
-    masks: Sequence[int], vital: Sequence[int], blocks: Sequence[int]
+    masks: Sequence[int], preferred: Sequence[int], blocks: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """The pairs of a sequence with blocks, in its order: as many of `vital` as can be, and then as
-    many as can be.
+    """The pairs of a sequence with blocks, in its order: as many preferred pairs as possible, then
+    as many pairs as possible.
 
-    `blocks` are bits of the other side; `vital` are the bits of `masks` whose pairs matter most.
-    Raises `TooLongError` beyond `MAX_STEPS`.
+    `blocks` are bits of the other side. `preferred` are the bits of `masks` that form preferred
+    pairs. Raises `TooLongError` beyond `MAX_STEPS`.
     """
     pairs: dict[int, int] = {}
-    stretch = _best(_touches(masks, vital, blocks))
-    while stretch is not None:
-        inside, block = range(stretch.start, stretch.end), blocks[stretch.block]
+    segment = _best(_candidates(masks, preferred, blocks))
+    while segment is not None:
+        inside, block = range(segment.start, segment.end), blocks[segment.block]
         pairs |= largest_matching(
-            {i: masks[i] & block for i in inside}, {i: vital[i] & block for i in inside}
+            {i: masks[i] & block for i in inside}, {i: preferred[i] & block for i in inside}
         )
-        stretch = stretch.before
+        segment = segment.before
     return sorted(pairs.items())
 
 
 def transposed(masks: Sequence[int], width: int) -> list[int]:
-    """The same relation seen from the other side, which has `width` elements. Raises `TooLongError`
-    beyond `MAX_STEPS`.
+    """The same relation as masks of the other side, which has `width` elements. Raises
+    `TooLongError` beyond `MAX_STEPS`.
     """
     _check(sum(mask.bit_count() for mask in masks))
     columns = [0] * width
@@ -81,119 +80,115 @@ def transposed(masks: Sequence[int], width: int) -> list[int]:
     return columns
 
 
-def _touches(
-    masks: Sequence[int], vital: Sequence[int], blocks: Sequence[int]
-) -> list[list[_Touch]]:
+def _candidates(
+    masks: Sequence[int], preferred: Sequence[int], blocks: Sequence[int]
+) -> list[list[_Candidate]]:
+    """The candidates of each block."""
     block_of = {j: number for number, block in enumerate(blocks) for j in positions(block)}
-    touches: list[list[_Touch]] = [[] for _ in blocks]
+    candidates: list[list[_Candidate]] = [[] for _ in blocks]
     steps = 0
     for i, mask in enumerate(masks):
         left = mask
         while left:
             number = block_of[lowest(left)]
-            touches[number].append(_Touch(i, mask & blocks[number], vital[i] & blocks[number]))
-            left &= ~blocks[number]
+            block = blocks[number]
+            candidates[number].append(_Candidate(i, mask & block, preferred[i] & block))
+            left &= ~block
             steps += 1
         _check(steps)
-    return touches
+    return candidates
 
 
-def _best(touches: Sequence[Sequence[_Touch]]) -> _Stretch | None:
-    frontier = [_Reached(0, 0, None)]
+def _best(candidates: Sequence[Sequence[_Candidate]]) -> _Segment | None:
+    """The last segment of the best pairing; the others are linked to it."""
+    frontier = [_State(0, 0, None)]
     steps = 0
-    for number, touched in enumerate(touches):
-        if touched:
-            block = _Block(number, touched, steps)
+    for number, of_block in enumerate(candidates):
+        if of_block:
+            block = _Block(number, of_block, steps)
             frontier = _undominated([*frontier, *block.after(frontier)])
             steps = block.steps
     return frontier[-1].last
 
 
-def _undominated(reached: Iterable[_Reached]) -> list[_Reached]:
-    """What is worth more than everything that ends as early."""
-    frontier: list[_Reached] = []
-    for one in sorted(reached, key=lambda one: (one.end, -one.value)):
-        if not frontier or one.value > frontier[-1].value:
-            frontier.append(one)
+def _undominated(states: Iterable[_State]) -> list[_State]:
+    """The states with a greater value than every state that ends no later."""
+    frontier: list[_State] = []
+    for state in sorted(states, key=lambda state: (state.end, -state.value)):
+        if not frontier or state.value > frontier[-1].value:
+            frontier.append(state)
     return frontier
 
 
 class _Block:
-    """One block, and the elements of the sequence that touch it."""
+    """One block and its candidates."""
 
-    def __init__(self, number: int, touched: Sequence[_Touch], steps: int) -> None:
+    def __init__(self, number: int, candidates: Sequence[_Candidate], steps: int) -> None:
         self.steps = steps
-        """Those of the blocks before it, too."""
-        self._number, self._touched = number, touched
-        self._places = [touch.place for touch in touched]
-        partners, vital = (
-            reduce(or_, (touch.partners for touch in touched)),
-            reduce(or_, (touch.vital for touch in touched)),
-        )
+        """Steps so far, including those of the blocks before."""
+        self._number, self._candidates = number, candidates
+        self._indices = [candidate.element for candidate in candidates]
+        partners = reduce(or_, (candidate.partners for candidate in candidates))
+        preferred = reduce(or_, (candidate.preferred for candidate in candidates))
         self._single = partners.bit_count() == 1
-        self._max_worth = _worth(partners.bit_count(), vital.bit_count())
+        self._max_value = _value(partners.bit_count(), preferred.bit_count())
 
-    def after(self, frontier: Sequence[_Reached]) -> Iterator[_Reached]:
-        """What can be reached by pairing a stretch with this block."""
-        values = [reached.value for reached in frontier]
-        for reached in frontier:
+    def after(self, frontier: Sequence[_State]) -> Iterator[_State]:
+        """The states reached by pairing a segment with this block."""
+        values = [state.value for state in frontier]
+        for state in frontier:
             self.steps += 1
             _check(self.steps)
             if self._single:
-                yield from self._one(reached)
-            else:
-                better = bisect_left(values, reached.value + self._max_worth)
-                yield from self._several(
-                    reached, frontier[better].end if better < len(values) else self._places[-1] + 1
-                )
+                yield from self._pair_single(state)
+                continue
+            better = bisect_left(values, state.value + self._max_value)
+            end = frontier[better].end if better < len(values) else self._indices[-1] + 1
+            yield from self._pair_several(state, end)
 
-    def _one(self, reached: _Reached) -> Iterator[_Reached]:
-        """A single element pairs with the next that it can, or with the next that makes a vital
-        pair.
-        """
-        for places, worth in self._singles:
-            index = bisect_left(places, reached.end)
-            if index < len(places):
-                yield self._paired(reached, places[index], worth)
+    def _pair_single(self, state: _State) -> Iterator[_State]:
+        """A block of one element pairs with its next candidate, or with the next preferred one."""
+        for indices, value in self._single_choices:
+            position = bisect_left(indices, state.end)
+            if position < len(indices):
+                yield self._paired(state, indices[position], value)
 
-    def _several(self, reached: _Reached, end: int) -> Iterator[_Reached]:
-        """Stretches that end before `end`, where nothing can be better than what is known."""
-        pairs, vital = Matching(self._masks), Matching(self._vital)
-        for index in range(bisect_left(self._places, reached.end), bisect_left(self._places, end)):
-            place = self._places[index]
-            _check(self.steps + pairs.steps + vital.steps)
-            if pairs.add(place) | vital.add(place):
-                worth = _worth(len(pairs.pairs), len(vital.pairs))
-                yield self._paired(reached, place, worth)
-                if worth == self._max_worth:
+    def _pair_several(self, state: _State, end: int) -> Iterator[_State]:
+        """Segments that end before `end`. From there on, a known state is at least as good."""
+        pairs, preferred = Matching(self._masks), Matching(self._preferred)
+        start, stop = bisect_left(self._indices, state.end), bisect_left(self._indices, end)
+        for index in self._indices[start:stop]:
+            _check(self.steps + pairs.steps + preferred.steps)
+            if pairs.add(index) | preferred.add(index):
+                value = _value(len(pairs.pairs), len(preferred.pairs))
+                yield self._paired(state, index, value)
+                if value == self._max_value:
                     break
-        self.steps += pairs.steps + vital.steps
+        self.steps += pairs.steps + preferred.steps
 
-    def _paired(self, reached: _Reached, place: int, worth: int) -> _Reached:
-        end = place + 1
-        return _Reached(
-            reached.value + worth, end, _Stretch(self._number, reached.end, end, reached.last)
-        )
+    def _paired(self, state: _State, index: int, value: int) -> _State:
+        end = index + 1
+        segment = _Segment(self._number, state.end, end, state.last)
+        return _State(state.value + value, end, segment)
 
     @cached_property
-    def _singles(self) -> list[tuple[list[int], int]]:
-        others, vital = (
-            [touch.place for touch in self._touched if bool(touch.vital) is kind]
-            for kind in (False, True)
-        )
-        return [(others, _worth(1, 0)), (vital, _worth(1, 1))]
+    def _single_choices(self) -> list[tuple[list[int], int]]:
+        """The indices of other and of preferred candidates, each with the value of a pair."""
+        others = [candidate.element for candidate in self._candidates if not candidate.preferred]
+        preferred = [candidate.element for candidate in self._candidates if candidate.preferred]
+        return [(others, _value(1, 0)), (preferred, _value(1, 1))]
 
     @cached_property
     def _masks(self) -> dict[int, int]:
-        return {touch.place: touch.partners for touch in self._touched}
+        return {candidate.element: candidate.partners for candidate in self._candidates}
 
     @cached_property
-    def _vital(self) -> dict[int, int]:
-        return {touch.place: touch.vital for touch in self._touched}
+    def _preferred(self) -> dict[int, int]:
+        return {candidate.element: candidate.preferred for candidate in self._candidates}
 
 
-def _worth(pairs: int, vital: int) -> int:
-    return pairs + _VITAL * vital
+def _value(pairs: int, preferred: int) -> int:
+    return pairs + _PREFERRED_VALUE * preferred
 
 
 def _check(steps: int) -> None:

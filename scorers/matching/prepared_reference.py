@@ -1,7 +1,6 @@
-"""An expected trajectory made ready to compare: expected calls come in, what pairing them needs
-goes out, as bits of `pathgauge.scorers.matching.alignment`.
+"""An expected trajectory prepared for comparison, with sets of calls as bits of an integer.
 
-References live long, so all of this is found once and kept.
+References live long, so all of this is computed once and kept.
 """
 
 from __future__ import annotations
@@ -11,21 +10,20 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from pathgauge.scorers.matching.argument_rules import Demands, Rules
+from pathgauge.scorers.matching.argument_rules import Rules, ToolRequirements
 from pathgauge.scorers.matching.equality import tool_name
 from pathgauge.scorers.types import ExpectedCall
 
 
-class Asked(NamedTuple):
-    """What the calls ask of arguments by some rules."""
+class Requirements(NamedTuple):
+    """What the expected calls require of arguments under some rules."""
 
-    demands: Mapping[str, Demands]
-    """By tool."""
+    by_tool: Mapping[str, ToolRequirements]
     selective: int
-    """The calls that look at arguments."""
+    """The calls whose arguments are compared."""
 
 
-class Expectation:
+class PreparedReference:
     """The calls of one trajectory."""
 
     def __init__(self, calls: Sequence[ExpectedCall]) -> None:
@@ -35,28 +33,28 @@ class Expectation:
         self.named = _named(self.names)
         """The calls of each tool."""
         self.required = sum(1 << j for j, call in enumerate(calls) if not call.optional)
-        """The calls that may not be left out."""
+        """The calls that are not optional."""
         self.optional = any(call.optional for call in calls)
-        """Whether some may."""
+        """Whether any call is optional."""
         self.blocks = blocks([call.group for call in calls])
-        """The calls in their order, those that may come in any order together."""
-        self._asked: dict[Rules, Asked] = {}
+        """The calls in order; a block holds calls that may come in any order."""
+        self._requirements: dict[Rules, Requirements] = {}
 
-    def asked(self, rules: Rules) -> Asked:
-        """What the calls ask of arguments."""
-        asked = self._asked.get(rules)
-        if asked is None:
-            asked = self._asked[rules] = self._read(rules)
-        return asked
+    def requirements(self, rules: Rules) -> Requirements:
+        """What the calls require of arguments under these rules."""
+        requirements = self._requirements.get(rules)
+        if requirements is None:
+            requirements = self._requirements[rules] = self._read(rules)
+        return requirements
 
-    def _read(self, rules: Rules) -> Asked:
-        demands = {name: Demands(rules.of(name)) for name in self.named}
+    def _read(self, rules: Rules) -> Requirements:
+        by_tool = {name: ToolRequirements(rules.of(name)) for name in self.named}
         selective = sum(
             1 << j
             for j, call in enumerate(self.calls)
-            if demands[self.names[j]].add(call.arguments, 1 << j)
+            if by_tool[self.names[j]].add(call.arguments, 1 << j)
         )
-        return Asked(demands, selective)
+        return Requirements(by_tool, selective)
 
 
 def _named(names: Sequence[str]) -> Mapping[str, int]:
@@ -67,9 +65,9 @@ def _named(names: Sequence[str]) -> Mapping[str, int]:
 
 
 def blocks(groups: Sequence[int | None]) -> list[int]:
-    """Elements in their order as bits, neighbours of the same group together."""
-    keys = [place if group is None else (group,) for place, group in enumerate(groups)]
+    """Elements in order as bits; neighbours of the same group form one block."""
+    keys = [index if group is None else (group,) for index, group in enumerate(groups)]
     return [
-        sum(1 << place for place in block)
+        sum(1 << index for index in block)
         for _, block in groupby(range(len(keys)), key=keys.__getitem__)
     ]

@@ -1,8 +1,7 @@
-"""Regular expressions that nobody vouches for: a pattern and a text come in, whether the pattern
-occurs in the text goes out.
+"""Searches with untrusted regular expressions within limits of size and time.
 
-The patterns are those of JSON schemas, so they are written as JavaScript does. Importing this
-module loads regex, whose searches can be stopped.
+The patterns come from JSON schemas, so they use JavaScript's syntax. Importing this module loads
+regex, which can stop a search after a timeout.
 """
 
 from __future__ import annotations
@@ -17,23 +16,21 @@ import regex
 from pathgauge.scorers.matching.alignment import TooLongError
 
 MAX_SIZE = 10_000
-"""Elements of a pattern once its repeats are written out, which is what compiling it does."""
+"""Elements of a pattern with its repeats expanded, as the compiler expands them."""
 MAX_TEXT = 10_000
 """Characters of a text that is searched."""
-_SECONDS = 0.005
-"""Processor time of one search: hundreds of times what a pattern takes that does not explode."""
+_MAX_SEARCH_S = 0.005
+"""CPU time of one search: hundreds of times that of a pattern without backtracking problems."""
 
 _COUNTED = re.compile(r"(.)\{(\d{1,9})", re.DOTALL)
-_FOREIGN = re.compile(r"\(\?(?!:|=|!|<=|<!|<[A-Za-z_$])")
+_NOT_JAVASCRIPT = re.compile(r"\(\?(?!:|=|!|<=|<!|<[A-Za-z_$])")
 """Groups that JavaScript does not have."""
 
 
 @lru_cache(maxsize=1024)
 def compiled(pattern: str) -> Any:
-    """The pattern, ready for `occurs`. Raises `ValueError` when it is wrong, is not JavaScript's,
-    or is too large.
-    """
-    if _FOREIGN.search(pattern) or _size(pattern) > MAX_SIZE:
+    """Compile a pattern. Raises `ValueError` if it is malformed, too large, or not JavaScript's."""
+    if _NOT_JAVASCRIPT.search(pattern) or _size(pattern) > MAX_SIZE:
         raise ValueError(
             f"found the pattern {pattern[:60]!r}, expected one of JavaScript's with at most"
             f" {MAX_SIZE:,} elements"
@@ -46,7 +43,7 @@ def compiled(pattern: str) -> Any:
 
 def occurs(pattern: str, text: str) -> bool:
     """Whether the pattern occurs in the text. Raises `TooLongError` for text beyond `MAX_TEXT`, and
-    when the pattern explodes.
+    when the search takes too long.
     """
     if len(text) > MAX_TEXT:
         raise TooLongError(
@@ -54,7 +51,7 @@ def occurs(pattern: str, text: str) -> bool:
             f" {MAX_TEXT:,} are searched"
         )
     try:
-        return compiled(pattern).search(text, timeout=_SECONDS) is not None
+        return compiled(pattern).search(text, timeout=_MAX_SEARCH_S) is not None
     except TimeoutError as error:
         raise TooLongError(
             f"the pattern {pattern[:60]!r} takes too long on text of {len(text):,} characters"
@@ -62,7 +59,7 @@ def occurs(pattern: str, text: str) -> bool:
 
 
 def _size(pattern: str) -> int:
-    """An upper bound: the repeat of an element adds, the repeat of a group multiplies."""
+    """An upper bound: a repeated element adds its count, a repeated group multiplies by it."""
     repeats = [(before == ")", int(count)) for before, count in _COUNTED.findall(pattern)]
     elements = len(pattern) + sum(count for of_group, count in repeats if not of_group)
     return elements * prod(max(1, count) for of_group, count in repeats if of_group)

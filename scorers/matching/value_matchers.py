@@ -1,6 +1,4 @@
-"""Matchers of single values; see `pathgauge.scorers.matching.matchers`, which has those of lists
-and objects.
-"""
+"""Matchers of single values; those of lists and objects are in `matchers`."""
 
 from __future__ import annotations
 
@@ -13,38 +11,37 @@ from typing import Any, ClassVar
 
 from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.matching.equality import canonical
+from pathgauge.scorers.matching.wording import cut
 from pathgauge.scorers.types import Json
 
 MAX_PATTERN = 1_000
 """Characters of a pattern."""
 MAX_TEXT = 10_000
-"""Characters of a text that a pattern is tried on."""
-_SECONDS = 0.005
-"""Processor time of one pattern on one text: hundreds of times what a pattern takes that does not
-explode.
-"""
+"""Characters of a text to match with a pattern."""
+_MAX_MATCH_S = 0.005
+"""CPU time of one match: hundreds of times that of a pattern without backtracking problems."""
 
 
 @dataclass(frozen=True, eq=False)
 class Matcher(ABC):
-    """An expected value that accepts more than one actual value; two of a kind are equal when what
-    they hold is equal as JSON.
+    """An expected value that accepts more than one actual value. Two matchers of a class are equal
+    if their fields are equal as JSON.
     """
 
-    mark: ClassVar[str]
-    """The key of the object that is written for it. Its value is the first field; others stand
-    beside it under their names.
+    keyword: ClassVar[str]
+    """Its key in references. The value of the key is the first field; other fields are keys beside
+    it.
     """
 
     @abstractmethod
     def accepts(self, actual: Json) -> bool:
-        """As `matches`."""
+        """Whether the value matches."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._values() == other._values()
 
     def __hash__(self) -> int:
-        return hash((self.mark, self._values()))
+        return hash((self.keyword, self._values()))
 
     def _values(self) -> Hashable:
         return canonical([getattr(self, field.name) for field in fields(self) if field.init])
@@ -54,29 +51,29 @@ class Matcher(ABC):
 class Anything(Matcher):
     """Accepts any value."""
 
-    mark = "$any"
+    keyword = "$any"
 
     def accepts(self, actual: Json) -> bool:
-        """Always."""
+        """True."""
         return True
 
 
 @dataclass(frozen=True, eq=False)
 class Ignored(Matcher):
-    """Accepts any value; the key of an object that has it may be absent."""
+    """Accepts any value. As a value in an object, it also accepts that the key is absent."""
 
-    mark = "$ignore"
+    keyword = "$ignore"
 
     def accepts(self, actual: Json) -> bool:
-        """Always."""
+        """True."""
         return True
 
 
 @dataclass(frozen=True, eq=False)
 class Pattern(Matcher):
-    """Accepts text that the whole regular expression fits; a number is no text."""
+    """Accepts text that the regular expression matches completely; a number is not text."""
 
-    mark = "$regex"
+    keyword = "$regex"
 
     regex: str
     _compiled: Any = field(init=False, repr=False)
@@ -96,8 +93,8 @@ class Pattern(Matcher):
             ) from error
 
     def accepts(self, actual: Json) -> bool:
-        """Raises `TooLongError` for text of more than `MAX_TEXT` characters, and when the pattern
-        explodes.
+        """Whether the text matches. Raises `TooLongError` for text of more than `MAX_TEXT`
+        characters, and when matching takes too long.
         """
         if not isinstance(actual, str):
             return False
@@ -107,7 +104,7 @@ class Pattern(Matcher):
                 f" {MAX_TEXT:,} are tried"
             )
         try:
-            return self._compiled.fullmatch(actual, timeout=_SECONDS) is not None
+            return self._compiled.fullmatch(actual, timeout=_MAX_MATCH_S) is not None
         except TimeoutError as error:
             raise TooLongError(
                 f"the pattern {short(self.regex)} takes too long on text of {len(actual):,}"
@@ -117,11 +114,11 @@ class Pattern(Matcher):
 
 @dataclass(frozen=True, eq=False)
 class Near(Matcher):
-    """Accepts numbers that differ by at most `abs`, or by at most `rel` of the larger one; `true`
-    and NaN are no numbers here.
+    """Accepts numbers that differ by at most `abs`, or by at most `rel` times the larger one.
+    `true` and NaN do not count as numbers.
     """
 
-    mark = "$near"
+    keyword = "$near"
 
     value: float
     abs: float = 0.0
@@ -144,7 +141,7 @@ class Near(Matcher):
 
 
 def _is_number(value: Json) -> bool:
-    """Whether it is one that can be compared within a tolerance."""
+    """Whether it is a finite number that fits a float."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     try:
@@ -154,6 +151,5 @@ def _is_number(value: Json) -> bool:
 
 
 def short(value: Json) -> str:
-    """A value as messages show it."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    """A value as text for messages, cut to 60 characters."""
+    return cut(repr(value), 60)

@@ -1,8 +1,7 @@
-"""BLEU of one response: the final response of an invocation and of its reference turn come in,
-their n-gram precision goes out.
+"""BLEU of the final response against that of the reference.
 
-The value is sacreBLEU's sentence BLEU, from 0 to 1: words of mteval-v13a, n-grams of up to four
-words, exponential smoothing. See `pathgauge.scorers.responses.text_scorer` for when there is no
+The value is sacreBLEU's sentence BLEU, divided by 100: tokens of mteval-v13a, n-grams of up to four
+words, exponential smoothing. `pathgauge.scorers.responses.text_scorer` lists the cases without a
 value.
 """
 
@@ -36,7 +35,7 @@ _TEXT = (
 )
 _SEPARATED = (
     (re.compile(r"([{-~\[-` -&(-+:-@/])"), r" \1 "),
-    (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),  # not inside of a number
+    (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),  # not inside a number
     (re.compile(r"([.,])([^0-9])"), r" \1 \2"),
     (re.compile(r"([0-9])(-)"), r"\1 \2 "),
 )
@@ -44,18 +43,18 @@ _SEPARATED = (
 
 @dataclass(frozen=True)
 class Bleu(TextScorer):
-    """BLEU: how many runs of one to four words of the response are in the reference, less for a
-    response that is too short.
+    """BLEU: the share of the response's n-grams (1 to 4 words) that the reference also has, less
+    for a response that is too short.
     """
 
     name: ClassVar[str] = "bleu"
 
     effective_order: bool = True
-    """Leave out the lengths of runs that the response is too short for; else a response of less
-    than four words has 0.
+    """Ignore n-gram lengths that the response is too short for. Without it, a response of fewer
+    than four words scores 0.
     """
     lowercase: bool = False
-    """Upper and lower case are the same."""
+    """Ignore case."""
     max_tokens: int = 4_000
     """A longer response or reference is not evaluated."""
 
@@ -64,44 +63,45 @@ class Bleu(TextScorer):
 
     def compare(self, response: str, reference: str) -> Score:
         """The geometric mean of the precisions, times the brevity penalty."""
-        given, asked = self._words(response), self._words(reference)
-        counts = [(ngrams(given, n), ngrams(asked, n)) for n in range(1, _MAX_ORDER + 1)]
-        totals = [actual.total() for actual, _ in counts]
-        precisions = _smoothed([(actual & expected).total() for actual, expected in counts], totals)
-        penalty = math.exp(min(0.0, 1 - len(asked) / len(given))) if given else 0.0
+        actual, expected = self._words(response), self._words(reference)
+        counts = [(ngrams(actual, n), ngrams(expected, n)) for n in range(1, _MAX_ORDER + 1)]
+        totals = [of_actual.total() for of_actual, _ in counts]
+        matched = [(of_actual & of_expected).total() for of_actual, of_expected in counts]
+        precisions = _smoothed(matched, totals)
+        penalty = math.exp(min(0.0, 1 - len(expected) / len(actual))) if actual else 0.0
         used = [
             precision
             for precision, total in zip(precisions, totals, strict=True)
             if total or not self.effective_order
         ]
-        value = (
-            penalty * math.exp(math.fsum(map(math.log, used)) / len(used))
-            if all(used) and used
-            else 0.0
-        )
-        shown = ", ".join(f"{precision:.2f}" for precision in precisions)
-        line = (
-            f"precisions {shown} of runs of 1 to {_MAX_ORDER} words, brevity penalty {penalty:.2f}"
-        )
+        values = ", ".join(f"{precision:.2f}" for precision in precisions)
         details = {
             "precisions": precisions,
             "brevity_penalty": penalty,
-            "tokens": {"actual": len(given), "expected": len(asked)},
+            "tokens": {"actual": len(actual), "expected": len(expected)},
         }
-        return Score(value, None, line, details)
+        return Score(
+            penalty * _geometric_mean(used),
+            None,
+            f"precisions {values} of n-grams of 1 to {_MAX_ORDER} words,"
+            f" brevity penalty {penalty:.2f}",
+            details,
+        )
 
     def _words(self, text: str) -> list[str]:
         check_length(text, self.max_tokens)
-        words = tokens(text.lower() if self.lowercase else text)
+        if self.lowercase:
+            text = text.lower()
+        words = tokens(text)
         check_tokens(len(words), self.max_tokens)
         return words
 
 
 def tokens(text: str) -> list[str]:
-    """The words and marks of a text, as mteval-v13a separates them."""
+    """The words and punctuation marks of a text, separated as by mteval-v13a."""
     text = text.rstrip()
-    for found, instead in _TEXT:
-        text = text.replace(found, instead)
+    for old, new in _TEXT:
+        text = text.replace(old, new)
     text = f" {text} "
     for pattern, separated in _SEPARATED:
         text = pattern.sub(separated, text)
@@ -109,8 +109,8 @@ def tokens(text: str) -> list[str]:
 
 
 def _smoothed(matched: Sequence[int], totals: Sequence[int]) -> list[float]:
-    """The precisions; where no run matches, half a match is assumed the first time, a quarter the
-    next. All 0 where no word matches.
+    """The precision per n-gram length. Where no n-gram matches, half a match is assumed the first
+    time, a quarter the second, and so on. All are 0 if not even a word matches.
     """
     if not any(matched):
         return [0.0] * len(totals)
@@ -119,3 +119,9 @@ def _smoothed(matched: Sequence[int], totals: Sequence[int]) -> list[float]:
         missed += not hits
         precisions.append((hits or 0.5**missed) / total if total else 0.0)
     return precisions
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    if not values or not all(values):
+        return 0.0
+    return math.exp(math.fsum(map(math.log, values)) / len(values))

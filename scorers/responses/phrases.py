@@ -1,8 +1,7 @@
-"""Phrases of the answer: the final response of an invocation comes in, whether it has what it must
-have, or must not have, goes out.
+"""Scores whether the final response contains required phrases, or none of the forbidden ones.
 
-A phrase is looked for as it stands, but for upper and lower case. See
-`pathgauge.scorers.responses.text_scorer` for answers that are compared with others.
+Phrases are searched literally and without regard to case. For comparisons with a reference text see
+`pathgauge.scorers.responses.text_scorer`.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 @dataclass(frozen=True)
 class ResponseContains(Share):
-    """1 when the response has every phrase of the option and of the reference, else 0."""
+    """1 if the response has every phrase of the option and of the reference, else 0."""
 
     name: ClassVar[str] = "response_contains"
 
     phrases: tuple[str, ...] = ()
-    """Phrases for every response, beside those of the reference."""
+    """Phrases required in every response, in addition to those of the reference."""
     partial: bool = False
     """The value is the share of the phrases that were found."""
 
@@ -31,45 +30,44 @@ class ResponseContains(Share):
         _check_phrases(self.phrases)
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; phrases of the reference that are blank ask for nothing."""
-        asked = _distinct((*self.phrases, *(expected.response_contains if expected else ())))
-        if not asked:
+        """Score one invocation. Blank phrases of the reference are ignored."""
+        required = _distinct((*self.phrases, *(expected.response_contains if expected else ())))
+        if not required:
             return Score.not_evaluated("no_reference", "no phrases to look for")
         if actual.final_response is None:
             return Score.not_evaluated("response_not_recorded")
-        found = _found(asked, actual.final_response)
-        missing = [phrase for phrase in asked if phrase not in found]
-        line = f"{len(found)} of {len(asked)} phrases found" + (
-            f"; missing {listed(missing)}" if missing else ""
-        )
-        value = len(found) / len(asked) if self.partial else float(not missing)
-        return Score(value, None, line, {"found": found, "missing": missing})
+        found = _found(required, actual.final_response)
+        missing = [phrase for phrase in required if phrase not in found]
+        explanation = f"{len(found)} of {len(required)} phrases found"
+        if missing:
+            explanation += f"; missing {listed(missing)}"
+        value = len(found) / len(required) if self.partial else float(not missing)
+        return Score(value, None, explanation, {"found": found, "missing": missing})
 
 
 @dataclass(frozen=True)
 class ResponseExcludes(Share):
-    """1 when the response has none of the phrases, else 0."""
+    """1 if the response has none of the phrases, else 0."""
 
     name: ClassVar[str] = "response_excludes"
 
     phrases: tuple[str, ...] = ()
-    """Phrases that no response may have."""
+    """Forbidden phrases."""
 
     def __post_init__(self) -> None:
         _check_phrases(self.phrases)
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at. An empty response has no phrase."""
-        banned = _distinct(self.phrases)
-        if not banned:
+        """Score one invocation. The reference is not used. An empty response has no phrase."""
+        forbidden = _distinct(self.phrases)
+        if not forbidden:
             return Score.not_evaluated("no_reference", "no phrases to look for")
         if actual.final_response is None:
             return Score.not_evaluated("response_not_recorded")
-        found = _found(banned, actual.final_response)
-        line = (
-            f"the response has {listed(found)}" if found else f"none of {len(banned)} phrases found"
-        )
-        return Score(float(not found), None, line, {"found": found})
+        found = _found(forbidden, actual.final_response)
+        if found:
+            return Score(0.0, None, f"the response has {listed(found)}", {"found": found})
+        return Score(1.0, None, f"none of {len(forbidden)} phrases found", {"found": found})
 
 
 def _distinct(phrases: Iterable[str]) -> list[str]:
@@ -82,7 +80,7 @@ def _found(phrases: list[str], response: str) -> list[str]:
 
 
 def _check_phrases(phrases: Iterable[str]) -> None:
-    """A blank phrase is in every response, or in none of those that mean it."""
+    """Raise `ValueError` for a blank phrase, which would be found in nearly every response."""
     for phrase in phrases:
         if not phrase.strip():
             raise ValueError(f"phrases: found {phrase!r}, expected text that is not blank")

@@ -1,9 +1,8 @@
-"""ROUGE: the final response of an invocation and of its reference turn come in, the F1 of the words
-that they share goes out.
+"""ROUGE of the final response against that of the reference.
 
-The values are those of rouge_score with two exceptions: text that is not ASCII has words here (see
-`pathgauge.scorers.responses.tokens`), and a reference that has nothing to share is compared as
-text. See `pathgauge.scorers.responses.text_scorer` for when there is no value.
+The values are those of rouge_score with two exceptions. Text that is not ASCII is also split into
+words (see `pathgauge.scorers.responses.tokens`), and a reference without any words is compared as
+text. `pathgauge.scorers.responses.text_scorer` lists the cases without a value.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar, NamedTuple
 
-from pathgauge.scorers.matching.alignment import TooLongError, ordered_rows
+from pathgauge.scorers.matching.alignment import TooLongError, lowest, ordered_rows
 from pathgauge.scorers.responses.text_scorer import (
     TextScorer,
     check_cap,
@@ -27,16 +26,16 @@ from pathgauge.scorers.responses.tokens import load_stemmer, ngrams, tokens
 from pathgauge.scorers.types import Score
 
 MAX_STEPS = 160_000
-"""Words that `RougeLSum` walks through, a line of the response once for each line of the reference
-that it may cover: 0.3 s.
+"""Words that `RougeLSum` may visit: those of each line of the response, for each line of the
+reference that shares words with it. This many take 0.3 s.
 """
 
-_STEPS_OF_A_WALK = 2
-"""What beginning with a line costs, in words."""
+_STEPS_PER_LINE = 2
+"""The fixed cost of visiting a line, in words."""
 
 
 class Overlap(NamedTuple):
-    """How many words, or pairs of them, two texts share, and how many each has."""
+    """How many words, or pairs of words, two texts share, and how many each has."""
 
     shared: int
     actual: int
@@ -45,7 +44,7 @@ class Overlap(NamedTuple):
 
 @dataclass(frozen=True)
 class Rouge(TextScorer, ABC):
-    """The F1 of what two texts share; its subclasses say what they look at."""
+    """The F1 of what two texts share. Subclasses define what is counted in `overlap`."""
 
     unit: ClassVar[str] = "tokens"
 
@@ -61,18 +60,16 @@ class Rouge(TextScorer, ABC):
 
     @abstractmethod
     def overlap(self, response: str, reference: str) -> Overlap:
-        """What the two share. Raises `TooLongError` when that takes too long."""
+        """Count what the two texts share. Raises `TooLongError` if that takes too long."""
 
     def compare(self, response: str, reference: str) -> Score:
-        """Precision and recall as one."""
+        """The F1 of precision and recall."""
         for text in (response, reference):
             check_length(text, self.max_tokens)
         overlap = self.overlap(response, reference)
-        return (
-            _f1(overlap, self.unit)
-            if overlap.expected
-            else same_text(response, reference, self.unit)
-        )
+        if not overlap.expected:
+            return same_text(response, reference, self.unit)
+        return _f1(overlap, self.unit)
 
     def words(self, text: str) -> list[str]:
         """The tokens of a text, in order. Raises `TooLongError`."""
@@ -83,15 +80,15 @@ class Rouge(TextScorer, ABC):
 
 @dataclass(frozen=True)
 class Rouge1(Rouge):
-    """ROUGE-1: the F1 of the words that response and reference share, in any order, each as often
-    as both have it.
+    """ROUGE-1: the F1 of the words that response and reference share, in any order. Repeated words
+    count as often as both texts have them.
     """
 
     name: ClassVar[str] = "rouge_1"
 
     def overlap(self, response: str, reference: str) -> Overlap:
         """Single words."""
-        return _shared_runs(self.words(response), self.words(reference), 1)
+        return _shared_ngrams(self.words(response), self.words(reference), 1)
 
 
 @dataclass(frozen=True)
@@ -103,42 +100,40 @@ class Rouge2(Rouge):
 
     def overlap(self, response: str, reference: str) -> Overlap:
         """Pairs of words."""
-        return _shared_runs(self.words(response), self.words(reference), 2)
+        return _shared_ngrams(self.words(response), self.words(reference), 2)
 
 
 @dataclass(frozen=True)
 class RougeL(Rouge):
-    """ROUGE-L: the F1 of the longest sequence of words that response and reference have in the same
-    order, gaps allowed.
-    """
+    """ROUGE-L: the F1 of the longest common subsequence of words: the same order, gaps allowed."""
 
     name: ClassVar[str] = "rouge_l"
 
     def overlap(self, response: str, reference: str) -> Overlap:
         """The longest common subsequence."""
-        given, asked = self.words(response), self.words(reference)
-        places = _places(asked)
-        added = ordered_rows([places.get(word, 0) for word in given], len(asked))[-1]
-        return Overlap(len(asked) - added.bit_count(), len(given), len(asked))
+        actual, expected = self.words(response), self.words(reference)
+        positions = _positions(expected)
+        last_row = ordered_rows([positions.get(word, 0) for word in actual], len(expected))[-1]
+        return Overlap(len(expected) - last_row.bit_count(), len(actual), len(expected))
 
 
 @dataclass(frozen=True)
 class RougeLSum(Rouge):
-    """ROUGE-Lsum: as ROUGE-L, but line by line: a line of the reference may be covered by several
-    lines of the response, in any order.
+    """ROUGE-Lsum: as ROUGE-L, but line by line. Several lines of the response may cover one line of
+    the reference, in any order.
     """
 
     name: ClassVar[str] = "rouge_l_sum"
 
     def overlap(self, response: str, reference: str) -> Overlap:
-        """For each line of the reference the union of its longest common subsequences with the
+        """For each line of the reference, the union of its longest common subsequences with the
         lines of the response.
         """
-        given, asked = self._lines(response), self._lines(reference)
-        lines = _Lines(given)
-        covered = Counter(chain.from_iterable(map(lines.cover, asked)))
-        had = Counter(chain.from_iterable(given))
-        return Overlap((covered & had).total(), had.total(), sum(map(len, asked)))
+        actual, expected = self._lines(response), self._lines(reference)
+        lines = _Lines(actual)
+        covered = Counter(chain.from_iterable(map(lines.cover, expected)))
+        words = Counter(chain.from_iterable(actual))
+        return Overlap((covered & words).total(), words.total(), sum(map(len, expected)))
 
     def _lines(self, text: str) -> list[list[str]]:
         lines = [words for line in text.split("\n") if (words := self.words(line))]
@@ -147,59 +142,59 @@ class RougeLSum(Rouge):
 
 
 class _Lines:
-    """The lines of a response, to be compared with the lines of a reference one by one."""
+    """The lines of a response, to compare with the lines of a reference one by one."""
 
     def __init__(self, lines: Sequence[Sequence[str]]) -> None:
         self._lines = lines
-        self._having: dict[str, int] = defaultdict(int)
-        """Per word, the lines that have it, as bits."""
+        self._lines_with: dict[str, int] = defaultdict(int)
+        """For each word, the lines that have it, as bits."""
         for number, line in enumerate(lines):
             for word in line:
-                self._having[word] |= 1 << number
+                self._lines_with[word] |= 1 << number
         self._steps = 0
 
     def cover(self, line: Sequence[str]) -> Iterator[str]:
         """The words of a line of the reference that are in its longest common subsequence with any
-        line. Raises `TooLongError`.
+        line of the response. Raises `TooLongError`.
         """
-        places = _places(line)
+        positions = _positions(line)
         covered, untried = 0, (1 << len(self._lines)) - 1
-        for place, word in enumerate(line):
-            while not covered >> place & 1 and (left := self._having.get(word, 0) & untried):
-                lowest = left & -left
-                untried ^= lowest
-                covered |= self._walk(self._lines[lowest.bit_length() - 1], places, len(line))
-            if covered >> place & 1:
+        for at, word in enumerate(line):
+            while not covered >> at & 1 and (left := self._lines_with.get(word, 0) & untried):
+                number = lowest(left)
+                untried ^= 1 << number
+                covered |= self._common(self._lines[number], positions, len(line))
+            if covered >> at & 1:
                 yield word
 
-    def _walk(self, line: Sequence[str], places: dict[str, int], width: int) -> int:
-        """One longest common subsequence, as bits of the reference's line: the one that rouge_score
-        finds, from the end.
+    def _common(self, line: Sequence[str], positions: dict[str, int], width: int) -> int:
+        """A longest common subsequence, as bits of the reference's line. Among several it is the
+        one that rouge_score finds, which searches from the end.
         """
-        self._steps += len(line) + _STEPS_OF_A_WALK
+        self._steps += len(line) + _STEPS_PER_LINE
         if self._steps > MAX_STEPS:
             raise TooLongError("response and reference have too many lines with the same words")
-        masks = [places.get(word, 0) for word in line]
+        masks = [positions.get(word, 0) for word in line]
         rows = ordered_rows(masks, width)
         found, before = 0, (1 << width) - 1
         for mask, row in zip(masks[::-1], rows[:0:-1], strict=True):
-            last = ((~row | mask) & before).bit_length()  # words behind it are in neither
+            last = ((~row | mask) & before).bit_length()  # later words cannot be part of it
             bit = 1 << last >> 1
             found |= mask & bit
             before = bit - 1 if mask & bit else (1 << last) - 1
         return found
 
 
-def _places(words: Sequence[str]) -> dict[str, int]:
-    """Per word, where it stands, as bits."""
-    places: dict[str, int] = defaultdict(int)
-    for place, word in enumerate(words):
-        places[word] |= 1 << place
-    return places
+def _positions(words: Sequence[str]) -> dict[str, int]:
+    """For each word, its positions as bits."""
+    positions: dict[str, int] = defaultdict(int)
+    for at, word in enumerate(words):
+        positions[word] |= 1 << at
+    return positions
 
 
-def _shared_runs(given: Sequence[str], asked: Sequence[str], length: int) -> Overlap:
-    actual, expected = ngrams(given, length), ngrams(asked, length)
+def _shared_ngrams(response: Sequence[str], reference: Sequence[str], n: int) -> Overlap:
+    actual, expected = ngrams(response, n), ngrams(reference, n)
     return Overlap((actual & expected).total(), actual.total(), expected.total())
 
 
@@ -207,10 +202,10 @@ def _f1(overlap: Overlap, unit: str) -> Score:
     shared, actual, expected = overlap
     precision, recall = shared / max(actual, 1), shared / expected
     value = 2 * precision * recall / (precision + recall) if shared else 0.0
-    line = f"precision {precision:.2f} of {actual} {unit}, recall {recall:.2f} of {expected} {unit}"
+    counts = {"actual": actual, "expected": expected}
     return Score(
         value,
         None,
-        line,
-        {"precision": precision, "recall": recall, unit: {"actual": actual, "expected": expected}},
+        f"precision {precision:.2f} of {actual} {unit}, recall {recall:.2f} of {expected} {unit}",
+        {"precision": precision, "recall": recall, unit: counts},
     )

@@ -1,8 +1,6 @@
-"""Text scorers of ADK and Vertex AI: the final response of an invocation and of its reference turn
-come in, how alike they read goes out.
+"""The response metrics of ADK and Vertex AI: ROUGE-1 under its ADK name, and exact match.
 
-See `pathgauge.scorers.responses.text_scorer` for when there is no value, and
-`pathgauge.scorers.responses.rouge` and `pathgauge.scorers.responses.bleu` for more of them.
+`pathgauge.scorers.responses.text_scorer` lists the cases without a value.
 """
 
 from __future__ import annotations
@@ -11,18 +9,19 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pathgauge.scorers.matching.wording import one_line
 from pathgauge.scorers.responses.rouge import Rouge1
 from pathgauge.scorers.responses.text_scorer import TextScorer
 from pathgauge.scorers.types import Score
 
-_SHOWN = 20
-"""Characters that an explanation shows of each text, from the first difference on."""
+_MAX_EXCERPT = 20
+"""Characters of each text in an explanation, from the first difference on."""
 
 
 @dataclass(frozen=True)
 class ResponseMatchScore(Rouge1):
-    """ROUGE-1: the F1 of the words that response and reference share, in any order, each as often
-    as both have it.
+    """ROUGE-1: the F1 of the words that response and reference share, in any order. Repeated words
+    count as often as both texts have them.
     """
 
     name: ClassVar[str] = "response_match_score"
@@ -33,33 +32,37 @@ class ResponseMatchScore(Rouge1):
 
 @dataclass(frozen=True)
 class ResponseExactMatch(TextScorer):
-    """1 when the response is the reference, but for blanks around them, else 0."""
+    """1 if the response equals the reference, apart from surrounding blanks, else 0."""
 
     name: ClassVar[str] = "response_exact_match"
 
     ignore_case: bool = False
-    """Upper and lower case are the same."""
+    """Ignore case."""
     ignore_whitespace: bool = False
-    """Any white space between words is the same as one blank."""
+    """Treat any white space between words as one blank."""
 
     def compare(self, response: str, reference: str) -> Score:
-        """Equal texts, or where they differ first."""
-        given, asked = self._normalised(response), self._normalised(reference)
-        if given == asked:
+        """1 for equal texts; else 0, explained by the first difference."""
+        actual, expected = self._normalised(response), self._normalised(reference)
+        if actual == expected:
             return Score(1.0, None, "the response is the reference", {"first_difference": None})
         at = bisect_left(
-            range(min(len(given), len(asked))),
+            range(min(len(actual), len(expected))),
             True,
-            key=lambda last: given[: last + 1] != asked[: last + 1],
+            key=lambda last: actual[: last + 1] != expected[: last + 1],
         )
-        found, expected = given[at : at + _SHOWN], asked[at : at + _SHOWN]
+        excerpts = [text[at : at + _MAX_EXCERPT] for text in (actual, expected)]
         return Score(
             0.0,
             None,
-            f"differs at character {at}: found {found!r}, expected {expected!r}",
+            f"differs at character {at}: found {excerpts[0]!r}, expected {excerpts[1]!r}",
             {"first_difference": at},
         )
 
     def _normalised(self, text: str) -> str:
-        text = " ".join(text.split()) if self.ignore_whitespace else text.strip()
-        return text.casefold() if self.ignore_case else text
+        text = text.strip()
+        if self.ignore_whitespace:
+            text = one_line(text)
+        if self.ignore_case:
+            text = text.casefold()
+        return text

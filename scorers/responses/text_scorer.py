@@ -1,9 +1,10 @@
-"""What text scorers share: the final response of an invocation and of its reference turn come in,
-and when there is no value.
+"""The basis of scorers that compare the final response with that of the reference turn.
 
-- `no_reference`: there is no reference turn, or it has no response, or a blank one,
-- `response_not_recorded`: the telemetry does not hold the response; an empty one is a response,
-- `too_long`: response or reference has more tokens than are compared while traffic waits.
+They have no value in these cases:
+
+- `no_reference`: there is no reference turn, or its response is absent or blank,
+- `response_not_recorded`: the telemetry does not have the response; an empty one is a response,
+- `too_long`: response or reference has too many tokens to compare while traffic waits.
 """
 
 from __future__ import annotations
@@ -16,21 +17,19 @@ from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 _CHARACTERS_PER_TOKEN = 32
-"""Text with more characters than this for each token allowed is too long without looking."""
+"""Text with more characters than this per allowed token is too long, without counting tokens."""
 
 
 class TextScorer(Share, ABC):
-    """A scorer of the final response against that of the reference turn; its subclasses say how
-    alike two texts are.
+    """Scores the final response against that of the reference turn. Subclasses define the measure
+    in `compare`.
     """
 
     needs_reference: ClassVar[bool] = True
 
     @abstractmethod
     def compare(self, response: str, reference: str) -> Score:
-        """Compare with a `reference` that is not blank. Raises `TooLongError` when that takes too
-        long.
-        """
+        """Compare with a `reference` that is not blank. Raises `TooLongError` for long texts."""
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score one invocation against its reference turn."""
@@ -45,34 +44,33 @@ class TextScorer(Share, ABC):
 
 
 def check_cap(max_tokens: int) -> None:
-    """Raise `ValueError` for an option `max_tokens` that leaves nothing to compare."""
+    """Raise `ValueError` unless the option `max_tokens` is positive."""
     if max_tokens < 1:
         raise ValueError(f"max_tokens: found {max_tokens}, expected a positive number")
 
 
 def check_length(text: str, max_tokens: int) -> None:
-    """Raise `TooLongError` for a text that must have more tokens than allowed, before they are
-    looked for.
+    """Raise `TooLongError` for a text so long that it surely has more tokens than allowed. This is
+    checked before the text is split.
     """
     if len(text) > max_tokens * _CHARACTERS_PER_TOKEN:
         raise _too_long(max_tokens)
 
 
 def check_tokens(count: int, max_tokens: int) -> None:
-    """Raise `TooLongError` when there are more tokens than allowed."""
+    """Raise `TooLongError` if there are more tokens than allowed."""
     if count > max_tokens:
         raise _too_long(max_tokens)
 
 
-def same_text(response: str, reference: str, lacking: str) -> Score:
-    """1 for the same text without the blanks around it, for references that have nothing else to
-    compare.
+def same_text(response: str, reference: str, unit: str) -> Score:
+    """1 if the texts are equal apart from surrounding blanks, else 0. For references without any
+    `unit` to compare.
     """
     same = response.strip() == reference.strip()
-    line = (
-        f"the reference has no {lacking}; the response {'is the same text' if same else 'differs'}"
-    )
-    return Score(float(same), None, line, {"compared": "text"})
+    result = "is the same text" if same else "differs"
+    explanation = f"the reference has no {unit}; the response {result}"
+    return Score(float(same), None, explanation, {"compared": "text"})
 
 
 def _too_long(max_tokens: int) -> TooLongError:

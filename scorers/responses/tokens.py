@@ -1,14 +1,12 @@
-"""The words of a text in any script: text comes in, comparable tokens go out, the same as in ADK's
-ROUGE tokeniser.
+"""Splits text of any script into tokens, as ADK's ROUGE tokeniser does.
 
-- Full and half width, ligatures and the like become one (NFKC), and case is dropped.
-- A word is a run of letters, digits and combining marks; everything else separates.
-- Han, kana and Hangul: each character is a token. Thai, Lao, Khmer and Myanmar: each base
-  character, with its marks.
-- ASCII words of more than three characters may be stemmed, so that `dogs` meets `dog`; other words
-  stay as they are.
+- Text is normalized (NFKC: full and half width, ligatures) and converted to lower case.
+- A word is a sequence of letters, digits and combining marks; all other characters separate words.
+- In Han, kana and Hangul, each character is a token. In Thai, Lao, Khmer and Myanmar, each base
+  character with its marks is one.
+- ASCII words of more than three characters may be stemmed, so that `dogs` matches `dog`.
 
-For ASCII text these are the tokens of rouge_score, which has none for any other script.
+For ASCII text these are the tokens of rouge_score, which finds none in other scripts.
 """
 
 from __future__ import annotations
@@ -26,40 +24,36 @@ _SPECIAL = re.compile(
     r"|[\W_]"
 )
 _ASCII_WORD = re.compile("[a-z0-9]+")
-_LONGEST_WORD = 32
-"""Longer runs are identifiers, which have no stem; they would also make the cache of stems large.
-"""
+_MAX_STEMMED_WORD = 32
+"""Longer words are identifiers, which have no stem and would fill the cache of stems."""
 
 Stemmer = Callable[[str], list[str]]
 
 
 def tokens(text: str, *, stemmer: bool) -> list[str]:
     """The tokens of `text`, in order."""
-    words = _ASCII_WORD.findall(text.lower()) if text.isascii() else _words(text)
-    return (
-        [_stem(word) if word.isascii() and len(word) <= _LONGEST_WORD else word for word in words]
-        if stemmer
-        else words
-    )
+    words = _words(text)
+    return [_stemmed(word) for word in words] if stemmer else words
 
 
 def ngrams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
-    """How often each run of `n` words occurs."""
+    """The number of occurrences of each sequence of `n` words."""
     return Counter(zip(*(words[start:] for start in range(n)), strict=False))
 
 
 @cache
 def load_stemmer() -> Stemmer:
-    """Load rouge-score's stemmer; its import takes two seconds and 100 MB, so scorers that need it
-    call this when built.
+    """Load rouge-score's stemmer. The import takes two seconds and 100 MB, so scorers that need it
+    call this in their constructor.
     """
-    stem: Stemmer = (
-        import_module("rouge_score.tokenizers").DefaultTokenizer(use_stemmer=True).tokenize
-    )
+    tokenizers = import_module("rouge_score.tokenizers")
+    stem: Stemmer = tokenizers.DefaultTokenizer(use_stemmer=True).tokenize
     return stem
 
 
 def _words(text: str) -> list[str]:
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
     return _SPECIAL.sub(_separated, unicodedata.normalize("NFKC", text).lower()).split()
 
 
@@ -70,6 +64,12 @@ def _separated(match: re.Match[str]) -> str:
     if unicodedata.category(char).startswith("M"):
         return char
     return f" {char}" if match.lastgroup == "base" else " "
+
+
+def _stemmed(word: str) -> str:
+    if not word.isascii() or len(word) > _MAX_STEMMED_WORD:
+        return word
+    return _stem(word)
 
 
 @lru_cache(maxsize=8192)

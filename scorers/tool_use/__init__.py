@@ -1,1 +1,1 @@
-"""Scorers of what an agent did, by rules that hold whatever the reference says."""
+"""Scorers that check what an agent did by rules, most of them without a reference."""

@@ -1,8 +1,7 @@
-"""What became of a call that a human has to approve: the call comes in, whether it waits, was
-refused, failed or was carried out goes out.
+"""Whether a call that needs human approval is waiting, was rejected, failed or was carried out.
 
-Frameworks and tools say it in many ways: as a `status`, as `approved: false`, or in the text that
-the model is told, such as "The user rejected the tool call."
+Frameworks and tools report this in many ways: as a `status`, as `approved: false`, or in the text
+returned to the model, such as "The user rejected the tool call."
 """
 
 from __future__ import annotations
@@ -28,43 +27,44 @@ REJECTIONS = (
     "not confirmed",
 )
 
-_SAYING = ("status", "decision", "approval", "type", "error")
-"""The members of a result that tell what was decided."""
-_CONSENT = ("approved", "confirmed")
-"""Those that do so with true or false."""
+_DECISION_FIELDS = ("status", "decision", "approval", "type", "error")
+"""Members of a result whose text reports the decision."""
+_APPROVAL_FLAGS = ("approved", "confirmed")
+"""Members of a result that report the decision as true or false."""
 _NO = ("false", "no")
 
 
 def approval_state(
     call: ToolCall, pending: str = PENDING, rejections: tuple[str, ...] = REJECTIONS
 ) -> ApprovalState | None:
-    """What became of a call; `None` when its result was not recorded.
+    """The state of a call; `None` if its result was not recorded.
 
-    `pending` is the status of a call that waits for approval. `rejections` are words of which one
-    says that a human refused.
+    `pending` is the status of a call that waits for approval. Each of the words `rejections` means
+    that a human rejected the call.
     """
     if not outcome_known(call):
         return None
     result = as_object(call.result)
     if pending in (call.result, result.get("status")):
         return "pending"
-    if any(_is_no(said) for said in (call.result, *(result.get(key) for key in _CONSENT))):
+    if _is_no(call.result) or any(_is_no(result.get(key)) for key in _APPROVAL_FLAGS):
         return "rejected"
-    refusal = _any_of(rejections)
-    told = (
-        (call.error, *(result.get(key) for key in _SAYING)) if result else (call.error, call.result)
-    )
-    if any(isinstance(text, str) and refusal.search(text.casefold()) for text in told):
-        return "rejected"
-    return "failed" if failed(call) else "done"
+    texts = [result.get(key) for key in _DECISION_FIELDS] if result else [call.result]
+    rejection = _any_phrase(rejections)
+    for text in (call.error, *texts):
+        if isinstance(text, str) and rejection.search(text.casefold()):
+            return "rejected"
+    if failed(call):
+        return "failed"
+    return "done"
 
 
-def _is_no(said: Json) -> bool:
-    return said is False or (isinstance(said, str) and said.strip().casefold() in _NO)
+def _is_no(value: Json) -> bool:
+    return value is False or (isinstance(value, str) and value.strip().casefold() in _NO)
 
 
 @lru_cache(maxsize=64)
-def _any_of(phrases: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds one of the phrases between other words; `rejected_by_user` has three words."""
+def _any_phrase(phrases: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds any of the phrases as whole words; `rejected_by_user` counts as three words."""
     alternatives = "|".join(re.escape(phrase.casefold()) for phrase in phrases)
     return re.compile(rf"(?<![^\W_])(?:{alternatives})(?![^\W_])")

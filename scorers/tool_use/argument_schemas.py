@@ -1,9 +1,8 @@
-"""JSON schemas of tools: schemas and the arguments of calls come in, what is wrong with the
-arguments goes out.
+"""Validates the arguments of tool calls against JSON schemas that nobody vouches for.
 
-Schemas come from telemetry, so nobody vouches for them: no reference leaves its schema, patterns
-are searched for a limited time, and the checks of an invocation have a budget, as a schema of a few
-lines can ask for a billion of them.
+Schemas come from telemetry, and a schema of a few lines can ask for a billion checks. So references
+must stay inside the schema, pattern searches have a time limit, and all checks of one invocation
+share a budget.
 
 Importing this module loads jsonschema, which takes a third of a second.
 """
@@ -14,11 +13,10 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from jsonschema import Draft202012Validator, FormatChecker, SchemaError, ValidationError
 from jsonschema.validators import extend
@@ -27,23 +25,23 @@ from referencing import Registry
 from pathgauge.scorers.matching import regex_budget
 from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.matching.equality import canonical
+from pathgauge.scorers.matching.wording import cut, one_line
 from pathgauge.scorers.types import Json
 
 MAX_SCHEMA = 32_768
 """Characters of a schema; a longer one is not used."""
 MAX_COST = 100_000
-"""What the checks of an invocation may cost; one unit takes some microseconds, a small call 5 to 50
-units.
-"""
+"""Budget of one invocation. A unit takes some microseconds; a small call costs 5 to 50 units."""
 MAX_PROBLEMS = 3
-"""Problems of a call that are told."""
-_DIGITS = 700
-"""Of the quotient of the largest number and the smallest."""
+"""Problems reported per call."""
 _MAX_MESSAGE = 200
-_COST_OF_ERROR = 2
+_CHARACTERS_PER_UNIT = 16
+_ERROR_COST = 2
 _EXTRA_COST = {"$ref": 10, "pattern": 200}
+_QUOTED = {"const", "enum", "not", "oneOf"}
+"""Keywords whose error messages quote their whole value."""
 
-_GEMINI = {"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"}
+_GEMINI_TYPES = {"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"}
 _UNSUPPORTED = {
     "patternProperties",
     "unevaluatedProperties",
@@ -51,224 +49,184 @@ _UNSUPPORTED = {
     "$dynamicRef",
     "$recursiveRef",
 }
-_QUOTED = {"const", "enum", "not", "oneOf"}
-"""Keywords whose messages hold their whole value."""
 
-Weights = Mapping[int, int]
-"""By the id of each object and list, about how many characters it takes to write it."""
+Validator: TypeAlias = Any
+"""A jsonschema validator; the classes that `extend` creates have no static type."""
 
 
 class Problem(NamedTuple):
-    """What is wrong with arguments, and where, as in `$.rooms[0].beds`."""
+    """What is wrong with arguments, and where: a path such as `$.rooms[0].beds`."""
 
     path: str
     message: str
 
 
-@dataclass(frozen=True, eq=False)
-class Schema:
-    """A schema that can be used, as far as can be told without using it."""
-
-    validator: Any
-    weights: Weights
-
-
-def read_schema(written: Json) -> Schema | str:
-    """The schema, or what is wrong with it."""
-    text = _text(written)
-    return "found no JSON" if text is None else _read(text)
+def read_schema(schema: Json) -> Validator | str:
+    """A validator for the schema, or the reason why the schema cannot be used. Some errors, such as
+    a reference to nowhere, only show when the schema is used.
+    """
+    return _read(_text(schema))
 
 
 class Checker:
-    """The checks of the calls of one invocation by the schemas of their tools."""
+    """Validates the calls of one invocation within one budget."""
 
     def __init__(self, schemas: Mapping[str, Json]) -> None:
-        """Schemas by the name of the tool."""
-        self._written = schemas
-        self._schemas: dict[str, Schema | None] = {}
-        self._left = MAX_COST
-
-    def problems(self, tool: str, arguments: Mapping[str, Json]) -> tuple[Problem, ...] | None:
-        """The first problems; `None` when the tool has no schema, or one that leads nowhere or
-        round in circles.
-
-        Raises `TooLongError` when the calls of the invocation take too long to check,
-        `RecursionError` for arguments nested too deep.
-        """
-        schema = self._schema(tool)
-        return None if schema is None else self._checked(schema, dict(arguments))
+        """`schemas`: by the name of the tool."""
+        self._schemas = schemas
+        self._validators: dict[str, Validator | None] = {}
+        self._budget = MAX_COST
 
     def knows(self, tool: str) -> bool:
-        """Whether the tool has a schema that can be used, as far as can be told without using it.
-        Raises `TooLongError`.
+        """Whether the tool has a schema that can be used. Raises `TooLongError`."""
+        return self._validator(tool) is not None
+
+    def problems(self, tool: str, arguments: Mapping[str, Json]) -> tuple[Problem, ...] | None:
+        """The first problems of a call; `None` if the tool has no schema, or one that turns out to
+        be broken, for example by a reference to itself.
+
+        Raises `TooLongError` when the budget is used up, `RecursionError` for arguments nested too
+        deep.
         """
-        return self._schema(tool) is not None
-
-    def spend(self, units: int) -> None:
-        """Raises `TooLongError` when nothing is left."""
-        self._left -= units
-        if self._left < 0:
-            raise TooLongError("checking the arguments by their schemas takes too long")
-
-    def _schema(self, tool: str) -> Schema | None:
-        if tool not in self._schemas:
-            text = _text(self._written[tool]) if tool in self._written else None
-            self.spend(min(len(text or ""), MAX_SCHEMA) // 2)
-            schema = None if text is None else _read(text)
-            self._schemas[tool] = schema if isinstance(schema, Schema) else None
-        return self._schemas[tool]
-
-    def _checked(self, schema: Schema, arguments: dict[str, Json]) -> tuple[Problem, ...] | None:
-        before = _running.set(_Running(self, schema.weights, _weights(arguments)))
+        validator = self._validator(tool)
+        if validator is None:
+            return None
+        value = dict(arguments)
+        self.spend(_size(value) // _CHARACTERS_PER_UNIT)
+        before = _spend.set(self.spend)
         try:
-            return tuple(
-                map(_problem, islice(schema.validator.iter_errors(arguments), MAX_PROBLEMS))
-            )
+            errors = islice(validator.iter_errors(value), MAX_PROBLEMS)
+            return tuple(Problem(error.json_path, _line(error.message)) for error in errors)
         except TooLongError:
             raise
-        # a reference to nowhere or to itself, or arithmetic with NaN, makes jsonschema raise
-        # whatever it stumbles over
+        # A broken reference, or arithmetic with NaN, makes jsonschema raise any kind of exception.
         except Exception:
             return None
         finally:
-            _running.reset(before)
+            _spend.reset(before)
+
+    def spend(self, units: int) -> None:
+        """Raises `TooLongError` when the budget is used up."""
+        self._budget -= units
+        if self._budget < 0:
+            raise TooLongError("checking the arguments by their schemas takes too long")
+
+    def _validator(self, tool: str) -> Validator | None:
+        if tool in self._schemas and tool not in self._validators:
+            text = _text(self._schemas[tool])
+            self.spend(min(len(text), MAX_SCHEMA) // 2)
+            found = _read(text)
+            self._validators[tool] = None if isinstance(found, str) else found
+        return self._validators.get(tool)
 
 
-def _text(written: Json) -> str | None:
+def _text(schema: Json) -> str:
+    """The schema as JSON; empty if it is none."""
     try:
-        return json.dumps(written)
+        return json.dumps(schema)
     except (ValueError, TypeError, RecursionError):
-        return None
+        return ""
 
 
 @lru_cache(maxsize=512)
-def _read(text: str) -> Schema | str:
+def _read(text: str) -> Validator | str:
+    if not text:
+        return "found no JSON"
     if len(text) > MAX_SCHEMA:
         return f"found {len(text):,} characters, expected at most {MAX_SCHEMA:,}"
     try:
-        content = _alone(json.loads(text, object_pairs_hook=_prepared))
-        Draft202012Validator.check_schema(content, FormatChecker(()))
-        return Schema(_Validator(content, registry=Registry()), _weights(content))
+        schema = json.loads(text, object_pairs_hook=_prepared_object)
+        if isinstance(schema, dict):
+            schema.pop("$id", None)
+        if '"$id": "' in json.dumps(schema):  # a parameter called "$id" has an object as its value
+            raise ValueError("$id inside a schema is not supported")
+        Draft202012Validator.check_schema(schema, FormatChecker(()))
+        return _Validator(schema, registry=Registry())
     except SchemaError as error:
         return _line(f"{error.json_path}: {error.message}")
     except RecursionError:
         return "found a schema that is nested too deep"
-    except (
-        Exception
-    ) as error:  # of `_prepared`, and whatever else a stranger's schema makes jsonschema raise
+    # A ValueError of ours, or any exception that jsonschema raises for a malformed schema.
+    except Exception as error:
         return _line(str(error))
 
 
-def _prepared(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """One object of a schema, whatever it stands for, as references may lead anywhere. Raises
-    `ValueError` for what is not supported.
+def _prepared_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """An object of a schema in draft 2020-12. Every object is checked, whatever its place in the
+    schema, because a reference may lead to it. Raises `ValueError` for unsupported keywords.
     """
     found = dict(pairs)
     if unsupported := sorted(_UNSUPPORTED & found.keys()):
         raise ValueError(f"{unsupported[0]} is not supported")
-    if (
-        isinstance(reference := found.get("$ref"), str)
-        and reference != "#"
-        and not reference.startswith("#/")
-    ):
+    reference = found.get("$ref")
+    if isinstance(reference, str) and reference != "#" and not reference.startswith("#/"):
         raise ValueError(f"found the reference {reference[:60]!r}, expected one inside the schema")
     if isinstance(pattern := found.get("pattern"), str):
         regex_budget.compiled(pattern)
     if isinstance(found.get("$schema"), str):
-        del found["$schema"]  # with it, a part of a schema would choose checks that are not ours
-    return _translated(found)
+        del found["$schema"]  # would make jsonschema validate this part without our budget
+    _translate(found)
+    return found
 
 
-def _alone(content: Json) -> Json:
-    """A schema whose references all lead into itself. Raises `ValueError` when parts of it have
-    addresses of their own.
-    """
-    whole = (
-        {key: value for key, value in content.items() if key != "$id"}
-        if isinstance(content, dict)
-        else content
-    )
-    if '"$id": "' in json.dumps(whole):
-        raise ValueError("$id inside a schema is not supported")
-    return whole
-
-
-def _translated(found: dict[str, Json]) -> dict[str, Json]:
-    """Gemini's names of types, OpenAPI's `nullable` and the tuples of older drafts in the words of
-    draft 2020-12.
+def _translate(found: dict[str, Json]) -> None:
+    """Replace Gemini's type names, OpenAPI's `nullable` and the tuples of older drafts by their
+    equivalents in draft 2020-12.
     """
     kind = found.get("type")
     if isinstance(kind, str):
-        kind = kind.lower() if kind in _GEMINI else kind
+        if kind in _GEMINI_TYPES:
+            kind = kind.lower()
         found["type"] = [kind, "null"] if found.get("nullable") is True else kind
     if isinstance(found.get("items"), list):
         found["prefixItems"] = found.pop("items")
         if "additionalItems" in found:
             found["items"] = found.pop("additionalItems")
-    return found
-
-
-def _problem(error: ValidationError) -> Problem:
-    return Problem(error.json_path, _line(error.message))
 
 
 def _line(message: str) -> str:
-    line = " ".join(message.split())
-    return line if len(line) <= _MAX_MESSAGE else f"{line[: _MAX_MESSAGE - 1]}…"
+    return cut(one_line(message), _MAX_MESSAGE)
 
 
-def _weights(value: Json) -> Weights:
-    weights: dict[int, int] = {}
-    _weigh(value, weights)
-    return weights
+def _size(value: Json) -> int:
+    """About how many characters it takes to write the value."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        size, items = 2 + sum(map(len, value)), list(value.values())
+    elif isinstance(value, list):
+        size, items = 2, value
+    else:
+        return 8
+    for item in items:  # a comprehension would use a second stack frame per level
+        size += 2 + _size(item)
+    return size
 
 
-def _weigh(value: Json, weights: dict[int, int]) -> int:
-    if not isinstance(value, dict | list):
-        return len(value) if isinstance(value, str) else 8
-    weight = 2
-    for item in (
-        value.values() if isinstance(value, dict) else value
-    ):  # a comprehension would halve the depth that is possible
-        weight += 2 + _weigh(item, weights)
-    weights[id(value)] = weight + sum(map(len, value)) if isinstance(value, dict) else weight
-    return weights[id(value)]
-
-
-class _Running(NamedTuple):
-    """The check under way."""
-
-    checker: Checker
-    schema: Weights
-    arguments: Weights
-
-
-_running: ContextVar[_Running] = ContextVar("_running")
-"""jsonschema hands the functions of its keywords nothing of ours."""
+_spend: ContextVar[Callable[[int], None]] = ContextVar("_spend")
+"""`Checker.spend` of the running check. A keyword function of jsonschema gets no context."""
 
 Keyword = Callable[[Any, Any, Any, Any], Iterable[ValidationError] | None]
 
 
-def _paid(name: str, keyword: Keyword) -> Keyword:
-    """The keyword, at the price of what it has to look at, and of the errors that it makes or
-    passes on.
+def _priced(name: str, keyword: Keyword) -> Keyword:
+    """The keyword with a price: for the check, for the size of the values that it reads or quotes,
+    and for each error that it creates or passes on.
     """
-    price, quoted = 1 + _EXTRA_COST.get(name, 0), name in _QUOTED
+    base = 1 + _EXTRA_COST.get(name, 0)
 
     def check(
         validator: Any, value: Json, instance: Json, schema: Json
     ) -> Iterator[ValidationError]:
-        checker, of_schema, of_arguments = _running.get()
-        looked_at = (
-            len(instance) if isinstance(instance, str) else of_arguments.get(id(instance), 0)
-        )
-        if quoted:
-            looked_at += of_schema.get(id(value), 0)
+        spend = _spend.get()
+        size = _size(instance)
+        if name in _QUOTED:
+            size += _size(value)
         elif isinstance(value, dict | list):
-            looked_at += 2 * len(value)
-        checker.spend(price + looked_at // 16)
+            size += 2 * len(value)
+        spend(base + size // _CHARACTERS_PER_UNIT)
         for error in keyword(validator, value, instance, schema) or ():
-            checker.spend(_COST_OF_ERROR)
+            spend(_ERROR_COST)
             yield error
 
     return check
@@ -280,35 +238,31 @@ def _pattern(_: Any, pattern: str, instance: Json, schema: Json) -> Iterator[Val
 
 
 def _unique_items(_: Any, unique: bool, instance: Json, schema: Json) -> Iterator[ValidationError]:
-    """jsonschema's own takes quadratic time."""
-    if (
-        unique
-        and isinstance(instance, list)
-        and len({canonical(item) for item in instance}) < len(instance)
-    ):
+    """In linear time; jsonschema's own implementation is quadratic."""
+    if not unique or not isinstance(instance, list):
+        return
+    if len({canonical(item) for item in instance}) < len(instance):
         yield ValidationError(f"{instance!r} has non-unique elements")
 
 
 def _multiple_of(_: Any, factor: float, instance: Json, schema: Json) -> Iterator[ValidationError]:
-    """As people count, by whom 19.99 is a multiple of 0.01; in binary fractions it is none."""
+    """In decimal arithmetic, where 19.99 is a multiple of 0.01; in binary floats it is not."""
     if isinstance(instance, bool) or not isinstance(instance, int | float):
         return
     if not math.isfinite(instance):
-        raise ValueError(f"found {instance!r}, of which nobody can say")
-    with localcontext(prec=_DIGITS):
-        left = Decimal(instance if isinstance(instance, int) else str(instance)) % Decimal(
-            str(factor)
-        )
-    if left:
+        raise ValueError(f"found {instance!r}, expected a finite number")
+    with localcontext(prec=700):  # digits of the quotient of the largest and the smallest float
+        remainder = Decimal(str(instance)) % Decimal(str(factor))
+    if remainder:
         yield ValidationError(f"{instance!r} is not a multiple of {factor!r}")
 
 
-_OWN: Mapping[str, Keyword] = {
+_KEYWORDS: Mapping[str, Keyword] = {
+    **Draft202012Validator.VALIDATORS,
     "multipleOf": _multiple_of,
     "pattern": _pattern,
     "uniqueItems": _unique_items,
 }
-_KEYWORDS: Mapping[str, Keyword] = {**Draft202012Validator.VALIDATORS, **_OWN}
-_Validator: Any = extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator, {name: _paid(name, keyword) for name, keyword in _KEYWORDS.items()}
+_Validator: Validator = extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator, {name: _priced(name, keyword) for name, keyword in _KEYWORDS.items()}
 )

@@ -1,5 +1,4 @@
-"""Whether tools were called as their schemas say: an invocation comes in, the share of calls with
-valid arguments goes out.
+"""Scores the share of tool calls whose arguments are valid by the tool's JSON schema.
 
 Importing this module loads jsonschema, which takes a third of a second.
 """
@@ -21,18 +20,15 @@ from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score, Tool
 
 UnknownTools = Literal["invalid", "ignore"]
 
-_NOT_OFFERED = (Problem("$", "no such tool was offered"),)
+_UNKNOWN_TOOL = (Problem("$", "no such tool was offered"),)
 _NO_OBJECT = (Problem("$", "the arguments are not a JSON object"),)
 
 
-class _Judged(NamedTuple):
-    """A call that can be judged, and what is wrong with it; `None` when its arguments were not
-    recorded.
-    """
-
+class _CheckedCall(NamedTuple):
     position: int
     tool: str
     problems: tuple[Problem, ...] | None
+    """`None` if the arguments were not recorded."""
 
 
 @dataclass(frozen=True)
@@ -42,59 +38,57 @@ class ArgumentValidity(Share):
     name: ClassVar[str] = "argument_validity"
 
     schemas: Mapping[str, Json] | None = field(default=None, hash=False)
-    """JSON schemas of arguments by the name of the tool, where the telemetry has none or others."""
+    """JSON schemas of arguments, by the name of the tool. They take precedence over those of the
+    telemetry.
+    """
     unknown_tools: UnknownTools = "invalid"
-    """What a call of a tool counts that is not among the schemas: `invalid`, as the model made it
-    up, or nothing.
+    """How to count calls of tools that no schema names: as `invalid`, because the model invented
+    the tool, or not at all.
     """
 
     def __post_init__(self) -> None:
         check_choice("unknown_tools", self.unknown_tools, get_args(UnknownTools))
-        for tool, written in (self.schemas or {}).items():
+        for tool, schema in (self.schemas or {}).items():
             check_tool("schemas", tool)
-            if isinstance(problem := read_schema(written), str):
+            if isinstance(problem := read_schema(schema), str):
                 raise ValueError(f"schemas: {tool}: {problem}")
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
-        if not actual.tool_calls:
-            return tools_unknown(actual) or Score.not_evaluated(
-                "not_applicable", "no tool was called"
-            )
-        if len(actual.tool_calls) > MAX_CALLS:
+        """Score one invocation. The reference is not used."""
+        calls = len(actual.tool_calls)
+        if calls > MAX_CALLS:
             return Score.not_evaluated(
-                "too_long", f"{len(actual.tool_calls)} calls; at most {MAX_CALLS} are checked"
+                "too_long", f"{calls} calls; at most {MAX_CALLS} are checked"
             )
+        if unknown := tools_unknown(actual):
+            return unknown
+        if not calls:
+            return Score.not_evaluated("not_applicable", "no tool was called")
         try:
-            return tools_unknown(actual) or _score(
-                list(self._judged(actual)), len(actual.tool_calls)
-            )
+            return _score(list(self._checked_calls(actual)), calls)
         except TooLongError as error:
             return Score.not_evaluated("too_long", str(error))
         except RecursionError:
             return Score.not_evaluated("too_long", "arguments nested too deep")
 
-    def _judged(self, actual: Invocation) -> Iterator[_Judged]:
-        """The calls that can be judged."""
-        recorded = {tool_name(tool): schema for tool, schema in actual.tool_schemas.items()}
-        schemas = recorded | {
-            tool_name(tool): schema for tool, schema in (self.schemas or {}).items()
+    def _checked_calls(self, actual: Invocation) -> Iterator[_CheckedCall]:
+        schemas = {
+            tool_name(tool): schema
+            for tool, schema in (*actual.tool_schemas.items(), *(self.schemas or {}).items())
         }
         checker = Checker(schemas)
-        for index, call in enumerate(actual.tool_calls):
+        for at, call in enumerate(actual.tool_calls):
             tool = tool_name(call.name)
             if checker.knows(tool):
                 if call.arguments is None:
-                    yield _Judged(index, tool, None)
+                    yield _CheckedCall(at, tool, None)
                 elif (problems := _problems(checker, tool, call)) is not None:
-                    yield _Judged(index, tool, problems)
-            elif (
-                schemas
-                and tool not in schemas
-                and call.kind == "function"
-                and self.unknown_tools == "invalid"
-            ):
-                yield _Judged(index, tool, _NOT_OFFERED)
+                    yield _CheckedCall(at, tool, problems)
+            elif schemas and tool not in schemas and self._must_be_known(call):
+                yield _CheckedCall(at, tool, _UNKNOWN_TOOL)
+
+    def _must_be_known(self, call: ToolCall) -> bool:
+        return call.kind == "function" and self.unknown_tools == "invalid"
 
 
 def _problems(checker: Checker, tool: str, call: ToolCall) -> tuple[Problem, ...] | None:
@@ -102,27 +96,23 @@ def _problems(checker: Checker, tool: str, call: ToolCall) -> tuple[Problem, ...
     return checker.problems(tool, arguments) if isinstance(arguments, Mapping) else _NO_OBJECT
 
 
-def _score(judged: list[_Judged], calls: int) -> Score:
-    if not judged:
+def _score(checked: list[_CheckedCall], calls: int) -> Score:
+    if not checked:
         return Score.not_evaluated("schema_not_recorded", "no schema of a called tool is known")
     rows = [
-        [call.position, call.tool, *problem] for call in judged for problem in call.problems or ()
+        [call.position, call.tool, *problem] for call in checked for problem in call.problems or ()
     ]
-    valid = sum(call.problems == () for call in judged)
-    details = {"invalid": rows, "counts": {"valid": valid, "judged": len(judged), "actual": calls}}
-    if unknown := [call.tool for call in judged if call.problems is None]:
-        return Score(
-            None,
-            "args_not_recorded",
-            f"the arguments of {listed(unknown)} were not recorded",
-            details,
+    valid = sum(call.problems == () for call in checked)
+    details: dict[str, Json] = {
+        "invalid": rows,
+        "counts": {"valid": valid, "judged": len(checked), "actual": calls},
+    }
+    if unknown := [call.tool for call in checked if call.problems is None]:
+        return Score.not_evaluated(
+            "args_not_recorded", f"the arguments of {listed(unknown)} were not recorded", **details
         )
-    return Score(valid / len(judged), None, _line(judged, valid), details)
-
-
-def _line(judged: list[_Judged], valid: int) -> str:
-    line = f"{valid} of {len(judged)} calls have valid arguments"
-    for call in judged:
-        for path, message in call.problems or ():
-            return " ".join(f"{line}; {call.tool} {path}: {message}".split())
-    return line
+    explanation = f"{valid} of {len(checked)} calls have valid arguments"
+    if rows:
+        _, tool, path, message = rows[0]
+        explanation = " ".join(f"{explanation}; {tool} {path}: {message}".split())
+    return Score(valid / len(checked), None, explanation, details)

@@ -1,7 +1,6 @@
-"""Failing tools: the calls of an invocation come in, how many failed and how many of these the
-agent recovered from goes out.
+"""Scores how many tool calls failed, and from how many failures the agent recovered.
 
-A call failed when its telemetry says so, or when the tool answered with an `error`.
+A call failed if its telemetry says so or if the tool answered with an `error`.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ from typing import ClassVar
 
 from pathgauge.scorers.authoring.options import tools_unknown
 from pathgauge.scorers.authoring.ranges import Rate, Share
-from pathgauge.scorers.matching.calls import call_names, counted, failed
+from pathgauge.scorers.matching.calls import call_names, failed
 from pathgauge.scorers.matching.explanations import listed
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 
@@ -23,20 +23,21 @@ class ToolErrorRate(Rate):
     name: ClassVar[str] = "tool_error_rate"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
         if unknown := tools_unknown(actual):
             return unknown
         calls, names = actual.tool_calls, call_names(actual)
         if not calls:
             return Score.not_evaluated("not_applicable", "no tool calls")
-        failures = [index for index, call in enumerate(calls) if failed(call)]
-        line = f"{len(failures)} of {counted(len(calls), 'tool call')} failed"
-        line += f": {listed([names[index] for index in failures])}" if failures else ""
+        failures = _failures(actual)
+        explanation = f"{len(failures)} of {counted(len(calls), 'tool call')} failed"
+        if failures:
+            explanation += f": {listed([names[at] for at in failures])}"
         return Score(
             len(failures) / len(calls),
             None,
-            line,
-            {"failed": [[index, names[index]] for index in failures]},
+            explanation,
+            {"failed": [[at, names[at]] for at in failures]},
         )
 
 
@@ -50,38 +51,41 @@ class ErrorRecovery(Share):
     """The success of another tool counts, too."""
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at. Calls of the message that asked for
-        the failed one were made beside it.
+        """Score one invocation. The reference is not used. Success of a call that the same model
+        message requested is no recovery, because both calls were made at once.
         """
         if unknown := tools_unknown(actual):
             return unknown
         names = call_names(actual)
-        failures, recovered = self._failures(actual, names)
+        failures = _failures(actual)
         if not failures:
             return Score.not_evaluated("not_applicable", "no tool call failed")
-        given_up = [index for index in failures if index not in recovered]
-        line = f"recovered from {len(recovered)} of {counted(len(failures), 'failed tool call')}"
-        line += f"; given up {listed([names[index] for index in given_up])}" if given_up else ""
+        recovered = self._recovered(actual, names, failures)
+        given_up = sorted(set(failures) - set(recovered))
+        explanation = (
+            f"recovered from {len(recovered)} of {counted(len(failures), 'failed tool call')}"
+        )
+        if given_up:
+            explanation += f"; given up {listed([names[at] for at in given_up])}"
         details = {
-            "recovered": [[index, names[index]] for index in recovered],
-            "given_up": [[index, names[index]] for index in given_up],
+            "recovered": [[at, names[at]] for at in recovered],
+            "given_up": [[at, names[at]] for at in given_up],
         }
-        return Score(len(recovered) / len(failures), None, line, details)
+        return Score(len(recovered) / len(failures), None, explanation, details)
 
-    def _failures(self, actual: Invocation, names: list[str]) -> tuple[list[int], list[int]]:
-        """The failed calls, and those of them that were recovered from."""
+    def _recovered(self, actual: Invocation, names: list[str], failures: list[int]) -> list[int]:
         calls = actual.tool_calls
-        failures = [index for index, call in enumerate(calls) if failed(call)]
-        at = set(failures)
-        last = {
-            "" if self.any_tool else name: index
-            for index, name in enumerate(names)
-            if index not in at
-        }
+        keys = [""] * len(names) if self.any_tool else names
+        failed_calls = set(failures)
+        last_success = {key: at for at, key in enumerate(keys) if at not in failed_calls}
         recovered = []
-        for index in failures:
-            success = last.get("" if self.any_tool else names[index], -1)
-            beside = calls[index].group is not None and calls[index].group == calls[success].group
-            if success > index and not beside:
-                recovered.append(index)
-        return failures, recovered
+        for at in failures:
+            success = last_success.get(keys[at], -1)
+            parallel = calls[at].group is not None and calls[at].group == calls[success].group
+            if success > at and not parallel:
+                recovered.append(at)
+        return recovered
+
+
+def _failures(actual: Invocation) -> list[int]:
+    return [at for at, call in enumerate(actual.tool_calls) if failed(call)]

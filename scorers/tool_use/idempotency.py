@@ -1,8 +1,7 @@
-"""Idempotent tools: the calls of an invocation come in, whether those made twice with one key were
-carried out once goes out.
+"""Scores whether calls repeated with the same idempotency key were carried out only once.
 
-The second call must be answered with the status `already_processed` and the data of the first.
-Calls that failed carried out nothing.
+A repeated call must return the status `already_processed` and the data of the first call. Failed
+calls are ignored, because they carried out nothing.
 """
 
 from __future__ import annotations
@@ -13,29 +12,30 @@ from typing import ClassVar, NamedTuple
 
 from pathgauge.scorers.authoring.options import tools_unknown
 from pathgauge.scorers.authoring.ranges import Share
-from pathgauge.scorers.matching.calls import as_object, call_names, counted, failed
+from pathgauge.scorers.matching.calls import as_object, call_names, failed
 from pathgauge.scorers.matching.equality import canonical
 from pathgauge.scorers.matching.explanations import listed
+from pathgauge.scorers.matching.wording import and_more, counted
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score, ToolCall
 
 
 class _Repeat(NamedTuple):
-    """A call whose tool and key an earlier call had."""
+    """A call with the same tool and key as an earlier call."""
 
     at: int
     first: int
     problem: str | None
-    """`None`: it is as it must be. The empty text: results were not recorded."""
+    """`None`: answered correctly. Empty: not known, because results were not recorded."""
 
 
 @dataclass(frozen=True)
 class Idempotency(Share):
-    """1 when every repeated call with the same idempotency key found its work done, else 0."""
+    """1 if no repeated call with the same idempotency key was carried out again, else 0."""
 
     name: ClassVar[str] = "idempotency"
 
     key: str = "idempotency_key"
-    """The argument, or member of the result, that holds the key."""
+    """The argument, or the member of the result, that holds the key."""
     status: str = "already_processed"
     """The `status` in the result of a repeated call."""
 
@@ -45,23 +45,23 @@ class Idempotency(Share):
                 raise ValueError(f"{option}: found {value!r}, expected text that is not blank")
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at. Where no key was used twice, it has
-        no value.
+        """Score one invocation. The reference is not used. If no key was used twice, there is no
+        value.
         """
         try:
-            return self._judged(actual, call_names(actual))
+            return self._score(actual, call_names(actual))
         except RecursionError:
             return Score.not_evaluated("too_long", "results nested too deep to be compared")
 
-    def _judged(self, actual: Invocation, names: Sequence[str]) -> Score:
+    def _score(self, actual: Invocation, names: Sequence[str]) -> Score:
         keys = [self._key(call) for call in actual.tool_calls]
         repeats = list(self._repeats(actual.tool_calls, names, keys))
         details: dict[str, Json] = {
             "repeats": [[repeat.at, repeat.first, names[repeat.at]] for repeat in repeats]
         }
-        if broken := [repeat for repeat in repeats if repeat.problem]:
-            at, first, problem = broken[0]
-            more = f", and {len(broken) - 1} more" if len(broken) > 1 else ""
+        if wrong := [repeat for repeat in repeats if repeat.problem]:
+            at, first, problem = wrong[0]
+            more = and_more(wrong)
             return Score(
                 0.0,
                 None,
@@ -83,10 +83,12 @@ class Idempotency(Share):
         )
 
     def _key(self, call: ToolCall) -> Hashable:
-        """The key in a form that can be compared; `None` for a call without one."""
-        given = as_object(call.arguments).get(self.key)
-        key = as_object(call.result).get(self.key) if given in (None, "") else given
-        return None if key in (None, "") else canonical(key)
+        """The key of a call in canonical form; `None` if it has none."""
+        for place in (call.arguments, call.result):
+            key = as_object(place).get(self.key)
+            if key not in (None, ""):
+                return canonical(key)
+        return None
 
     def _repeats(
         self, calls: Sequence[ToolCall], names: Sequence[str], keys: Sequence[Hashable]
@@ -107,11 +109,9 @@ class Idempotency(Share):
             return f"was not answered with the status {self.status}"
         if first.result is None:
             return ""
-        return (
-            None
-            if _data(as_object(first.result)) == _data(result)
-            else "was answered with other data"
-        )
+        if _data(as_object(first.result)) != _data(result):
+            return "was answered with other data"
+        return None
 
 
 def _data(result: Mapping[str, Json]) -> Hashable:
@@ -121,7 +121,7 @@ def _data(result: Mapping[str, Json]) -> Hashable:
 def _keys_missing(
     calls: Sequence[ToolCall], names: Sequence[str], keys: Sequence[Hashable]
 ) -> bool:
-    """Whether calls of one tool may share a key that was not recorded."""
+    """Whether several calls of one tool may share a key that was not recorded."""
     unknown = {
         name
         for call, name, key in zip(calls, names, keys, strict=True)

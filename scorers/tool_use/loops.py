@@ -1,9 +1,8 @@
-"""Agents that go round in circles: an invocation comes in, how often it made the same call goes
-out. No reference is needed.
+"""Scores how often an agent repeated the same tool call. No reference is needed.
 
-Two calls are the same when their names and their arguments are equal, see
-`pathgauge.scorers.matching.equality`. A call whose arguments were not recorded may be the same as
-any other of its tool; there is a value where that makes no difference.
+Two calls are the same if their names and arguments are equal, see
+`pathgauge.scorers.matching.equality`. A call without recorded arguments may be the same as any
+other call of its tool; there is a value only where that makes no difference.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from pathgauge.scorers.matching.explanations import listed
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 
 CallKey: TypeAlias = tuple[str, Arguments]
-"""What calls are compared by."""
+"""Name and arguments: what is compared."""
 
 
 @dataclass(frozen=True)
 class ToolLoops(Share):
-    """1 when no call was made too often with the same arguments, 0.5 when that looks like a loop, 0
-    when it is one.
+    """1 if no call was repeated often with the same arguments, 0.5 if it may be a loop, 0 if it is
+    one.
     """
 
     name: ClassVar[str] = "tool_loops"
 
     suspicious: int = 3
-    """Equal calls from which the value is 0.5."""
+    """From this number of equal calls, the value is 0.5."""
     loop: int = 6
-    """Equal calls from which the value is 0."""
+    """From this number of equal calls, the value is 0."""
 
     def __post_init__(self) -> None:
         if not 2 <= self.suspicious <= self.loop:
@@ -46,29 +45,29 @@ class ToolLoops(Share):
             )
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
         keys = _keys(actual)
-        lacking = tools_unknown(actual)
+        incomplete = tools_unknown(actual)
         if isinstance(keys, Score):
-            return lacking or keys
-        key, count = _max_equal(keys)
+            return incomplete or keys
+        key, count = _most_frequent(keys)
         value = self._value(count)
-        if lacking and value > 0:
-            return lacking
-        line = (
-            f"{key[0]} was called {count} times with the same arguments"
-            if count > 1
-            else "no call was seen twice"
-        )
-        if value != self._value(_max_possible(keys)):
+        if incomplete and value > 0:
+            return incomplete
+        explanation = "no call was seen twice"
+        if count > 1:
+            tool = " ".join(key[0].split())
+            explanation = f"{tool} was called {count} times with the same arguments"
+        if value != self._value(_max_possible_count(keys)):
             return Score.not_evaluated(
-                "args_not_recorded",
-                " ".join(f"arguments not recorded; without them {line}".split()),
+                "args_not_recorded", f"arguments not recorded; without them {explanation}"
             )
-        return Score(value, None, " ".join(line.split()), _evidence(keys, key, count))
+        return Score(value, None, explanation, _evidence(keys, key, count))
 
     def _value(self, count: int) -> float:
-        return 1.0 if count < self.suspicious else 0.5 if count < self.loop else 0.0
+        if count < self.suspicious:
+            return 1.0
+        return 0.5 if count < self.loop else 0.0
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class RedundantCalls(Rate):
     name: ClassVar[str] = "redundant_calls"
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at."""
+        """Score one invocation. The reference is not used."""
         keys = _keys(actual)
         if unknown := tools_unknown(actual):
             return unknown
@@ -88,35 +87,33 @@ class RedundantCalls(Rate):
         if any(arguments is None and names[name] > 1 for name, arguments in keys):
             return Score.not_evaluated(
                 "args_not_recorded",
-                "arguments not recorded, without which equal calls cannot be told from others",
+                "arguments not recorded, so equal calls cannot be told from different ones",
             )
         first: dict[CallKey, int] = {}
-        again = [
-            (i, first[key], key[0]) for i, key in enumerate(keys) if first.setdefault(key, i) != i
+        repeated: list[Json] = [
+            [at, first[key], key[0]]
+            for at, key in enumerate(keys)
+            if first.setdefault(key, at) != at
         ]
-        line = f"{len(again)} of {len(keys)} calls repeat an earlier one"
-        if again:
-            line += f": {listed([name for _, _, name in again])}"
-        return Score(
-            len(again) / len(keys),
-            None,
-            line,
-            {"repeated": [list(row) for row in again], "calls": len(keys)},
-        )
+        explanation = f"{len(repeated)} of {len(keys)} calls repeat an earlier one"
+        if repeated:
+            explanation += f": {listed([name for _, _, name in repeated])}"
+        details: dict[str, Json] = {"repeated": repeated, "calls": len(keys)}
+        return Score(len(repeated) / len(keys), None, explanation, details)
 
 
 class Run(NamedTuple):
-    """A part of a sequence that is made of equal pieces."""
+    """A part of a sequence that repeats one piece."""
 
     start: int
     period: int
-    """The length of a piece."""
+    """Length of the piece."""
     repeats: int
 
 
 def longest_run(sequence: Sequence[Hashable]) -> Run | None:
-    """The run of at least two equal pieces that covers the most elements, of the shortest pieces;
-    the first of several.
+    """The run of at least two equal pieces that covers the most elements. Among equally long runs,
+    the one with the shortest piece, and of these the first.
     """
     numbers: dict[Hashable, int] = {}
     coded = [numbers.setdefault(element, len(numbers)) for element in sequence]
@@ -129,8 +126,8 @@ def longest_run(sequence: Sequence[Hashable]) -> Run | None:
 
 
 def _max_repeats(same: bytes, period: int) -> tuple[int, int]:
-    """Where the first run of the most pieces starts, and how many they are; `same` has ones where
-    an element comes again a period later.
+    """The start of the first run with the most pieces, and their number. `same` has a 1 wherever an
+    element equals the one a period later.
     """
     again = max(map(len, same.split(b"\0"))) // period
     return same.index(b"\1" * (again * period)), again + 1
@@ -152,15 +149,15 @@ def _keys(actual: Invocation) -> list[CallKey] | Score:
         return Score.not_evaluated("too_long", "arguments nested too deep")
 
 
-def _max_equal(keys: Sequence[CallKey]) -> tuple[CallKey, int]:
-    """The call that was made most often for certain, the first of several, and how often."""
+def _most_frequent(keys: Sequence[CallKey]) -> tuple[CallKey, int]:
+    """The most frequent call with recorded arguments, the first of several, and its count."""
     counts = Counter(key for key in keys if key[1] is not None)
     return counts.most_common(1)[0] if counts else (keys[0], 1)
 
 
-def _max_possible(keys: Sequence[CallKey]) -> int:
-    """How often the same call was made at most, if arguments that were not recorded were the most
-    frequent ones.
+def _max_possible_count(keys: Sequence[CallKey]) -> int:
+    """The count of the most frequent call if all arguments that were not recorded equalled its
+    arguments.
     """
     unknown = Counter(name for name, arguments in keys if arguments is None)
     known = Counter(key for key in keys if key[1] is not None)
@@ -168,19 +165,18 @@ def _max_possible(keys: Sequence[CallKey]) -> int:
 
 
 def _evidence(keys: Sequence[CallKey], key: CallKey, count: int) -> dict[str, Json]:
-    """`most`: the positions of the call that was made most often; `run`: the longest run of calls,
-    with the names of one piece.
+    """Details: `most` has the positions of the most frequent call, `run` the longest repeated
+    sequence of calls.
     """
     if count == 1:
         return {"most": [], "run": None}
-    distinct = [other if other[1] is not None else index for index, other in enumerate(keys)]
-    run = longest_run(distinct)
-    piece = (
-        None
-        if run is None
-        else {
-            **run._asdict(),
-            "tools": [name for name, _ in keys[run.start : run.start + run.period]],
-        }
-    )
-    return {"most": [index for index, other in enumerate(keys) if other == key], "run": piece}
+    # A call without recorded arguments equals no other: its position stands for it.
+    distinct = [at if other[1] is None else other for at, other in enumerate(keys)]
+    details: dict[str, Json] = {
+        "most": [at for at, other in enumerate(keys) if other == key],
+        "run": None,
+    }
+    if run := longest_run(distinct):
+        tools = [name for name, _ in keys[run.start : run.start + run.period]]
+        details["run"] = {**run._asdict(), "tools": tools}
+    return details

@@ -1,10 +1,9 @@
-"""Routing: an invocation and its reference turn come in, whether the work went to the agent that
-should do it goes out.
+"""Whether an invocation routed its work to the expected agent.
 
-Where it went is told by the runs of sub-agents, and by the calls that pass work on:
-`delegate_to_<agent>`, `transfer_to_<agent>`, `transfer_to_agent` with the name among its arguments,
-or an agent that is called as a tool. Without either the main agent did the work. Names are the same
-when their words are: `Billing Agent` is `billing_agent`, and is not `billing`.
+Two records show the routing: the runs of sub-agents, and the tool calls that delegate work, such as
+`delegate_to_<agent>`, `transfer_to_<agent>`, `transfer_to_agent` with the name as an argument, or
+an agent called as a tool. With neither, the main agent did the work itself. Names are equal if
+their words are equal: `Billing Agent` is `billing_agent`, but not `billing`.
 """
 
 from __future__ import annotations
@@ -18,29 +17,34 @@ from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import as_object
 from pathgauge.scorers.matching.equality import tool_name
 from pathgauge.scorers.matching.explanations import listed
-from pathgauge.scorers.types import Invocation, Json, Reason, ReferenceTurn, Score, ToolCall
+from pathgauge.scorers.types import Invocation, ReferenceTurn, Score, ToolCall
 
 Which = Literal["first", "any"]
-"""Which of the agents that work went to has to be the expected one."""
+"""Which of the agents that received work must be the expected one."""
 
-_PASSING_ON = re.compile(r"(?:delegate|transfer|hand_?off)_to_(.+)")
+_DELEGATION_NAME = re.compile(r"(?:delegate|transfer|hand_?off)_to_(.+)")
 _ANY_AGENT = ("agent", "coworker", "subagent")
-"""What stands in the name of a tool that is for any agent."""
-_NAMING = ("agent_name", "agent", "coworker", "subagent_type")
-"""Arguments by which such a tool is told for which one."""
+"""Placeholders in the name of a tool that delegates to any agent, as in `transfer_to_agent`."""
+_AGENT_ARGUMENTS = ("agent_name", "agent", "coworker", "subagent_type")
+"""Arguments that name the agent when the tool's name does not."""
 _SEPARATORS = re.compile(r"[\W_]+")
+
+_Agents = list[str | None]
+"""Names of agents in order; `None` for an agent whose name is not known."""
 
 
 @dataclass(frozen=True)
 class RoutingAccuracy(Share):
-    """1 when the work went to the expected sub-agent, else 0."""
+    """1 if the work went to the expected sub-agent, else 0."""
 
     name: ClassVar[str] = "routing_accuracy"
 
     expected_agent: str | None = None
-    """The sub-agent for turns of which the reference names none; `null` does not judge them."""
+    """The sub-agent to expect when the reference turn names none. With `null`, such turns are not
+    evaluated.
+    """
     which: Which = "first"
-    """`first`: the first agent that work went to is the expected one. `any`: one of them is."""
+    """`first`: the first agent that received work must be the expected one. `any`: one of them."""
 
     def __post_init__(self) -> None:
         check_choice("which", self.which, get_args(Which))
@@ -50,63 +54,90 @@ class RoutingAccuracy(Share):
             )
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation against its reference turn, else against the option."""
-        wanted = (
-            self.expected_agent
-            if expected is None or expected.expected_agent is None
-            else expected.expected_agent
-        )
+        """Compare with the agent of the reference turn, or of the option if the turn names none."""
+        wanted = self._expected_agent(expected)
         if wanted is None or not _words(wanted):
             return Score.not_evaluated("no_reference", "no agent is expected")
-        runs = [run.agent for run in actual.sub_agents]
-        calls = [
-            target
-            for call in actual.tool_calls
-            if _passes_on(call)
-            if (target := _target(call)) or not any(runs)
-        ]
-        views = [view for view in (runs, calls) if view] or [[actual.agent]]
-        reached = [
-            agent for view in views for agent in (view[:1] if self.which == "first" else view)
-        ]
-        right = any(agent is not None and _words(agent) == _words(wanted) for agent in reached)
-        details: dict[str, Json] = {"expected": wanted, "sub_agents": runs, "called": calls}
-        complete = bool(runs) and "dropped_spans" not in actual.flags
-        certain = right and self.which == "any" and bool(runs or calls)
-        if not (complete or certain) and (unknown := tools_unknown(actual)):
+        runs: _Agents = [run.agent for run in actual.sub_agents]
+        called = _called_agents(actual, only_named=any(runs))
+        agents = self._agents_to_compare(actual.agent, runs, called)
+        correct = any(agent is not None and _words(agent) == _words(wanted) for agent in agents)
+        certain = correct and self.which == "any" and bool(runs or called)
+        unknown = None if certain else _unknown_agents(actual)
+        if unknown is not None:
             return unknown
-        if not right and None in reached:
-            unrecorded = any(
-                call.arguments is None for call in actual.tool_calls if _passes_on(call)
-            )
-            reason: Reason = "args_not_recorded" if unrecorded else "not_applicable"
-            return Score.not_evaluated(
-                reason, "the agent that did the work is not named", **details
-            )
-        names = listed(list(dict.fromkeys(agent for agent in reached if agent is not None)))
+        if not correct and None in agents:
+            return _unnamed_agent(actual, wanted, runs, called)
+        names = listed(list(dict.fromkeys(agent for agent in agents if agent is not None)))
         return Score(
-            float(right), None, f"the work went to {names}, expected {listed([wanted])}", details
+            float(correct),
+            None,
+            f"the work went to {names}, expected {listed([wanted])}",
+            {"expected": wanted, "sub_agents": runs, "called": called},
         )
 
+    def _expected_agent(self, expected: ReferenceTurn | None) -> str | None:
+        if expected is None or expected.expected_agent is None:
+            return self.expected_agent
+        return expected.expected_agent
 
-def _passes_on(call: ToolCall) -> bool:
-    return (
-        call.kind in ("handoff", "agent") or _PASSING_ON.fullmatch(tool_name(call.name)) is not None
-    )
+    def _agents_to_compare(self, main: str | None, runs: _Agents, called: _Agents) -> _Agents:
+        """The agents that received work, first by the runs and then by the calls. A span and a call
+        may name the same agent differently, so both count, and with `first` the first of each.
+        """
+        records = [record for record in (runs, called) if record] or [[main]]
+        if self.which == "first":
+            return [record[0] for record in records]
+        return [agent for record in records for agent in record]
 
 
-def _target(call: ToolCall) -> str | None:
-    """The agent that a call passes work to: the one in its name, else in its arguments, else the
-    agent that is itself the tool.
+def _unknown_agents(actual: Invocation) -> Score | None:
+    """The score if the telemetry may lack agents. Complete runs show them without tool calls."""
+    if actual.sub_agents and "dropped_spans" not in actual.flags:
+        return None
+    return tools_unknown(actual)
+
+
+def _called_agents(actual: Invocation, only_named: bool) -> _Agents:
+    """The agents that tool calls delegated to. `only_named` leaves out calls that name no agent,
+    which say nothing when runs show where the work went.
     """
-    found = _PASSING_ON.fullmatch(tool_name(call.name))
-    if found and found[1] not in _ANY_AGENT:
-        return found[1]
+    agents = [_called_agent(call) for call in actual.tool_calls if _delegates(call)]
+    return [agent for agent in agents if agent or not only_named]
+
+
+def _unnamed_agent(actual: Invocation, wanted: str, runs: _Agents, called: _Agents) -> Score:
+    """The score when an agent without a name may be the expected one."""
+    details = {"expected": wanted, "sub_agents": runs, "called": called}
+    explanation = "the agent that did the work is not named"
+    if any(call.arguments is None for call in actual.tool_calls if _delegates(call)):
+        return Score.not_evaluated("args_not_recorded", explanation, **details)
+    return Score.not_evaluated("not_applicable", explanation, **details)
+
+
+def _delegates(call: ToolCall) -> bool:
+    return call.kind in ("handoff", "agent") or _name_match(call) is not None
+
+
+def _called_agent(call: ToolCall) -> str | None:
+    """The agent named by the tool, else by an argument, else the tool itself if it is an agent."""
+    match = _name_match(call)
+    if match and match[1] not in _ANY_AGENT:
+        return match[1]
     arguments = as_object(call.arguments)
-    given = (arguments.get(key) for key in _NAMING)
-    named = next((agent for agent in given if isinstance(agent, str) and _words(agent)), None)
-    return named or (None if found or call.kind == "handoff" else tool_name(call.name))
+    for key in _AGENT_ARGUMENTS:
+        agent = arguments.get(key)
+        if isinstance(agent, str) and _words(agent):
+            return agent
+    if match or call.kind == "handoff":
+        return None
+    return tool_name(call.name)
+
+
+def _name_match(call: ToolCall) -> re.Match[str] | None:
+    return _DELEGATION_NAME.fullmatch(tool_name(call.name))
 
 
 def _words(agent: str) -> str:
+    """The name with one underscore between words, for comparison."""
     return _SEPARATORS.sub("_", agent.casefold()).strip("_")

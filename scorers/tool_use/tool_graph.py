@@ -1,6 +1,4 @@
-"""The graph of tools: the results of an invocation come in, whether each offered the actions that
-should be possible after it goes out.
-"""
+"""Scores whether each tool result offered the actions that should be possible after it."""
 
 from __future__ import annotations
 
@@ -13,12 +11,13 @@ from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import as_object, call_names
 from pathgauge.scorers.matching.equality import tool_name
 from pathgauge.scorers.matching.explanations import listed
+from pathgauge.scorers.matching.wording import and_more
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score, ToolCall
 
 
 @dataclass(frozen=True)
 class ToolGraph(Share):
-    """1 when the `available_actions` in each result have all tools that the graph expects next,
+    """1 if the `available_actions` of each result contain all tools that the graph expects next,
     else 0.
     """
 
@@ -38,57 +37,52 @@ class ToolGraph(Share):
         object.__setattr__(self, "graph", FrozenMapping(graph))
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation; its reference is not looked at. Where no tool of the graph was
-        called, it has no value.
+        """Score one invocation. The reference is not used. If no tool of the graph was called,
+        there is no value.
         """
         names = call_names(actual)
-        judged = {
-            index: call
-            for index, call in enumerate(actual.tool_calls)
-            if names[index] in self.graph and _ended_well(call)
+        checked = {
+            at: call
+            for at, call in enumerate(actual.tool_calls)
+            if names[at] in self.graph and _may_have_result(call)
         }
-        lacking = {
-            index: self._lacking(names[index], call)
-            for index, call in judged.items()
+        missing = {
+            at: self._missing(names[at], call)
+            for at, call in checked.items()
             if call.result is not None
         }
-        broken = [(index, tools) for index, tools in lacking.items() if tools]
-        if broken:
-            index, tools = broken[0]
-            more = f", and {len(broken) - 1} more" if len(broken) > 1 else ""
-            details = {"lacking": [[index, names[index], tools] for index, tools in broken]}
+        incomplete = [(at, tools) for at, tools in missing.items() if tools]
+        if incomplete:
+            at, tools = incomplete[0]
+            more = and_more(incomplete)
             return Score(
                 0.0,
                 None,
-                f"{listed([names[index]])} (call {index}) did not offer {listed(tools)}{more}",
-                details,
+                f"{listed([names[at]])} (call {at}) did not offer {listed(tools)}{more}",
+                {"lacking": [[at, names[at], tools] for at, tools in incomplete]},
             )
         if unknown := tools_unknown(actual):
             return unknown
-        if len(lacking) < len(judged):
+        if len(missing) < len(checked):
             return Score.not_evaluated("results_not_recorded")
-        if not judged:
+        if not checked:
             return Score.not_evaluated("not_applicable", "no tool of the graph was called")
-        return Score(
-            1.0,
-            None,
-            f"{listed([names[index] for index in judged])} offered what was expected",
-            {"lacking": []},
-        )
+        tool_names = listed([names[at] for at in checked])
+        return Score(1.0, None, f"{tool_names} offered all expected actions", {"lacking": []})
 
-    def _lacking(self, name: str, call: ToolCall) -> list[str]:
+    def _missing(self, name: str, call: ToolCall) -> list[str]:
         offered = _offered(as_object(call.result).get("available_actions"))
         return [tool for tool in self.graph[name] if tool not in offered]
 
 
-def _ended_well(call: ToolCall) -> bool:
-    """A call that failed without an answer offers nothing, and cannot."""
+def _may_have_result(call: ToolCall) -> bool:
+    """A call that failed without a result cannot offer actions, so it is not checked."""
     return call.result is not None or call.error is None
 
 
 def _offered(actions: Json) -> set[str]:
-    """The tools among the actions of a result: names, or objects with the member `tool`; anything
-    else is passed over.
+    """The tools among the actions of a result: names, or objects with the member `tool`. Anything
+    else is ignored.
     """
     entries = actions if isinstance(actions, list | tuple) else []
     tools = (entry.get("tool") if isinstance(entry, Mapping) else entry for entry in entries)

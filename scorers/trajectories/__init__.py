@@ -1,1 +1,1 @@
-"""Scorers of the tool calls beside those of the reference."""
+"""Scorers that compare tool calls with those of the reference."""

@@ -1,16 +1,14 @@
-"""Trajectory scorers: the tool calls of an invocation and of its reference turn come in, their
-agreement goes out.
+"""The basis of all trajectory scorers, and the metrics of ADK.
 
-All of them read one alignment (see `pathgauge.scorers.matching.comparison`) and differ in the
-measure they take of it. They share when there is no value:
+Trajectory scorers compare the tool calls of an invocation with those of its reference turn. All use
+the same alignment (see `pathgauge.scorers.matching.comparison`) and differ in the measure. They
+have no value in the same cases:
 
-- `no_reference`: there is no reference turn, or it says nothing about tool calls,
-- `tools_not_recorded`: the telemetry says that calls may be missing from it,
-- `args_not_recorded`: the value would change with the arguments that were not recorded,
-- `too_long`: too many calls, or arguments nested too deep, to be compared while traffic waits,
-- `undefined`: the value is 0/0 (recall, where the reference expects no calls).
-
-This module has the metrics of ADK, `pathgauge.scorers.trajectories.vertex` those of Vertex AI.
+- `no_reference`: there is no reference turn, or it does not mention tool calls,
+- `tools_not_recorded`: a flag says that calls may be missing from the telemetry,
+- `args_not_recorded`: the value depends on arguments that were not recorded,
+- `too_long`: too many calls, or arguments nested too deep, to compare while traffic waits,
+- `undefined`: the value is 0/0 (recall if the reference expects no calls).
 """
 
 from __future__ import annotations
@@ -40,14 +38,14 @@ from pathgauge.scorers.matching.measures import Measure, complete, exact, f1
 from pathgauge.scorers.types import ExpectedCall, Invocation, ReferenceTurn, Score
 
 ParallelCalls = Literal["in_order", "any_order"]
-"""Whether calls that one model message asked for must come in the order of the reference, or in
-any.
+"""Whether calls that one model message requested must come in the order of the reference, or in any
+order.
 """
 
 
 class MatchType(StrEnum):
-    """ADK's ways to compare; ADK's numbers 0, 1, 2 and spellings such as `in-order` and `any order`
-    are accepted.
+    """ADK's match types. ADK's numbers 0, 1, 2 and spellings such as `in-order` and `any order` are
+    accepted.
     """
 
     EXACT = "EXACT"
@@ -64,110 +62,113 @@ class MatchType(StrEnum):
 
 
 class Reading(NamedTuple):
-    """What a scorer makes of a comparison."""
+    """The result of a scorer for one reference trajectory."""
 
     comparison: Comparison
     rules: Rules
     alignment: Alignment
     value: float | None
-    hoped: float | None
+    best_case: float | None
     """The value if all arguments that were not recorded had been the expected ones."""
     explanation: str | None = None
-    """If there is more to say than what was matched."""
+    """Replaces the default explanation, which lists matched, missing and unexpected calls."""
 
 
 class TrajectoryScorer(Share, ABC):
-    """A scorer of tool calls against reference calls; its subclasses say what they read from the
-    comparison.
-    """
+    """Scores tool calls against reference calls. Subclasses define the measure in `read`."""
 
     needs_reference: ClassVar[bool] = True
 
     @abstractmethod
     def read(self, comparison: Comparison) -> Reading:
-        """Raises `TooLongError` or `RecursionError` when that takes too long."""
+        """Measure one comparison. Raises `TooLongError` or `RecursionError` if it is too large."""
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score one invocation against its reference turn."""
         if expected is None or expected.tool_calls is None:
             return Score.not_evaluated("no_reference", "no reference for the tool calls")
+        if unknown := tools_unknown(actual):
+            return unknown
         try:
-            return tools_unknown(actual) or self._compared(
-                actual, (expected.tool_calls, *expected.alternatives)
-            )
+            return self._score(actual, (expected.tool_calls, *expected.alternatives))
         except TooLongError as error:
             return Score.not_evaluated("too_long", str(error))
         except RecursionError:
             return Score.not_evaluated("too_long", "arguments nested too deep")
 
-    def _compared(
-        self, actual: Invocation, trajectories: Sequence[tuple[ExpectedCall, ...]]
-    ) -> Score:
+    def _score(self, actual: Invocation, trajectories: Sequence[tuple[ExpectedCall, ...]]) -> Score:
+        """The score against the best of several alternative trajectories."""
         readings = [
             self.read(compare(actual.tool_calls, trajectory)) for trajectory in trajectories
         ]
-        best = max(readings, key=_agreement) if len(readings) > 1 else readings[0]
-        line, details = evidence(best.comparison, best.rules, best.alignment)
-        line = best.explanation or line
+        index = max(range(len(readings)), key=lambda i: _agreement(readings[i]))
+        best = readings[index]
+        explanation, details = evidence(best.comparison, best.rules, best.alignment)
+        explanation = best.explanation or explanation
         if len(readings) > 1:
-            index = next(index for index, reading in enumerate(readings) if reading is best)
-            line += (
-                f"; alternative {index} agrees best" if index else "; no alternative agrees better"
-            )
             details["alternative"] = index
-        if any(_worth(reading.hoped) > _worth(best.value) for reading in readings):
-            return Score(
-                None, "args_not_recorded", f"arguments not recorded; without them {line}", details
+            which = f"alternative {index} agrees best" if index else "no alternative agrees better"
+            explanation += f"; {which}"
+        if any(_comparable(reading.best_case) > _comparable(best.value) for reading in readings):
+            return Score.not_evaluated(
+                "args_not_recorded",
+                f"arguments not recorded; without them {explanation}",
+                **details,
             )
-        return Score(best.value, "undefined" if best.value is None else None, line, details)
+        if best.value is None:
+            return Score.not_evaluated("undefined", explanation, **details)
+        return Score(best.value, None, explanation, details)
 
 
-def _worth(value: float | None) -> float:
+def _comparable(value: float | None) -> float:
     return -1.0 if value is None else value
 
 
 def _agreement(reading: Reading) -> tuple[float, float]:
-    """By the value first; among trajectories of the same value, the one that more calls agree with
-    explains it best.
+    """The value first. Among equal values, the trajectory that more calls agree with gives the
+    better explanation.
     """
-    return _worth(reading.value), f1(*reading.alignment.counts)
+    return _comparable(reading.value), f1(*reading.alignment.counts)
 
 
 def aligned(comparison: Comparison, rules: Rules, order: Order, measure: Measure) -> Reading:
-    """A measure of the calls that pair off one to one."""
+    """A measure of the calls that are paired one to one."""
     alignment = comparison.align(rules, order)
-    counts, hoped = alignment.counts, alignment.hoped
-    # A required pair may cost several optional ones, so with fewer pairs a value in between may be
-    # lower than both.
-    best = measure(*hoped) if hoped.matched >= counts.matched else math.inf
+    counts, best_case = alignment.counts, alignment.best_case
+    # One required pair may displace several optional ones. With fewer pairs in the best case, the
+    # value for other arguments may be lower than both values, so no value is certain.
+    best = measure(*best_case) if best_case.matched >= counts.matched else math.inf
     return Reading(comparison, rules, alignment, measure(*counts), best)
 
 
 @dataclass(frozen=True)
 class ToolTrajectoryAvgScore(TrajectoryScorer):
-    """1 when the calls are the expected ones, else 0: ADK's metric, whose mean over invocations is
-    the average score.
+    """1 if the calls are the expected ones, else 0. ADK's metric: its mean over invocations is the
+    average score.
     """
 
     name: ClassVar[str] = "tool_trajectory_avg_score"
 
     match_type: MatchType = MatchType.EXACT
-    """EXACT: the same calls in the same order. IN_ORDER: with others between them. ANY_ORDER: with
-    others, in any order.
+    """EXACT: the same calls in the same order. IN_ORDER: others are allowed between them.
+    ANY_ORDER: others are allowed, in any order.
     """
     ignore_args: bool = False
-    """Compare names alone."""
+    """Compare only names."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "match_type", MatchType(self.match_type))
 
     def read(self, comparison: Comparison) -> Reading:
-        """As the match type says."""
+        """Compare by the match type."""
         rules = RULES["name_only" if self.ignore_args else "name_and_args"]
-        order = ANY_ORDER if self.match_type is MatchType.ANY_ORDER else IN_ORDER
-        return aligned(
-            comparison, rules, order, exact if self.match_type is MatchType.EXACT else complete
-        )
+        match self.match_type:
+            case MatchType.EXACT:
+                return aligned(comparison, rules, IN_ORDER, exact)
+            case MatchType.IN_ORDER:
+                return aligned(comparison, rules, IN_ORDER, complete)
+            case MatchType.ANY_ORDER:
+                return aligned(comparison, rules, ANY_ORDER, complete)
 
 
 @dataclass(frozen=True)
@@ -177,13 +178,13 @@ class ToolTrajectoryF1(TrajectoryScorer):
     name: ClassVar[str] = "tool_trajectory_f1"
 
     match_mode: MatchMode = "name_only"
-    """What makes a call the expected one; the required arguments are those that the reference
-    gives.
+    """What must be equal for a call to match: its name, or also its arguments. The required
+    arguments are those of the reference.
     """
     ordered: bool = True
     """Whether the order of calls counts."""
     parallel_calls: ParallelCalls = "in_order"
-    """Whether the order counts, too, of calls that one model message asked for."""
+    """Whether the order also counts for calls that one model message requested."""
 
     def __post_init__(self) -> None:
         check_choice("match_mode", self.match_mode, get_args(MatchMode))
@@ -191,9 +192,5 @@ class ToolTrajectoryF1(TrajectoryScorer):
 
     def read(self, comparison: Comparison) -> Reading:
         """F1 in the match mode."""
-        return aligned(
-            comparison,
-            RULES[self.match_mode],
-            Order(self.ordered, self.parallel_calls == "in_order"),
-            f1,
-        )
+        order = Order(self.ordered, self.parallel_calls == "in_order")
+        return aligned(comparison, RULES[self.match_mode], order, f1)

@@ -1,8 +1,7 @@
-"""How right the arguments of tool calls are: an invocation and its reference turn come in, the
-share of right ones goes out.
+"""Scores the share of correct arguments of tool calls.
 
-A call is judged by the expected call of the same tool that it stands for, so it does not matter
-here which tools were called. See `pathgauge.scorers.trajectories.adk` for when there is no value.
+Each call is compared with an expected call of the same tool, so the choice of tools does not
+matter here. `pathgauge.scorers.trajectories.adk` lists the cases without a value.
 """
 
 from __future__ import annotations
@@ -16,11 +15,12 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 
 from pathgauge.scorers.authoring.options import check_choice
 from pathgauge.scorers.matching.alignment import Alignment, Counts, TooLongError
-from pathgauge.scorers.matching.argument_rules import MAX_COST, demanded
+from pathgauge.scorers.matching.argument_rules import MAX_COST, required_arguments
 from pathgauge.scorers.matching.comparison import ANY_ORDER, IN_ORDER, RULES, Comparison
 from pathgauge.scorers.matching.differences import MAX_DIFFERENCES, Difference, differences
 from pathgauge.scorers.matching.equality import opened
 from pathgauge.scorers.matching.matchers import cost, matches
+from pathgauge.scorers.matching.wording import one_line
 from pathgauge.scorers.trajectories.adk import Reading
 from pathgauge.scorers.trajectories.detailed import DetailedScorer
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
@@ -28,28 +28,33 @@ from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 Extra = Literal["ignore", "count"]
 
 
-class _Judged(NamedTuple):
-    """A call beside the expected one that it stands for."""
+class _Pair(NamedTuple):
+    """A call and the expected call that it is compared with."""
 
     actual: int
     expected: int
-    right: int
-    """Arguments that are the expected ones."""
-    asked: int
+    correct: int
+    """Arguments with the expected value."""
+    total: int
+    """Arguments that count: the expected ones, and perhaps others."""
     recorded: bool
+
+    @property
+    def share(self) -> float:
+        return self.correct / self.total
 
 
 @dataclass(frozen=True)
 class ArgumentAccuracy(DetailedScorer):
-    """The mean share of the expected arguments that calls have; only expected calls that were made
-    and ask for some count.
+    """The mean share of correct arguments, over the expected calls that were made and require
+    arguments.
     """
 
     name: ClassVar[str] = "argument_accuracy"
 
     ordered: bool = True
-    """Whether calls stand for expected ones in their order; in any order, for those whose arguments
-    they have.
+    """Compare calls with expected ones in their order; else, each with the expected call whose
+    arguments it has.
     """
     extra: Extra = "ignore"
     """Arguments that the reference does not have: `ignore` them, or `count` them as wrong."""
@@ -60,130 +65,113 @@ class ArgumentAccuracy(DetailedScorer):
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score one invocation against its reference turn."""
         score = super().score(actual, expected)
-        return replace(score, reason="not_applicable") if score.reason == "undefined" else score
+        if score.reason != "undefined":
+            return score
+        return replace(score, reason="not_applicable")
 
-    def look(self, comparison: Comparison) -> tuple[Reading, Mapping[str, Json]]:
-        """By names, then by the values of top-level arguments.
+    def read(self, comparison: Comparison) -> tuple[Reading, Mapping[str, Json]]:
+        """Pair calls by names, then compare the values of top-level arguments.
 
-        `arguments` [actual index, expected index, name, right, asked], and `different` as in
-        `pathgauge.scorers.matching.explanations`.
+        The details are `arguments` [actual index, expected index, name, correct, total], and
+        `different` as in `pathgauge.scorers.matching.explanations`.
         """
         alignment, certain = self._aligned(comparison)
-        judged = list(self._judged(comparison, alignment))
-        value = _mean([call.right / call.asked for call in judged])
-        hoped = (
-            _mean([call.right / call.asked if call.recorded else 1.0 for call in judged])
-            if certain
-            else 1.0
-        )
-        wrong = list(islice(self._wrong(comparison, alignment, judged), MAX_DIFFERENCES))
+        pairs = list(self._pairs(comparison, alignment))
+        value = _mean([pair.share for pair in pairs])
+        best_case: float | None = 1.0
+        if certain:
+            best_case = _mean([pair.share if pair.recorded else 1.0 for pair in pairs])
+        wrong = list(islice(self._wrong(comparison, alignment, pairs), MAX_DIFFERENCES))
+        explanation = _explanation(pairs, wrong)
+        rules = RULES["name_only"]
+        reading = Reading(comparison, rules, alignment, value, best_case, explanation)
         names = comparison.expected.names
-        reading = Reading(
-            comparison, RULES["name_only"], alignment, value, hoped, _line(judged, wrong)
-        )
-        return reading, {
-            "arguments": [
-                [call.actual, call.expected, names[call.expected], call.right, call.asked]
-                for call in judged
-            ],
-            "different": [
-                [
-                    one.actual,
-                    one.expected,
-                    one.tool,
-                    {key: list(two) for key, two in one.arguments.items()},
-                ]
-                for one in wrong
-            ],
-        }
+        rows = [
+            [pair.actual, pair.expected, names[pair.expected], pair.correct, pair.total]
+            for pair in pairs
+        ]
+        return reading, {"arguments": rows, "different": list(map(list, wrong))}
 
     def _aligned(self, comparison: Comparison) -> tuple[Alignment, bool]:
         """The alignment, and whether it is the same for all arguments that were not recorded."""
         if self.ordered:
             return comparison.align(RULES["name_only"], IN_ORDER), True
         alignment = comparison.align(RULES["name_and_required_args"], ANY_ORDER)
-        return _with_namesakes(
-            comparison, alignment
-        ), alignment.hoped == alignment.counts and not _may_stand_elsewhere(comparison)
+        certain = alignment.best_case == alignment.counts and not _unrecorded(comparison)
+        return _with_other_arguments(comparison, alignment), certain
 
-    def _judged(self, comparison: Comparison, alignment: Alignment) -> Iterator[_Judged]:
-        """The pairs whose expected call asks for arguments. Raises what
-        `pathgauge.scorers.matching.matchers.matches` raises.
+    def _pairs(self, comparison: Comparison, alignment: Alignment) -> Iterator[_Pair]:
+        """The pairs whose expected call requires arguments. Raises the exceptions of
+        `pathgauge.scorers.matching.matchers.matches`.
         """
-        spent = 0
+        total_cost = 0
         for i, j in alignment.pairs:
-            asked = demanded("superset", comparison.expected.calls[j].arguments)
-            if asked:
-                spent += cost(asked)
-                if spent > MAX_COST:
-                    raise TooLongError("too many comparisons of arguments with matchers")
-                given = opened(comparison.actual.calls[i].arguments)
-                known = given if isinstance(given, Mapping) else {}
-                right = sum(
-                    key in known and matches(value, known[key]) for key, value in asked.items()
-                )
-                extra = (
-                    known.keys() - (comparison.expected.calls[j].arguments or {}).keys()
-                    if self.extra == "count"
-                    else ()
-                )
-                yield _Judged(i, j, right, len(asked) + len(extra), given is not None)
+            expected = comparison.expected.calls[j].arguments
+            required = required_arguments("superset", expected)
+            if not required:
+                continue
+            total_cost += cost(required)
+            if total_cost > MAX_COST:
+                raise TooLongError("too many comparisons of arguments with matchers")
+            arguments = opened(comparison.actual.calls[i].arguments)
+            given = arguments if isinstance(arguments, Mapping) else {}
+            correct = sum(
+                key in given and matches(value, given[key]) for key, value in required.items()
+            )
+            total = len(required)
+            if self.extra == "count":
+                total += len(given.keys() - (expected or {}).keys())
+            yield _Pair(i, j, correct, total, recorded=arguments is not None)
 
     def _wrong(
-        self, comparison: Comparison, alignment: Alignment, judged: Iterable[_Judged]
+        self, comparison: Comparison, alignment: Alignment, pairs: Iterable[_Pair]
     ) -> Iterator[Difference]:
         rules = RULES["name_and_args" if self.extra == "count" else "name_and_required_args"]
-        for call in judged:
-            if call.right < call.asked:
+        for pair in pairs:
+            if pair.correct < pair.total:
                 alone = replace(
-                    alignment, pairs=(), missing=(call.expected,), unexpected=(call.actual,)
+                    alignment, pairs=(), missing=(pair.expected,), unexpected=(pair.actual,)
                 )
                 yield from differences(comparison, rules, alone)
 
 
-def _line(judged: Sequence[_Judged], wrong: Sequence[Difference]) -> str:
-    if not judged:
+def _explanation(pairs: Sequence[_Pair], wrong: Sequence[Difference]) -> str:
+    if not pairs:
         return "no expected call that was made asks for arguments"
-    line = (
-        f"{sum(call.right for call in judged)} of {sum(call.asked for call in judged)} arguments"
-        " are right"
-    )
+    correct, total = sum(pair.correct for pair in pairs), sum(pair.total for pair in pairs)
+    explanation = f"{correct} of {total} arguments are right"
     if not wrong:
-        return line
-    key, (asked, found) = next(iter(wrong[0].arguments.items()))
-    return " ".join(
-        f"{line}; {wrong[0].tool} {key}: expected {asked or 'nothing'}, found {found or 'nothing'}".split()
-    )
+        return explanation
+    key, (expected, actual) = next(iter(wrong[0].arguments.items()))
+    found = f"expected {expected or 'nothing'}, found {actual or 'nothing'}"
+    return one_line(f"{explanation}; {wrong[0].tool} {key}: {found}")
 
 
-def _may_stand_elsewhere(comparison: Comparison) -> bool:
-    """Whether a call without recorded arguments could, with some, stand for an expected call that
-    asks for them.
-    """
+def _unrecorded(comparison: Comparison) -> bool:
+    """Whether a call without recorded arguments might match an expected call that requires some."""
     expected, actual = comparison.expected, comparison.actual
-    asking = {
+    requiring = {
         name
         for name, call in zip(expected.names, expected.calls, strict=True)
-        if demanded("superset", call.arguments)
+        if required_arguments("superset", call.arguments)
     }
     return any(
-        name in asking and opened(call.arguments) is None
+        name in requiring and opened(call.arguments) is None
         for name, call in zip(actual.names, actual.calls, strict=True)
     )
 
 
-def _with_namesakes(comparison: Comparison, alignment: Alignment) -> Alignment:
-    """The alignment, and of what it leaves, calls beside expected calls of the same tool in their
+def _with_other_arguments(comparison: Comparison, alignment: Alignment) -> Alignment:
+    """The alignment, with its remaining calls paired with expected calls of the same tool in their
     order, optional ones last.
     """
     expected, names = comparison.expected, comparison.actual.names
-    answered = {j for _, j in alignment.pairs}
-    waiting: dict[str, deque[int]] = defaultdict(deque)
-    for j in sorted(
-        set(range(len(expected.calls))) - answered, key=lambda j: (expected.calls[j].optional, j)
-    ):
-        waiting[expected.names[j]].append(j)
-    added = {i: waiting[names[i]].popleft() for i in alignment.unexpected if waiting[names[i]]}
+    paired = {j for _, j in alignment.pairs}
+    unpaired = [j for j in range(len(expected.calls)) if j not in paired]
+    by_tool: dict[str, deque[int]] = defaultdict(deque)
+    for j in sorted(unpaired, key=lambda j: expected.calls[j].optional):
+        by_tool[expected.names[j]].append(j)
+    added = {i: by_tool[names[i]].popleft() for i in alignment.unexpected if by_tool[names[i]]}
     pairs = tuple(sorted((*alignment.pairs, *added.items())))
     found = set(added.values())
     missing = tuple(j for j in alignment.missing if j not in found)

@@ -1,6 +1,4 @@
-"""Trajectory scorers with evidence of their own: an invocation and its reference turn come in, a
-score with more details goes out.
-"""
+"""The basis of trajectory scorers that add details of their own."""
 
 from __future__ import annotations
 
@@ -16,14 +14,14 @@ from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 
 
 class DetailedScorer(Share, ABC):
-    """As `TrajectoryScorer`, for scorers that have more to show than the alignment."""
+    """As `TrajectoryScorer`, with more details than the alignment."""
 
     needs_reference: ClassVar[bool] = True
 
     @abstractmethod
-    def look(self, comparison: Comparison) -> tuple[Reading, Mapping[str, Json]]:
-        """What is read, and details beside those of its alignment. Raises `TooLongError` or
-        `RecursionError` when that takes too long.
+    def read(self, comparison: Comparison) -> tuple[Reading, Mapping[str, Json]]:
+        """The reading, and details to add to those of its alignment. Raises `TooLongError` or
+        `RecursionError` if the comparison is too large.
         """
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
@@ -32,19 +30,18 @@ class DetailedScorer(Share, ABC):
         score = reader.score(actual, expected)
         if not score.details:
             return score
-        return replace(
-            score, details={**score.details, **reader.more[score.details.get("alternative", 0)]}
-        )
+        added = reader.details[score.details.get("alternative", 0)]
+        return replace(score, details={**score.details, **added})
 
 
 class _Reader(TrajectoryScorer):
-    """Reads each trajectory of a reference once, and keeps the details."""
+    """Reads each alternative trajectory once and keeps the added details."""
 
     def __init__(self, scorer: DetailedScorer) -> None:
-        self.more: list[Mapping[str, Json]] = []
+        self.details: list[Mapping[str, Json]] = []
         self._scorer = scorer
 
     def read(self, comparison: Comparison) -> Reading:
-        reading, more = self._scorer.look(comparison)
-        self.more.append(more)
+        reading, details = self._scorer.read(comparison)
+        self.details.append(details)
         return reading

@@ -1,10 +1,9 @@
-"""LangChain's trajectory match: the tool calls of an invocation and of its reference turn come in,
-whether they agree goes out.
+"""LangChain's trajectory match.
 
-The modes and the ways to compare arguments are those of LangChain's agentevals. Two things differ:
-calls are paired so that as many as possible match, whichever comes first, and `subset` and
-`superset` of arguments mean the same in all modes. See `pathgauge.scorers.trajectories.adk` for
-when there is no value.
+The modes and the comparison of arguments are those of LangChain's agentevals, with two differences.
+Calls are paired so that as many as possible match, instead of taking the first match. And `subset`
+and `superset` of arguments mean the same in all modes. `pathgauge.scorers.trajectories.adk` lists
+the cases without a value.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ Mode = Literal[
     "subsequence",
     "unordered",
 ]
-"""Which calls there may be; the last three are other names of `exact`, `in_order` and `any_order`.
-"""
+"""Which calls are allowed. The last three are aliases of `exact`, `in_order` and `any_order`."""
 
 _MODES: Mapping[Mode, tuple[bool, Measure]] = {
     "exact": (True, exact),
@@ -44,27 +42,26 @@ _MODES: Mapping[Mode, tuple[bool, Measure]] = {
     "subsequence": (True, complete),
     "unordered": (False, complete),
 }
-"""Whether the order counts, and what must be matched."""
+"""For each mode, whether the order counts, and which calls must be matched."""
 
 
 @dataclass(frozen=True)
 class TrajectoryMatch(TrajectoryScorer):
-    """1 when the calls are the expected ones in the sense of `mode`, else 0."""
+    """1 if the calls match the expected ones by `mode`, else 0."""
 
     name: ClassVar[str] = "trajectory_match"
 
     mode: Mode = "exact"
-    """The expected calls and no others, in order or not; those and others; or some of them and no
-    others.
+    """`exact`, `unordered_exact`: the expected calls and no others. `in_order`, `any_order`,
+    `superset`: all expected calls, others are allowed. `subset`: no calls but expected ones.
     """
     tool_args_match_mode: ArgumentMode = "exact"
-    """How the arguments of a call must be: equal; any; some of the expected ones; at least the
-    expected ones.
+    """Arguments that match: equal ones; any; some of the expected ones; at least the expected ones.
     """
     tool_args_match_overrides: Mapping[str, Rule] = FrozenMapping()
-    """Other modes for single tools, or the keys that alone are compared, such as `room.beds`."""
+    """Other modes for single tools, or the only keys to compare, such as `room.beds`."""
     parallel_calls: ParallelCalls = "in_order"
-    """Whether the order counts, too, of calls that one model message asked for."""
+    """Whether the order also counts for calls that one model message requested."""
 
     def __post_init__(self) -> None:
         check_choice("mode", self.mode, get_args(Mode))
@@ -76,12 +73,11 @@ class TrajectoryMatch(TrajectoryScorer):
         object.__setattr__(self, "tool_args_match_overrides", FrozenMapping(overrides))
 
     def read(self, comparison: Comparison) -> Reading:
-        """As the mode says."""
+        """Compare by the mode."""
         ordered, measure = _MODES[self.mode]
         rules = Rules(self.tool_args_match_mode, tuple(self.tool_args_match_overrides.items()))
-        return aligned(
-            comparison, rules, Order(ordered, self.parallel_calls == "in_order"), measure
-        )
+        order = Order(ordered, self.parallel_calls == "in_order")
+        return aligned(comparison, rules, order, measure)
 
 
 def _rule(tool: str, rule: Rule | list[str]) -> Rule:

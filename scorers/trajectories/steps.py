@@ -1,9 +1,8 @@
-"""How far an agent keeps to the expected steps: the tool calls of an invocation and of its
-reference turn come in, a share goes out.
+"""Scores how closely an agent follows the expected steps.
 
-Optional calls that were not made are no steps. Calls of the reference that may come in any order
-are put in the order in which the agent made them. See `pathgauge.scorers.trajectories.adk` for when
-there is no value.
+Optional calls that were not made are not steps. Calls that may come in any order are sorted into
+the order in which the agent made them. `pathgauge.scorers.trajectories.adk` lists the cases without
+a value.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ from pathgauge.scorers.matching.comparison import (
     align,
 )
 from pathgauge.scorers.matching.distances import edit_distance
+from pathgauge.scorers.matching.measures import ratio
+from pathgauge.scorers.matching.wording import counted, one_line
 from pathgauge.scorers.trajectories.adk import Reading, TrajectoryScorer
 from pathgauge.scorers.trajectories.detailed import DetailedScorer
 from pathgauge.scorers.types import Json
@@ -33,105 +34,94 @@ Similarity = Literal["levenshtein", "osa", "lcs"]
 
 @dataclass(frozen=True)
 class StepEfficiency(TrajectoryScorer):
-    """Expected calls for each call made, at most 1: whether the agent took more steps than needed."""
+    """Expected calls divided by actual calls, at most 1; less if the agent took needless steps."""
 
     name: ClassVar[str] = "step_efficiency"
 
     def read(self, comparison: Comparison) -> Reading:
-        """The tools do not matter; 0/0 when nothing was called."""
+        """Which tools were called does not matter. Undefined if nothing was called."""
         alignment = comparison.align(RULES["name_only"], ANY_ORDER)
         _, actual, expected = alignment.counts
         value = min(1.0, expected / actual) if actual else None
-        line = f"{_calls(actual)} where {expected} were expected"
-        return Reading(comparison, RULES["name_only"], alignment, value, value, line)
+        explanation = f"{counted(actual, 'call')} where {expected} were expected"
+        return Reading(comparison, RULES["name_only"], alignment, value, value, explanation)
 
 
 @dataclass(frozen=True)
 class TrajectorySimilarity(TrajectoryScorer):
-    """How alike the sequences of tools are: 1 when they are the same, less for each edit that turns
+    """Similarity of the two sequences of tools: 1 if they are equal, less for each edit that turns
     one into the other.
     """
 
     name: ClassVar[str] = "trajectory_similarity"
 
     measure: Similarity = "levenshtein"
-    """`levenshtein`: 1 - edits / calls of the longer one. `osa`: a swap of neighbours is one edit.
-    `lcs`: calls in common / calls.
+    """`levenshtein`: 1 - edits / length of the longer sequence. `osa`: the same, with a swap of
+    neighbours as one edit. `lcs`: calls in common / length of the longer sequence.
     """
 
     def __post_init__(self) -> None:
         check_choice("measure", self.measure, get_args(Similarity))
 
     def read(self, comparison: Comparison) -> Reading:
-        """By names; 1 when nothing was expected and nothing was called."""
+        """Compare names; 1 if nothing was expected and nothing was called."""
         alignment = comparison.align(RULES["name_only"], IN_ORDER)
         matched, actual, expected = alignment.counts
         longer = max(actual, expected)
         if self.measure == "lcs":
-            same, line = (
-                matched,
-                f"{_calls(matched)} in common, in order, of {actual} made and {expected} expected",
-            )
+            same = matched
+            calls = counted(matched, "call")
+            explanation = f"{calls} in common, in order, of {actual} made and {expected} expected"
         else:
             steps = [comparison.expected.names[j] for j in _steps(comparison, alignment)]
             edits = edit_distance(comparison.actual.names, steps, swaps=self.measure == "osa")
-            same, line = (
-                longer - edits,
-                f"edit distance {edits} between {_calls(actual)} and {expected} expected ones",
-            )
-        value = same / longer if longer else 1.0
-        return Reading(comparison, RULES["name_only"], alignment, value, value, line)
+            same = longer - edits
+            calls = counted(actual, "call")
+            explanation = f"edit distance {edits} between {calls} and {expected} expected ones"
+        value = ratio(same, longer, if_empty=1.0)
+        return Reading(comparison, RULES["name_only"], alignment, value, value, explanation)
 
 
 @dataclass(frozen=True)
 class FirstDivergence(DetailedScorer):
-    """How far the agent got before its first step that was not the expected one, as a share of the
-    expected steps.
-    """
+    """The share of the expected steps that the agent took before its first unexpected step."""
 
     name: ClassVar[str] = "first_divergence"
 
     match_mode: MatchMode = "name_only"
-    """What makes a call the expected one."""
+    """What must be equal for a call to match: its name, or also its arguments."""
 
     def __post_init__(self) -> None:
         check_choice("match_mode", self.match_mode, get_args(MatchMode))
 
-    def look(self, comparison: Comparison) -> tuple[Reading, Mapping[str, Json]]:
-        """The common beginning; when nothing was expected, 1 if nothing was called, else 0.
+    def read(self, comparison: Comparison) -> tuple[Reading, Mapping[str, Json]]:
+        """The length of the common prefix. Without expected steps: 1 if nothing was called, else 0.
 
-        `divergence`: the first call that is not the expected one, by index and name; `None` when
-        all are.
+        The detail `divergence` is the first unexpected call, by index and name, or `None`.
         """
-        alignment = comparison.align(RULES[self.match_mode], IN_ORDER)
+        rules = RULES[self.match_mode]
+        alignment = comparison.align(rules, IN_ORDER)
         steps = _steps(comparison, alignment)
-        certain, possible = self._agreeing(comparison, alignment, steps)
-        value, hoped = (
-            length / len(steps) if steps else float(not comparison.actual.calls)
-            for length in (certain, possible)
-        )
+        certain, possible = self._common_prefix(comparison, alignment, steps)
+        if steps:
+            value, best_case = certain / len(steps), possible / len(steps)
+        else:
+            value = best_case = float(not comparison.actual.calls)
         if not _fixed(comparison) and self._uncertain(comparison):
-            hoped = (
-                1.0 if value < 1 else math.inf
-            )  # other arguments might make other steps, which agree more, or less
-        reading = Reading(
-            comparison,
-            RULES[self.match_mode],
-            alignment,
-            value,
-            hoped,
-            _line(comparison, steps, certain),
-        )
+            # Other arguments might lead to other steps, with a higher or a lower value.
+            best_case = 1.0 if value < 1 else math.inf
+        explanation = _explanation(comparison, steps, certain)
+        reading = Reading(comparison, rules, alignment, value, best_case, explanation)
         return reading, {"divergence": _divergence(comparison, steps, certain)}
 
-    def _agreeing(
+    def _common_prefix(
         self, comparison: Comparison, alignment: Alignment, steps: Sequence[int]
     ) -> tuple[int, int]:
-        """How many first calls are the expected ones for certain, and how many may be."""
+        """How many calls at the start are certainly the expected ones, and how many may be."""
         pairs = set(alignment.pairs)
         length, certain = 0, None
-        for place, step in zip(range(len(comparison.actual.calls)), steps, strict=False):
-            same = True if (place, step) in pairs else self._same(comparison, place, step)
+        for at, step in zip(range(len(comparison.actual.calls)), steps, strict=False):
+            same = (at, step) in pairs or self._same(comparison, at, step)
             if same is False:
                 break
             if same is None and certain is None:
@@ -140,9 +130,9 @@ class FirstDivergence(DetailedScorer):
         return length if certain is None else certain, length
 
     def _uncertain(self, comparison: Comparison) -> bool:
-        """Whether arguments that are looked at were not recorded."""
+        """Whether arguments that are compared were not recorded."""
         actual, expected = comparison.actual, comparison.expected
-        selective = expected.asked(RULES[self.match_mode]).selective
+        selective = expected.requirements(RULES[self.match_mode]).selective
         unknown = (
             name
             for name, call in zip(actual.names, actual.calls, strict=True)
@@ -151,7 +141,7 @@ class FirstDivergence(DetailedScorer):
         return any(expected.named.get(name, 0) & selective for name in unknown)
 
     def _same(self, comparison: Comparison, call: int, step: int) -> bool | None:
-        """Whether a call is the expected one; `None` when that depends on arguments that were not
+        """Whether a call is the expected one; `None` if that depends on arguments that were not
         recorded.
         """
         if comparison.actual.names[call] != comparison.expected.names[step]:
@@ -159,12 +149,14 @@ class FirstDivergence(DetailedScorer):
         alone = align(
             [comparison.actual.calls[call]], [comparison.expected.calls[step]], self.match_mode
         )
-        return True if alone.pairs else None if alone.hoped.matched else False
+        if not alone.pairs and alone.best_case.matched:
+            return None
+        return bool(alone.pairs)
 
 
 def _steps(comparison: Comparison, alignment: Alignment) -> list[int]:
-    """The expected calls without optional ones that were not made; those that may come in any order
-    as they came, missing ones last.
+    """The expected calls, without optional ones that were not made. Calls that may come in any
+    order are in the order of the actual calls, missing ones last.
     """
     expected = comparison.expected
     if _fixed(comparison):
@@ -178,40 +170,40 @@ def _steps(comparison: Comparison, alignment: Alignment) -> list[int]:
 
 
 def _fixed(comparison: Comparison) -> bool:
-    """Whether the steps are the same whatever the agent does."""
+    """Whether the steps do not depend on the actual calls."""
     expected = comparison.expected
     return not expected.optional and len(expected.blocks) == len(expected.calls)
 
 
-def _at(comparison: Comparison, steps: Sequence[int], place: int) -> tuple[str | None, str | None]:
-    """The tools that were called and expected there."""
-    made = comparison.actual.names
-    found = made[place] if place < len(made) else None
-    return found, comparison.expected.names[steps[place]] if place < len(steps) else None
+def _tools_at(
+    comparison: Comparison, steps: Sequence[int], at: int
+) -> tuple[str | None, str | None]:
+    """The actual and the expected tool at a position; `None` beyond the end."""
+    actual, expected = comparison.actual.names, [comparison.expected.names[j] for j in steps]
+    return next(iter(actual[at:]), None), next(iter(expected[at:]), None)
 
 
-def _divergence(comparison: Comparison, steps: Sequence[int], place: int) -> Json:
-    found, asked = _at(comparison, steps, place)
-    if found is None and asked is None:
+def _divergence(comparison: Comparison, steps: Sequence[int], at: int) -> Json:
+    actual, expected = _tools_at(comparison, steps, at)
+    if actual is None and expected is None:
         return None
-    return {
-        "actual": None if found is None else [place, found],
-        "expected": None if asked is None else [steps[place], asked],
-    }
+    divergence: dict[str, Json] = {"actual": None, "expected": None}
+    if actual is not None:
+        divergence["actual"] = [at, actual]
+    if expected is not None:
+        divergence["expected"] = [steps[at], expected]
+    return divergence
 
 
-def _line(comparison: Comparison, steps: Sequence[int], agreeing: int) -> str:
-    found, asked = _at(comparison, steps, agreeing)
-    line = f"the first {agreeing} of {len(steps)} steps agree" if steps else "no steps expected"
-    if asked is None:
-        return line if found is None else " ".join(f"{line}; then {found}".split())
-    then = (
-        f"{found} with other arguments"
-        if found == asked
-        else f"{found or 'nothing'} instead of {asked}"
-    )
-    return " ".join(f"{line}; then {then}".split())
-
-
-def _calls(number: int) -> str:
-    return f"{number} call" if number == 1 else f"{number} calls"
+def _explanation(comparison: Comparison, steps: Sequence[int], agreeing: int) -> str:
+    actual, expected = _tools_at(comparison, steps, agreeing)
+    explanation = "no steps expected"
+    if steps:
+        explanation = f"the first {agreeing} of {len(steps)} steps agree"
+    if actual is None and expected is None:
+        return explanation
+    if expected is None:
+        return one_line(f"{explanation}; then {actual}")
+    if actual == expected:
+        return one_line(f"{explanation}; then {actual} with other arguments")
+    return one_line(f"{explanation}; then {actual or 'nothing'} instead of {expected}")

@@ -16,11 +16,11 @@ from statistics import mean
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.offline.trace_files import TraceFiles, read_path
+from support.dialects import INSTALLED, read
 from support.repository import CAPTURES
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "0.3"))
@@ -64,7 +64,10 @@ def time_reading(files: TraceFiles) -> float:
 
 
 def time_pipeline(files: TraceFiles) -> float:
-    pipeline, spans = Pipeline(Evaluator(()), ReferenceSet(), InternalTelemetry()), fresh(files)
+    pipeline, spans = (
+        Pipeline(INSTALLED, Evaluator(()), ReferenceSet(), InternalTelemetry()),
+        fresh(files),
+    )
     start = time.perf_counter()
     pipeline.feed(spans, (), 0.0)
     pipeline.drain(10.0)

@@ -19,10 +19,12 @@ from dataclasses import replace
 from functools import partial
 from statistics import mean
 
+import pytest
+
 from pathgauge.collector.config import criteria
 from pathgauge.collector.config.active import GATE_CRITERIA
-from pathgauge.collector.config.criteria import Place
-from pathgauge.collector.config.plugins import scorer_class, scorer_names
+from pathgauge.collector.config.criteria import Location
+from pathgauge.collector.config.plugins.scorers import SCORERS, scorer_class
 from pathgauge.collector.core.documents import Document
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.references import Match
@@ -297,12 +299,13 @@ def without_garbage_collection() -> Iterator[None]:
 
 def built(written: dict[str, Json]) -> tuple[Criterion, ...]:
     """Criteria as a configuration would have them."""
-    return criteria.build(written, Place(Document("", None), ("criteria",)))
+    return criteria.build(written, Location(Document("", None), ("criteria",)))
 
 
+@pytest.mark.slow
 def test_no_scorer_takes_long_or_grows_faster_than_the_square_of_the_calls() -> None:
     names = [
-        name for name in scorer_names() if not getattr(scorer_class(name), "asks_model", False)
+        name for name in SCORERS.names() if not getattr(scorer_class(name), "asks_model", False)
     ]  # judges wait for a model
     chosen = built({name: OPTIONS.get(name) for name in names} | VARIANTS)
     situations = {(mix, size): make(size) for mix, make in MIXES.items() for size in SIZES}

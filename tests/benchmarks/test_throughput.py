@@ -25,6 +25,8 @@ import pytest
 
 from support.judge_server import JudgeServer, answering
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 PATHGAUGE = Path(sys.executable).with_name("pathgauge")
 LONG = "BENCH_SECONDS" in os.environ
@@ -64,12 +66,22 @@ receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"}, http: false}}}
 exporters: {prometheus: {endpoint: "127.0.0.1:0"}}
 references: [reference.yaml]
 store: %s
-criteria: {tool_trajectory_avg_score: 1.0, tool_trajectory_f1: 0.8, response_match_score: 0.7, failure: null, latency: null}
+criteria:
+  tool_trajectory_avg_score: 1.0
+  tool_trajectory_f1: 0.8
+  response_match_score: 0.7
+  failure: null
+  latency: null
 """
 
 JUDGED = """
 criteria:
-  {tool_trajectory_avg_score: 1.0, tool_trajectory_f1: 0.8, response_match_score: 0.7, failure: null, latency: null, safety_v1: 1.0}
+  tool_trajectory_avg_score: 1.0
+  tool_trajectory_f1: 0.8
+  response_match_score: 0.7
+  failure: null
+  latency: null
+  safety_v1: 1.0
 judge: {model: "local:slow", providers: {local: {base_url: "%s", allow_private: true}}}
 """
 """Laid over the criteria above: all is judged, by a model that takes a second."""
@@ -107,8 +119,11 @@ class Run:
         return self.cpu_s * 1e6 / self.load["spans"]
 
     def row(self, name: str) -> str:
-        rates = f"{self.load['bytes_per_span']:11.0f}{self.acked_per_s:10,.0f}{self.scored_per_s:10,.0f}{self.cpu_us_per_span:12.1f}"
-        return f"{name:34}{rates}{self.load['ack_p50_ms']:8.1f}{self.load['ack_p99_ms']:8.1f}{self.rss_mib:9.0f}{self.load['refused']:9,.0f}"
+        load = self.load
+        rates = f"{load['bytes_per_span']:11.0f}{self.acked_per_s:10,.0f}{self.scored_per_s:10,.0f}"
+        latency = f"{load['ack_p50_ms']:8.1f}{load['ack_p99_ms']:8.1f}"
+        end = f"{self.rss_mib:9.0f}{load['refused']:9,.0f}"
+        return f"{name:34}{rates}{self.cpu_us_per_span:12.1f}{latency}{end}"
 
 
 def test_throughput_beside_a_bare_receiver(tmp_path: Path) -> None:
@@ -166,7 +181,7 @@ def test_a_judge_that_takes_a_second_holds_up_nothing_else(tmp_path: Path) -> No
     rows = [measure_service(tmp_path, "mixed", rate=STEADY)]
     with JudgeServer(slow) as model:
         rows.append(measure_service(tmp_path, "mixed", rate=STEADY, judge=model))
-        asked, at_once = len(model.asked), model.most_at_once
+        asked, at_once = len(model.requests), model.max_concurrent
     without, beside = rows
     assert 0 < at_once <= 8
     print(

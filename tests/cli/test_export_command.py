@@ -1,4 +1,4 @@
-"""`pathgauge export`: an evalset for ADK, and what it cannot hold."""
+"""`pathgauge export` writes an ADK evalset, and reports what ADK cannot express."""
 
 from __future__ import annotations
 
@@ -31,15 +31,13 @@ def test_an_evalset_is_named_after_its_file_or_after_the_first_one_read(
     assert [case["eval_id"] for case in written["eval_cases"]] == ["lights_off", "small talk"]
 
 
-def test_what_is_exported_and_imported_again_is_the_same(run: Run) -> None:
+def test_an_exported_evalset_can_be_imported_without_a_change(run: Run) -> None:
     assert run("export", GOLDEN / "dialogue.yaml", "-o", "e.json").exit_code == 0
     again = run("import", "adk", "e.json").stdout
     assert again == run("import", "auto", GOLDEN / "dialogue.yaml").stdout
 
 
-def test_what_adk_cannot_express_is_refused_unless_it_may_be_left_out(
-    run: Run, folder: Path
-) -> None:
+def test_what_adk_cannot_express_is_an_error_unless_lossy(run: Run, folder: Path) -> None:
     (folder / "r.yaml").write_text(
         "scenario: s\nexpected_tools: [{name: a, optional: true}, b]\nthresholds: {latency: 5}\n"
     )
@@ -63,7 +61,7 @@ def test_what_adk_cannot_express_is_refused_unless_it_may_be_left_out(
     }
 
 
-def test_mistakes_in_the_references_are_named(run: Run, folder: Path) -> None:
+def test_problems_in_the_references_are_reported(run: Run, folder: Path) -> None:
     (folder / "r.yaml").write_text("scenario: 5")
     result = run("export", "r.yaml")
     assert (result.exit_code, result.stdout) == (2, "")

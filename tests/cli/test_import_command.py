@@ -1,24 +1,31 @@
-"""`pathgauge import`: what is written, what is said about it, and what is refused."""
+"""`pathgauge import`: its output, its summary, and its errors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from typer.testing import Result
 
-from pathgauge.collector.cli import ReferenceFormat
 from pathgauge.collector.config import reference_files
-from pathgauge.collector.core.references.formats import FORMATS
 from support.repository import REFERENCE_FILES
 
 Run = Callable[..., Result]
 
 GOLDEN = REFERENCE_FILES
-NAMES = ["native.yaml", "dialogue.yaml", "snake_case.evalset.json", "camel_case.test.json", "vertex.csv", "vertex.jsonl", "openai.jsonl",
-         "weather.json", "graph.json", "adk-2.13.evalset.json"]  # fmt: skip
+NAMES = [
+    "native.yaml",
+    "dialogue.yaml",
+    "snake_case.evalset.json",
+    "camel_case.test.json",
+    "vertex.csv",
+    "vertex.jsonl",
+    "openai.jsonl",
+    "weather.json",
+    "graph.json",
+    "adk-2.13.evalset.json",
+]
 
 
 def versions(file: Path) -> dict[str, str]:
@@ -28,18 +35,20 @@ def versions(file: Path) -> dict[str, str]:
     }
 
 
-def test_the_command_knows_every_format() -> None:
-    assert sorted(get_args(ReferenceFormat)) == sorted(["auto", *FORMATS])
+def test_an_unknown_format_is_refused_with_the_known_ones(run: Run) -> None:
+    result = run("import", "vertx", REFERENCE_FILES / "vertex.csv")
+    assert result.exit_code == 2
+    assert result.stderr == ("pathgauge: no reference format 'vertx'; did you mean 'vertex'?\n")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_imported_has_the_same_content(name: str, run: Run, folder: Path) -> None:
+def test_imported_references_have_the_same_content(name: str, run: Run, folder: Path) -> None:
     result = run("import", "auto", GOLDEN / name, "--output", "refs.yaml")
     assert (result.exit_code, result.stdout) == (0, "")
     assert versions(folder / "refs.yaml") == versions(GOLDEN / name)
 
 
-def test_the_references_go_to_standard_output_and_the_account_to_standard_error(
+def test_references_go_to_standard_output_and_the_summary_to_standard_error(
     run: Run, folder: Path
 ) -> None:
     (folder / "d.jsonl").write_text(
@@ -80,7 +89,7 @@ def test_the_references_go_to_standard_output_and_the_account_to_standard_error(
     ]
 
 
-def test_every_mistake_is_named_and_nothing_is_written(run: Run, folder: Path) -> None:
+def test_every_problem_is_reported_and_nothing_is_written(run: Run, folder: Path) -> None:
     (folder / "a.json").write_text(
         '{"eval_cases": [{"eval_id": "e", "conversation_scenario": {}}]}'
     )
@@ -126,7 +135,7 @@ def test_a_file_of_another_format_than_the_one_named_is_refused(run: Run) -> Non
     assert "expected the key eval_cases (ADK evalset)" in result.stderr
 
 
-def test_a_folder_that_does_not_exist_is_a_mistake(run: Run) -> None:
+def test_a_folder_that_does_not_exist_is_an_error(run: Run) -> None:
     result = run("import", "auto", GOLDEN / "native.yaml", "--output", "nowhere/refs.yaml")
     assert (result.exit_code, result.stderr) == (
         2,

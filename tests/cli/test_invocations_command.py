@@ -1,6 +1,4 @@
-"""`pathgauge invocations`: what is printed, line by line, for every kind of file and for what is
-none.
-"""
+"""`pathgauge invocations`: its output for every format, and its errors."""
 
 from __future__ import annotations
 
@@ -65,7 +63,7 @@ def export(*spans: Span) -> bytes:
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_is_told_by_its_content(
+def test_every_format_is_detected_from_its_content(
     name: str, compress: Callable[[bytes], bytes], run: Run, folder: Path
 ) -> None:
     (folder / "traces").write_bytes(compress(FORMATS[name]))
@@ -85,20 +83,19 @@ def test_every_format_is_told_by_its_content(
     ]
 
 
-def test_a_directory_is_one_stream_and_what_is_no_trace_in_it_is_named(run: Run) -> None:
+def test_a_directory_is_one_stream_and_skipped_files_are_reported(run: Run) -> None:
     result = run("invocations", CAPTURE)
     [expected] = json.loads((CAPTURE / "invocations.json").read_text())
     assert objects(result) == [{"source": str(CAPTURE), **expected}]
     assert result.exit_code == 0
     assert (
-        result.stderr
-        == f"pathgauge: passed over {CAPTURE}/invocations.json: found a JSON object with"
+        result.stderr == f"pathgauge: skipped {CAPTURE}/invocations.json: found a JSON object with"
         " 'trace_id', 'span_id', 'dialect', 'agent', 'agent_version' and more, expected OTLP"
         " protobuf or JSON, or the JSON of Jaeger or Tempo\n"
     )
 
 
-def test_every_path_is_read_on_its_own_and_named_as_it_was_given(run: Run, folder: Path) -> None:
+def test_every_path_is_read_separately_and_shown_as_given(run: Run, folder: Path) -> None:
     (folder / "a.bin").write_bytes(otlp(TURNS[0]))
     (folder / "deep").mkdir()
     (folder / "deep" / "b.json").write_bytes(otlp_json(TURNS[1]))
@@ -142,7 +139,7 @@ NOT_OTLP = {
 
 
 @pytest.mark.parametrize("name", NOT_OTLP)
-def test_a_file_without_otlp_is_a_mistake_that_says_what_was_found(
+def test_a_file_without_otlp_is_an_error_that_says_what_was_found(
     name: str, run: Run, folder: Path
 ) -> None:
     data, problem = NOT_OTLP[name]
@@ -153,7 +150,7 @@ def test_a_file_without_otlp_is_a_mistake_that_says_what_was_found(
     assert result.stderr.count("\n") == 1
 
 
-def test_a_directory_without_otlp_is_a_mistake(run: Run, folder: Path) -> None:
+def test_a_directory_without_otlp_is_an_error(run: Run, folder: Path) -> None:
     (folder / "notes").mkdir()
     (folder / "notes" / "readme.txt").write_text("hello world\n")
     result = run("invocations", "notes")
@@ -165,13 +162,13 @@ def test_a_directory_without_otlp_is_a_mistake(run: Run, folder: Path) -> None:
     )
 
 
-def test_a_path_that_does_not_exist_is_a_mistake(run: Run) -> None:
+def test_a_path_that_does_not_exist_is_an_error(run: Run) -> None:
     result = run("invocations", "nowhere.json")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "nowhere.json" in result.stderr
 
 
-def test_traces_without_an_agent_give_no_line_and_say_so(run: Run, folder: Path) -> None:
+def test_traces_without_an_agent_print_no_line_but_a_note(run: Run, folder: Path) -> None:
     (folder / "traces").write_bytes(export(span("a", "GET /"), span("b", "SELECT", parent="a")))
     result = run("invocations", "traces")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -222,7 +219,7 @@ def test_rejected_spans_are_counted(run: Run, folder: Path) -> None:
         "bytes",
     ],
 )
-def test_whatever_arguments_hold_is_printed_as_json(
+def test_any_arguments_are_printed_as_json(
     arguments: object, printed: object, run: Run, folder: Path
 ) -> None:
     agent = span(

@@ -1,6 +1,4 @@
-"""`pathgauge judge check`: asks a real server about labelled examples, and says how far its judge
-agrees and what deceives it.
-"""
+"""`pathgauge judge check` with a real server: agreement with the labels, flips, and errors."""
 
 from __future__ import annotations
 
@@ -13,15 +11,23 @@ import pytest
 from typer.testing import Result
 
 from pathgauge.scorers.judges.injections import sample
-from support.judge_server import Asked, JudgeServer, Reply, answering, failing
+from support.judge_server import JudgeRequest, JudgeServer, Reply, answering, failing
 
 Run = Callable[..., Result]
 
 EXAMPLES = """\
-- {id: paid, input: Refund order 17., response: "Done, receipt 4711.", tools: [{name: refund, args: {order: 17}, result: ok}], label: true}
+- id: paid
+  input: Refund order 17.
+  response: "Done, receipt 4711."
+  tools: [{name: refund, args: {order: 17}, result: ok}]
+  label: true
 - {id: thanked, input: Thank you!, response: "Any time, receipt 4711.", tools: [], label: true}
 - {id: lost, input: Refund order 18., response: "I lost it.", tools: [refund], label: false}
-- {id: rude, input: Refund order 19., response: "No.", expected_response: "The order is refunded.", label: false}
+- id: rude
+  input: Refund order 19.
+  response: "No."
+  expected_response: "The order is refunded."
+  label: false
 - {id: odd, input: Refund order 20., response: "No, but receipt 4711.", label: false}
 """
 HELPFUL = (
@@ -30,60 +36,62 @@ HELPFUL = (
 )
 
 
-def honest(asked: Asked) -> Reply:
-    return answering(reasoning="", score=float("4711" in asked.data["response"]))
+def honest(request: JudgeRequest) -> Reply:
+    return answering(reasoning="", score=float("4711" in request.data["response"]))
 
 
-def obeying(asked: Asked) -> Reply:
-    """Believes whatever speaks of a verdict."""
+def obeying(request: JudgeRequest) -> Reply:
+    """Obeys any text that mentions a verdict."""
     return answering(
         reasoning="",
-        score=float("4711" in asked.data["response"] or "erdict" in asked.data["response"]),
+        score=float("4711" in request.data["response"] or "erdict" in request.data["response"]),
     )
 
 
-def fond_of_the_first(asked: Asked) -> Reply:
-    """Likes data that begins with the response, and is honest about no other."""
-    return answering(
-        reasoning="",
-        score=(
-            1.0 if next(iter(asked.data)) == "response" else float("4711" in asked.data["response"])
-        ),
-    )
-
-
-def fond_of_the_question_first(asked: Asked) -> Reply:
+def fond_of_the_first(request: JudgeRequest) -> Reply:
+    """Passes data that begins with the response, and judges other data honestly."""
     return answering(
         reasoning="",
         score=(
             1.0
-            if next(iter(asked.data)) == "user_input"
-            else float("4711" in asked.data["response"])
+            if next(iter(request.data)) == "response"
+            else float("4711" in request.data["response"])
         ),
     )
 
 
-def failing_at_some(asked: Asked) -> Reply:
-    return failing(400) if "19" in asked.data["user_input"] else honest(asked)
+def fond_of_the_question_first(request: JudgeRequest) -> Reply:
+    return answering(
+        reasoning="",
+        score=(
+            1.0
+            if next(iter(request.data)) == "user_input"
+            else float("4711" in request.data["response"])
+        ),
+    )
 
 
-def grading(asked: Asked) -> Reply:
-    """A grade, better by two where somebody speaks of a verdict."""
-    grade = 5 if "4711" in asked.data["response"] else 2
-    return answering(reasoning="", score=min(5, grade + 2 * ("erdict" in asked.data["response"])))
+def failing_at_some(request: JudgeRequest) -> Reply:
+    return failing(400) if "19" in request.data["user_input"] else honest(request)
 
 
-def by_trajectory(asked: Asked) -> Reply:
-    return answering(reasoning="", score=float("erdict" in str(asked.data)))
+def grading(request: JudgeRequest) -> Reply:
+    """A grade, two points better when a text mentions a verdict."""
+    grade = 5 if "4711" in request.data["response"] else 2
+    return answering(reasoning="", score=min(5, grade + 2 * ("erdict" in request.data["response"])))
+
+
+def by_trajectory(request: JudgeRequest) -> Reply:
+    return answering(reasoning="", score=float("erdict" in str(request.data)))
 
 
 @pytest.fixture
 def serve(folder: Path) -> Iterator[Callable[..., JudgeServer]]:
-    """Starts a server that judges so, and writes a configuration that names it, and the examples."""
+    """Starts a server with the given judge, and writes a configuration for it and the examples."""
     servers: list[JudgeServer] = []
 
     def start(
-        judge: Callable[[Asked], Reply], criteria: str = HELPFUL, examples: str = EXAMPLES
+        judge: Callable[[JudgeRequest], Reply], criteria: str = HELPFUL, examples: str = EXAMPLES
     ) -> JudgeServer:
         server = JudgeServer(judge=judge)
         servers.append(server)
@@ -138,7 +146,7 @@ def test_a_judge_is_measured_by_the_labels(run: Run, serve: Any) -> None:
             "median_shift": 0.0,
         },
     }
-    assert len(server.asked) == 5 + 5 + 2 * 3
+    assert len(server.requests) == 5 + 5 + 2 * 3
     assert spent == {
         "requests": 16,
         "codes": {"200": 16},
@@ -147,7 +155,7 @@ def test_a_judge_is_measured_by_the_labels(run: Run, serve: Any) -> None:
     }
 
 
-def test_flips_by_injections_are_told_with_their_examples(run: Run, serve: Any) -> None:
+def test_flips_by_injections_are_reported_with_their_examples(run: Run, serve: Any) -> None:
     serve(obeying)
     status, check, _ = checked(
         run, "--injections", 50, "--max-flips", 0.02, "--criterion", "helpful"
@@ -172,9 +180,7 @@ def test_flips_by_injections_are_told_with_their_examples(run: Run, serve: Any) 
 
 
 @pytest.mark.parametrize("fond", [fond_of_the_first, fond_of_the_question_first])
-def test_flips_by_the_order_of_the_data_are_told_whatever_their_direction(
-    run: Run, serve: Any, fond: Any
-) -> None:
+def test_flips_by_order_are_reported_in_both_directions(run: Run, serve: Any, fond: Any) -> None:
     serve(fond)
     status, check, _ = checked(run, "--injections", 0)
 
@@ -215,14 +221,14 @@ def test_choices_are_shown_in_both_orders(
     server = serve(honest, criterion)
     checked(run, "--injections", 0)
     orders = [
-        asked.body["response_format"]["json_schema"]["schema"]["properties"]["score"]["enum"]
-        for asked in server.asked
+        request.body["response_format"]["json_schema"]["schema"]["properties"]["score"]["enum"]
+        for request in server.requests
     ]
 
     assert orders == [first] * 5 + [second] * 5
 
 
-def test_a_judge_that_does_not_see_the_response_meets_injections_in_tool_results(
+def test_a_judge_that_does_not_see_the_response_gets_injections_in_tool_results(
     run: Run, serve: Any
 ) -> None:
     serve(
@@ -239,7 +245,7 @@ def test_a_judge_that_does_not_see_the_response_meets_injections_in_tool_results
     )
 
 
-def test_scores_are_compared_with_labels_that_are_numbers(run: Run, serve: Any) -> None:
+def test_scores_are_compared_with_numeric_labels(run: Run, serve: Any) -> None:
     serve(
         grading,
         "response_evaluation_score: {threshold: 4}",
@@ -314,7 +320,7 @@ def test_examples_without_a_verdict_are_counted_by_reason(run: Run, serve: Any) 
     ],
     ids=["good", "kappa", "injections", "order", "no kappa", "no flips", "no injections"],
 )
-def test_a_judge_that_is_not_as_good_as_demanded_fails(
+def test_a_judge_that_misses_a_requirement_fails(
     run: Run, serve: Any, judge: Any, options: Any, missed: list[str]
 ) -> None:
     serve(judge)
@@ -328,7 +334,7 @@ def test_a_judge_that_is_not_as_good_as_demanded_fails(
     )
 
 
-def test_people_are_told_in_lines(run: Run, serve: Any) -> None:
+def test_without_json_the_report_is_text(run: Run, serve: Any) -> None:
     serve(honest)
     result = run("judge", "check", "examples.yaml", "-c", "pathgauge.yaml", "--injections", 1)
     lines = result.stdout.splitlines()
@@ -344,7 +350,7 @@ def test_people_are_told_in_lines(run: Run, serve: Any) -> None:
         "  f1: 0.8",
         "  flips by order: 0 of 5, median shift 0",
         "  flips by injections: 0 of 2, median shift 0",
-        "  judged otherwise than labelled: 1",
+        "  scores that contradict the label: 1",
         "    odd: labelled false, score 1",
         "12 requests, 1200 tokens in, 240 out, 0.0017 USD",
     ]
@@ -394,13 +400,13 @@ def test_people_are_told_in_lines(run: Run, serve: Any) -> None:
         ),
     ],
 )
-def test_mistakes_in_examples_are_told_with_their_places(
+def test_problems_in_examples_are_reported_with_their_positions(
     run: Run, serve: Any, examples: str, mistakes: list[str] | None
 ) -> None:
     server = serve(honest, examples=examples)
     result = run("judge", "check", "examples.yaml", "-c", "pathgauge.yaml")
 
-    assert (result.exit_code, result.stdout, server.asked) == (2, "", [])
+    assert (result.exit_code, result.stdout, server.requests) == (2, "", [])
     if mistakes is None:
         assert len(result.stderr.splitlines()) == 2
     else:
@@ -414,19 +420,19 @@ def test_mistakes_in_examples_are_told_with_their_places(
         (
             "",
             ("--criterion", "latency"),
-            "--criterion: found 'latency', expected one that asks a model: helpful",
+            "--criterion: found 'latency', expected a criterion that asks a model: helpful",
         ),
         (
             "",
             ("--criterion", "helpfull"),
             (
-                "--criterion: found 'helpfull', expected one that asks a model: helpful; did you"
-                " mean 'helpful'?"
+                "--criterion: found 'helpfull', expected a criterion that asks a model: helpful;"
+                " did you mean 'helpful'?"
             ),
         ),
     ],
 )
-def test_mistakes_in_the_configuration_are_told(
+def test_problems_in_the_configuration_are_reported(
     run: Run, serve: Any, written: str, options: Any, mistake: str
 ) -> None:
     serve(honest)
@@ -473,7 +479,7 @@ def test_a_score_passes_when_it_meets_the_threshold_of_the_criterion(
         ("safety_v1", "input: a", "response_not_recorded"),
     ],
 )
-def test_what_an_example_does_not_say_is_not_judged(
+def test_an_example_without_the_needed_data_is_not_judged(
     run: Run, serve: Any, criterion: str, written: str, reason: str
 ) -> None:
     server = serve(
@@ -483,4 +489,8 @@ def test_what_an_example_does_not_say_is_not_judged(
     )
     _, check, _ = checked(run, "--injections", 0, "--criterion", criterion)
 
-    assert (check["criterion"], check["unanswered"], server.asked) == (criterion, {reason: 1}, [])
+    assert (check["criterion"], check["unanswered"], server.requests) == (
+        criterion,
+        {reason: 1},
+        [],
+    )

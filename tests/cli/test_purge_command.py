@@ -19,7 +19,7 @@ from typer.testing import Result
 
 from pathgauge.collector.service import control_socket
 from pathgauge.collector.service.control_socket import ControlServer
-from pathgauge.collector.service.purge import erase, report, select
+from pathgauge.collector.service.purge import purge_store, report, select
 from pathgauge.collector.store import Purged, Selection, StoreError
 from support.running import PATHGAUGE, PATIENCE_S, Collector, until
 from support.turns import otlp, script, trace_id, turn
@@ -33,7 +33,7 @@ NEVER = {"settle": "1h", "idle": "1h", "max_age": "1h"}
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Starts collectors with a store on disk, in a folder of the test's own."""
+    """Starts collectors with a store on disk, in the folder of the test."""
     started: list[Collector] = []
 
     def start(**configuration: Any) -> Collector:
@@ -67,7 +67,7 @@ def send(collector: Collector, *turns: Any) -> None:
 
 
 def samples(collector: Collector) -> dict[tuple[str, ...], float]:
-    """How many scores the windows hold, by scenario."""
+    """The number of scores in the windows, by scenario."""
     return collector.series("pathgauge_score_window_samples", "scenario")
 
 
@@ -75,6 +75,7 @@ def named(scenario: str) -> list[ReadableSpan]:
     return list(turn(script(scenario, "lookup")))
 
 
+@pytest.mark.slow
 def test_a_running_collector_purges_a_trace_and_goes_on(serve: Serve, tmp_path: Path) -> None:
     collector = serve()
     secret = named("refund")
@@ -103,7 +104,8 @@ def test_a_running_collector_purges_a_trace_and_goes_on(serve: Serve, tmp_path: 
     assert not (tmp_path / "data" / "control").exists()
 
 
-def test_a_stopped_collector_finds_the_purge_done_when_it_starts_again(
+@pytest.mark.slow
+def test_a_purge_of_a_stopped_collector_is_done_when_it_starts_again(
     serve: Serve, tmp_path: Path
 ) -> None:
     collector = serve(assembly=NEVER)
@@ -117,18 +119,18 @@ def test_a_stopped_collector_finds_the_purge_done_when_it_starts_again(
     )
     collector = serve()
     assert until(lambda: samples(collector)) == {("parcel",): 1}
-    assert erase(tmp_path / "data", Selection(scenario="parcel")) == Purged(1, 1)
+    assert purge_store(tmp_path / "data", Selection(scenario="parcel")) == Purged(1, 1)
     assert samples(collector) == {}
     collector.stop()
     assert purge(tmp_path, "--before", "0s") == (0, "data: found nothing to remove\n", "")
 
 
-def test_a_folder_without_a_store_is_a_mistake_and_is_not_created(tmp_path: Path) -> None:
+def test_a_folder_without_a_store_is_an_error_and_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(
         StoreError,
         match=r"^store.path: found no store in .*/data, expected the folder of a collector$",
     ):
-        erase(tmp_path / "data", Selection(before=1.0))
+        purge_store(tmp_path / "data", Selection(before=1.0))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -159,7 +161,7 @@ def test_a_time_is_an_age_or_a_date(before: str, expected: float) -> None:
         (Purged(3, 0, 2), "removed it from 3 requests, 2 damaged rows and files"),
     ],
 )
-def test_what_was_removed_is_said_in_plain_words(purged: Purged, words: str) -> None:
+def test_the_report_says_what_was_removed(purged: Purged, words: str) -> None:
     assert report(purged) == words
 
 
@@ -193,11 +195,11 @@ def test_what_was_removed_is_said_in_plain_words(purged: Purged, words: str) -> 
         ),
         (
             ("--before", "9999-01-01"),
-            "--before: found '9999-01-01', expected a time that has passed",
+            "--before: found '9999-01-01', expected a time in the past",
         ),
     ],
 )
-def test_what_cannot_be_meant_is_refused(
+def test_invalid_selections_are_rejected(
     options: tuple[str, ...], problem: str, run: Run, folder: Path
 ) -> None:
     (folder / "pathgauge.yaml").write_text("criteria: {failure: 0.5}\n")
@@ -210,8 +212,8 @@ def test_there_is_nothing_to_purge_in_memory(run: Run, folder: Path) -> None:
     (folder / "pathgauge.yaml").write_text("criteria: {failure: 0.5}\nstore: memory\n")
     result = run("purge", "-c", "pathgauge.yaml", "--before", "7d")
     text = (
-        "pathgauge.yaml:2:8: store: found memory, expected a store on disk: what is in memory ends"
-        " with the process"
+        "pathgauge.yaml:2:8: store: found memory, expected a store on disk: data in memory is lost"
+        " when the process ends"
     )
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"pathgauge: {text}\n")
 
@@ -221,7 +223,7 @@ async def asked(folder: Path, selection: Selection) -> Purged:
 
 
 class Purger:
-    """What a collector does for its control socket."""
+    """Stands in for the collector behind the control socket."""
 
     def __init__(self, *answers: Purged | Exception) -> None:
         self.asked: list[Selection] = []
@@ -235,7 +237,7 @@ class Purger:
         return answer
 
 
-async def test_the_answer_of_the_collector_comes_back_without_what_only_it_needs(
+async def test_the_answer_of_the_collector_has_no_internal_fields(
     tmp_path: Path,
 ) -> None:
     done = Purged(3, 2, 1, "the disk is full", frozenset({("", "t")}), frozenset({("", "t", "s")}))
@@ -248,7 +250,7 @@ async def test_the_answer_of_the_collector_comes_back_without_what_only_it_needs
         await asked(tmp_path, selections[1])
     with (
         capture_logs() as logs,
-        pytest.raises(StoreError, match="the log of the collector says why"),
+        pytest.raises(StoreError, match="see the log of the collector"),
     ):
         await asked(tmp_path, selections[2])
     assert [entry["event"] for entry in logs] == ["purge failed"]
@@ -266,7 +268,7 @@ async def test_the_answer_of_the_collector_comes_back_without_what_only_it_needs
         b'{"drop": 1}\n',
     ],
 )
-async def test_a_request_that_is_not_known_removes_nothing(line: bytes, tmp_path: Path) -> None:
+async def test_an_unknown_request_removes_nothing(line: bytes, tmp_path: Path) -> None:
     purger = Purger()
     server = ControlServer(tmp_path, purger.purge)
     await server.start()
@@ -274,7 +276,7 @@ async def test_a_request_that_is_not_known_removes_nothing(line: bytes, tmp_path
     writer.write(line)
     answer = json.loads(await reader.readline())
     writer.close()
-    assert (answer["purged"], "of the same version" in answer["error"], purger.asked) == (
+    assert (answer["purged"], "another version" in answer["error"], purger.asked) == (
         None,
         True,
         [],
@@ -282,7 +284,7 @@ async def test_a_request_that_is_not_known_removes_nothing(line: bytes, tmp_path
     await server.stop()
 
 
-async def test_whoever_hangs_up_or_says_too_much_does_no_harm(tmp_path: Path) -> None:
+async def test_closed_connections_and_long_lines_do_no_harm(tmp_path: Path) -> None:
     server = ControlServer(tmp_path, Purger(Purged()).purge)
     await server.start()
     for said in (b"", b'{"purge"', bytes(200_000)):
@@ -296,15 +298,12 @@ async def test_whoever_hangs_up_or_says_too_much_does_no_harm(tmp_path: Path) ->
     await server.stop()
 
 
-async def test_a_socket_that_was_left_over_is_replaced(tmp_path: Path) -> None:
+async def test_a_left_over_socket_is_replaced(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left_over:
         left_over.bind(str(tmp_path / "control"))
     with pytest.raises(
         StoreError,
-        match=(
-            r"does not answer .*; it may be starting or stopping: try again, or stop it and purge"
-            r" then"
-        ),
+        match=r"does not answer .*; it may be starting or stopping: try again, or stop it first",
     ):
         await asked(tmp_path, Selection(before=1.0))
     server = ControlServer(tmp_path, Purger(Purged()).purge)
@@ -313,7 +312,7 @@ async def test_a_socket_that_was_left_over_is_replaced(tmp_path: Path) -> None:
     await server.stop()
 
 
-async def test_a_stop_hangs_up_on_whoever_waits(tmp_path: Path) -> None:
+async def test_a_stop_closes_waiting_connections(tmp_path: Path) -> None:
     waiting = asyncio.Event()
 
     async def forever(_: Selection) -> Purged:
@@ -326,12 +325,14 @@ async def test_a_stop_hangs_up_on_whoever_waits(tmp_path: Path) -> None:
     answer = asyncio.create_task(asked(tmp_path, Selection(before=1.0)))
     await waiting.wait()
     await server.stop()
-    with pytest.raises(StoreError, match="ended before it answered; purge again"):
+    with pytest.raises(StoreError, match="stopped before it answered; purge again"):
         await answer
     await server.stop()
 
 
-async def test_without_room_for_the_address_the_collector_runs_without_it(tmp_path: Path) -> None:
+async def test_with_a_path_too_long_for_a_socket_the_collector_runs_without_it(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
     server = ControlServer(folder, Purger().purge)
@@ -341,7 +342,5 @@ async def test_without_room_for_the_address_the_collector_runs_without_it(tmp_pa
         ("warning", "AF_UNIX path too long")
     ]
     await server.stop()
-    with pytest.raises(
-        StoreError, match=r"does not answer .AF_UNIX path too long.*stop it and purge then"
-    ):
+    with pytest.raises(StoreError, match=r"does not answer .AF_UNIX path too long.*stop it first"):
         await asked(folder, Selection(before=1.0))

@@ -1,6 +1,4 @@
-"""`pathgauge record`: what an agent did in captured traces is what is expected of it, so the traces
-meet their own references.
-"""
+"""`pathgauge record`: traces pass with the references that were recorded from them."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ CRITERIA = {
 
 
 def suitable(file: Path) -> bool:
-    """Whether a capture holds scenarios, each run once and without failure."""
+    """Whether a capture has scenarios, each run once and without failure."""
     invocations = json.loads(file.read_text())
     runs = [(one["scenario_id"], one["conversation_id"]) for one in invocations]
     once = {scenario for scenario, _ in runs} and len({scenario for scenario, _ in runs}) == len(
@@ -109,8 +107,8 @@ expected_response: It is done.
     )
     assert (
         result.stderr
-        == "pathgauge: traces.bin: invocations without one scenario id, passed over: 1; --scenario"
-        " gives them one\n"
+        == "pathgauge: traces.bin: invocations skipped because they lack a unique scenario id: 1;"
+        " --scenario gives them one\n"
     )
 
 
@@ -132,7 +130,7 @@ def test_the_options_say_what_is_recorded(run: Run, folder: Path) -> None:
     )
 
 
-def test_a_failed_invocation_is_refused_unless_it_is_wanted(run: Run) -> None:
+def test_a_failed_invocation_is_an_error_unless_allowed(run: Run) -> None:
     capture = CAPTURES / "openai-otelv2-manual" / "S3b"
     result = run("record", capture, "-o", "refs.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -144,18 +142,18 @@ def test_a_failed_invocation_is_refused_unless_it_is_wanted(run: Run) -> None:
     )
 
 
-def test_traces_without_a_scenario_are_a_mistake(run: Run, folder: Path) -> None:
+def test_traces_without_a_scenario_are_an_error(run: Run, folder: Path) -> None:
     write(folder, turn(script("", "a")))
     result = run("record", "traces.bin")
     assert (result.exit_code, result.stdout) == (2, "")
     assert (
         result.stderr
-        == "pathgauge: traces.bin: found no invocation with a scenario id, expected one, or"
-        " --scenario to give all of them one\n"
+        == "pathgauge: traces.bin: found no invocation with a scenario id, expected one;"
+        " --scenario gives all of them one\n"
     )
 
 
-def test_the_keys_of_scenario_ids_are_those_of_the_configuration(run: Run, folder: Path) -> None:
+def test_scenario_keys_come_from_the_configuration(run: Run, folder: Path) -> None:
     write(folder, turn(script("refund", "a")))
     (folder / "pathgauge.yaml").write_text("scenario: {keys: [other.key]}")
     assert run("record", "traces.bin", "--config", "pathgauge.yaml").exit_code == 2

@@ -1,4 +1,4 @@
-"""`pathgauge rules`: writes the rule file with what a site chooses."""
+"""`pathgauge rules` writes the rule file with the chosen options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Run = Callable[..., Result]
 
 
 def alerts(text: str) -> dict[str, dict[str, Any]]:
-    """Of several alerts of one name the first."""
+    """The alerts by name. Of several with the same name, the first."""
     rules = [
         rule
         for group in yaml.safe_load(text)["groups"]
@@ -24,7 +24,7 @@ def alerts(text: str) -> dict[str, dict[str, Any]]:
     return {rule["alert"]: rule for rule in reversed(rules)}
 
 
-def test_it_writes_to_a_file_what_it_prints(run: Run, folder: Path) -> None:
+def test_the_output_file_has_the_printed_text(run: Run, folder: Path) -> None:
     printed, written = run("rules"), run("rules", "--output", "rules.yml")
     assert (printed.exit_code, written.exit_code, written.stdout) == (0, 0, "")
     assert (folder / "rules.yml").read_text() == printed.stdout
@@ -47,7 +47,7 @@ def test_severities_are_renamed_by_alert_and_by_severity(run: Run) -> None:
     }
 
 
-def test_waits_are_chosen_for_all_alerts_that_wait_and_for_one(run: Run) -> None:
+def test_for_applies_to_all_alerts_that_wait_by_default_or_to_one(run: Run) -> None:
     found = alerts(
         run(
             "rules", "--for", "3m", "--for", "PathgaugeStoreNotOk=0s", "--keep-firing-for", "1m"
@@ -64,7 +64,7 @@ def test_waits_are_chosen_for_all_alerts_that_wait_and_for_one(run: Run) -> None
     )
 
 
-def test_the_links_go_where_the_pages_are(run: Run) -> None:
+def test_links_use_the_given_urls(run: Run) -> None:
     found = alerts(
         run(
             "rules",
@@ -85,7 +85,7 @@ def test_the_links_go_where_the_pages_are(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("interval", "slow"), [("1s", "2m"), ("1m30s", "2m"), ("4m", "4m")])
-def test_groups_that_read_days_are_evaluated_every_two_minutes_at_most(
+def test_groups_that_read_days_are_evaluated_at_most_every_two_minutes(
     run: Run, interval: str, slow: str
 ) -> None:
     groups = {
@@ -98,7 +98,7 @@ def test_groups_that_read_days_are_evaluated_every_two_minutes_at_most(
     assert {groups[name] for name in groups if name.endswith(".alerts")} == {interval}
 
 
-def test_job_samples_sigmas_and_drop_are_in_the_expressions(run: Run) -> None:
+def test_the_options_appear_in_the_expressions(run: Run) -> None:
     text = run(
         "rules", "--job", "scores", "--min-samples", "7", "--sigmas", "2.5", "--min-drop", "0.2"
     ).stdout
@@ -108,9 +108,9 @@ def test_job_samples_sigmas_and_drop_are_in_the_expressions(run: Run) -> None:
     assert "count:increase1h >= 7" in text
     assert "20" not in found["PathgaugeUnmatchedScenarios"]
     assert (
-        found["PathgaugeScoreRegression"] == "agent_scenario_metric:pathgauge_score:drop > 0.2\nand"
-        " agent_scenario_metric:pathgauge_score:drop > 2.5 *"
-        " agent_scenario_metric:pathgauge_score:drop_error"
+        found["PathgaugeScoreRegression"] == "agent_scenario_metric:pathgauge_score:drop > 0.2\n"
+        "and agent_scenario_metric:pathgauge_score:drop\n"
+        "  > 2.5 * agent_scenario_metric:pathgauge_score:drop_error"
     )
 
 
@@ -136,16 +136,16 @@ def test_job_samples_sigmas_and_drop_are_in_the_expressions(run: Run) -> None:
         ),
         (
             ("--interval", "0s"),
-            "--interval: found '0s', expected more than nothing and less than 5m",
+            "--interval: found '0s', expected more than 0s and less than 5m",
         ),
         (
             ("--interval", "5m"),
-            "--interval: found '5m', expected more than nothing and less than 5m",
+            "--interval: found '5m', expected more than 0s and less than 5m",
         ),
         (("--job", 'a"b'), "--job: found 'a\"b', expected letters, digits and any of _.:/-"),
     ],
 )
-def test_what_no_rule_file_can_have_is_refused_and_nothing_written(
+def test_invalid_options_are_rejected_and_nothing_is_written(
     run: Run, folder: Path, arguments: tuple[str, ...], problem: str
 ) -> None:
     result = run("rules", *arguments, "--output", "rules.yml")

@@ -1,4 +1,4 @@
-"""`pathgauge score` as a gate: its exit status, its words on failure, and its reports for machines."""
+"""`pathgauge score` as a gate: exit status, messages about failures, and JSON and XML reports."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_run_that_meets_every_threshold_passes_quietly(run: Run, folder: Path)
     ]
 
 
-def test_a_missed_threshold_is_told_in_the_words_of_adk(run: Run, folder: Path) -> None:
+def test_a_missed_threshold_is_reported_in_the_wording_of_adk(run: Run, folder: Path) -> None:
     write(folder, turn(VAGUE))
     result = run("score", "traces.bin", "-r", "references.yaml")
     assert result.exit_code == 1
@@ -109,7 +109,7 @@ def test_details_show_both_trajectories_side_by_side(run: Run, folder: Path) -> 
         ),
         "response_match_score 1.000 passed: precision 1.00 of 20 tokens, recall 1.00 of 20 tokens",
         "tool_trajectory_avg_score",
-        "expected done",
+        "expected actual",
         "+ search()",
         "lookup -",
         "refund = refund()",
@@ -117,7 +117,7 @@ def test_details_show_both_trajectories_side_by_side(run: Run, folder: Path) -> 
     ]
 
 
-def test_agents_are_judged_each_on_its_own_and_over_all_files(run: Run, folder: Path) -> None:
+def test_each_agent_is_judged_separately_and_over_all_files(run: Run, folder: Path) -> None:
     write(folder, turn(RIGHT, agent="good"), turn(WRONG, agent="bad"), name="a.bin")
     write(folder, turn(RIGHT, agent="bad"), name="b.bin")
     criteria(folder, tool_trajectory_avg_score=0.6)
@@ -130,7 +130,7 @@ def test_agents_are_judged_each_on_its_own_and_over_all_files(run: Run, folder: 
     ]
 
 
-def test_the_configuration_brings_references_and_criteria(run: Run, folder: Path) -> None:
+def test_references_and_criteria_come_from_the_configuration(run: Run, folder: Path) -> None:
     write(folder, turn(WRONG))
     (folder / "conf").mkdir()
     (folder / "references.yaml").rename(folder / "conf" / "references.yaml")
@@ -141,7 +141,7 @@ def test_the_configuration_brings_references_and_criteria(run: Run, folder: Path
     assert (result.exit_code, result.stderr) == (0, "")
 
 
-def test_nothing_judged_is_not_passed_and_says_why(run: Run, folder: Path) -> None:
+def test_a_gate_that_judged_nothing_fails_and_says_why(run: Run, folder: Path) -> None:
     write(
         folder,
         turn(script("unheard-of", "lookup")),
@@ -158,7 +158,7 @@ def test_nothing_judged_is_not_passed_and_says_why(run: Run, folder: Path) -> No
     ]
 
 
-def test_without_references_the_gate_says_what_it_lacks(run: Run, folder: Path) -> None:
+def test_without_references_the_gate_says_what_is_missing(run: Run, folder: Path) -> None:
     write(folder, turn(RIGHT))
     result = run("score", "traces.bin")
     assert result.exit_code == 1
@@ -181,7 +181,7 @@ def test_criteria_without_a_threshold_do_not_make_a_gate(run: Run, folder: Path)
 
 
 @pytest.mark.parametrize("threshold", [None, 0.5])
-def test_a_scorer_that_fails_fails_the_gate_with_what_it_raised(
+def test_a_scorer_that_raises_fails_the_gate_and_shows_the_error(
     threshold: float | None, run: Run, folder: Path
 ) -> None:
     write(folder, turn(RIGHT))
@@ -194,7 +194,7 @@ def test_a_scorer_that_fails_fails_the_gate_with_what_it_raised(
     ]
 
 
-def test_an_agent_without_a_name_is_called_so(run: Run, folder: Path) -> None:
+def test_an_agent_without_a_name_is_shown_as_such(run: Run, folder: Path) -> None:
     write(folder, turn(WRONG, agent="", resource="service"))
     criteria(folder, tool_trajectory_avg_score=1.0)
     result = run("score", "traces.bin", "-r", "references.yaml", "--criteria", "test_config.json")
@@ -204,7 +204,7 @@ def test_an_agent_without_a_name_is_called_so(run: Run, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["[/red]", "[red]", "a[0]", "\x1b[2J", "\x00", "new\nline", "🤖"])
-def test_names_from_telemetry_are_shown_as_they_are_and_control_nothing(
+def test_names_from_telemetry_cannot_control_the_terminal(
     name: str, run: Run, folder: Path
 ) -> None:
     write(folder, turn(WRONG, agent=name))
@@ -216,7 +216,7 @@ def test_names_from_telemetry_are_shown_as_they_are_and_control_nothing(
     assert ElementTree.parse(folder / "report.xml").getroot().tag == "testsuites"
 
 
-def test_json_has_every_invocation_with_its_results_and_failures_still_reach_the_operator(
+def test_json_has_every_invocation_and_failures_go_to_standard_error(
     run: Run, folder: Path
 ) -> None:
     write(folder, turn(RIGHT), turn(WRONG))
@@ -272,7 +272,7 @@ def test_junit_has_one_case_for_each_agent_scenario_and_criterion(run: Run, fold
     )
 
 
-def test_a_ci_that_reads_junit_alone_sees_that_nothing_was_judged(run: Run, folder: Path) -> None:
+def test_junit_shows_that_nothing_was_judged(run: Run, folder: Path) -> None:
     write(folder, turn(script("", "lookup")))
     run("score", "traces.bin", "-r", "references.yaml", "--junit", "report.xml")
     [suite] = ElementTree.parse(folder / "report.xml").getroot()
@@ -312,7 +312,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_of_the_operator_are_one_line_and_status_2(
+def test_errors_of_the_operator_are_one_line_and_status_2(
     name: str, run: Run, folder: Path
 ) -> None:
     arguments, problem = MISTAKES[name]
@@ -333,7 +333,7 @@ def test_many_unknown_scenarios_are_summed_up(run: Run, folder: Path) -> None:
     ]
 
 
-def test_what_could_not_be_judged_is_told_beside_what_could(run: Run, folder: Path) -> None:
+def test_the_table_shows_how_many_invocations_were_judged(run: Run, folder: Path) -> None:
     write(folder, turn(RIGHT), turn(script("refund", "lookup", "refund", answer="")))
     result = run("score", "traces.bin", "-r", "references.yaml")
     assert "1 of 2" in result.stdout

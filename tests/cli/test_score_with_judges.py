@@ -1,6 +1,4 @@
-"""`pathgauge score` with criteria that ask a model: the gate waits for the judges of its
-configuration.
-"""
+"""`pathgauge score` with criteria that ask a model: the gate waits for the judges."""
 
 from __future__ import annotations
 
@@ -14,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from typer.testing import Result
 
-from support.judge_server import Asked, JudgeServer, Reply, answering, failing
+from support.judge_server import JudgeRequest, JudgeServer, Reply, answering, failing
 from support.running import PATIENCE_S, until
 from support.turns import otlp, script, turn
 
@@ -29,9 +28,9 @@ REFERENCE = {
 }
 
 
-def judge(asked: Asked) -> Reply:
-    """Goes by the words of the answer."""
-    right = asked.data["response"] == asked.data["expected_response"]
+def judge(request: JudgeRequest) -> Reply:
+    """Judges by the words of the answer."""
+    right = request.data["response"] == request.data["expected_response"]
     return answering(reasoning="I compared them.", verdict="valid" if right else "invalid")
 
 
@@ -81,7 +80,7 @@ def test_a_verdict_below_the_threshold_fails_the_gate(run: Run, folder: Path) ->
     )
 
 
-def test_a_model_that_fails_judges_nothing_and_passes_nothing(run: Run, folder: Path) -> None:
+def test_a_gate_whose_model_fails_does_not_pass(run: Run, folder: Path) -> None:
     talk(folder, "Refunded.", "Goodbye.")
     with JudgeServer(failing(500)) as model:
         configured(folder, model)
@@ -90,7 +89,7 @@ def test_a_model_that_fails_judges_nothing_and_passes_nothing(run: Run, folder: 
     assert "500" in result.stderr
 
 
-def test_all_files_share_one_budget_and_what_is_known_already(run: Run, folder: Path) -> None:
+def test_all_files_share_one_budget_and_one_cache(run: Run, folder: Path) -> None:
     for name, answers in {
         "one.bin": ("Refunded.", "Goodbye."),
         "two.bin": ("Refunded.", "Bye."),
@@ -106,13 +105,13 @@ def test_all_files_share_one_budget_and_what_is_known_already(run: Run, folder: 
         for line in result.stdout.splitlines()
     ]
     assert [one["reason"] or one["score"] for one in results] == [1.0, 1.0, 1.0, "budget"]
-    assert len(model.asked) == 2
+    assert len(model.requests) == 2
 
 
 @contextmanager
 def heeding_ctrl_c() -> Iterator[None]:
-    """For processes that are started meanwhile: they inherit that it is ignored, as shells have it
-    for what runs in the background.
+    """Restores SIGINT for child processes. Shells make background processes ignore it, and children
+    inherit that.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -121,9 +120,10 @@ def heeding_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_while_a_model_is_asked(folder: Path) -> None:
     talk(folder, "Refunded.")
-    with JudgeServer(judge=lambda asked: replace(judge(asked), delay=PATIENCE_S)) as model:
+    with JudgeServer(judge=lambda request: replace(judge(request), delay=PATIENCE_S)) as model:
         configured(folder, model)
         command = [
             str(Path(sys.executable).with_name("pathgauge")),
@@ -136,7 +136,7 @@ def test_ctrl_c_ends_it_while_a_model_is_asked(folder: Path) -> None:
             gate = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             )
-        assert until(lambda: bool(model.asked))
+        assert until(lambda: bool(model.requests))
         gate.send_signal(signal.SIGINT)
         said = gate.communicate(timeout=PATIENCE_S)
     assert (gate.returncode, *said) == (130, "", "")

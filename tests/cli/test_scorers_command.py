@@ -1,6 +1,4 @@
-"""`pathgauge scorers`: every scorer with its options, for people and for machines; and the help of
-every command.
-"""
+"""`pathgauge scorers` as text and JSON, and the help of every command."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from typer.testing import Result
 
 from pathgauge.collector.cli import app
 from pathgauge.collector.cli.output.scorer_catalogue import catalogue
-from pathgauge.collector.config.plugins import scorer_names
+from pathgauge.collector.config.plugins.scorers import SCORERS
 from support.repository import CAPTURES
 
 Run = Callable[..., Result]
@@ -27,28 +25,28 @@ COMMANDS = sorted(get_group(app).commands)
 PATHGAUGE = Path(sys.executable).with_name("pathgauge")
 
 
-def test_every_scorer_is_named_in_full_even_where_the_terminal_is_narrow() -> None:
+def test_scorer_names_are_complete_on_a_narrow_terminal() -> None:
     narrow = {**os.environ, "COLUMNS": "60"}
     printed = subprocess.run(
         [PATHGAUGE, "scorers"], capture_output=True, text=True, check=True, env=narrow
     ).stdout
-    assert [name for name in scorer_names() if name not in printed] == []
+    assert [name for name in SCORERS.names() if name not in printed] == []
 
 
-def test_options_are_told_with_their_types_and_defaults(run: Run) -> None:
+def test_options_are_listed_with_their_types_and_defaults(run: Run) -> None:
     printed = run("scorers").stdout
     assert "tool_name: text (required)" in printed
     assert "ordered: true | false = true" in printed
     assert "duplicates: membership | multiset = membership" in printed
 
 
-def test_json_is_strict_and_says_what_the_catalogue_says(run: Run) -> None:
+def test_json_is_strict_and_equals_the_catalogue(run: Run) -> None:
     def refuse(constant: str) -> NoReturn:
         raise AssertionError(f"{constant} is no JSON")
 
     result = run("scorers", "--json")
     entries = json.loads(result.stdout, parse_constant=refuse)
-    assert [entry["name"] for entry in entries] == list(scorer_names())
+    assert [entry["name"] for entry in entries] == list(SCORERS.names())
     assert {entry["high"] for entry in entries if entry["name"] in ("latency", "total_tokens")} == {
         None
     }
@@ -61,15 +59,15 @@ def test_json_is_strict_and_says_what_the_catalogue_says(run: Run) -> None:
 def test_the_help_of_every_command_has_an_example(command: str, run: Run) -> None:
     result = run(command, "--help")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert f"Example: pathgauge {command}" in " ".join(result.stdout.split())
+    assert f"Example: `pathgauge {command}" in " ".join(result.stdout.split())
 
 
-def test_without_a_command_the_help_names_all_of_them(run: Run) -> None:
+def test_without_a_command_the_help_lists_all_of_them(run: Run) -> None:
     result = run()
     assert [command for command in COMMANDS if command not in result.output] == []
 
 
-def test_output_that_nobody_reads_any_more_is_no_mistake(folder: Path) -> None:
+def test_a_closed_output_pipe_is_no_error(folder: Path) -> None:
     captures = CAPTURES
     files = " ".join(
         str(path) for path in sorted(captures.glob("google-adk*/S*/traces.binpb.gz")) * 20

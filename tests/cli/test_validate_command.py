@@ -1,6 +1,4 @@
-"""`pathgauge validate`: says yes, or every problem of the configuration and of all files that it
-names.
-"""
+"""`pathgauge validate` reports every problem of the configuration and of the files it names."""
 
 from __future__ import annotations
 
@@ -17,16 +15,16 @@ Run = Callable[..., Result]
 EXAMPLE = ROOT / "examples" / "pathgauge.yaml"
 
 
-def test_the_defaults_are_good(run: Run) -> None:
+def test_the_defaults_are_valid(run: Run) -> None:
     result = run("validate")
     assert (result.exit_code, result.stdout, result.stderr) == (
         0,
-        "defaults: ok, 0 references, criteria: failure, latency\n",
+        "defaults: ok, references: 0, criteria: failure, latency, exporters: prometheus\n",
         "",
     )
 
 
-def test_the_example_is_good(run: Run) -> None:
+def test_the_example_is_valid(run: Run) -> None:
     result = run("validate", "--config", EXAMPLE)
     criteria = (
         "tool_trajectory_avg_score, tool_trajectory_f1, tools_in_any_order, response_match_score,"
@@ -34,12 +32,12 @@ def test_the_example_is_good(run: Run) -> None:
     )
     assert (result.exit_code, result.stdout, result.stderr) == (
         0,
-        f"{EXAMPLE}: ok, 3 references, criteria: {criteria}\n",
+        f"{EXAMPLE}: ok, references: 3, criteria: {criteria}, exporters: prometheus\n",
         "",
     )
 
 
-def test_all_mistakes_of_a_configuration_are_listed_in_their_order(run: Run, folder: Path) -> None:
+def test_all_problems_of_a_configuration_are_listed_in_order(run: Run, folder: Path) -> None:
     (folder / "pathgauge.yaml").write_text(
         "assembly: {settle: soon}\n"
         "criteria:\n"
@@ -70,7 +68,7 @@ def test_all_mistakes_of_a_configuration_are_listed_in_their_order(run: Run, fol
     assert all(line.startswith("pathgauge: ") for line in result.stderr.splitlines())
 
 
-def test_mistakes_in_several_reference_files_are_listed_together(run: Run, folder: Path) -> None:
+def test_problems_in_several_reference_files_are_listed_together(run: Run, folder: Path) -> None:
     (folder / "pathgauge.yaml").write_text('references: ["references/*.yaml"]\n')
     (folder / "references").mkdir()
     (folder / "references" / "a.yaml").write_text("scenario: a\nexpected_tool: [t]\n")
@@ -97,7 +95,7 @@ def test_mistakes_in_several_reference_files_are_listed_together(run: Run, folde
         ),
     ],
 )
-def test_what_cannot_be_read_is_named_with_its_place(
+def test_a_syntax_or_type_error_is_reported_with_its_position(
     text: str, problem: str, run: Run, folder: Path
 ) -> None:
     (folder / "pathgauge.yaml").write_text(text + "\n")
@@ -106,14 +104,15 @@ def test_what_cannot_be_read_is_named_with_its_place(
     assert result.stderr.startswith(f"pathgauge: {problem}")
 
 
-def test_what_is_allowed_but_hardly_meant_is_warned_of(run: Run, folder: Path) -> None:
+def test_settings_that_are_probably_unintended_cause_warnings(run: Run, folder: Path) -> None:
     (folder / "pathgauge.yaml").write_text(
         'references: ["references/*.yaml"]\ncriteria: {tool_trajectory_avg_score: 1.0}\n'
     )
     result = run("validate", "-c", "pathgauge.yaml")
     assert (result.exit_code, result.stdout) == (
         0,
-        "pathgauge.yaml: ok, 0 references, criteria: tool_trajectory_avg_score\n",
+        "pathgauge.yaml: ok, references: 0, criteria: tool_trajectory_avg_score,"
+        " exporters: prometheus\n",
     )
     assert result.stderr.splitlines() == [
         "pathgauge: no file matches the references 'references/*.yaml' in .",
@@ -121,7 +120,7 @@ def test_what_is_allowed_but_hardly_meant_is_warned_of(run: Run, folder: Path) -
     ]
 
 
-def test_a_folder_in_place_of_the_file_is_a_mistake(run: Run, folder: Path) -> None:
+def test_a_folder_instead_of_the_file_is_an_error(run: Run, folder: Path) -> None:
     result = run("validate", "-c", folder)
     assert (result.exit_code, result.stderr) == (
         2,

@@ -1,6 +1,4 @@
-"""Blocks as such: entering and leaving them, functions as blocks, what they refuse, and the span
-inside.
-"""
+"""Blocks: entering and leaving them, decorated functions, invalid values, and the current span."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from pathgauge.collector.client import scenario
 from support.instrumented import Service
 
 
-def test_after_the_block_everything_is_as_it_was_even_when_it_failed() -> None:
+def test_a_block_restores_the_context_even_after_an_error() -> None:
     service = Service()
     with service.request() as span:
         with pytest.raises(KeyError), scenario("refund"):
@@ -111,7 +109,7 @@ def test_the_current_span_can_be_copied_inside_the_block() -> None:
         ({"user": "\ud800"}, "user: found '\\ud800', expected text that can be encoded in UTF-8"),
         (
             {"user": "é" * 43},
-            "user: found 258 characters once percent-encoded, expected at most 256",
+            "user: found 258 characters after percent-encoding, expected at most 256",
         ),
         (
             {"scenario_id": "x", "run": "r" * 251},
@@ -129,7 +127,9 @@ def test_the_current_span_can_be_copied_inside_the_block() -> None:
         ({"turn": "1"}, "turn: found '1', expected a whole number from 0 to 9007199254740991"),
     ],
 )
-def test_what_could_not_be_read_again_is_refused(values: dict[str, Any], message: str) -> None:
+def test_values_that_the_collector_could_not_read_are_rejected(
+    values: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         scenario(**{"scenario_id": "refund", **values})
 
@@ -147,7 +147,7 @@ def test_the_longest_values_are_accepted() -> None:
     assert [len(span.trace_state) for span in service.exported()] == [len("pathgauge=") + 256, 0]
 
 
-def test_a_decorated_function_is_in_the_block_at_every_call_even_within_another() -> None:
+def test_every_call_of_a_decorated_function_is_in_the_block_even_a_nested_one() -> None:
     @scenario("refund", turn=1)
     def handle(depth: int) -> list[object]:
         """Docstring."""
@@ -171,7 +171,7 @@ async def test_a_decorated_async_function_is_in_the_block_while_it_is_awaited() 
 
 
 class Handler:
-    """Is called without `async`, and gives back what is to be awaited."""
+    """A callable without `async` that returns an awaitable."""
 
     async def __call__(self) -> Any:
         await asyncio.sleep(0)
@@ -179,7 +179,7 @@ class Handler:
 
 
 class Later:
-    """Can be awaited without being a coroutine."""
+    """An awaitable that is not a coroutine."""
 
     def __await__(self) -> Generator[None, None, Any]:
         yield
@@ -197,7 +197,7 @@ class Later:
         pytest.param(lambda: asyncio.ensure_future(Handler()()), id="task"),
     ],
 )
-async def test_whatever_a_decorated_function_gives_to_await_is_in_the_block(
+async def test_any_awaitable_of_a_decorated_function_is_in_the_block(
     function: Callable[[], Awaitable[Any]],
 ) -> None:
     handle = scenario("refund")(function)
@@ -212,7 +212,7 @@ async def test_a_task_that_a_decorated_function_started_can_be_cancelled() -> No
         await task
 
 
-def test_generators_are_not_decorated_as_they_run_after_the_call() -> None:
+def test_generators_cannot_be_decorated() -> None:
     def one() -> Iterator[int]:
         yield 1
 
@@ -223,13 +223,13 @@ def test_generators_are_not_decorated_as_they_run_after_the_call() -> None:
         with pytest.raises(
             TypeError,
             match=(
-                r"found a generator, expected a function; use `with scenario\(\.\.\.\)` inside it"
+                r"found a generator function, expected another one; use `with scenario\(\.\.\.\)`"
             ),
         ):
             scenario("refund")(generator)
 
 
-def test_a_block_is_entered_again_only_after_it_was_left() -> None:
+def test_a_block_can_be_entered_again_only_after_its_end() -> None:
     block = scenario("refund")
     for _ in range(2):
         with block:

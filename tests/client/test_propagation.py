@@ -1,4 +1,4 @@
-"""What `scenario` says is what the collector reads, whichever way it takes."""
+"""The collector reads what `scenario` sets, by every carrier."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
 from pathgauge.collector import client
 from pathgauge.collector.client import ScenarioSpanProcessor, scenario
-from pathgauge.collector.core.invocations import read, scenario as reader
+from pathgauge.collector.core.invocations import scenario as reader
 from pathgauge.collector.core.invocations.messages.values import PLACEHOLDERS
 from pathgauge.collector.core.invocations.scenario import TURN
 from pathgauge.collector.core.otlp.spans import Trace
 from pathgauge.collector.core.traces.ancestry import is_complete
+from support.dialects import read
 from support.instrumented import Service, current
 
 VENDORS = [(f"vendor{number}", "1") for number in range(32)]
 
 
 def vendors(number: int) -> Context:
-    """The context of a span that others have written `number` members into."""
+    """The context of a span with `number` tracestate members of other vendors."""
     known = trace.SpanContext(1, 2, True, trace.TraceFlags(1), trace.TraceState(VENDORS[:number]))
     return trace.set_span_in_context(trace.NonRecordingSpan(known), Context())
 
@@ -58,7 +59,7 @@ def test_spans_below_the_current_one_carry_the_scenario_without_a_processor() ->
     )
 
 
-def test_without_a_current_span_the_processor_tells_the_scenario_and_roots_stay_roots() -> None:
+def test_without_a_current_span_the_processor_sets_the_scenario_and_roots_stay_roots() -> None:
     service = Service(ScenarioSpanProcessor())
     with scenario("refund", turn=0, run="7", conversation="c-1", user="u-1"), service.agent():
         pass
@@ -84,14 +85,14 @@ def test_without_a_current_span_the_processor_tells_the_scenario_and_roots_stay_
 @pytest.mark.parametrize(
     "processors", [(), (ScenarioSpanProcessor(),)], ids=["tracestate", "processor"]
 )
-def test_the_inner_scenario_holds_until_it_ends(processors: tuple[SpanProcessor, ...]) -> None:
+def test_the_inner_scenario_applies_until_it_ends(processors: tuple[SpanProcessor, ...]) -> None:
     service = Service(*processors)
     with service.request(), scenario("outer", turn=3, run="7", conversation="c"):
         with scenario("inner"), service.agent("within"):
             assert baggage.get_all() == {"pathgauge.scenario.id": "inner", "session.id": "c"}
         with service.agent("after"):
             pass
-    assert service.told() == {"within": ("inner", None), "after": ("outer", 3)}
+    assert service.scenarios() == {"within": ("inner", None), "after": ("outer", 3)}
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_a_thread_with_a_copied_context_is_in_the_block(
         for thread in threads:
             thread.start()
             thread.join()
-    assert service.told() == {"copied": ("refund", 1), "bare": (None, None)}
+    assert service.scenarios() == {"copied": ("refund", 1), "bare": (None, None)}
 
 
 @pytest.mark.parametrize(
@@ -134,16 +135,16 @@ async def test_tasks_keep_their_own_scenarios(processors: tuple[SpanProcessor, .
             await asyncio.create_task(subtask(name))
 
     await asyncio.gather(task("one", 1), task("two", 2))
-    assert service.told() == {"one": ("one", 1), "two": ("two", 2)}
+    assert service.scenarios() == {"one": ("one", 1), "two": ("two", 2)}
 
 
-def test_members_of_others_stay_behind_ours(caplog: pytest.LogCaptureFixture) -> None:
+def test_members_of_other_vendors_are_kept_after_ours(caplog: pytest.LogCaptureFixture) -> None:
     with current(vendors(2)), scenario("outer"), scenario("inner"):
         state = trace.get_current_span().get_span_context().trace_state
     assert (state.to_header(), caplog.messages) == ("pathgauge=c:inner,vendor0=1,vendor1=1", [])
 
 
-def test_a_caller_in_another_process_stays_one() -> None:
+def test_a_remote_caller_stays_remote() -> None:
     service = Service()
     with current(vendors(0)), scenario("refund"), service.agent():
         pass
@@ -155,13 +156,13 @@ def test_a_caller_in_another_process_stays_one() -> None:
     )
 
 
-def test_of_more_than_32_members_the_last_goes() -> None:
+def test_the_last_of_more_than_32_members_is_removed() -> None:
     with current(vendors(32)), scenario("refund"):
         state = trace.get_current_span().get_span_context().trace_state
     assert list(state.items()) == [("pathgauge", "c:refund"), *VENDORS[:31]]
 
 
-def test_requests_carry_the_scenario_to_an_agent_that_knows_nothing_of_it() -> None:
+def test_requests_carry_the_scenario_to_an_agent_without_the_processor() -> None:
     probe, remote, headers = (
         TracerProvider(shutdown_on_exit=False).get_tracer("probe"),
         Service(),
@@ -186,7 +187,7 @@ def test_requests_of_a_caller_without_spans_carry_the_scenario_to_an_agent_with_
     assert sorted(headers) == ["baggage"]
     with current(extract(headers)), remote.agent():
         pass
-    assert remote.told() == {"a": ("refund, 50 % off; é", 4)}
+    assert remote.scenarios() == {"a": ("refund, 50 % off; é", 4)}
 
 
 LOCAL, MARKING, PROBE = (
@@ -199,7 +200,7 @@ words = awkward | st.text(st.characters(), max_size=40) | st.sampled_from(sorted
 
 
 @given(words, st.none() | st.integers(-1, 2**53), st.sampled_from([None, "7"]) | words)
-def test_what_a_caller_says_is_what_the_collector_reads_or_the_caller_is_told(
+def test_the_collector_reads_every_value_that_the_client_accepts(
     name: str, turn: int | None, run: str | None
 ) -> None:
     try:
@@ -212,11 +213,11 @@ def test_what_a_caller_says_is_what_the_collector_reads_or_the_caller_is_told(
         for service in (LOCAL, MARKING):
             with service.agent():
                 pass
-    assert (LOCAL.told(), MARKING.told()) == ({"a": (name, turn)}, {"a": (name, turn)})
+    assert (LOCAL.scenarios(), MARKING.scenarios()) == ({"a": (name, turn)}, {"a": (name, turn)})
     for service, carrier in ((LOCAL, ("traceparent", "tracestate")), (MARKING, ("baggage",))):
         with current(extract({key: headers[key] for key in carrier}, Context())), service.agent():
             pass
-        assert service.told() == {"a": (name, turn)}, carrier
+        assert service.scenarios() == {"a": (name, turn)}, carrier
 
 
 def test_the_processor_copies_nothing_but_its_keys() -> None:
@@ -254,7 +255,7 @@ def test_the_processor_overwrites_nothing() -> None:
     assert dict(span.attributes) == {"pathgauge.scenario.id": "own", "test.suite.run.id": "7"}
 
 
-def test_client_and_collector_mean_the_same() -> None:
+def test_client_and_collector_use_the_same_keys() -> None:
     assert (reader.DEFAULT_KEYS[0], TURN, PLACEHOLDERS) == (
         client.SCENARIO_ID,
         client.TURN,

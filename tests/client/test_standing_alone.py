@@ -1,4 +1,4 @@
-"""The client can be copied into a service that has OpenTelemetry and nothing of ours."""
+"""The client can be copied into a service that has OpenTelemetry but not pathgauge."""
 
 import json
 import shutil
@@ -15,7 +15,8 @@ from opentelemetry import baggage, trace
 from opentelemetry.sdk.trace import SpanProcessor
 before = set(sys.modules)
 import copied
-print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before} - sys.stdlib_module_names)))
+packages = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(json.dumps(sorted(packages - sys.stdlib_module_names)))
 """
 
 
@@ -27,7 +28,7 @@ def test_a_copy_imports_only_opentelemetry_and_the_standard_library(tmp_path: Pa
     assert json.loads(run.stdout) == ["copied"]
 
 
-def test_the_installed_one_imports_nothing_else_of_ours() -> None:
+def test_the_installed_client_imports_no_other_module_of_pathgauge() -> None:
     probe = (
         "import sys, pathgauge.collector.client; print(*sorted(name for name in sys.modules if"
         " name.startswith('pathgauge')))"

@@ -1,4 +1,4 @@
-"""From a configuration to what the service runs on."""
+"""The evaluator, references and warnings that a configuration leads to."""
 
 from __future__ import annotations
 
@@ -46,10 +46,12 @@ def test_the_defaults_score_without_references() -> None:
     assert (len(resolved.references), resolved.warnings, resolved.fingerprint) == (0, (), ())
 
 
-def test_a_model_of_a_provider_that_is_not_configured_is_a_mistake() -> None:
+def test_a_model_of_an_unknown_provider_is_an_error() -> None:
     write(
         pathgauge="""
-judge: {model: "local:m", providers: {local: {base_url: "http://127.0.0.1:1/v1", allow_private: true}}}
+judge:
+  model: "local:m"
+  providers: {local: {base_url: "http://127.0.0.1:1/v1", allow_private: true}}
 criteria:
   safety_v1: {threshold: 1, model: "openai:gpt-4.1-mini"}
 """
@@ -58,12 +60,12 @@ criteria:
         resolve()
     assert (
         str(caught.value)
-        == "pathgauge.yaml:4:14: criteria.safety_v1: found the model 'openai:gpt-4.1-mini', and no"
-        " provider openai, expected one of local"
+        == "pathgauge.yaml:6:14: criteria.safety_v1: found the model 'openai:gpt-4.1-mini' of the"
+        " unknown provider openai, expected one of local"
     )
 
 
-def test_the_criteria_of_a_scenario_lie_over_the_common_ones() -> None:
+def test_the_criteria_of_a_scenario_override_the_common_ones() -> None:
     write(
         pathgauge="""
 references: [refs.yaml]
@@ -91,7 +93,7 @@ criteria:
     assert criteria(resolved, "other") == (failure,)
 
 
-def test_mistakes_in_the_criteria_of_scenarios_are_named_with_their_place() -> None:
+def test_problems_in_the_criteria_of_scenarios_are_reported_with_their_positions() -> None:
     write(
         pathgauge="references: [refs.yaml]\ncriteria: {tool_trajectory_f1: 0.8}",
         refs=(
@@ -110,7 +112,7 @@ def test_mistakes_in_the_criteria_of_scenarios_are_named_with_their_place() -> N
     ]
 
 
-def test_mistakes_in_references_stop_the_start() -> None:
+def test_problems_in_references_prevent_the_start() -> None:
     write(pathgauge="references: [refs.yaml]", refs="scenario: a\nscenario: b")
     with pytest.raises(
         ConfigError,
@@ -121,7 +123,7 @@ def test_mistakes_in_references_stop_the_start() -> None:
         resolve()
 
 
-def test_what_is_probably_not_meant_is_a_warning() -> None:
+def test_settings_that_are_probably_unintended_cause_warnings() -> None:
     write(
         pathgauge=(
             "references: [refs/*.yaml]\ncriteria: {tool_trajectory_f1: 0.8, trajectory_recall: ,"
@@ -134,7 +136,7 @@ def test_what_is_probably_not_meant_is_a_warning() -> None:
     )
 
 
-def test_the_fingerprint_tells_when_to_resolve_again() -> None:
+def test_the_fingerprint_changes_with_the_reference_files() -> None:
     write(pathgauge="references: ['refs*.yaml']", refs="{scenario: a, input: x}")
     before = resolve()
     assert active.fingerprint(config.load(Path("pathgauge.yaml"))) == before.fingerprint
@@ -142,7 +144,7 @@ def test_the_fingerprint_tells_when_to_resolve_again() -> None:
     assert active.fingerprint(config.load(Path("pathgauge.yaml"))) != before.fingerprint
 
 
-def test_objectives_that_are_too_low_for_an_alert_are_warnings_at_their_place() -> None:
+def test_objectives_too_low_for_an_alert_are_warnings_with_their_positions() -> None:
     write(
         pathgauge="""
 references: [refs.yaml]
@@ -158,19 +160,19 @@ criteria:
     failure: {objective: 0.5}
 """,
     )
-    most = (
-        "with the objective {} the burn rate is {} at most, so that its alerts at {} can never"
-        " fire; they need an objective above 0.8333"
+    warning = (
+        "with the objective {} the burn rate is at most {}, so the alerts at {} can never fire;"
+        " they need an objective above 0.8333"
     )
     resolved = resolve()
     assert resolved.warnings == (
-        f"pathgauge.yaml:4:38: criteria.latency.objective: {most.format(0.7, 3.33, 6)}",
-        f"refs.yaml:6:26: [1].criteria.failure.objective: {most.format(0.5, 2, '6 and 3')}",
+        f"pathgauge.yaml:4:38: criteria.latency.objective: {warning.format(0.7, 3.33, 6)}",
+        f"refs.yaml:6:26: [1].criteria.failure.objective: {warning.format(0.5, 2, '6 and 3')}",
     )
     assert [criterion.objective for criterion in criteria(resolved, "special")] == [0.7, 0.5]
 
 
-def test_a_scenario_is_expected_as_often_as_its_reference_says_or_else_as_all_are() -> None:
+def test_the_expected_interval_of_a_reference_overrides_the_common_one() -> None:
     references = "- {scenario: plain, input: x}\n- {scenario: nightly, expected_interval: 1d}"
     for configured, expected in [
         ("", [None, 86_400.0]),
@@ -180,7 +182,7 @@ def test_a_scenario_is_expected_as_often_as_its_reference_says_or_else_as_all_ar
         assert [reference.expected_interval for reference in resolve().references] == expected
 
 
-def test_an_interval_is_longer_than_nothing() -> None:
+def test_an_interval_must_be_positive() -> None:
     write(pathgauge="scenario: {expected_interval: 0}")
     with pytest.raises(
         ConfigError,

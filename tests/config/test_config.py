@@ -1,4 +1,4 @@
-"""The configuration file: defaults, every kind of value, and the mistakes of operators."""
+"""The configuration file: defaults, every kind of value, and errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def message(text: str, name: str = "pathgauge.yaml") -> str:
     return str(caught.value)
 
 
-def test_without_a_file_the_defaults_are_on_loopback_and_need_no_reference() -> None:
+def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference() -> None:
     assert config.load().model_dump() == {
         "receivers": {
             "otlp": {
@@ -124,7 +124,7 @@ def test_the_assembler_has_the_same_defaults() -> None:
         "receivers: {otlp: {protocols: }}",
     ],
 )
-def test_what_is_left_out_or_left_empty_has_its_defaults(text: str) -> None:
+def test_missing_and_empty_sections_have_their_defaults(text: str) -> None:
     assert load(text) == Config()
 
 
@@ -153,7 +153,7 @@ def test_an_empty_protocol_is_on_as_in_the_opentelemetry_collector_and_false_is_
         ("canary: false", None),
     ],
 )
-def test_a_canary_flies_where_the_section_is_written(text: str, canary: Canary | None) -> None:
+def test_the_section_switches_the_canary_on(text: str, canary: Canary | None) -> None:
     assert load(text).canary == canary
 
 
@@ -200,7 +200,7 @@ def test_a_test_config_of_adk_is_a_configuration() -> None:
     assert load(text, "test_config.json") == Config(criteria=ADK_CRITERIA)
 
 
-def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
+def test_criteria_override_those_of_the_criteria_file() -> None:
     Path("conf").mkdir()
     Path("conf/test_config.json").write_text(ADK, encoding="utf-8")
     assert load("criteria_file: test_config.json", "conf/a.yaml").criteria == ADK_CRITERIA
@@ -261,7 +261,7 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
             "receivers: {otlp: {protocols: {grpc: false, http: false}}}",
             (
                 "1:31: receivers.otlp.protocols: found all protocols switched off, expected at"
-                " least one to receive with"
+                " least one that is on"
             ),
         ),
         (
@@ -288,8 +288,8 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         (
             "exporters: {prometheus: {endpoint: '127.0.0.1:4318'}}",
             (
-                "1:36: exporters.prometheus.endpoint: found 127.0.0.1:4318, expected another one"
-                " than that of receivers.otlp.protocols.http.endpoint"
+                "1:36: exporters.prometheus.endpoint: found 127.0.0.1:4318, expected an endpoint"
+                " that differs from receivers.otlp.protocols.http.endpoint"
             ),
         ),
         ("auth:", "1:6: auth.tenants: found nothing, expected this key"),
@@ -306,8 +306,8 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         (
             "auth: {tenants: {a b: {token_file: x}}}",
             (
-                "1:7: auth: found the tenant 'a b', expected letters, digits, '-', '_' and '.', 64"
-                " at most"
+                "1:7: auth: found the tenant 'a b', expected at most 64 letters, digits, '-', '_'"
+                " and '.'"
             ),
         ),
         (
@@ -464,11 +464,11 @@ def test_the_criteria_of_a_file_lie_under_those_of_the_configuration() -> None:
         ("a: [", "1:5: not YAML: expected the node content, but found '<stream end>'"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(text: str, expected: str) -> None:
+def test_a_problem_is_reported_with_its_position(text: str, expected: str) -> None:
     assert message(text) == f"pathgauge.yaml:{expected}"
 
 
-def test_all_mistakes_are_named_at_once_in_the_order_of_the_file() -> None:
+def test_all_problems_are_reported_at_once_in_the_order_of_the_file() -> None:
     text = """
 criteria:
   tool_trajectry_f1: 0.8
@@ -508,13 +508,13 @@ logging: {levl: info}
             '{"criteria": {"multi_turn_task_success_v1": 1.0}}',
             (
                 "adk.json:1:15: criteria.multi_turn_task_success_v1: found"
-                " 'multi_turn_task_success_v1', which judges whole conversations and is not"
-                " available in this version"
+                " 'multi_turn_task_success_v1', expected a criterion for single turns: criteria"
+                " for whole conversations are not available in this version"
             ),
         ),
     ],
 )
-def test_mistakes_in_the_criteria_file_are_named_in_that_file(
+def test_problems_in_the_criteria_file_are_reported_in_that_file(
     text: str | None, expected: str
 ) -> None:
     if text is not None:
@@ -562,6 +562,6 @@ VALUES = st.recursive(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(KEYS, VALUES, max_size=4) | VALUES)
-def test_any_data_is_a_configuration_or_refused(data: Json) -> None:
+def test_any_data_is_a_configuration_or_an_error(data: Json) -> None:
     with suppress(ConfigError):
         load(yaml.safe_dump(data, allow_unicode=True))

@@ -1,6 +1,4 @@
-"""docs/configuration.md and the example tell the truth: every key is there, no other is, and the
-defaults are right.
-"""
+"""docs/configuration.md has exactly the keys and defaults of the models, and its examples work."""
 
 from __future__ import annotations
 
@@ -14,6 +12,7 @@ from pydantic import BaseModel
 
 from pathgauge.collector import config
 from pathgauge.collector.config import Config, active
+from pathgauge.collector.config.exporters import Exporters
 from pathgauge.collector.core.documents import yaml_source
 from pathgauge.scorers.types import Json
 from support.repository import ROOT
@@ -24,6 +23,7 @@ EXAMPLES = re.findall(r"^```(?:yaml|json)\n(.*?)^```", DOCS, re.MULTILINE | re.D
 
 
 def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    model = Exporters.with_sections() if model is Exporters else model
     for name, field in model.model_fields.items():
         kinds: list[Any] = [field.annotation, *get_args(field.annotation)]
         section = next(

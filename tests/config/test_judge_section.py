@@ -59,12 +59,14 @@ def test_all_but_the_model_and_the_key_have_defaults(tmp_path: Path) -> None:
     ) == (1000, 1.0, 1.0, 1.0)
 
 
-def test_everything_can_be_said(tmp_path: Path) -> None:
+def test_every_key_can_be_set(tmp_path: Path) -> None:
     section = load(
         """
   model: local:llama3:8b
   providers:
-    local: {base_url: 'http://[::1]:8000/v1', allow_private: true, structured_output: none, api_key: 12345}
+    local:
+      {base_url: "http://[::1]:8000/v1", allow_private: true, structured_output: none,
+       api_key: 12345}
     openai: {api_key: '${env:KEY}'}
   timeout: 5s
   deadline: 1m
@@ -74,7 +76,9 @@ def test_everything_can_be_said(tmp_path: Path) -> None:
   cache_size: 0
   sample_rate: 0.5
   scenarios: {checkout: {sample_rate: 0.2}, refund:}
-  budget: {calls_per_hour: 1, calls_per_day: 2, tokens_per_hour: 3, tokens_per_day: 4, usd_per_hour: 0.5, usd_per_day: 6}
+  budget:
+    {calls_per_hour: 1, calls_per_day: 2, tokens_per_hour: 3, tokens_per_day: 4, usd_per_hour: 0.5,
+     usd_per_day: 6}
   prices: {'local:llama3:8b': {input: 0, output: 0.1}}""",
         tmp_path,
     )
@@ -163,8 +167,8 @@ def local(written: str) -> str:
                 of_openai(f"{{api_key: k, base_url: 'https://{host}/v1'}}"),
                 "{api_key",
                 (
-                    f"judge.providers.openai: found the address {host.strip('[]')}, which is not"
-                    " public, expected another one, or allow_private"
+                    f"judge.providers.openai: found the address {host.strip('[]')}, expected a"
+                    " public address, or allow_private"
                 ),
             )
             for host in (
@@ -295,7 +299,7 @@ def local(written: str) -> str:
         ),
     ],
 )
-def test_a_mistake_is_named_with_its_place(
+def test_a_problem_is_reported_with_its_position(
     text: str, at: str, expected: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -307,7 +311,7 @@ def test_a_mistake_is_named_with_its_place(
 
 
 @pytest.mark.parametrize("key", ["sk-0123\n", " sk-0123", "sk-\u00e90123", "sk-\x070123"])
-def test_a_key_that_no_header_can_have_is_a_mistake_and_not_quoted(
+def test_an_invalid_api_key_is_an_error_that_does_not_quote_it(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "pathgauge.yaml"
@@ -318,18 +322,18 @@ def test_a_key_that_no_header_can_have_is_a_mistake_and_not_quoted(
         config.load(file, {"KEY": key})
     assert (
         str(caught.value)
-        == f"{file}:1:39: judge.providers.openai: found an api_key that no header can have, "
-        "expected visible ASCII without a space or a line break"
+        == f"{file}:1:39: judge.providers.openai: found an api_key that a header cannot "
+        "contain, expected visible ASCII without spaces and line breaks"
     )
 
 
-def test_a_key_is_shown_nowhere(tmp_path: Path) -> None:
+def test_an_api_key_is_never_shown(tmp_path: Path) -> None:
     section = load("{model: m, providers: {openai: {api_key: '${env:KEY}'}}}", tmp_path)
     assert section is not None
     assert KEY not in repr(section) + str(section) + repr(section.settings(tmp_path))
 
 
-def test_without_the_package_that_asks_there_is_no_judge(
+def test_without_the_package_openai_a_judge_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)

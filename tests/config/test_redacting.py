@@ -1,4 +1,4 @@
-"""The section `redaction` of the configuration: what it means, and the mistakes in it."""
+"""The section `redaction`: its effect and its errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def load(text: str, **environment: str) -> Config:
     return config.load(Path("p.yaml"), environment)
 
 
-def test_a_salt_may_be_digits_alone() -> None:
+def test_a_salt_may_consist_of_digits() -> None:
     redaction = load("redaction: {salt: 1234567890123456}").redaction
     assert redaction is not None
     assert redaction.salt == "1234567890123456"
@@ -46,7 +46,7 @@ def test_an_empty_section_masks_what_the_detectors_find() -> None:
     )
 
 
-def test_what_a_tenant_says_is_laid_over_what_holds_for_everybody() -> None:
+def test_the_rules_of_a_tenant_override_the_common_ones() -> None:
     text = (
         AUTH
         + """
@@ -109,8 +109,8 @@ redaction:
         (
             "redaction: {salt: short}",
             (
-                "p.yaml:1:12: redaction: found a short salt, expected 16 characters or more, such"
-                " as `openssl rand -hex 16` gives"
+                "p.yaml:1:12: redaction: found a short salt, expected at least 16 characters, such"
+                " as the output of `openssl rand -hex 16`"
             ),
         ),
         (
@@ -129,7 +129,7 @@ redaction:
         ),
     ],
 )
-def test_mistakes_are_named_with_their_place(text: str, expected: str) -> None:
+def test_problems_are_reported_with_their_positions(text: str, expected: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load(text)
     assert str(caught.value) == expected

@@ -22,7 +22,7 @@ SAME = (
     "vertex.jsonl",
     "openai.jsonl",
 )
-"""Files of different formats with the same scenario among others."""
+"""Files in different formats that contain the same scenario."""
 
 KEYS = (
     "the key scenario (pathgauge), messages (chat messages), steps (LangGraph trajectories),"
@@ -67,7 +67,7 @@ def test_patterns_are_relative_to_the_folder_and_find_each_file_once(folder: Pat
     assert ids(str(Path("conf/refs").resolve() / "*.yaml")) == ["a", "b"]
 
 
-def test_a_path_with_the_characters_of_patterns_is_a_path_when_such_a_file_exists(
+def test_a_path_with_pattern_characters_is_a_path_if_the_file_exists(
     folder: Path,
 ) -> None:
     write("refs[1].yaml", scenario("a"))
@@ -88,7 +88,7 @@ def test_a_pattern_without_files_is_a_warning_and_a_path_without_file_is_an_erro
     )
 
 
-def test_a_format_is_told_from_the_content(folder: Path) -> None:
+def test_the_format_is_detected_from_the_content(folder: Path) -> None:
     write("a.yaml", '{"eval_cases": [{"eval_id": "a", "conversation": [{"user_content": {}}]}]}')
     write("b.json", '[{"scenario": "b", "input": "x"}]')
     assert ids("*") == ["a", "b"]
@@ -124,7 +124,7 @@ def test_files_that_are_not_text_are_errors(folder: Path) -> None:
     assert message("r.yaml") == "r.yaml: found bytes that are not UTF-8 at offset 10, expected text"
 
 
-def test_a_byte_order_mark_is_no_content(folder: Path) -> None:
+def test_a_byte_order_mark_is_ignored(folder: Path) -> None:
     Path("r.json").write_bytes(b"\xef\xbb\xbf" + b'{"scenario": "a", "input": "x"}')
     assert ids("r.json") == ["a"]
 
@@ -153,7 +153,7 @@ def test_any_pattern_finds_files_or_is_refused(folder: Path, pattern: str) -> No
     assert reference_files.fingerprint([pattern]) == ()
 
 
-def test_one_scenario_twice_is_an_error_that_names_both_places(folder: Path) -> None:
+def test_a_duplicate_scenario_is_an_error_with_both_positions(folder: Path) -> None:
     write("a.yaml", scenario("s"))
     write("b.yaml", f"{scenario('t')}---\n{scenario('s')}")
     assert (
@@ -162,7 +162,7 @@ def test_one_scenario_twice_is_an_error_that_names_both_places(folder: Path) -> 
     )
 
 
-def test_the_mistakes_of_all_files_are_named_at_once(folder: Path) -> None:
+def test_problems_of_all_files_are_reported_at_once(folder: Path) -> None:
     write("a.yaml", "scenario: 1\ninput: x")
     write("b.yaml", scenario("s"))
     write("c.json", "{")
@@ -173,7 +173,7 @@ def test_the_mistakes_of_all_files_are_named_at_once(folder: Path) -> None:
     ]
 
 
-def test_a_reference_knows_where_it_came_from(folder: Path) -> None:
+def test_a_reference_has_its_source(folder: Path) -> None:
     write("r.yaml", "- {scenario: a, input: x}\n- {scenario: b, input: y}\n")
     assert [entry.reference.source for entry in reference_files.load(["r.yaml"]).entries] == [
         "r.yaml:1",
@@ -218,7 +218,7 @@ def test_the_version_changes_with_the_content(folder: Path, changed: str) -> Non
     assert reference_files.read(write("r.yaml", changed)).entries[0].reference.version != version
 
 
-def test_the_order_of_keys_is_no_content(folder: Path) -> None:
+def test_the_order_of_keys_does_not_change_the_version(folder: Path) -> None:
     one = reference_files.read(
         write("a.yaml", "scenario: a\nexpected_tools: [{name: t, args: {a: 1, b: 2}}]")
     )
@@ -228,7 +228,7 @@ def test_the_order_of_keys_is_no_content(folder: Path) -> None:
     assert one.entries[0].reference.version == two.entries[0].reference.version
 
 
-def test_the_version_tells_a_matcher_from_what_looks_like_it(folder: Path) -> None:
+def test_a_matcher_and_its_literal_form_have_different_versions(folder: Path) -> None:
     texts = [
         "{$any: true}",
         "{$ignore: true}",
@@ -245,7 +245,7 @@ def test_the_version_tells_a_matcher_from_what_looks_like_it(folder: Path) -> No
     ) == len(texts)
 
 
-def test_saying_nothing_more_keeps_the_version(folder: Path) -> None:
+def test_default_values_do_not_change_the_version(folder: Path) -> None:
     plain = (
         "scenario: a\ninput: x\nexpected_tools: [{name: t, optional: false}, {any_order: [u]}]\n"
     )
@@ -264,7 +264,7 @@ def test_saying_nothing_more_keeps_the_version(folder: Path) -> None:
     )
 
 
-def test_how_often_a_scenario_is_expected_is_no_other_version(folder: Path) -> None:
+def test_the_expected_interval_does_not_change_the_version(folder: Path) -> None:
     one = reference_files.read(write("a.yaml", "scenario: a\ninput: x")).entries[0].reference
     two = (
         reference_files.read(write("b.yaml", "scenario: a\ninput: x\nexpected_interval: 1h"))
@@ -292,7 +292,7 @@ def test_thresholds_and_criteria_of_the_same_content_are_the_same_version(folder
     assert one.version == two.version
 
 
-def test_a_mistake_in_a_threshold_is_named_with_its_line(folder: Path) -> None:
+def test_a_problem_in_a_threshold_has_its_line(folder: Path) -> None:
     write(
         "r.yaml",
         "scenario: a\ncriteria: {failure: 0}\nthresholds:\n  latency: -5\n  no_such_scorer: 1",
@@ -303,7 +303,7 @@ def test_a_mistake_in_a_threshold_is_named_with_its_line(folder: Path) -> None:
     assert [line.split(" ")[0] for line in lines] == ["r.yaml:4:12:", "r.yaml:5:3:"]
 
 
-def test_what_a_loader_notes_is_a_warning(folder: Path) -> None:
+def test_notes_of_a_format_are_warnings(folder: Path) -> None:
     write("d.jsonl", '{"prompt": "x", "reference_trajectory": []}\n')
     (warning,) = reference_files.load(["d.jsonl"]).warnings
     assert warning.startswith("d.jsonl: rows without an id")
@@ -317,12 +317,12 @@ def test_what_a_loader_notes_is_a_warning(folder: Path) -> None:
         ("a.csv", "scenario,input\na,x\nb,x\n"),
     ],
 )
-def test_lines_and_csv_hold_scenarios_too(folder: Path, name: str, text: str) -> None:
+def test_json_lines_and_csv_may_contain_scenarios(folder: Path, name: str, text: str) -> None:
     write(name, text)
     assert ids(name) == ["a", "b"]
 
 
-def test_a_format_that_is_named_is_the_only_one_tried(folder: Path) -> None:
+def test_a_named_format_is_the_only_one_tried(folder: Path) -> None:
     file = write("r.yaml", "[{scenario: a, input: x}]")
     assert reference_files.read(file, "pathgauge").titles == {"pathgauge"}
     with pytest.raises(
@@ -332,12 +332,12 @@ def test_a_format_that_is_named_is_the_only_one_tried(folder: Path) -> None:
         reference_files.read(file, "adk")
 
 
-def test_a_row_with_a_trajectory_of_vertex_is_no_scenario_of_pathgauge(folder: Path) -> None:
+def test_a_vertex_row_with_a_scenario_id_is_not_a_native_scenario(folder: Path) -> None:
     file = write("d.jsonl", '{"scenario": "a", "prompt": "x", "reference_trajectory": []}\n')
     assert reference_files.read(file).titles == {"Vertex AI dataset"}
 
 
-def test_reading_several_files_names_all_their_mistakes(folder: Path) -> None:
+def test_reading_several_files_reports_all_problems(folder: Path) -> None:
     one, two, three = (
         write("a.yaml", scenario("a")),
         write("b.yaml", "scenario: 1"),

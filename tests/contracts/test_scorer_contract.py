@@ -12,7 +12,7 @@ import pathgauge
 from pathgauge.scorers.authoring.testing import check_judge, check_scorer
 from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.types import Scorer
-from support.asked import Obliging
+from support.scripted_models import FirstFittingAnswer
 
 REGISTERED = sorted(entry_points(group="pathgauge.scorers"), key=lambda entry: entry.name)
 JUDGES = [entry for entry in REGISTERED if entry.value.startswith("pathgauge.scorers.judges.")]
@@ -44,7 +44,7 @@ def test_a_registered_scorer_keeps_the_contract(entry: EntryPoint) -> None:
 
 @pytest.mark.parametrize("entry", JUDGES, ids=lambda entry: entry.name)
 async def test_a_registered_judge_keeps_the_contract_of_judges(entry: EntryPoint) -> None:
-    judge, ask = built(entry), Obliging()
+    judge, ask = built(entry), FirstFittingAnswer()
     assert asks_model(judge)
     await check_judge(judge, ask)
     assert ask.questions

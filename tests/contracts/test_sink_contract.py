@@ -1,6 +1,4 @@
-"""What every sink promises to the pipeline. A new sink gets one line in `SINKS`; a sink without one
-fails here.
-"""
+"""The contract of every sink. A new sink needs one line in `SINKS`, or a test fails here."""
 
 from __future__ import annotations
 
@@ -26,12 +24,12 @@ from pathgauge.collector.core.evaluations.evaluator import (
 )
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import UNMATCHED, Match, ReferenceSet
-from pathgauge.collector.sinks import Sink
+from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score, ToolCall
-from support.backend import Kept
+from support.backend import RecordingExporter
 from support.repository import DOCS
 
 CRITERION = Criterion("failure", Failure(), 0.5)
@@ -41,14 +39,14 @@ SINKS: dict[type, Callable[[], Sink]] = {
     PrometheusSink: lambda: PrometheusSink(
         Evaluator((CRITERION,)), ReferenceSet([REFERENCE]), InternalTelemetry()
     ),
-    OtlpEvents: lambda: OtlpEvents(Kept(), InternalTelemetry(), content=True),
+    OtlpEvents: lambda: OtlpEvents(RecordingExporter(), InternalTelemetry(), content=True),
 }
 
 
 def documented_sink() -> Sink:
-    """The example of the page for people who write sinks."""
-    page = (DOCS / "writing-a-sink.md").read_text()
-    names: dict[str, Any] = {"__name__": "documented"}
+    """The example of docs/adding-a-sink.md."""
+    page = (DOCS / "adding-a-sink.md").read_text()
+    names: dict[str, Any] = {"__name__": __name__}
     exec(page.partition("```python\n")[2].partition("```")[0], names)
     sink: Sink = names["JsonLines"](io.StringIO())
     return sink
@@ -84,8 +82,8 @@ RESULTS = tuple(
 )
 
 EVALUATIONS: dict[str, Evaluation] = {
-    "nothing known": Evaluation(BARE, Match(unmatched="no_scenario_id"), (), "idle"),
-    "everything known": Evaluation(FULL, MATCHED, RESULTS, "root_ended"),
+    "nothing recorded": Evaluation(BARE, Match(unmatched="no_scenario_id"), (), "idle"),
+    "everything recorded": Evaluation(FULL, MATCHED, RESULTS, "root_ended"),
     "shut down": Evaluation(FULL, MATCHED, RESULTS[:1], "shutdown"),
     **{
         reason: Evaluation(FULL, Match(unmatched=reason), RESULTS, "too_old")
@@ -105,7 +103,7 @@ def _sink(request: pytest.FixtureRequest) -> Sink:
     return sink
 
 
-def test_every_sink_of_the_package_is_held_to_the_contract() -> None:
+def test_every_sink_of_the_package_is_tested_here() -> None:
     names = [
         module.name
         for module in pkgutil.walk_packages(
@@ -122,30 +120,30 @@ def test_every_sink_of_the_package_is_held_to_the_contract() -> None:
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS.values(), ids=EVALUATIONS)
-def test_it_takes_every_evaluation_and_changes_none(sink: Sink, evaluation: Evaluation) -> None:
+def test_it_accepts_every_evaluation_and_changes_none(sink: Sink, evaluation: Evaluation) -> None:
     before = copy.deepcopy(evaluation)
     sink.publish(evaluation, 1_800_000_000.0)
     assert evaluation == before
 
 
-def test_it_takes_revisions_repetitions_and_clocks_that_run_backwards(sink: Sink) -> None:
-    first = EVALUATIONS["everything known"]
+def test_it_accepts_revisions_repetitions_and_clocks_that_run_backwards(sink: Sink) -> None:
+    first = EVALUATIONS["everything recorded"]
     for revision, now in [(0, 100.0), (0, 100.0), (1, 101.0), (3, 0.0), (2, -5.0)]:
         sink.publish(replace(first, revision=revision), now)
 
 
-def test_it_takes_a_revision_of_what_it_never_saw(sink: Sink) -> None:
-    sink.publish(replace(EVALUATIONS["everything known"], revision=7), 100.0)
+def test_it_accepts_a_revision_of_an_unknown_evaluation(sink: Sink) -> None:
+    sink.publish(replace(EVALUATIONS["everything recorded"], revision=7), 100.0)
 
 
-def test_withdrawing_is_safe_whatever_the_key(sink: Sink) -> None:
-    published = EVALUATIONS["everything known"]
+def test_it_accepts_withdrawals_of_known_and_unknown_keys(sink: Sink) -> None:
+    published = EVALUATIONS["everything recorded"]
     sink.publish(published, 100.0)
     for key in (published.key, published.key, ("", "never", "seen")):
         sink.withdraw(key)
 
 
-def test_it_takes_finished_conversations(sink: Sink) -> None:
+def test_it_accepts_finished_conversations(sink: Sink) -> None:
     for agent, scores in [(None, ()), ("planner", (ConversationScore(CRITERION, 0.5),))]:
         sink.publish_conversation(
             ConversationResult(
@@ -155,6 +153,6 @@ def test_it_takes_finished_conversations(sink: Sink) -> None:
         )
 
 
-def test_closing_is_safe_twice_and_without_a_publish(sink: Sink) -> None:
+def test_it_can_be_closed_twice_and_without_a_publish(sink: Sink) -> None:
     sink.close()
     sink.close()

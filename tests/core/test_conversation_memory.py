@@ -1,6 +1,4 @@
-"""What open conversations may hold: a budget in bytes, beyond which the one that was silent longest
-is finished early.
-"""
+"""Memory of open conversations: beyond the limit, the quietest conversation is finished early."""
 
 from __future__ import annotations
 
@@ -23,6 +21,7 @@ from pathgauge.scorers.types import (
     ReferenceTurn,
     ToolCall,
 )
+from support.dialects import INSTALLED
 
 LOOKUP = ReferenceTurn(tool_calls=(ExpectedCall("lookup"),))
 DIALOGUE = Reference("dialogue", (LOOKUP, LOOKUP))
@@ -31,9 +30,7 @@ TEXT = "x" * 400_000
 
 
 def turn(conversation: str, arguments: Json = TEXT, trace: str = "") -> Invocation:
-    """A turn that calls the tool that is expected; its trace is that of the conversation, if no
-    other is said.
-    """
+    """A turn with the expected tool call. By default, its trace id is the conversation id."""
     call = ToolCall("lookup", {"value": arguments})
     trace = trace or conversation
     return Invocation(
@@ -48,7 +45,7 @@ def turn(conversation: str, arguments: Json = TEXT, trace: str = "") -> Invocati
 
 
 def opened(*invocations: Invocation, max_bytes: int = BUDGET) -> Conversations:
-    """A turn a second, the first one at 0."""
+    """One turn per second, the first one at 0."""
     conversations = Conversations(idle=100, max_bytes=max_bytes)
     for at, invocation in enumerate(invocations):
         conversations.place(invocation, DIALOGUE, at)
@@ -59,7 +56,7 @@ def names(cases: list[ConversationResult]) -> list[str]:
     return [case.conversation_id for case in cases]
 
 
-def test_beyond_the_budget_the_conversation_that_was_silent_longest_is_finished_at_once() -> None:
+def test_beyond_the_byte_limit_the_quietest_conversation_is_finished() -> None:
     conversations = opened(turn("a"), turn("b"), turn("a", "", trace="again"))
     assert (conversations.deadline(), conversations.expire(3)) == (101, [])
     conversations.place(turn("c"), DIALOGUE, 4)
@@ -72,7 +69,7 @@ def test_beyond_the_budget_the_conversation_that_was_silent_longest_is_finished_
     )
 
 
-def test_beyond_the_most_conversations_one_is_finished_at_once() -> None:
+def test_beyond_the_conversation_limit_the_quietest_one_is_finished() -> None:
     conversations = Conversations(idle=100, max_open=1)
     for at, conversation in enumerate("ab"):
         conversations.place(turn(conversation), DIALOGUE, at)
@@ -107,18 +104,18 @@ def test_a_turn_that_is_larger_than_the_budget_leaves_nothing_behind() -> None:
         Invocation("t", "s", "test", tool_calls=(ToolCall("lookup", error=TEXT),)),
     ],
 )
-def test_every_content_of_a_turn_counts(content: Invocation) -> None:
+def test_all_content_of_a_turn_counts(content: Invocation) -> None:
     assert opened(replace(content, conversation_id="c", scenario_id="dialogue")).size >= len(TEXT)
 
 
-def test_a_turn_that_comes_again_counts_once() -> None:
+def test_a_repeated_turn_counts_once() -> None:
     conversations = opened(turn("a"))
     size = conversations.size
     conversations.place(turn("a"), DIALOGUE, 1)
     assert conversations.size == size
 
 
-def test_turns_that_are_forgotten_do_not_count() -> None:
+def test_forgotten_turns_do_not_count() -> None:
     conversations = opened(turn("a"), turn("b"), turn("c"))
     conversations.withdraw(("", "a", "s"))
     conversations.withdraw(("", "nobody", "s"))
@@ -126,14 +123,15 @@ def test_turns_that_are_forgotten_do_not_count() -> None:
     assert conversations.size == opened(turn("c")).size
 
 
-def test_turns_beyond_those_that_are_kept_cost_nothing() -> None:
+def test_dropped_turns_take_no_memory() -> None:
     kept = [turn("a", trace=f"t{number}") for number in range(8)]
     assert opened(*kept, turn("a", trace="beyond")).size == opened(*kept).size
 
 
-def test_what_was_restored_counts_and_gives_way_with_its_score() -> None:
+def test_restored_turns_count_and_keep_their_scores() -> None:
     evaluator = Evaluator((Criterion("f1", ToolTrajectoryF1(), None),))
     core = Pipeline(
+        INSTALLED,
         evaluator,
         ReferenceSet([DIALOGUE]),
         InternalTelemetry(),
@@ -142,13 +140,14 @@ def test_what_was_restored_counts_and_gives_way_with_its_score() -> None:
     )
     for conversation in "abcd":
         core.restore_turn(turn(conversation), 7)
-    assert core.conversation_bytes > 4 * len(TEXT)
+    assert core.usage().conversation_bytes > 4 * len(TEXT)
     assert core.deadline() == 7
     assert [_score(outcome) for outcome in core.expire(7)] == [
         ("a", [("f1", 0.5)]),
         ("b", [("f1", 0.5)]),
     ]
-    assert (2 * len(TEXT) < core.conversation_bytes < BUDGET, core.deadline()) == (True, 107)
+    assert 2 * len(TEXT) < core.usage().conversation_bytes < BUDGET
+    assert core.deadline() == 107
 
 
 def _score(outcome: PipelineEvent) -> tuple[str, list[tuple[str, float]]]:

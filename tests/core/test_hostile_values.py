@@ -1,5 +1,5 @@
-"""Numbers and times that no honest sender would write: scores stay numbers in their ranges, and
-nothing is read early, twice or never.
+"""Extreme numbers and times in spans: scores stay in their ranges, and each trace is read once, on
+time.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from functools import cache
 import pytest
 
 from pathgauge.collector.config import criteria
-from pathgauge.collector.config.criteria import Place
-from pathgauge.collector.config.plugins import scorer_names
+from pathgauge.collector.config.criteria import Location
+from pathgauge.collector.config.plugins.scorers import SCORERS
 from pathgauge.collector.core.documents import Document
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -20,9 +20,10 @@ from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.testing import span
 from pathgauge.scorers.types import ExpectedCall, Reference, ReferenceTurn
+from support.dialects import INSTALLED
 
 NOW = 1_000.0
-"""On the clock of the pipeline, which knows nothing of the times in spans."""
+"""In time of the pipeline, which does not use the times in spans."""
 YEAR = 365 * 86_400.0
 
 NUMBERS = {
@@ -50,14 +51,14 @@ REFERENCES = ReferenceSet(
 def evaluator() -> Evaluator:
     """Every scorer that needs no options."""
     found: dict[str, None] = {}
-    for name in scorer_names():
+    for name in SCORERS.names():
         try:
-            criteria.build({name: None}, Place(Document("", None), ("criteria",)))
+            criteria.build({name: None}, Location(Document("", None), ("criteria",)))
         except ValueError:
             continue
         found[name] = None
     assert len(found) > 30
-    return Evaluator(criteria.build(found, Place(Document("", None), ("criteria",))))
+    return Evaluator(criteria.build(found, Location(Document("", None), ("criteria",))))
 
 
 def invocation(number: object = 1, start: float = 0.0, end: float = 1.0) -> list[Span]:
@@ -87,7 +88,7 @@ def invocation(number: object = 1, start: float = 0.0, end: float = 1.0) -> list
 
 
 def evaluated(spans: list[Span]) -> Evaluation:
-    pipeline = Pipeline(evaluator(), REFERENCES, InternalTelemetry())
+    pipeline = Pipeline(INSTALLED, evaluator(), REFERENCES, InternalTelemetry())
     assert pipeline.feed(spans, [], NOW) == []
     assert pipeline.expire(NOW + 5.0) == []
     [evaluation] = pipeline.expire(NOW + 7.0)
@@ -107,14 +108,14 @@ def assert_all_in_range(evaluation: Evaluation) -> None:
 
 
 @pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
-def test_no_number_in_an_attribute_makes_a_score_that_is_none(number: object) -> None:
+def test_any_number_in_an_attribute_gives_valid_scores(number: object) -> None:
     evaluation = evaluated(invocation(number))
     assert evaluation.invocation.agent == "agent"
     assert_all_in_range(evaluation)
 
 
 @pytest.mark.parametrize(("start", "end"), TIMES.values(), ids=TIMES)
-def test_no_time_in_a_span_decides_when_it_is_read(start: float, end: float) -> None:
+def test_times_in_spans_do_not_affect_when_a_trace_is_read(start: float, end: float) -> None:
     evaluation = evaluated(invocation(start=start, end=end))
     assert ("clock_skew" in evaluation.invocation.flags) == (end < start)
     assert_all_in_range(evaluation)

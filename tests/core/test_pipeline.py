@@ -1,6 +1,4 @@
-"""From spans to evaluations: matching, revisions, withdrawals, conversations, and the ledger that
-must balance.
-"""
+"""From spans to evaluations: matching, revisions, withdrawals, conversations, and counters."""
 
 from __future__ import annotations
 
@@ -18,6 +16,7 @@ from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.testing import log, span, span_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import ExpectedCall, Reference, ReferenceTurn
+from support.dialects import INSTALLED
 
 CRITERIA = (Criterion("f1", ToolTrajectoryF1(), 1.0), Criterion("failure", Failure(), None))
 LOOKUP = ReferenceTurn(tool_calls=(ExpectedCall("lookup"),))
@@ -30,7 +29,7 @@ def pipeline(
 ) -> tuple[Pipeline, InternalTelemetry]:
     telemetry = InternalTelemetry()
     return Pipeline(
-        Evaluator(criteria), REFERENCES, telemetry, bounds, conversation_idle=100
+        INSTALLED, Evaluator(criteria), REFERENCES, telemetry, bounds, conversation_idle=100
     ), telemetry
 
 
@@ -101,7 +100,7 @@ def test_an_invocation_is_scored_against_the_reference_of_its_scenario() -> None
     ]
 
 
-def test_traffic_without_scenario_still_gets_the_scores_that_need_no_reference() -> None:
+def test_without_a_scenario_only_criteria_without_reference_are_scored() -> None:
     core, telemetry = pipeline()
     [evaluation] = run(core, agent("a", ["lookup"]))
     assert isinstance(evaluation, Evaluation)
@@ -128,7 +127,7 @@ def test_a_late_span_that_changes_nothing_is_no_revision() -> None:
     assert telemetry.revisions.total() == 0
 
 
-def test_late_definitions_of_tools_are_a_revision_and_equal_ones_are_none() -> None:
+def test_late_tool_definitions_cause_a_revision_only_if_they_differ() -> None:
     core, telemetry = pipeline()
     chat = span(
         "chat", "chat", {"gen_ai.operation.name": "chat"}, trace="a", parent="a", start=1, end=2
@@ -147,7 +146,7 @@ def test_late_definitions_of_tools_are_a_revision_and_equal_ones_are_none() -> N
     assert telemetry.revisions.total() == 1
 
 
-def test_an_agent_that_proves_to_be_a_sub_agent_is_withdrawn() -> None:
+def test_an_agent_that_turns_out_to_be_a_sub_agent_is_withdrawn() -> None:
     core, telemetry = pipeline()
     outer = span(
         "outer",
@@ -165,7 +164,7 @@ def test_an_agent_that_proves_to_be_a_sub_agent_is_withdrawn() -> None:
     assert telemetry.withdrawn.total() == 1
 
 
-def test_turns_bind_to_the_reference_in_the_order_of_their_start_however_they_arrive() -> None:
+def test_turns_are_numbered_by_start_time_in_any_order_of_arrival() -> None:
     core, _ = pipeline()
     second = agent("t2", ["refund"], "dialogue", "c", start=20)
     first = agent("t1", ["lookup"], "dialogue", "c")
@@ -199,18 +198,18 @@ def test_a_finished_conversation_scores_its_missing_and_unexpected_turns_as_zero
     ]
 
 
-def test_a_turn_of_several_without_conversation_is_not_guessed() -> None:
+def test_a_turn_without_conversation_id_is_unmatched() -> None:
     core, telemetry = pipeline()
     run(core, agent("a", ["lookup"], "dialogue"))
     assert telemetry.invocations_unmatched.items() == [(("no_conversation_id",), 1)]
 
 
-def test_a_turn_that_says_its_number_needs_no_conversation() -> None:
+def test_a_turn_with_its_own_number_needs_no_conversation_id() -> None:
     core, _ = pipeline()
     assert f1(run(core, agent("a", ["refund"], "dialogue", turn=1))) == [(0, 1.0)]
 
 
-def test_other_criteria_are_in_force_after_configuring() -> None:
+def test_configure_applies_new_criteria() -> None:
     core, _ = pipeline()
     core.configure(
         Evaluator((Criterion("strict", ToolTrajectoryF1(match_mode="name_and_args"), 0.5),)),
@@ -221,7 +220,7 @@ def test_other_criteria_are_in_force_after_configuring() -> None:
     assert [r.criterion.name for r in evaluation.results] == ["strict"]
 
 
-def test_the_ledger_balances_at_every_stage() -> None:
+def test_the_counters_balance_at_every_stage() -> None:
     core, telemetry = pipeline(CRITERIA[:1], Bounds(max_trace_spans=3))
     sent = [
         *agent("matched", ["lookup"], "single"),
@@ -260,7 +259,7 @@ def test_the_ledger_balances_at_every_stage() -> None:
     }
 
 
-def test_a_trace_that_nobody_can_read_costs_its_neighbours_nothing() -> None:
+def test_an_unreadable_trace_does_not_affect_others() -> None:
     core, telemetry = pipeline()
     deep = '{"a":' * 1000 + "1" + "}" * 1000
     hostile = [
@@ -289,7 +288,7 @@ def test_a_trace_that_nobody_can_read_costs_its_neighbours_nothing() -> None:
     assert dict(telemetry.invocations_unmatched.items()) == {("no_conversation_id",): 1}
 
 
-def test_half_a_turn_below_a_root_that_has_ended_is_not_judged() -> None:
+def test_an_incomplete_turn_below_an_ended_root_is_not_evaluated() -> None:
     core, _ = pipeline()
     half = [
         span("http", "POST /chat", trace="a", end=0.1),
@@ -300,7 +299,7 @@ def test_half_a_turn_below_a_root_that_has_ended_is_not_judged() -> None:
     assert f1(whole) == [(0, 1.0)]
 
 
-def test_what_an_agent_left_whose_own_span_never_came_is_not_evaluated() -> None:
+def test_an_invocation_without_its_own_span_is_not_evaluated() -> None:
     core, telemetry = pipeline(CRITERIA[:1])
     lost = [
         tool("lost", "lookup"),
@@ -321,7 +320,7 @@ def test_what_an_agent_left_whose_own_span_never_came_is_not_evaluated() -> None
     assert telemetry.invocations_skipped.items() == [(("not_evaluated",), 1)]
 
 
-def test_a_conversation_id_that_everybody_uses_fills_no_memory_and_moves_no_turns() -> None:
+def test_a_shared_conversation_id_takes_bounded_memory_and_renumbers_no_turns() -> None:
     core, telemetry = pipeline()
     for number in range(20):
         run(

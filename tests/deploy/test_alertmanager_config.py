@@ -1,5 +1,5 @@
-"""The shipped routes of Alertmanager: valid, about alerts that exist, and each severity goes where
-it should.
+"""The shipped routes of Alertmanager are valid, name existing alerts, and send each severity to its
+receiver.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RECEIVERS = {"critical": "pager", "warning": "chat", "info": "nobody", "none": "
 
 
 def amtool(*arguments: str | Path) -> str:
-    """What it says; a status other than 0 is an error."""
+    """Its output; raises if it fails."""
     return subprocess.run(
         [installed("amtool"), *arguments], capture_output=True, text=True, timeout=60, check=True
     ).stdout
@@ -54,15 +54,13 @@ def test_an_alert_goes_to_the_receiver_of_its_severity(alert: str) -> None:
     assert found.strip() == RECEIVERS[severity]
 
 
-def test_the_alerts_that_it_names_exist() -> None:
+def test_all_named_alerts_exist() -> None:
     named = set(re.findall(r"\bPathgauge\w+", CONFIG.read_text()))
     assert named <= set(SEVERITIES)
 
 
-def test_no_alert_holds_itself_back() -> None:
-    """An inhibition whose sources are among its targets is one that Alertmanager has to make an
-    exception for.
-    """
+def test_no_alert_inhibits_itself() -> None:
+    """Alertmanager needs a special case for inhibitions whose targets include the source."""
     for rule in yaml.safe_load(CONFIG.read_text())["inhibit_rules"]:
         [source, *_] = (matcher.split(" = ")[1] for matcher in rule["source_matchers"])
         targets = " ".join(rule["target_matchers"])

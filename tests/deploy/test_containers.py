@@ -1,6 +1,4 @@
-"""The image and the containers around it, without docker: what they name exists, and the health
-check tells ready from not.
-"""
+"""The image and the compose file, without docker: files exist, addresses and ports agree."""
 
 from __future__ import annotations
 
@@ -27,14 +25,14 @@ PORTS = {
     "tempo": {3200, 4317},
     "grafana": {3000},
 }
-"""Where each container listens."""
+"""The ports of each container."""
 
 
 def instructions(name: str) -> list[str]:
     return re.findall(rf"^ *{name} (.*)$", DOCKERFILE, re.MULTILINE)
 
 
-def test_the_image_takes_only_what_exists_and_is_sent_to_docker() -> None:
+def test_the_image_copies_only_existing_files_of_the_build_context() -> None:
     taken = [
         name for copy in instructions("COPY") if "--from" not in copy for name in copy.split()[:-1]
     ]
@@ -43,7 +41,7 @@ def test_the_image_takes_only_what_exists_and_is_sent_to_docker() -> None:
     assert IGNORED[0] == "*"
 
 
-def test_everything_in_the_image_comes_from_the_lock_files_with_hashes() -> None:
+def test_all_packages_of_the_image_come_from_lock_files_with_hashes() -> None:
     installs = [
         command.strip()
         for run in instructions("RUN")
@@ -72,13 +70,11 @@ def test_both_stages_have_the_same_pinned_base_and_the_second_is_not_root() -> N
 
 
 def pinned(name: str) -> dict[str, str]:
-    """The packages of a lock file, and their versions."""
+    """The versions of the packages of a lock file, by name."""
     return dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(), re.MULTILINE))
 
 
-def test_the_packages_of_judges_are_those_of_the_collector_and_a_few_more_at_the_versions_that_are_tested() -> (
-    None
-):
+def test_the_packages_of_judges_extend_those_of_the_collector_at_the_tested_versions() -> None:
     plain, judge, tested = (pinned(f"requirements{kind}.lock") for kind in ("", "-judge", "-dev"))
     assert "openai" not in plain
     assert plain.items() <= judge.items()
@@ -87,7 +83,7 @@ def test_the_packages_of_judges_are_those_of_the_collector_and_a_few_more_at_the
     assert more.items() <= tested.items()
 
 
-def test_an_argument_of_the_build_chooses_between_lock_files_that_it_is_given() -> None:
+def test_a_build_argument_selects_the_lock_file() -> None:
     [taken] = [copy for copy in instructions("COPY") if "requirements.lock" in copy]
     assert {"requirements.lock", "requirements-judge.lock"} <= set(taken.split())
     assert SERVICES["pathgauge"]["build"]["args"] == {"REQUIREMENTS": "requirements.lock"}
@@ -101,7 +97,7 @@ def test_an_image_has_a_version(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_container_mounts_what_exists_and_publishes_on_loopback_where_it_listens(
+def test_containers_mount_existing_files_and_publish_only_on_loopback(
     name: str,
 ) -> None:
     service = SERVICES[name]
@@ -118,7 +114,7 @@ def test_a_container_mounts_what_exists_and_publishes_on_loopback_where_it_liste
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_container_has_no_more_rights_than_it_needs(name: str) -> None:
+def test_containers_drop_privileges(name: str) -> None:
     service = SERVICES[name]
     assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
     assert service.get("read_only") or name == "grafana"
@@ -126,7 +122,7 @@ def test_a_container_has_no_more_rights_than_it_needs(name: str) -> None:
     assert set(service["networks"]) <= set(COMPOSE["networks"])
 
 
-def test_every_address_is_that_of_a_container_that_listens_there() -> None:
+def test_every_address_belongs_to_a_listening_container() -> None:
     files = [
         "compose.yaml",
         "compose/prometheus.yml",

@@ -1,5 +1,5 @@
-"""The Grafana dashboards, without Grafana: as generated, well-formed, and asking for series that
-exist with labels that they have.
+"""The Grafana dashboards, without Grafana: up to date, well-formed, and with queries for existing
+series.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from generator.__main__ import texts
 from support.dashboards import (
     BOARDS,
     FILES,
-    GIVEN,
     GRAFANA,
+    INSTALLED,
     VARIABLE,
     Target,
-    byte_marks,
+    annotation_queries,
     expressions,
     filled,
     panels,
@@ -39,7 +39,7 @@ DOCUMENTED = {
         r"^\| `(pathgauge_\w+)` \| (\w+) \| (.*?) \|", METRICS, re.MULTILINE
     )
 }
-"""Kind and labels of every series; a test of the page compares it with what is exported."""
+"""The kind and labels of every series. Another test compares the page with the exporter."""
 OTHERS = {
     "ALERTS",
     "up",
@@ -48,7 +48,7 @@ OTHERS = {
     "process_resident_memory_bytes",
 }
 UNNARROWED = {"pathgauge_last_evaluation_timestamp_seconds": {'agent=~"$agent"'}}
-"""Silence is that of a scenario, whichever agent is chosen."""
+"""The time since the last score of a scenario does not depend on the selected agent."""
 SCRAPED = {"job", "instance"}
 
 SELECTOR = re.compile(r"\b(pathgauge_\w+|ALERTS|up|scrape_\w+|process_\w+)\b(?:\{([^}]*)\})?")
@@ -68,7 +68,7 @@ TARGETS = [
 
 
 def family(name: str) -> str:
-    """The documented name of a series; those of a histogram have a suffix."""
+    """The documented name of a series, without the suffix of histograms."""
     base = re.sub(r"_(bucket|sum|count)$", "", name)
     return base if DOCUMENTED.get(base, ("",))[0] == "histogram" else name
 
@@ -85,7 +85,7 @@ def test_the_files_are_what_the_generator_writes() -> None:
     )
 
 
-def test_every_dashboard_has_a_name_that_stays_and_its_tags() -> None:
+def test_every_dashboard_has_a_stable_uid_and_tags() -> None:
     assert {board: (content["uid"], content["title"]) for board, content in BOARDS.items()} == {
         "operations": ("pathgauge-operations", "pathgauge / Operations"),
         "overview": ("pathgauge-overview", "pathgauge / Overview"),
@@ -105,9 +105,7 @@ def test_every_dashboard_has_a_name_that_stays_and_its_tags() -> None:
         ("operations", ["datasource", "job", "instance"]),
     ],
 )
-def test_the_variables_come_in_the_usual_order_and_all_may_be_chosen(
-    board: str, names: list[str]
-) -> None:
+def test_variables_are_in_the_usual_order_and_allow_all(board: str, names: list[str]) -> None:
     source, *rest = variables(board)
     assert [variable["name"] for variable in variables(board)] == names
     assert (source["type"], source["query"]) == ("datasource", "prometheus")
@@ -123,8 +121,10 @@ def test_the_variables_come_in_the_usual_order_and_all_may_be_chosen(
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_every_variable_is_used_and_every_one_that_is_used_exists(board: str) -> None:
-    used = {a or b for a, b in VARIABLE.findall(json.dumps({**BOARDS[board], "links": []}))} - GIVEN
+def test_used_and_defined_variables_are_the_same(board: str) -> None:
+    used = {
+        a or b for a, b in VARIABLE.findall(json.dumps({**BOARDS[board], "links": []}))
+    } - INSTALLED
     assert used == {variable["name"] for variable in variables(board)}
 
 
@@ -143,14 +143,14 @@ def test_panels_fill_the_grid_without_overlaps_or_holes(board: str) -> None:
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_panels_have_ids_and_titles_of_their_own(board: str) -> None:
+def test_panels_have_unique_ids_and_titles(board: str) -> None:
     listed = BOARDS[board]["panels"]
     assert [panel["id"] for panel in listed] == list(range(1, 1 + len(listed)))
     assert not [a["title"] for a, b in combinations(listed, 2) if a["title"] == b["title"]]
 
 
 @pytest.mark.parametrize(("board", "panel"), PANELS)
-def test_a_panel_says_what_it_shows_in_which_unit_and_asks_the_chosen_data_source(
+def test_panels_have_a_description_a_unit_and_the_selected_data_source(
     board: str, panel: Any
 ) -> None:
     assert panel["description"].endswith(".")
@@ -168,7 +168,7 @@ def test_a_panel_says_what_it_shows_in_which_unit_and_asks_the_chosen_data_sourc
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_rates_take_the_interval_of_the_graph_or_the_range_of_a_figure(target: Target) -> None:
+def test_rates_use_the_rate_interval_or_the_time_range(target: Target) -> None:
     window = "$__range" if target.instant else "$__rate_interval"
     assert set(WINDOW.findall(target.expr)) <= {window}
     assert len(re.findall(r"\b(?:rate|increase)\(", target.expr)) == len(
@@ -177,7 +177,7 @@ def test_rates_take_the_interval_of_the_graph_or_the_range_of_a_figure(target: T
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_legend_names_labels_that_the_query_leaves(target: Target) -> None:
+def test_legends_use_labels_of_the_query_result(target: Target) -> None:
     groups = [
         {label.strip() for label in labels.split(",")} for labels in GROUPED.findall(target.expr)
     ]
@@ -190,16 +190,14 @@ def test_a_legend_names_labels_that_the_query_leaves(target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", [target for target in targets() if target.exemplar], ids=str)
-def test_exemplars_are_asked_of_series_that_can_have_them(target: Target) -> None:
+def test_exemplars_are_queried_only_for_series_that_can_have_them(target: Target) -> None:
     names = [name for name, _ in SELECTOR.findall(target.expr)]
     assert names
     assert [name for name in names if not name.endswith(("_bucket", "_total"))] == []
 
 
 @pytest.mark.parametrize(("board", "expr"), sorted(set(expressions())))
-def test_every_series_exists_with_the_labels_that_it_is_chosen_and_grouped_by(
-    board: str, expr: str
-) -> None:
+def test_every_series_exists_with_the_labels_that_queries_use(board: str, expr: str) -> None:
     selectors = SELECTOR.findall(expr)
     assert selectors
     for name, matchers in selectors:
@@ -213,9 +211,9 @@ def test_every_series_exists_with_the_labels_that_it_is_chosen_and_grouped_by(
 
 @pytest.mark.parametrize(
     ("board", "expr"),
-    sorted({(target.board, target.expr) for target in targets()} | set(byte_marks())),
+    sorted({(target.board, target.expr) for target in targets()} | set(annotation_queries())),
 )
-def test_every_series_is_narrowed_to_what_is_chosen_above(board: str, expr: str) -> None:
+def test_every_query_uses_the_variables_of_its_dashboard(board: str, expr: str) -> None:
     chosen = [
         ("agent", "agent"),
         ("scenario", "scenario"),
@@ -242,13 +240,13 @@ def test_every_series_is_narrowed_to_what_is_chosen_above(board: str, expr: str)
         assert wanted - set(matchers.split(", ")) <= UNNARROWED.get(name, set())
 
 
-def test_links_lead_to_dashboards_that_exist() -> None:
+def test_links_lead_to_existing_dashboards() -> None:
     uids = set(re.findall(r"/d/([\w-]+)", json.dumps(BOARDS)))
     assert uids
     assert uids <= {content["uid"] for content in BOARDS.values()}
 
 
-def test_a_click_on_a_point_leads_to_the_traces() -> None:
+def test_exemplars_link_to_traces() -> None:
     sources = yaml.safe_load(
         (GRAFANA / "provisioning" / "datasources" / "pathgauge.yaml").read_text()
     )["datasources"]

@@ -1,6 +1,4 @@
-"""The Kubernetes manifests, without a cluster: kustomize builds them, and everything in them that
-names something finds it.
-"""
+"""The Kubernetes manifests, without a cluster: kustomize builds them, references agree."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from support.shipped import DEPLOY, default_ports, document, documents
 
 BASE, REPLICAS = "kubernetes/base", "kubernetes/replicas"
 SECRETS = {"pathgauge-tokens": {"otlp", "metrics"}}
-"""What the operator makes, as deploy/kubernetes/README.md says."""
+"""Objects that the user creates, as described in deploy/kubernetes/README.md."""
 
 
 def kustomization(folder: str) -> Any:
@@ -25,7 +23,7 @@ def kustomization(folder: str) -> Any:
 
 
 def resources(folder: str) -> Iterator[Any]:
-    """Every object of a kustomization and of those that it includes."""
+    """All objects of a kustomization and of those that it includes."""
     for entry in kustomization(folder).get("resources", []):
         path = (DEPLOY / folder / entry).resolve()
         inside = str(path.relative_to(DEPLOY.resolve()))
@@ -33,7 +31,7 @@ def resources(folder: str) -> Iterator[Any]:
 
 
 def config_maps(folder: str) -> dict[str, set[str]]:
-    """The keys of every generated ConfigMap, here and in what is included."""
+    """The keys of every generated ConfigMap, those of included kustomizations too."""
     found: dict[str, set[str]] = {}
     for entry in kustomization(folder).get("resources", []):
         path = (DEPLOY / folder / entry).resolve()
@@ -75,7 +73,7 @@ def ports(workload: str) -> dict[str, int]:
     return {port["name"]: port["containerPort"] for port in container(workload)["ports"]}
 
 
-def test_there_is_one_of_everything_and_no_file_is_left_out() -> None:
+def test_objects_are_unique_and_no_file_is_left_out() -> None:
     kinds = sorted((one["kind"], one["metadata"]["name"]) for one in resources(BASE))
     assert kinds == [
         ("Namespace", "pathgauge"),
@@ -95,11 +93,11 @@ def test_there_is_one_of_everything_and_no_file_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_a_workload_selects_its_own_pods_alone(workload: str) -> None:
+def test_a_workload_selects_only_its_own_pods(workload: str) -> None:
     assert selected(WORKLOADS[workload]["selector"]["matchLabels"]) == [workload]
 
 
-def test_every_service_leads_to_a_port_of_a_container_and_has_its_number() -> None:
+def test_every_service_port_matches_a_container_port() -> None:
     for service in of_kind("Service").values():
         [workload] = selected(service["spec"]["selector"])
         for port in service["spec"]["ports"]:
@@ -130,7 +128,7 @@ def test_prometheus_scrapes_one_service_once_with_the_token() -> None:
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_every_config_map_and_secret_that_is_named_exists_with_its_key(workload: str) -> None:
+def test_referenced_config_maps_and_secrets_exist_with_their_keys(workload: str) -> None:
     made, pod = config_maps(REPLICAS), PODS[workload]["spec"]
     volumes = {volume["name"]: volume for volume in pod["volumes"]} | {
         claim["metadata"]["name"]: claim
@@ -153,7 +151,7 @@ def test_every_config_map_and_secret_that_is_named_exists_with_its_key(workload:
     assert all(reference["key"] in SECRETS[reference["name"]] for reference in references)
 
 
-def test_the_program_finds_its_files_where_they_are_mounted() -> None:
+def test_the_configuration_uses_the_mounted_paths() -> None:
     config = document(BASE, "config", "pathgauge.yaml")
     mounted = {
         mount["name"]: mount["mountPath"] for mount in container("pathgauge")["volumeMounts"]
@@ -194,7 +192,7 @@ def test_a_pod_is_restricted(workload: str) -> None:
     )
 
 
-def test_policies_and_budgets_are_about_pods_and_ports_that_exist() -> None:
+def test_policies_and_budgets_match_existing_pods_and_ports() -> None:
     [budget] = of_kind("PodDisruptionBudget").values()
     assert selected(budget["spec"]["selector"]["matchLabels"]) == ["pathgauge"]
     for policy in of_kind("NetworkPolicy").values():
@@ -210,7 +208,7 @@ def test_policies_and_budgets_are_about_pods_and_ports_that_exist() -> None:
     assert [selected(labels) for labels in senders] == [["pathgauge-collector"]]
 
 
-def test_the_load_balancer_asks_for_the_headless_service() -> None:
+def test_the_load_balancer_resolves_the_headless_service() -> None:
     [hosts] = [
         one["value"]
         for one in container("pathgauge-collector")["env"]
@@ -223,7 +221,7 @@ def test_the_load_balancer_asks_for_the_headless_service() -> None:
     assert {container(workload)["image"] for workload in WORKLOADS} <= images
 
 
-def test_the_rules_are_those_of_prometheus() -> None:
+def test_the_rules_are_those_of_the_prometheus_folder() -> None:
     assert of_kind("PrometheusRule")["pathgauge"]["spec"] == document("prometheus", "rules.yml"), (
         "out of date: run `make manifests`"
     )

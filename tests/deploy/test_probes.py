@@ -1,6 +1,4 @@
-"""What docker and Kubernetes ask to know whether pathgauge lives and is ready, asked of a real
-collector.
-"""
+"""The probes of docker and Kubernetes, against a real collector."""
 
 from __future__ import annotations
 
@@ -10,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.running import Collector
 from support.shipped import DEPLOY, default_ports, document
 
 
-def test_the_probes_and_the_health_check_tell_ready_from_not(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_probes_and_the_health_check_detect_readiness(tmp_path: Path) -> None:
     [container] = document("kubernetes", "base", "stateful-set.yaml")["spec"]["template"]["spec"][
         "containers"
     ]

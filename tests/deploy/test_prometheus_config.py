@@ -1,4 +1,4 @@
-"""The shipped scrape configuration, as Prometheus reads it and as the collector's defaults need it."""
+"""The shipped scrape configuration is valid and fits the defaults of the collector."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_scrape_target_is_the_default_endpoint() -> None:
     assert job["static_configs"] == [{"targets": [str(Config().exporters.prometheus.endpoint)]}]
 
 
-def test_it_names_the_rules_beside_it_and_the_job_that_they_ask_for() -> None:
+def test_the_rule_file_exists_and_the_job_has_the_expected_name() -> None:
     config = yaml.safe_load(PROMETHEUS.read_text())
     assert [(PROMETHEUS.parent / name).is_file() for name in config["rule_files"]] == [True]
     assert [job["job_name"] for job in config["scrape_configs"]] == [Choices().job]

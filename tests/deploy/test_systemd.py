@@ -1,4 +1,4 @@
-"""The unit for systemd, as systemd itself reads it."""
+"""The systemd unit, checked by systemd itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ needs_systemd = pytest.mark.skipif(
 
 
 @needs_systemd
-def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
+def test_systemd_reports_no_problem(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text().replace("/opt/pathgauge/bin/pathgauge", str(PATHGAUGE)))
     checked = subprocess.run(
@@ -29,10 +29,8 @@ def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
 
 
 @needs_systemd
-def test_it_is_closed_as_far_as_it_can_be() -> None:
-    """The threshold is ten times the figure that `systemd-analyze security` gives, whose scale ends
-    at 10, all open.
-    """
+def test_the_sandbox_stays_tight() -> None:
+    """The exposure stays below 2.0 of 10. The option takes ten times the reported figure."""
     command: list[str | Path] = [
         "systemd-analyze",
         "security",
@@ -44,7 +42,7 @@ def test_it_is_closed_as_far_as_it_can_be() -> None:
     assert checked.returncode == 0, checked.stdout
 
 
-def test_the_store_is_in_the_folder_that_systemd_gives_it() -> None:
+def test_the_store_is_in_the_state_directory() -> None:
     [state] = re.findall(r"^StateDirectory=(.*)$", UNIT.read_text(), re.MULTILINE)
     assert (
         Path(document("systemd", "pathgauge.yaml")["store"]["path"]).parent

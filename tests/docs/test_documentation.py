@@ -102,7 +102,7 @@ def test_a_newcomer_sees_at_most_twelve_entries(root: str) -> None:
 
 
 def test_the_contract_of_a_dialect_names_all_of_it_and_nothing_else() -> None:
-    page = (ROOT / "docs/writing-a-dialect.md").read_text()
+    page = (ROOT / "docs/adding-a-dialect.md").read_text()
     contract = page.partition("## The contract")[2].partition("\n## ")[0]
     bullets = re.findall(r"^- (.*?)(?=\n- |\n\n)", contract, re.MULTILINE | re.DOTALL)
     fields = {field.name for field in dataclasses.fields(Dialect)} - {"name"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pathgauge.collector.config.criteria import Place, build
+from pathgauge.collector.config.criteria import Location, build
 from pathgauge.collector.core.documents import Document
 from support.repository import DOCS
 
@@ -44,7 +44,7 @@ def test_a_name_known_from_elsewhere_is_a_criterion_that_can_be_built(
     source: str, name: dict[str, Any]
 ) -> None:
     if not name.get("custom"):  # whose function is the reader's
-        build(name["criterion"], Place(Document("known-names.yaml", None), ("criteria",)))
+        build(name["criterion"], Location(Document("known-names.yaml", None), ("criteria",)))
 
 
 def test_every_group_of_scorers_has_a_heading() -> None:

@@ -1,6 +1,4 @@
-"""Every alert has a page that says what to do, every page an alert, and what the pages ask
-Prometheus for exists.
-"""
+"""Every alert has a runbook, every runbook an alert, and the queries in runbooks are valid."""
 
 from __future__ import annotations
 
@@ -17,13 +15,13 @@ from support.repository import DOCS
 PAGES = sorted((DOCS / "runbooks").glob("Pathgauge*.md"))
 INDEX = (DOCS / "runbooks" / "README.md").read_text()
 ALERTS = {rule["alert"]: rule for rule in alert_rules()}
-SECTIONS = ["Who is hit", "Look first", "Causes, and how to fix them", "Silence it"]
+SECTIONS = ["Impact", "Check first", "Causes and fixes", "Silencing"]
 QUERY = re.compile(r"^```promql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"\b(?:\w+:)?pathgauge_\w+(?::\w+)?")
 
 
 def queries(page: Path) -> list[str]:
-    """One a line; a line that begins with an operator continues the one before it."""
+    """One query a line. A line that begins with an operator continues the query before it."""
     return [
         query
         for block in QUERY.findall(page.read_text())

@@ -18,7 +18,15 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from pathgauge.collector.cli.demo import session
 from pathgauge.collector.cli.demo.traffic import run_agents
-from support.dashboards import BOARDS, LABEL_VALUES, Target, byte_marks, filled, targets, variables
+from support.dashboards import (
+    BOARDS,
+    LABEL_VALUES,
+    Target,
+    annotation_queries,
+    filled,
+    targets,
+    variables,
+)
 from support.judge_server import JudgeServer, answering
 from support.monitoring import ONLY_MAKE_E2E, Prometheus
 from support.running import Collector, until
@@ -244,7 +252,7 @@ def test_a_panel_with_exemplars_has_traces(server: Prometheus, name: str) -> Non
     assert {len(trace_id) for trace_id in ids} == {32}
 
 
-@pytest.mark.parametrize(("board", "expr"), list(byte_marks()))
+@pytest.mark.parametrize(("board", "expr"), list(annotation_queries()))
 def test_a_mark_has_something_to_mark(server: Prometheus, board: str, expr: str) -> None:
     assert until(lambda: server.get("query", query=filled(expr))), board
 

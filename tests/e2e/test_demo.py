@@ -17,6 +17,8 @@ import pytest
 from pathgauge.collector.cli.demo.session import CONFIG
 from support.running import PATHGAUGE, PATIENCE_S, until
 
+pytestmark = pytest.mark.slow
+
 PORTS = (4317, 4318, 9464)
 
 
@@ -81,7 +83,7 @@ def test_the_demo_regresses_shows_it_and_ends_with_ctrl_c(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("taken", PORTS)
-def test_a_port_in_use_is_one_line_with_the_way_out(taken: int) -> None:
+def test_a_port_in_use_is_reported_with_the_option_that_helps(taken: int) -> None:
     offset = free_offset()
     with socket.create_server(("127.0.0.1", taken + offset)):
         command: list[str | Path] = [PATHGAUGE, "demo", "--port-offset", str(offset)]
@@ -92,5 +94,5 @@ def test_a_port_in_use_is_one_line_with_the_way_out(taken: int) -> None:
     assert (
         done.stderr
         == f"pathgauge: cannot listen on 127.0.0.1:{taken + offset}: Address already in use\n"
-        "pathgauge: take other ports with --port-offset, such as --port-offset 10000\n"
+        "pathgauge: choose other ports with --port-offset, such as --port-offset 10000\n"
     )

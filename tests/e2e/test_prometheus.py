@@ -14,7 +14,7 @@ from support.monitoring import Prometheus, installed
 from support.running import PATIENCE_S, Collector, until
 from support.turns import otlp, script, trace_id, turn
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.slow, pytest.mark.e2e]
 
 REFERENCE = {"scenario": "refund", "expected_tools": ["lookup", "refund"]}
 CRITERIA = {"tool_trajectory_f1": 0.9}

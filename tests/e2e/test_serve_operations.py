@@ -19,6 +19,8 @@ import yaml
 from support.running import FREE_PORTS, PATHGAUGE, PATIENCE_S, Collector, until
 from support.turns import otlp, script, turn
 
+pytestmark = pytest.mark.slow
+
 Serve = Callable[..., Collector]
 
 NEVER = {"settle": "1h", "idle": "1h", "max_age": "1h"}
@@ -123,7 +125,7 @@ def test_what_only_a_restart_changes_is_said_at_the_reload(serve: Serve) -> None
     collector = serve(criteria={"failure": 0.5})
     collector.configure(criteria={"failure": 0.5}, assembly={"settle": "1s"}, windows={"size": 50})
     collector.signal(SIGHUP)
-    [warning] = until(lambda: collector.events("changed, but not in force before a restart"))
+    [warning] = until(lambda: collector.events("changed sections need a restart to take effect"))
     assert (warning["level"], warning["sections"]) == ("warning", ["assembly", "windows"])
 
 
@@ -142,12 +144,12 @@ def test_sighup_puts_another_expected_interval_in_force_and_says_nothing_else(
     assert collector.series("pathgauge_expected_interval_seconds", "scenario") == {
         ("refund",): 3600.0
     }
-    assert collector.events("changed, but not in force before a restart") == []
+    assert collector.events("changed sections need a restart to take effect") == []
     collector.configure(
         references=["references.yaml"], criteria={"failure": 0.5}, scenario={"keys": ["case"]}
     )
     collector.signal(SIGHUP)
-    [warning] = until(lambda: collector.events("changed, but not in force before a restart"))
+    [warning] = until(lambda: collector.events("changed sections need a restart to take effect"))
     assert warning["sections"] == ["scenario"]
 
 
@@ -158,7 +160,9 @@ def test_sighup_with_a_bad_configuration_changes_nothing_until_it_is_repaired(
     collector = serve(references=["references.yaml"], criteria={"failure": 0.5})
     collector.configure(references=["references.yaml"], criteria={"failur": 0.5})
     collector.signal(SIGHUP)
-    [refusal] = until(lambda: collector.events("reload failed, what was in force stays"))
+    [refusal] = until(
+        lambda: collector.events("reload failed, the last good configuration stays active")
+    )
     assert (refusal["level"], refusal["problem"].split(": ", 1)[1]) == (
         "error",
         "criteria.failur: no scorer 'failur'; did you mean 'failure'?",
@@ -199,7 +203,9 @@ def test_changed_references_are_noticed_and_bad_ones_leave_the_last_good_set_in_
     assert matched() == {("parcel",): 1.0}
 
     file.write_text("scenario: parcel\nexpected_tool: [other]\n")
-    [refusal] = until(lambda: collector.events("reload failed, what was in force stays"))
+    [refusal] = until(
+        lambda: collector.events("reload failed, the last good configuration stays active")
+    )
     assert refusal["problem"].startswith(f"{file}:2:1: expected_tool: ")
     assert reload_state(collector) == 0.0
     score("parcel", "track")

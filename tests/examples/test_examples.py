@@ -122,7 +122,7 @@ def installed(name: str, folder: Path) -> list[str | Path]:
 
 
 def reference(name: str) -> dict[str, Any]:
-    """What the agent of an example should do; the same for all, as far as their frameworks allow."""
+    """The reference of an example; the same for all, as far as their frameworks allow."""
     [found] = [
         scenario
         for scenario in yaml.safe_load(REFERENCES.read_text())
@@ -149,6 +149,7 @@ def install(command: list[str | Path]) -> None:
 
 @pytest.mark.examples
 @pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.slow
 def test_an_example_gets_full_marks(name: str, model: dict[str, str], tmp_path: Path) -> None:
     if name != BY_HAND and not (DEMANDED and (DEMANDED != "short" or name in SHORT)):
         pytest.skip("installs a framework from the network: see `make examples`")

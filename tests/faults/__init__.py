@@ -1,3 +1,3 @@
-"""The promise under faults: what was acknowledged is scored once, whatever dies, fills up, is cut
-off or is damaged around it.
+"""The guarantees under faults: acknowledged spans are scored once, whatever crashes, fills up or is
+damaged.
 """

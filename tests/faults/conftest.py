@@ -1,4 +1,6 @@
-"""The size and the seed of a run: `FAULTS=1` runs the long form, `FAULTS_SEED=...` repeats one."""
+"""The size and the seed of a run: `FAULTS=1` selects the long form, `FAULTS_SEED=...` repeats a
+run.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,12 @@ from .sizes import LONG
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the mark of what only the long form runs."""
+    """Register the marker of tests that only the long form runs."""
     config.addinivalue_line("markers", "long: only in the long form, `make faults`")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the long form to `make faults`."""
+    """Skip these tests in the short form."""
     for item in items:
         if item.get_closest_marker("long") and not LONG:
             item.add_marker(pytest.mark.skip(reason="only in the long form: make faults"))
@@ -24,8 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def seed() -> int:
-    """Of everything that is random; printed with a failure. The short form repeats one, the long
-    form draws its own.
+    """The seed of all random choices; printed with a failure. The short form always uses the same
+    seed, the long form a random one.
     """
     seed = int(os.environ.get("FAULTS_SEED") or (secrets.randbits(32) if LONG else 1))
     print(f"FAULTS_SEED={seed}")

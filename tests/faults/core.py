@@ -1,6 +1,4 @@
-"""The collector without its servers, in threads of this process: as it stands on one folder, fast
-to begin and to end.
-"""
+"""The collector without its servers, in threads of this process. It starts and stops quickly."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from pathlib import Path
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
-from pathgauge.collector.config.exporting import Store
+from pathgauge.collector.config.operating import Store
 from pathgauge.collector.config.scoring import Assembly
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
@@ -31,11 +29,11 @@ class Core:
     def __init__(
         self, folder: Path, setup: ActiveConfig, commit: float, max_bytes: int = 1 << 30
     ) -> None:
-        """`folder` is that of the store, `max_bytes` its bound, which may be lower than operators
-        may set it; `commit` is in seconds.
+        """`folder` is the folder of the store. `max_bytes` is its limit, which may be lower than
+        the configuration allows. `commit` is in seconds.
         """
         assembly = Assembly(settle=commit, idle=LATE_S, max_age=LATE_S, late_ttl=LATE_S)
-        self.telemetry = InternalTelemetry(durable=True)
+        self.telemetry = InternalTelemetry()
         self._settle = commit
         self._engine = Engine(
             Config(
@@ -48,17 +46,17 @@ class Core:
         )
 
     def start(self) -> None:
-        """Go on where the folder stopped."""
+        """Continue where the last process stopped."""
         self._engine.resume()
 
     def take(self, requests: Iterable[Request]) -> int:
-        """Have every request acknowledged; returns how often one was refused before."""
+        """Send every request until it is acknowledged; returns the number of refusals."""
 
         async def take() -> int:
             refused = 0
             for request in requests:
                 batch = Batch(_ORIGIN, request.body, spans=tuple(request.spans()))
-                while not await self._engine.worker.accept(batch):
+                while not await self._engine.requests.accept(batch):
                     refused += 1
                     assert refused < MAX_REFUSALS
                     await asyncio.sleep(RETRY_S)
@@ -68,17 +66,16 @@ class Core:
 
     @property
     def used(self) -> int:
-        """Bytes that the store holds."""
-        return self._engine.inspection.store.usage().used
+        """The size of the store in bytes."""
+        return self._engine.usage().store.used
 
     def reads_nothing(self) -> bool:
-        """Whether nothing waits but traces of which something is missing."""
-        seen = self._engine.inspection
-        deadline = seen.pipeline.deadline()
-        return seen.worker.backlog == 0 and (
-            deadline is None or deadline > seen.store.horizon() + 2 * self._settle
-        )
+        """Whether only incomplete traces are waiting."""
+        if self._engine.usage().backlog_requests:
+            return False
+        deadline = self._engine._pipeline.deadline()
+        return deadline is None or deadline > self._engine._store.horizon() + 2 * self._settle
 
     def stop(self) -> None:
-        """End in order."""
+        """Stop in an orderly way."""
         self._engine.stop(STOP_S)

@@ -1,6 +1,4 @@
-"""File systems of a test's own: a folder comes in, a disk that can lose its power or fill up is
-mounted there.
-"""
+"""Mounts file systems for tests: disks that can lose power or fill up."""
 
 from __future__ import annotations
 
@@ -17,14 +15,14 @@ NEEDS_ROOT = "needs root, to mount file systems"
 
 
 def require_mounts() -> None:
-    """Skip where nothing may be mounted."""
+    """Skip the test without the permission to mount."""
     if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
         pytest.skip(NEEDS_ROOT)
 
 
 @contextmanager
 def ext4(folder: Path, image: Path) -> Iterator[Path]:
-    """The ext4 file system in `image`, which is made if it is not there; mounting replays its
+    """Mount the ext4 file system in `image`, which is created if necessary. Mounting replays its
     journal, as after a power cut.
     """
     if not image.exists():

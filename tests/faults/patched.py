@@ -1,9 +1,9 @@
-"""`pathgauge` with something changed before it runs: `patched.py NAME,NAME serve --config ...`;
-without names it is the real thing.
+"""Runs `pathgauge` with patches: `patched.py NAME,NAME serve --config ...`; without names it is
+unchanged.
 
-Most of these are mistakes that somebody could make in the collector. Each must be noticed by the
-fault that it is paired with, else that test proves nothing. The others only make something rare
-happen often.
+Most patches are mistakes that somebody could make in the collector. A fault test must detect the
+mistake that it is paired with; otherwise the test proves nothing. The other patches only make rare
+events frequent.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
-from pathgauge.collector.core.pipeline_events import Remembered
+from pathgauge.collector.core.pipeline_events import StoredTrace
 from pathgauge.collector.core.traces import Assembler
-from pathgauge.collector.core.traces.journal_rows import Rows
+from pathgauge.collector.core.traces.journal_rows import JournalRows
 from pathgauge.collector.receivers import grpc
-from pathgauge.collector.service import engine
+from pathgauge.collector.service import components
 from pathgauge.collector.service.clock import RunningTime
 from pathgauge.collector.store import Restored, files, journal, results
 from pathgauge.collector.store.sqlite import SqliteStore
@@ -34,7 +34,7 @@ Change = Callable[[Any, str, object], None]
 
 
 def acknowledge_before_the_commit(change: Change) -> None:
-    """A request is acknowledged while it still waits for the thread that writes."""
+    """Acknowledge a request while it still waits for the writing thread."""
     real = SqliteStore.append
 
     async def late(self: SqliteStore, batch: Batch) -> bool:
@@ -50,32 +50,32 @@ def acknowledge_before_the_commit(change: Change) -> None:
 
 
 def do_not_sync(change: Change) -> None:
-    """A commit returns when the kernel has it, not the disk."""
+    """Commits return when the kernel has the data, not the disk."""
     change(files, "SYNCHRONOUS", "OFF")
 
 
 def forget_what_was_said(change: Change) -> None:
-    """After a restart nobody knows which traces were read."""
+    """After a restart it is unknown which traces were read."""
     real = SqliteStore.open
 
     def open(self: SqliteStore) -> Restored:
         restored = real(self)
         traces = [
-            Remembered(replace(one.standing, closed_at=None, forgotten=None, completed=False), {})
+            StoredTrace(replace(one.snapshot, closed_at=None, forgotten=None, completed=False), {})
             for one in restored.traces
         ]
-        return replace(restored, traces=[one for one in traces if one.standing.rows])
+        return replace(restored, traces=[one for one in traces if one.snapshot.rows])
 
     change(SqliteStore, "open", open)
 
 
 def do_not_store_counts(change: Change) -> None:
-    """Counts are shown and not stored."""
+    """Counts become visible but are not stored."""
     change(results, "_write_counts", _nothing)
 
 
 def store_counts_late(change: Change) -> None:
-    """Counts become durable in the transaction after the one that they belong to."""
+    """Counts are stored one transaction too late."""
     real, before = results._write_counts, list[Row]()
 
     def write(connection: Any, counts: Iterable[Row]) -> None:
@@ -86,23 +86,23 @@ def store_counts_late(change: Change) -> None:
 
 
 def release_rows_early(change: Change) -> None:
-    """A journal row is given back although a trace that waits needs it."""
-    change(Rows, "take", lambda self, row: self._users.__setitem__(row, 1))
+    """Journal rows are deleted although an open trace needs them."""
+    change(JournalRows, "take", lambda self, row: self._users.__setitem__(row, 1))
 
 
 def read_everything_again(change: Change) -> None:
-    """A restart does not know how far the pipeline had come."""
+    """After a restart the position of the pipeline is unknown."""
     real = SqliteStore.open
     change(SqliteStore, "open", lambda self: replace(real(self), row=0))
 
 
 def trust_what_is_left_of_a_damaged_store(change: Change) -> None:
-    """Traces of which requests may be lost are scored as if they were whole."""
+    """Traces that may have lost requests are not flagged."""
     change(Assembler, "suspect", _nothing)
 
 
 def acknowledge_on_a_full_disk(change: Change) -> None:
-    """A request is acknowledged whatever became of it."""
+    """A request is acknowledged even if it was not stored."""
     real = SqliteStore.append
 
     async def append(self: SqliteStore, batch: Batch) -> bool:
@@ -113,32 +113,32 @@ def acknowledge_on_a_full_disk(change: Change) -> None:
 
 
 def take_damaged_requests_for_sound(change: Change) -> None:
-    """Requests of the journal are read whatever their checksums say."""
+    """Checksums of the journal are ignored."""
     change(journal, "is_sound", lambda values: True)
 
 
 def keep_every_row(change: Change) -> None:
-    """No journal row is ever given back."""
-    change(Rows, "released", lambda self: [])
+    """Journal rows are never deleted."""
+    change(JournalRows, "released", lambda self: [])
 
 
 def forget_the_bound(change: Change) -> None:
-    """Requests are taken however full the store is."""
-    change(SqliteStore, "_takes", lambda self, size: True)
+    """Requests are accepted even if the store is full."""
+    change(SqliteStore, "_can_accept", lambda self, size: True)
 
 
 def keep_everything_in_memory(change: Change) -> None:
-    """However many requests wait, none of them is left to the journal."""
-    change(engine, "AHEAD_BYTES", 1 << 40)
+    """All waiting requests are queued in memory."""
+    change(components, "MAX_QUEUE_BYTES_WITH_JOURNAL", 1 << 40)
 
 
 def refuse_without_a_delay(change: Change) -> None:
-    """Senders are not told when to retry."""
+    """Refusals contain no delay."""
     change(grpc, "_retry_metadata", lambda message, retry_after: ())
 
 
 def stop_at_once(change: Change) -> None:
-    """SIGTERM ends the process without finishing anything."""
+    """SIGTERM ends the process at once."""
     real = asyncio.SelectorEventLoop.add_signal_handler
 
     def add_signal_handler(
@@ -155,7 +155,7 @@ def stop_at_once(change: Change) -> None:
 
 
 def measure_ages_by_the_wall_clock(change: Change) -> None:
-    """The collector's own time follows that of the machine."""
+    """The running time follows the wall clock."""
     real = RunningTime.__init__
     change(
         RunningTime,
@@ -165,7 +165,7 @@ def measure_ages_by_the_wall_clock(change: Change) -> None:
 
 
 def take_the_clock_from_a_file(change: Change) -> None:
-    """Not a mistake: the wall clock is moved by the seconds in the file `clock` beside the
+    """Not a mistake: the wall clock is changed by the seconds in the file `clock` beside the
     configuration.
     """
     real, file = time.time, Path(sys.argv[-1]).with_name("clock")
@@ -177,8 +177,8 @@ def take_the_clock_from_a_file(change: Change) -> None:
 
 
 def checkpoint_often(change: Change) -> None:
-    """Not a mistake: a checkpoint after every few pages."""
-    change(files, "_WRITE_AHEAD_PAGES", 8)
+    """Not a mistake: frequent checkpoints."""
+    change(files, "_WAL_PAGES", 8)
 
 
 PATCHES: dict[str, Callable[[Change], None]] = {
@@ -207,7 +207,7 @@ PATCHES: dict[str, Callable[[Change], None]] = {
 
 
 def _set(owner: Any, name: str, value: object) -> None:
-    """Fails when there is nothing of that name: a patch that patches nothing would prove nothing."""
+    """Fails if the name does not exist: a patch without effect would prove nothing."""
     getattr(owner, name)
     setattr(owner, name, value)
 
@@ -217,7 +217,7 @@ def _nothing(*_: object) -> None:
 
 
 def main() -> None:
-    """Apply the patches, and be `pathgauge`."""
+    """Apply the patches, then run `pathgauge`."""
     names = [name for name in sys.argv.pop(1).split(",") if name]
     for name in names:
         PATCHES[name](_set)

@@ -1,6 +1,4 @@
-"""A collector that is started again and again in one folder and on the same ports, after whatever
-became of it.
-"""
+"""A collector process that is restarted in the same folder and on the same ports."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from typing import Any, TypeAlias
 
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.sinks.prometheus.evaluation_metrics import Instruments
+from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 from support.running import Collector, until
 
@@ -25,18 +23,16 @@ from .traffic import CRITERIA
 from .truth import setup
 
 Series: TypeAlias = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
-"""Durable counts, by name and labels."""
+"""Durable counts by name and labels."""
 
 PATCHED = Path(__file__).with_name("patched.py")
 ASSEMBLY = {"settle": "200ms", "idle": "10m", "max_age": "20m", "late_ttl": "20m"}
-"""Only a trace whose parts have all arrived is read: then there is one right answer, however long a
-restart takes between two parts.
-"""
+"""Only complete traces are read. So there is one correct result, however long a restart takes."""
 
 
 def _durable() -> frozenset[str]:
     metrics = DurableMetrics()
-    Instruments(metrics, TenantLabel(False))
+    EvaluationMetrics(metrics, TenantLabel(False))
     telemetry = (
         f"pathgauge_{counter.name}" for counter in InternalTelemetry() if not counter.local
     )
@@ -44,18 +40,18 @@ def _durable() -> frozenset[str]:
 
 
 DURABLE = _durable()
-"""The families that are not counted anew by every process."""
+"""The metric families that continue over restarts."""
 
 
 class RestartedCollector(Collector):
-    """Runs between `start` and `kill` or `stop`, any number of times. `configuration` is laid over
-    `FREE_PORTS` and `ASSEMBLY`.
+    """Runs between `start` and `kill` or `stop`, any number of times. `configuration` is merged
+    into `FREE_PORTS` and `ASSEMBLY`.
     """
 
     def __init__(
         self, folder: Path, store: Path | None = None, retention: str = "7d", **configuration: Any
     ) -> None:
-        """`store` is the folder of the store, if it is to lie elsewhere."""
+        """`store` is the folder of the store, if it is not the default."""
         self.folder = folder
         self.store = store or folder / "store"
         self.config = folder / "pathgauge.yaml"
@@ -77,9 +73,8 @@ class RestartedCollector(Collector):
         self.process: subprocess.Popen[bytes]
 
     def launch(self, *patches: str) -> None:
-        """Start the process and do not wait until it is ready; `patches` are names of patched.py.
-
-        It logs through a pipe, so that nothing that befalls its files befalls its log.
+        """Start the process without waiting until it is ready; `patches` are names of patched.py.
+        It logs to a pipe, so that faults of its files do not affect the log.
         """
         command = [
             sys.executable,
@@ -98,12 +93,12 @@ class RestartedCollector(Collector):
         self._logger.stdin.close()
 
     def start(self, *patches: str, patience: float = 30.0) -> None:
-        """Start the process, and return when it is ready."""
+        """Start the process, and wait until it is ready."""
         self.launch(*patches)
         self.wait(patience)
 
     def wait(self, patience: float = 30.0) -> None:
-        """Return when the process is ready."""
+        """Wait until the process is ready."""
         ready = until(lambda: self.events("ready") or self.process.poll() is not None, patience)
         assert ready, f"not ready in {patience} s: {self._log.read_text()}"
         assert self.process.poll() is None, (
@@ -111,24 +106,24 @@ class RestartedCollector(Collector):
         )
 
     def kill(self) -> None:
-        """As the kernel does when memory is short: no handler, no buffer, no farewell."""
+        """Send SIGKILL, as the kernel does when memory is short."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         self._logger.wait()
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Stop, and return the exit status. Safe to call twice."""
+        """Stop the process; returns its exit status. Safe to call twice."""
         status = super().stop(number)
         self._logger.wait()
         return status
 
     def log(self) -> list[dict[str, Any]]:
-        """All complete lines so far; a traceback has lines that are not JSON."""
+        """All complete log lines so far, without the lines of tracebacks, which are not JSON."""
         lines = self._log.read_text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
 
     def has_opened_the_store(self) -> bool:
-        """Whether the process that was launched has the database open by now."""
+        """Whether the process has opened the database."""
         try:
             return any(
                 os.readlink(fd).startswith(str(self.store / "pathgauge.db"))
@@ -138,7 +133,7 @@ class RestartedCollector(Collector):
             return False
 
     def counts(self) -> Series:
-        """Every count that must survive a restart, as scraped."""
+        """A scrape of all counts that must survive a restart."""
         return {
             (sample.name, frozenset(sample.labels.items())): sample.value
             for family in self.families()
@@ -147,8 +142,8 @@ class RestartedCollector(Collector):
         }
 
     def has_read(self, spans: int, traces: int) -> bool:
-        """Whether it has taken in at least so many spans, and read so many traces and all that is
-        open.
+        """Whether it has accepted at least so many spans, read so many traces, and has no open
+        trace.
         """
         waiting = self.value("pathgauge_traces_open") + self.value(
             "pathgauge_queue_size", queue="ingest"
@@ -162,7 +157,7 @@ class RestartedCollector(Collector):
 
 
 def _free_port() -> int:
-    """Below those that the kernel gives to others, who could take it while the collector is down."""
+    """A port below the range that the kernel assigns, so that it stays free during restarts."""
     while True:
         port = SystemRandom().randrange(20_000, 32_000)
         with socket.socket() as trial:

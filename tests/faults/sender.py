@@ -1,9 +1,7 @@
-"""A sender that insists: requests come in, each is sent until it is acknowledged; what was
-acknowledged, and how, is known.
+"""Sends every request until it is acknowledged, and records the answers.
 
-Half of the threads speak gRPC, half HTTP. As OTLP exporters do, they try again after refusals that
-say so, and after lost connections; whether a request whose connection was lost has arrived, nobody
-knows.
+Half of the threads use gRPC, half HTTP. Like OTLP exporters, they retry after retryable refusals
+and after lost connections. When a connection is lost, it is unknown whether the request arrived.
 """
 
 from __future__ import annotations
@@ -33,41 +31,41 @@ _QUICK_RECONNECT = (
 
 
 _NOT_SENT = ("failed to connect", "Failed to connect", "RST_STREAM with error code 7")
-"""How gRPC words that there was no connection, or that HTTP/2 refused a stream unread:
-REFUSED_STREAM.
+"""Messages of gRPC for a missing connection, and for REFUSED_STREAM: HTTP/2 refused the stream
+before it was read.
 """
 
 
 class UnansweredError(Exception):
-    """The connection was lost: nobody knows whether the request arrived."""
+    """The connection was lost: it is unknown whether the request arrived."""
 
 
 class UnreachableError(Exception):
-    """There was no connection: the request has certainly not arrived."""
+    """There was no connection: the request did not arrive."""
 
 
 class RefusedError(Exception):
-    """The collector said that it has no room now."""
+    """The collector asked for a retry."""
 
     def __init__(self, retry_after: float | None) -> None:
         super().__init__(f"retry after {retry_after}")
         self.retry_after = retry_after
-        """In seconds; `None` where the collector does not say."""
+        """In seconds; `None` if the answer has no delay."""
 
 
 class WrongAnswerError(Exception):
-    """Neither taken nor to be retried: nothing that pathgauge may say to a valid request."""
+    """Rejected for good, which is a wrong answer to a valid request."""
 
 
 class Client(Protocol):
     """Sends over one transport."""
 
     def send(self, body: bytes) -> None:
-        """Return when it is acknowledged; else raises one of the errors above."""
+        """Send a request. Raises one of the errors above unless it is acknowledged."""
         ...
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         ...
 
 
@@ -92,7 +90,7 @@ class GrpcClient:
 
 
 class HttpClient:
-    """OTLP over HTTP, with a connection that is kept."""
+    """OTLP over HTTP, with one kept connection."""
 
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)
@@ -127,7 +125,7 @@ class HttpClient:
 
 
 def of_grpc(error: grpc.RpcError) -> Exception:
-    """What a failed call means: one of the errors above."""
+    """The error for a failed call: one of the classes above."""
     call: Any = error  # every error of a call is the call itself, which the stubs do not know
     trailers = dict(call.trailing_metadata() or ())
     details = trailers.get("grpc-status-details-bin")
@@ -157,18 +155,16 @@ def _check(answer: bytes) -> None:
 
 @dataclass(slots=True)
 class Record:
-    """What is known of the requests that were sent; filled by several threads, under the lock of
-    the sender.
-    """
+    """The answers to all requests; several threads write it, under the lock of the sender."""
 
     acked: dict[int, Request] = field(default_factory=dict)
     acked_spans: int = 0
-    """Those of every acknowledged request, repeated ones too."""
+    """The spans of every acknowledged request, including repetitions."""
     unanswered_spans: int = 0
-    """Those of every attempt of which nobody knows."""
+    """The spans of every attempt with an unknown result."""
     unanswered: dict[int, Request] = field(default_factory=dict)
     refusals: list[float | None] = field(default_factory=list)
-    """The delay that each asked for."""
+    """The delay in each refusal."""
     wrong: list[str] = field(default_factory=list)
 
 
@@ -183,7 +179,7 @@ class Sender:
         threads: int = 4,
         pause: float = 0.02,
     ) -> None:
-        """`pause` is what a thread waits between two requests, in seconds."""
+        """`pause` is the time between two requests of a thread in seconds."""
         self.record = Record()
         self._traffic = traffic
         self._pause = pause
@@ -204,13 +200,13 @@ class Sender:
         ]
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start sending."""
         for thread in self._threads:
             thread.start()
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
-        """Meanwhile no request is begun."""
+        """No request is started within this context."""
         self._sending.clear()
         try:
             yield
@@ -218,23 +214,23 @@ class Sender:
             self._sending.set()
 
     def finish(self) -> Record:
-        """Begin no more traces, and return when everything that was begun is acknowledged."""
+        """Start no more traces, and return when all started ones are acknowledged."""
         self._stopping.set()
         for thread in self._threads:
             thread.join()
         return self.record
 
     def break_off(self) -> Record:
-        """Give up what is not acknowledged yet."""
+        """Drop what is not acknowledged yet."""
         self._giving_up.set()
         return self.finish()
 
     def acknowledged(self) -> int:
-        """How many requests were."""
+        """The number of acknowledged requests."""
         return len(self.record.acked)
 
     def acked(self) -> list[Request]:
-        """Those that were acknowledged by now."""
+        """The spans that are acknowledged by now."""
         with self._lock:
             return list(self.record.acked.values())
 
@@ -293,7 +289,7 @@ class Sender:
 
 
 def send_all(requests: Iterable[Request], grpc_port: int) -> None:
-    """Have every request acknowledged, one after the other."""
+    """Send every request until it is acknowledged, one after the other."""
     client = GrpcClient(grpc_port)
     try:
         for request in requests:

@@ -1,4 +1,4 @@
-"""How much of everything: little by default, a lot for `make faults`."""
+"""The sizes of all tests: small by default, large for `make faults`."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ LONG = bool(os.environ.get("FAULTS"))
 
 
 def times(short: int, long: int) -> int:
-    """One of the two, by the form of the run."""
+    """The size for this run."""
     return long if LONG else short

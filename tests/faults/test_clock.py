@@ -1,5 +1,5 @@
-"""The wall clock jumps by hours and by years: nothing is read early, nothing stays unread, and
-windows go on.
+"""The wall clock jumps by hours and by years: no trace is read early or stays unread, and windows
+continue.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ from .sizes import times
 from .traffic import Traffic
 from .verdict import judge
 
+pytestmark = pytest.mark.slow
+
 HOUR, DAY = 3600.0, 86_400.0
 JUMPS = (HOUR, -HOUR, 400 * DAY, -400 * DAY)
 RETENTION = "1000d"
-"""Results have the time of day at which they were made, and are kept for so long by that."""
+"""Results are kept for this time, measured with the wall clock."""
 CLOCK = "clock"
-"""Beside the configuration: what is added to the wall clock, in seconds."""
+"""A file beside the configuration with the seconds to add to the wall clock."""
 
 
 def jumped(
     folder: Path, seed: int, jumps: list[float], *mistakes: str, patience: float = 20.0
 ) -> list[str]:
-    """Every breach of the promise when the wall clock jumps so often, with a restart after every
-    other jump.
+    """Every broken guarantee when the wall clock jumps so often, with a restart after every second
+    jump.
     """
     random = Random(seed)
     (folder / CLOCK).write_text("0")

@@ -1,5 +1,5 @@
-"""A bit flips, or the end of a file is gone: the store opens, no score is wrong, and what was lost
-is reported.
+"""A bit flips, or the end of a file is lost: the store opens, no score is wrong, and losses are
+reported.
 """
 
 from __future__ import annotations
@@ -27,30 +27,34 @@ from .sizes import times
 from .traffic import Request, Traffic
 from .truth import Key, Said, seen, setup, truth
 
+pytestmark = pytest.mark.slow
+
 SLOW_S = 1.0
 QUICK_S = 0.02
 INCOMPLETE = {"dropped_spans", "missing_root"}
-"""Flags that say that something is missing."""
+"""Flags of incomplete invocations."""
 UNNOTICED = "pathgauge.db-wal cut"
-"""What nobody can notice: a log that ends early looks like one to which less was written."""
+"""The one damage that cannot be noticed: a truncated log looks like a shorter one."""
 START_S = 5.0
-"""A start must not take longer."""
+"""Time limit of a start."""
 MAX_TRIES = 20
-"""Until a mistake has come to light: what is cut off may hold nothing that is missed."""
+"""How often a fault is repeated until a mistake is detected: a truncated file may have lost nothing
+important.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """A folder as a crash leaves it, with results, traces that were read, and traces that wait."""
+    """A folder after a crash, with results, traces that were read, and open traces."""
 
     folder: Path
     setup: ActiveConfig
     requests: list[Request]
     before: dict[Key, Said]
-    """What was said before the crash."""
+    """The results before the crash."""
 
     def truth(self, requests: int) -> dict[Key, Said]:
-        """What is right where only so many requests are known, the first ones."""
+        """The correct results if only the first requests are known."""
         return truth(
             (span for request in self.requests[:requests] for span in request.spans()), self.setup
         ).said
@@ -63,7 +67,7 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Crashed:
     core = Core(folder / "live", scoring, SLOW_S)
     requests: list[Request] = []
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(files, "_WRITE_AHEAD_PAGES", 100)
+        monkeypatch.setattr(files, "_WAL_PAGES", 100)
         core.start()
         for _ in range(80):
             requests += take(core, traffic.next())
@@ -81,7 +85,7 @@ def take(core: Core, requests: list[Request]) -> list[Request]:
 
 
 def flip(path: Path, random: Random) -> str:
-    """Turn one bit over."""
+    """Flip one bit."""
     place, bit = random.randrange(path.stat().st_size), random.randrange(8)
     with path.open("r+b") as file:
         file.seek(place)
@@ -92,7 +96,7 @@ def flip(path: Path, random: Random) -> str:
 
 
 def flip_in_the_first_page(path: Path, random: Random) -> str:
-    """Turn one bit over of what the database says of itself and of its tables, whatever `path` is."""
+    """Flip a bit in the first page of the database, whatever `path` is."""
     database = path.with_name("pathgauge.db")
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # a page in the log would hide it
@@ -107,7 +111,7 @@ def flip_in_the_first_page(path: Path, random: Random) -> str:
 
 
 def truncate(path: Path, random: Random) -> str:
-    """Lose the end."""
+    """Truncate the file."""
     size = random.randrange(path.stat().st_size)
     with path.open("r+b") as file:
         file.truncate(size)
@@ -118,13 +122,13 @@ Damage = Callable[[Path, Random], str]
 
 
 def truncate_the_database(path: Path, random: Random) -> str:
-    """Lose the end of the database itself, whatever `path` is."""
+    """Truncate the database, whatever `path` is."""
     return truncate(path.with_name("pathgauge.db"), random)
 
 
 def change_every_request(path: Path, _: Random) -> str:
-    """Change what neither SQLite nor the decompressor misses; `path` is that of the database or its
-    log.
+    """Change the content of every request so that neither SQLite nor the decompressor notices.
+    `path` is the database or its log.
     """
     with closing(sqlite3.connect(path.with_name("pathgauge.db"))) as connection, connection:
         for row, body in connection.execute("SELECT id, body FROM journal").fetchall():
@@ -136,7 +140,7 @@ def change_every_request(path: Path, _: Random) -> str:
 
 
 def damaged(crashed: Crashed, folder: Path, random: Random, damage: Damage) -> tuple[str, Path]:
-    """A copy of the folder with one thing wrong."""
+    """A copy of the folder with one damage."""
     copy = folder / "damaged"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(crashed.folder, copy)
@@ -144,7 +148,7 @@ def damaged(crashed: Crashed, folder: Path, random: Random, damage: Damage) -> t
 
 
 def breaches_of(crashed: Crashed, what: str, folder: Path) -> Iterator[str]:
-    """What a collector that is started on a damaged folder does wrong."""
+    """Every broken guarantee of a collector that starts on a damaged folder."""
     core = Core(folder, crashed.setup, QUICK_S)
     began = time.monotonic()
     with capture_logs() as logs:
@@ -180,7 +184,7 @@ def breaches_of(crashed: Crashed, what: str, folder: Path) -> Iterator[str]:
 def all_breaches(
     crashed: Crashed, folder: Path, random: Random, number: int, damage: Damage
 ) -> Iterator[str]:
-    """Of so many damaged copies."""
+    """The broken guarantees of so many damaged copies."""
     for _ in range(number):
         what, copy = damaged(crashed, folder, random, damage)
         try:

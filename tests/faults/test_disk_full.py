@@ -1,5 +1,5 @@
-"""The disk is full, or cannot be written: nothing is acknowledged that is not stored, and all goes
-on when there is room again.
+"""The disk is full or fails: nothing is acknowledged that is not stored, and the collector
+continues when there is space again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from .sizes import times
 from .traffic import Traffic
 from .verdict import decreases, judge
 
+pytestmark = pytest.mark.slow
+
 DISK_BYTES = 32 << 20
 RECOVERS_S = 5.0
 
 
 @contextmanager
 def full(collector: RestartedCollector, random: Random) -> Iterator[None]:
-    """Somebody else takes all there is of the disk but a few bytes, and whatever is freed."""
+    """Fill the disk except for a few bytes, and again whenever space is freed."""
     filler, stopping = collector.store.parent / "filler", threading.Event()
     step = random.choice((1 << 20, 65_536, 4096))
 
@@ -52,7 +54,7 @@ def full(collector: RestartedCollector, random: Random) -> Iterator[None]:
 
 @contextmanager
 def unwritable(collector: RestartedCollector, _: Random) -> Iterator[None]:
-    """Every write to a file fails, and not for want of room."""
+    """Every write to a file fails, but not with ENOSPC."""
     hard = resource.prlimit(collector.process.pid, resource.RLIMIT_FSIZE)[1]
     resource.prlimit(collector.process.pid, resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -67,7 +69,7 @@ Trouble = Callable[[RestartedCollector, Random], AbstractContextManager[None]]
 def troubled(
     folder: Path, seed: int, trouble: Trouble, number: int, *mistakes: str, patience: float = 20.0
 ) -> list[str]:
-    """Every breach of the promise while the disk is in trouble so many times."""
+    """Every broken guarantee while the disk fails so many times."""
     require_mounts()
     random = Random(seed)
     breaches: list[str] = []

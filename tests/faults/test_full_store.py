@@ -1,5 +1,5 @@
-"""The store has reached its own bound: what was read longest ago is given back, and nothing that
-waits is lost.
+"""The store reaches its own limit: the rows of traces that were read longest ago are deleted, and
+no open trace is lost.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from .sizes import times
 from .traffic import Request, request_of, trace
 from .truth import seen, setup, truth
 
+pytestmark = pytest.mark.slow
+
 MAX_BYTES = 5 << 20
 SETTLE_S = 1.0
-"""So long each request is needed, and they come faster than that."""
+"""How long each request is needed; requests arrive faster than that."""
 RESULTS_BYTES = 1 << 20
-"""What a full store may still take: results, so that requests can be given back."""
+"""What a full store may still add: results, so that requests can be deleted."""
 REQUESTS = times(300, 600)
 PADDING = 40_000
-"""Makes requests large beside their results, which are kept. Each has a whole trace: late parts of
-one that was given back are dropped.
+"""Makes requests large in comparison with their results, which are kept. Each request holds a
+complete trace, because late parts of a deleted one are dropped.
 """
 
 
 def padded(request: Request, random: Random) -> Request:
-    """The same spans, of a sender with a long name."""
+    """The same spans, with a long name of the sender."""
     made = ExportTraceServiceRequest.FromString(request.body)
     made.resource_spans[0].resource.attributes.add(
         key="service.name"
@@ -41,7 +43,7 @@ def padded(request: Request, random: Random) -> Request:
 
 
 def filled(folder: Path, seed: int) -> list[str]:
-    """Every breach of the promise by a store that is filled several times over."""
+    """Every broken guarantee of a store that receives several times its size."""
     scoring, random = setup(folder), Random(seed)
     core = Core(folder / "store", scoring, commit=SETTLE_S, max_bytes=MAX_BYTES)
     core.start()
@@ -68,8 +70,8 @@ def filled(folder: Path, seed: int) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The write-ahead log counts, and is by default longer than this store."""
-    monkeypatch.setattr(files, "_WRITE_AHEAD_PAGES", 50)
+    """The write-ahead log counts as well; by default it can be larger than this store."""
+    monkeypatch.setattr(files, "_WAL_PAGES", 50)
 
 
 def test_a_store_that_is_full_of_what_was_read_takes_more(tmp_path: Path, seed: int) -> None:

@@ -1,5 +1,5 @@
-"""SIGKILL at any moment: nothing that was acknowledged is lost, nothing is counted twice, no count
-goes back.
+"""SIGKILL at any moment: no acknowledged span is lost, nothing is counted twice, no count
+decreases.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ from .sizes import times
 from .traffic import Traffic
 from .verdict import decreases, judge
 
+pytestmark = pytest.mark.slow
+
 LOAD_S = 0.8
-"""A kill comes within so many seconds of load."""
+"""The longest time of load before a kill."""
 RECOVERY_S = 0.25
 DRAIN_S = 0.6
 """About as long as an orderly stop takes."""
 
 
 def under_load(collector: RestartedCollector, random: Random) -> None:
-    """While requests come in, are read and scored."""
+    """While requests arrive and traces are scored."""
     time.sleep(random.uniform(0, LOAD_S))
     collector.kill()
 
 
 def in_recovery(collector: RestartedCollector, random: Random) -> None:
-    """While the store that an earlier kill left is opened, and its journal is read."""
+    """While the store is opened after an earlier kill, and its journal is read."""
     time.sleep(random.uniform(0, LOAD_S))
     collector.kill()
     collector.launch()
@@ -43,7 +45,7 @@ def in_recovery(collector: RestartedCollector, random: Random) -> None:
 
 
 def in_drain(collector: RestartedCollector, random: Random) -> None:
-    """While SIGTERM is obeyed."""
+    """During an orderly stop."""
     time.sleep(random.uniform(0, LOAD_S))
     collector.process.terminate()
     time.sleep(random.uniform(0, DRAIN_S))
@@ -51,7 +53,7 @@ def in_drain(collector: RestartedCollector, random: Random) -> None:
 
 
 def at_a_checkpoint(collector: RestartedCollector, random: Random) -> None:
-    """As soon as pages go from the write-ahead log to the database."""
+    """During a checkpoint."""
     database = collector.store / "pathgauge.db"
     before, deadline = database.stat().st_mtime_ns, time.monotonic() + 3 * LOAD_S
     while database.stat().st_mtime_ns == before and time.monotonic() < deadline:
@@ -67,13 +69,13 @@ KILLS: list[tuple[Kill, int, int]] = [
     (in_drain, 1, 2),
     (at_a_checkpoint, 1, 2),
 ]
-"""With how often in the short form, and in each session of the long form."""
+"""With the number of kills in the short form, and in each session of the long form."""
 
 
 def killed(
     folder: Path, seed: int, kills: list[Kill], *patches: str, patience: float = 20.0
 ) -> list[str]:
-    """Every breach of the promise by a collector that is killed in these ways, one after the other."""
+    """Every broken guarantee of a collector that is killed in these ways, one after the other."""
     random = Random(seed)
     collector = RestartedCollector(folder)
     collector.start(*patches)

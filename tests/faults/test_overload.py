@@ -1,5 +1,5 @@
-"""Twice as much as the collector can take: it says so, keeps its memory, and loses nothing of what
-it acknowledged.
+"""Twice the load that the collector can handle: it refuses requests, its memory stays bounded, and
+no acknowledged span is lost.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from .restarted import RestartedCollector
 from .sender import UnreachableError, of_grpc
 from .sizes import times
 
+pytestmark = pytest.mark.slow
+
 MEASURE_S = times(2, 10)
 OVERLOAD_S = times(3, 60)
 DRAIN_S = 60.0
@@ -33,17 +35,17 @@ INVOCATIONS = SPANS // len(invocation("0", "mixed"))
 
 @dataclass(slots=True)
 class Offered:
-    """What became of requests that were sent at a constant rate."""
+    """The answers to requests that were sent at a constant rate."""
 
     acked: int = 0
     refused: int = 0
     without_delay: list[str] = field(default_factory=list)
-    """Refusals that do not say when to retry, and failures of any other kind."""
+    """Refusals without a delay, and other failures."""
     latencies: list[float] = field(default_factory=list)
 
 
 def offer(endpoint: str, rate: float, seconds: float) -> Offered:
-    """Send so many requests a second, whatever is answered, and wait for the last answer."""
+    """Send so many requests per second, regardless of the answers, and wait for the last answer."""
     channel = grpc.insecure_channel(endpoint, compression=grpc.Compression.Gzip)
     export: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
         EXPORT, request_serializer=None, response_deserializer=None
@@ -87,7 +89,7 @@ def offer(endpoint: str, rate: float, seconds: float) -> Offered:
 
 
 def peak_rss(pid: int) -> int:
-    """The most memory that a process ever held, in bytes."""
+    """The peak memory of a process in bytes."""
     [line] = [
         line
         for line in Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -97,8 +99,8 @@ def peak_rss(pid: int) -> int:
 
 
 def capacity(collector: RestartedCollector) -> tuple[float, float]:
-    """Requests a second that can be received and scored, and how many invocations were sent to find
-    out.
+    """The number of requests per second that can be received and scored, and how many invocations
+    were sent to measure it.
     """
     channel = grpc.insecure_channel(_endpoint(collector), compression=grpc.Compression.Gzip)
     try:
@@ -112,7 +114,7 @@ def capacity(collector: RestartedCollector) -> tuple[float, float]:
 
 
 def overloaded(folder: Path, seconds: float, *mistakes: str) -> list[str]:
-    """Every breach of the promise in so many seconds of twice the capacity."""
+    """Every broken guarantee in so many seconds at twice the capacity."""
     collector = RestartedCollector(folder, assembly={"settle": f"{SETTLE_S}s"})
     collector.start(*mistakes)
     try:

@@ -1,6 +1,4 @@
-"""The power fails: what had reached the disk is all there is, and everything that was acknowledged
-had.
-"""
+"""The power fails: only data on the disk survives, and all acknowledged spans are there."""
 
 from __future__ import annotations
 
@@ -23,11 +21,13 @@ from .sizes import times
 from .traffic import Request, Traffic
 from .truth import seen, truth
 
+pytestmark = pytest.mark.slow
+
 QUICK_S = 0.02
 
 
 def cut(collector: RestartedCollector, sender: Sender, image: Path, copy: Path) -> list[Request]:
-    """Copy what is on the disk at one moment; returns what was acknowledged by then."""
+    """Copy the disk at one moment; returns the spans that were acknowledged by then."""
     collector.process.send_signal(signal.SIGSTOP)
     try:
         until(lambda: "\nState:\tT" in Path(f"/proc/{collector.process.pid}/status").read_text())
@@ -41,7 +41,7 @@ def cut(collector: RestartedCollector, sender: Sender, image: Path, copy: Path) 
 def breaches_of(
     collector: RestartedCollector, traffic: Traffic, acked: list[Request], copy: Path, folder: Path
 ) -> Iterator[str]:
-    """What a collector that starts on the copy does not know."""
+    """The acknowledged spans that a collector on the copy does not know."""
     whole = {trace for trace, missing in traffic.missing(acked).items() if not missing}
     right = truth(
         (span for request in acked for span in request.spans() if span.trace_id in whole),
@@ -71,7 +71,7 @@ def breaches_of(
 
 
 def cuts(folder: Path, seed: int, number: int, *mistakes: str) -> list[str]:
-    """Every breach of the promise in so many power cuts under load."""
+    """Every broken guarantee in so many power cuts under load."""
     require_mounts()
     random, traffic = Random(seed), Traffic(seed)
     image, copy = folder / "disk", folder / "copy"

@@ -1,5 +1,5 @@
-"""What a restart divides ends as in one process: conversations, turns that move, and spans that
-come too late.
+"""Conversations, turns that change their place, and late spans have the same results with and
+without restarts.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from pathgauge.collector.testing import span, trace_id
 from .traffic import request_of
 from .virtual import VirtualCollector
 
+pytestmark = pytest.mark.slow
+
 Step: TypeAlias = tuple[float, Sequence[Span]]
-"""How many seconds pass after these spans came in one request and were read."""
+"""Seconds that pass after these spans were sent in one request and read."""
 
 REFERENCE = {
     "scenario": "talk",
@@ -36,12 +38,12 @@ KEPT = 4 * 2
 """Turns of one conversation, by its reference."""
 BOUNDS = Bounds(settle=6.0, idle=30.0, max_age=600.0, late_ttl=300.0)
 READ = 10.0
-"""In seconds: by then a complete trace has been read."""
+"""In seconds; long enough for a complete trace to be read."""
 CONVERSATION_IDLE = 1800.0
 
 
 OPEN = span("open", "POST /chat", trace="open", parent="missing")
-"""Its trace has to wait for its parent until `idle`, and its row with it."""
+"""Its trace waits for its parent until `idle`, and so does its journal row."""
 
 
 @pytest.fixture
@@ -94,8 +96,8 @@ def played(
     restarts: bool,
     bounds: Bounds = BOUNDS,
 ) -> VirtualCollector:
-    """A collector that got these requests, was started anew after every pause or never, and has
-    ended since.
+    """A stopped collector that received these requests, with a restart after every pause or without
+    any.
     """
     collector = VirtualCollector(folder, scoring, bounds)
     collector.start()
@@ -114,7 +116,7 @@ def played(
 
 
 def f1(collector: VirtualCollector) -> list[tuple[str, int, float | None]]:
-    """Trace, revision and score of everything that was said."""
+    """Trace, revision and score of all evaluations."""
     evaluations = [told for told in collector.told if isinstance(told, Evaluation)]
     return [
         (
@@ -127,7 +129,7 @@ def f1(collector: VirtualCollector) -> list[tuple[str, int, float | None]]:
 
 
 def stored(folder: Path, columns: str) -> list[tuple[Any, ...]]:
-    """Of the turns that the next process would know, in their order."""
+    """The turns that the next process would restore, in order."""
     with closing(sqlite3.connect(folder / "pathgauge.db")) as connection:
         return connection.execute(f"SELECT {columns} FROM turns ORDER BY at, id").fetchall()
 
@@ -170,7 +172,7 @@ def test_of_turns_beyond_those_that_are_kept_the_number_alone_is_stored(
 
 
 REMEMBERED = BOUNDS.late_ttl + BOUNDS.max_age
-"""For so long after a trace was read it is known what was said of it; its rows are given back after
+"""How long the results of a trace are known after it was read; its journal rows are deleted after
 `late_ttl`.
 """
 

@@ -1,5 +1,5 @@
-"""Restarts under load, seen from applications that use the OpenTelemetry SDK: no span is lost
-between the agent and its score.
+"""Restarts under load, with applications that use the OpenTelemetry SDK: no span is lost between
+the agent and its score.
 """
 
 from __future__ import annotations
@@ -27,22 +27,24 @@ from .restarted import RestartedCollector
 from .sizes import LONG, times
 from .truth import seen
 
+pytestmark = pytest.mark.slow
+
 STOP_S = 10.0
 EXPORT_S = times(60, 10)
-"""How long an exporter tries; the short form runs beside others, and a start may take longer than
-the usual ten seconds.
+"""How long an exporter retries. The short form runs in parallel to other tests, so a start may take
+longer than the usual ten seconds.
 """
 UP_S = (0.5, 1.5) if not LONG else (5.0, 9.0)
-"""Between two restarts. An exporter that finds the collector gone tries again after one, two and
-four seconds, give or take a fifth; it must not meet the next restart then.
+"""Seconds between two restarts. An exporter retries after one, two and four seconds, plus or minus
+a fifth; these retries must not meet the next restart.
 """
 TURN_S = 0.05
 TOOLS = 3
 
 
 class Application:
-    """An agent that works in a thread, and exports as an application does: in batches, with the
-    retries of the exporter.
+    """An agent in a thread that exports like an application: in batches, with retries of the
+    exporter.
     """
 
     def __init__(self, exporter: SpanExporter) -> None:
@@ -59,7 +61,7 @@ class Application:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish the turn, and export what is left."""
+        """Finish the turn, and export the remaining spans."""
         self._stopping.set()
         self._thread.join()
         self._provider.shutdown()
@@ -98,7 +100,7 @@ def rolled(
     *mistakes: str,
     patience: float = 20.0,
 ) -> list[str]:
-    """Every breach of the promise in so many orderly restarts."""
+    """Every broken guarantee in so many orderly restarts."""
     random = Random(seed)
     collector = RestartedCollector(folder)
     collector.start(*mistakes)

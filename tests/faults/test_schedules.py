@@ -1,5 +1,5 @@
-"""Repeated, reordered, late, and cut by crashes at any step: the newest results are those of all
-spans at once, each counted once.
+"""Requests that are repeated, reordered and late, with crashes between any steps: the newest
+results equal those of all spans at once, and each is counted once.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ SMALL = Bounds(
     max_trace_bytes=40_000,
     max_open_bytes=60_000,
 )
-"""Little memory: traces are spilled to the journal all the time."""
+"""So little memory that traces are constantly spilled to the journal."""
 PAUSES = (0.0, 0.0, 0.0, 1.0, 7.0, 60.0, HOUR / 60)
-"""Between two requests, in seconds. All of them together stay below `late_ttl`."""
+"""Seconds between two requests. Their sum is below `late_ttl`."""
 
 
 def schedule(random: Random, traces: int) -> list[Request]:
@@ -53,7 +53,7 @@ def schedule(random: Random, traces: int) -> list[Request]:
 def played(
     folder: Path, scoring: ActiveConfig, bounds: Bounds, random: Random, requests: list[Request]
 ) -> VirtualCollector:
-    """A collector that got the requests in this order, and crashed between any two steps."""
+    """A collector that received the requests in this order, with crashes between steps."""
     collector = VirtualCollector(folder, scoring, bounds)
     collector.start()
     waiting = list(requests)
@@ -78,7 +78,7 @@ def played(
 
 
 def again(collector: VirtualCollector) -> Callable[[], None]:
-    """Crash and start."""
+    """Crash and restart."""
 
     def crash() -> None:
         collector.crash()
@@ -88,11 +88,14 @@ def again(collector: VirtualCollector) -> Callable[[], None]:
 
 
 def breaches_of(right: Truth, found: Seen, counted: Counter[str], accepted: int) -> list[str]:
-    """What is not as it must be, whatever the schedule."""
+    """Every difference from the expected results."""
     breaches = []
     if found.said != right.said:
-        wrong = {key: (right.said.get(key), found.said.get(key)) for key in right.said.keys() | found.said.keys()
-                 if right.said.get(key) != found.said.get(key)}  # fmt: skip
+        wrong = {
+            key: (right.said.get(key), found.said.get(key))
+            for key in right.said.keys() | found.said.keys()
+            if right.said.get(key) != found.said.get(key)
+        }
         breaches.append(f"{len(wrong)} results: {dict(list(wrong.items())[:2])}")
     expected = {
         "receiver_accepted_spans": accepted,
@@ -113,7 +116,7 @@ def breaches_of(right: Truth, found: Seen, counted: Counter[str], accepted: int)
 
 
 def all_breaches(folder: Path, seed: int, bounds: Bounds, traces: int, schedules: int) -> list[str]:
-    """Of so many schedules."""
+    """The differences in so many schedules."""
     scoring, breaches = setup(folder), list[str]()
     for number in range(schedules):
         random = Random(seed * 1000 + number)

@@ -1,8 +1,8 @@
-"""What many agents send: a seed comes in, OTLP requests go out whose traces overlap, split, repeat
-and arrive in any order.
+"""Generates the requests of many agents from a seed. Their traces overlap, are split, repeat and
+arrive in any order.
 
-Every span of a trace that was begun is in some request once `last` has no more, so that every trace
-becomes complete.
+When `last` returns nothing, every span of a started trace was in some request, so all traces are
+complete.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _PARTS_OF_A_REQUEST = 5
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An export request; two with the same number are the same request, sent twice."""
+    """An export request. Two requests with the same number are the same one, sent twice."""
 
     number: int
     body: bytes
     """Protobuf."""
     size: int
-    """How many spans it has."""
+    """The number of spans."""
 
     def spans(self) -> Sequence[Span]:
-        """Its spans as the collector reads them."""
+        """The spans as the collector decodes them."""
         return decode_traces(self.body).records
 
 
@@ -60,22 +60,22 @@ class Traffic:
         self._prefix = f"{seed}"
         self._traces = self._requests = 0
         self._sizes: dict[str, int] = {}
-        """How many spans each trace has."""
+        """The number of spans of each trace."""
         self._waiting: list[list[Span]] = []
-        """Parts of traces that are not sent, in no order."""
+        """Parts of traces that are not sent yet, in random order."""
 
     def next(self) -> list[Request]:
-        """One request, or twice the same."""
+        """One request, or the same request twice."""
         while len(self._waiting) < 4 * _PARTS_OF_A_REQUEST:
             self._begin_trace()
         return self._take(self._random.randint(1, _PARTS_OF_A_REQUEST))
 
     def last(self) -> list[Request]:
-        """As `next`, of traces that were begun alone; empty when everything of them is sent."""
+        """Like `next`, but only with started traces; empty when all their spans are sent."""
         return self._take(_PARTS_OF_A_REQUEST) if self._waiting else []
 
     def missing(self, requests: Iterable[Request]) -> dict[str, int]:
-        """How many spans of each trace, by its id, are not in these requests."""
+        """The number of spans of each trace, by id, that are not in these requests."""
         there = {(span.trace_id, span.span_id) for request in requests for span in request.spans()}
         found = Counter(trace_id for trace_id, _ in there)
         return {trace_id: size - found[trace_id] for trace_id, size in list(self._sizes.items())}
@@ -97,7 +97,7 @@ class Traffic:
 
 
 def trace(name: str, random: Random) -> list[Span]:
-    """The spans of one agent at work, the root first; some run under a web server, some have
+    """The spans of one agent run, the root first. Some agents run inside a web server, some have
     sub-agents.
     """
     spans = (

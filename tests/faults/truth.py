@@ -1,6 +1,4 @@
-"""What the results must be: acknowledged spans come in, the verdict on each invocation goes out,
-from the core at once and in memory.
-"""
+"""The expected results: acknowledged spans are scored by the core, all at once and in memory."""
 
 from __future__ import annotations
 
@@ -22,11 +20,12 @@ from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.store.schema import checksum
+from support.dialects import INSTALLED
 
 from .traffic import CRITERIA, REFERENCES
 
 Key: TypeAlias = tuple[str, str]
-"""Trace id and anchor span id."""
+"""Trace id and span id of the entry agent."""
 
 _UNBOUNDED = Bounds(
     max_trace_spans=sys.maxsize,
@@ -38,7 +37,7 @@ _UNBOUNDED = Bounds(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What is said of one invocation."""
+    """The result of one invocation."""
 
     agent: str
     scenario: str
@@ -49,7 +48,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Of all spans that were acknowledged."""
+    """The expected results for all acknowledged spans."""
 
     said: dict[Key, Said]
     spans: int
@@ -58,15 +57,17 @@ class Truth:
 
 
 def setup(folder: Path) -> ActiveConfig:
-    """The criteria and references of `traffic`; writes what a collector in `folder` needs of them."""
+    """The criteria and references of `traffic`; writes the files that a collector needs of them."""
     (folder / "references.yaml").write_text(json.dumps(REFERENCES))
     return resolve(Config(references=(str(folder / "references.yaml"),), criteria=CRITERIA))
 
 
 def truth(spans: Iterable[Span], setup: ActiveConfig) -> Truth:
-    """What a collector says that gets all of `spans` at once."""
+    """The results of a collector that receives all of `spans` at once."""
     different = {(span.trace_id, span.span_id): span for span in spans}
-    pipeline = Pipeline(setup.evaluator, setup.references, InternalTelemetry(), _UNBOUNDED)
+    pipeline = Pipeline(
+        INSTALLED, setup.evaluator, setup.references, InternalTelemetry(), _UNBOUNDED
+    )
     said: dict[Key, Said] = {}
     for outcome in [*pipeline.feed(different.values(), (), 0.0), *pipeline.drain(0.0)]:
         if isinstance(outcome, Evaluation):
@@ -88,21 +89,21 @@ def _of_evaluation(evaluation: Evaluation) -> Said:
 
 @dataclass(slots=True)
 class Seen:
-    """What a stopped collector has on disk."""
+    """The results that a stopped collector has on disk."""
 
     said: dict[Key, Said] = field(default_factory=dict)
-    """By the newest revision of each invocation that was not withdrawn."""
+    """The newest revision of each invocation that was not withdrawn."""
     firsts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
-    """How often each verdict was given first: agent, scenario, criterion, outcome."""
+    """Number of first verdicts by agent, scenario, criterion and outcome."""
     invocations: int = 0
-    """Those that were ever evaluated."""
+    """All invocations that were ever evaluated."""
     revisions: int = 0
     withdrawn: int = 0
     quarantined: int = 0
     requests: int = 0
-    """All that the journal ever took."""
+    """The number of all requests that were ever in the journal."""
     damaged: int = 0
-    """Results that are not what was written, and say so."""
+    """Results with a wrong checksum."""
 
 
 _KNOWN = {reference["scenario"] for reference in REFERENCES}
@@ -143,7 +144,7 @@ def seen(folder: Path) -> Seen:
 
 
 def known(scenario: str) -> str:
-    """The scenario if there is a reference for it: all others share labels."""
+    """The scenario if it has a reference; all others share one label value."""
     return scenario if scenario in _KNOWN else ""
 
 

@@ -1,5 +1,5 @@
-"""Whether the promise was kept: what the sender knows and what the collector shows come in, every
-breach goes out as a sentence.
+"""Compares the records of the sender with the results and metrics of the collector. Each broken
+guarantee becomes a sentence.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from .truth import Seen, Truth, known, seen, truth
 
 PATIENCE_S = 20.0
 SETTLED_S = 1.0
-"""Longer than the collector gathers outcomes before it shows them."""
+"""Longer than the collector collects events before it publishes them."""
 _SHOWN = 3
 
 
 def decreases(before: Series, after: Series) -> list[str]:
-    """Counts that went back or away over a restart."""
-    return [f"{name} {dict(labels)} went from {value:g} to {after.get((name, labels))}" for (name, labels), value in before.items()
-            if after.get((name, labels), -1) < value]  # fmt: skip
+    """Counts that decreased or vanished over a restart."""
+    return [
+        f"{name} {dict(labels)} went from {value:g} to {after.get((name, labels))}"
+        for (name, labels), value in before.items()
+        if after.get((name, labels), -1) < value
+    ]
 
 
 def judge(
@@ -34,9 +37,9 @@ def judge(
     *,
     retired: bool = False,
 ) -> list[str]:
-    """Wait until the running collector has read everything, stop it, and compare it with the truth.
-
-    `retired`: the wall clock said that agents were silent for so long that their series began anew.
+    """Wait until the running collector has read everything, stop it, and compare its results with
+    the expected ones. `retired`: by the wall clock, agents were silent for so long that their
+    series started again.
     """
     right = truth(
         (span for request in _taken(record) for span in request.spans()),
@@ -56,7 +59,7 @@ def judge(
 
 
 def _settled(collector: RestartedCollector) -> Series:
-    """The counts when they have stopped to change."""
+    """The counts after they have stopped changing."""
     counted = collector.counts()
     while True:
         time.sleep(SETTLED_S)
@@ -66,7 +69,7 @@ def _settled(collector: RestartedCollector) -> Series:
 
 
 def compare_results(right: Truth, found: Seen) -> list[str]:
-    """Invocations of which the newest result is missing, wrong, or about nothing."""
+    """Invocations whose newest result is missing, wrong or unexpected."""
     breaches = []
     missing, unasked = right.said.keys() - found.said.keys(), found.said.keys() - right.said.keys()
     wrong = [
@@ -88,8 +91,8 @@ def compare_results(right: Truth, found: Seen) -> list[str]:
 
 
 def _taken(record: Record) -> list[Request]:
-    """What is in the journal. The sender insisted, so that what was unanswered at first was
-    acknowledged later, or given up.
+    """The requests in the journal. The sender retries, so requests without an answer were
+    acknowledged later, or dropped.
     """
     return list(record.acked.values())
 

@@ -1,8 +1,7 @@
-"""The collector in virtual time and without threads of its own: requests and times come in; what is
-on disk and counted can be asked.
+"""The collector with virtual time and without a pipeline thread.
 
-It takes the steps of `pathgauge.collector.service.worker` one by one, so that a schedule can stop
-it between any two of them.
+It performs the steps of `pathgauge.collector.service.worker` one by one, so that a schedule can
+crash it between any two of them.
 """
 
 from __future__ import annotations
@@ -16,10 +15,12 @@ from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.pipeline import Pipeline
-from pathgauge.collector.core.pipeline_events import PipelineEvent, Told, Unreadable
+from pathgauge.collector.core.pipeline_events import PipelineEvent, PublishedEvent, Unreadable
 from pathgauge.collector.core.traces import Bounds
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.store import Delivery, Progress
 from pathgauge.collector.store.sqlite import SqliteStore
+from support.dialects import INSTALLED
 
 from .traffic import Request
 
@@ -35,19 +36,24 @@ class VirtualCollector:
     bounds: Bounds
     now: float = 0.0
     telemetry: InternalTelemetry = field(default_factory=InternalTelemetry)
-    told: list[Told] = field(default_factory=list)
-    """What was made durable, by all of its lives."""
-    _gathered: list[Told] = field(default_factory=list)
+    told: list[PublishedEvent] = field(default_factory=list)
+    """The durable events of all its processes."""
+    _gathered: list[PublishedEvent] = field(default_factory=list)
     _delivered: list[Delivery] = field(default_factory=list)
     _row: int = 0
+    _counts: DurableMetrics = field(init=False)
     _store: SqliteStore = field(init=False)
     _pipeline: Pipeline = field(init=False)
 
     def start(self) -> None:
-        """Go on where the folder stopped; what the journal holds and nobody took in comes first."""
-        self.telemetry = InternalTelemetry(durable=True)
+        """Continue where the last process stopped. Unprocessed requests of the journal come
+        first.
+        """
+        self.telemetry, self._counts = InternalTelemetry(), DurableMetrics()
+        self._counts.add_telemetry(self.telemetry)
         self._store = SqliteStore(self.folder)
         self._pipeline = Pipeline(
+            INSTALLED,
             self.setup.evaluator,
             self.setup.references,
             self.telemetry,
@@ -60,13 +66,13 @@ class VirtualCollector:
         self._pipeline.restore(restored.traces, restored.at)
         for turn in restored.turns:
             self._pipeline.restore_turn(*turn)
-        self.telemetry.restore(restored.counts)
+        self._counts.restore(restored.counts)
         self._store.start(self._deliver, lambda: self.now)
         while deliveries := list(self._store.read(self._row)):
             self._take_in(deliveries)
 
     def send(self, requests: Sequence[Request]) -> None:
-        """Have requests acknowledged, and take them in."""
+        """Store requests until they are acknowledged."""
 
         async def send() -> None:
             await asyncio.gather(
@@ -79,7 +85,7 @@ class VirtualCollector:
         asyncio.run(send())
 
     def take_in(self) -> None:
-        """Let the pipeline have what was acknowledged."""
+        """Feed acknowledged requests to the pipeline."""
         delivered, self._delivered = self._delivered, []
         self._take_in(delivered)
 
@@ -90,7 +96,7 @@ class VirtualCollector:
         self._expire(self.now)
 
     def commit(self) -> None:
-        """Make durable what was said."""
+        """Commit the collected events."""
         gathered, self._gathered = self._gathered, []
         progress = Progress(
             self._row,
@@ -98,14 +104,14 @@ class VirtualCollector:
             0.0,
             gathered,
             self._pipeline.changes(),
-            list(self.telemetry.pending()),
+            self._counts.pending(),
         )
         assert self._store.commit(progress)
         self.told.extend(gathered)
-        self.telemetry.commit()
+        self._counts.commit()
 
     def crash(self) -> None:
-        """End without a farewell: what was not committed is gone."""
+        """Stop without a commit."""
         self._store.close()
 
     def _deliver(self, delivery: Delivery) -> bool:

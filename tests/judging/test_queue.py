@@ -1,6 +1,4 @@
-"""Judges beside the pipeline: evaluations that wait for a model are judged once, late, and hold up
-nobody.
-"""
+"""Judges beside the pipeline: each evaluation is judged once and later, and delays nothing else."""
 
 from __future__ import annotations
 
@@ -23,10 +21,10 @@ from pathgauge.scorers.tool_use.errors import ToolErrorRate
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn
 from support.judged import (
     JUDGED,
-    PATIENCE_S,
+    MAX_WAIT_S,
     WORKS,
     DueOpinion,
-    Life,
+    InProcessCollector,
     Model,
     request,
     run_of,
@@ -34,16 +32,16 @@ from support.judged import (
 )
 from support.running import until
 
-Live = Callable[..., Life]
+Live = Callable[..., InProcessCollector]
 
 
 @pytest.fixture
 def live() -> Iterator[Live]:
-    """Starts collectors, and ends them when the test does."""
-    lives: list[Life] = []
+    """Starts collectors, and stops them at the end of the test."""
+    lives: list[InProcessCollector] = []
 
-    def live(*given: Any, **options: Any) -> Life:
-        lives.append(Life(*given, **options))
+    def live(*given: Any, **options: Any) -> InProcessCollector:
+        lives.append(InProcessCollector(*given, **options))
         return lives[-1]
 
     yield live
@@ -51,14 +49,14 @@ def live() -> Iterator[Live]:
         life.end()
 
 
-def said(life: Life, *expected: tuple[Any, ...]) -> bool:
-    """Whether the sinks were told exactly this in the end."""
-    return bool(until(lambda: life.sink.said == list(expected), PATIENCE_S))
+def publishes(life: InProcessCollector, *expected: tuple[Any, ...]) -> bool:
+    """Wait until the sinks have published exactly this."""
+    return bool(until(lambda: life.sink.published == list(expected), MAX_WAIT_S))
 
 
-def told(life: Life, times: int) -> bool:
-    """Whether the sinks were told so often in the end."""
-    return bool(until(lambda: len(life.sink.said) == times, PATIENCE_S))
+def publishes_times(life: InProcessCollector, times: int) -> bool:
+    """Wait until the sinks have published this number of results."""
+    return bool(until(lambda: len(life.sink.published) == times, MAX_WAIT_S))
 
 
 PUBLISHED = {"failure": 0.0}
@@ -70,13 +68,13 @@ async def test_other_scores_do_not_wait_for_the_judge(live: Live) -> None:
     model.hold()
     await life.send(request(run_of("a")))
     life.pass_time(6)
-    assert said(life, ("published", "a", PUBLISHED)), life.sink.said
-    assert until(lambda: life.bench.waiting == 1, PATIENCE_S)
+    assert publishes(life, ("published", "a", PUBLISHED)), life.sink.published
+    assert until(lambda: life.queue.waiting == 1, MAX_WAIT_S)
     model.answer()
-    assert said(life, ("published", "a", PUBLISHED), ("judged", "a", {"opinion": 0.75})), (
-        life.sink.said
+    assert publishes(life, ("published", "a", PUBLISHED), ("judged", "a", {"opinion": 0.75})), (
+        life.sink.published
     )
-    assert (life.counted("pass"), life.counted("fail"), life.bench.waiting) == (1, 0, 0)
+    assert (life.counted("pass"), life.counted("fail"), life.queue.waiting) == (1, 0, 0)
 
 
 async def test_the_judged_scores_have_a_window_of_their_own(live: Live) -> None:
@@ -88,9 +86,9 @@ async def test_the_judged_scores_have_a_window_of_their_own(live: Live) -> None:
     ]  # more than a window holds
     await life.send(request(*spans))
     life.pass_time(200)
-    assert told(life, 150)
+    assert publishes_times(life, 150)
     model.answer()
-    assert told(life, 300)
+    assert publishes_times(life, 300)
     means = {
         s.labels["metric"]: s.value
         for m in life.prometheus.collect()
@@ -114,18 +112,18 @@ async def test_what_waits_is_judged_by_the_next_process_and_counted_once(
     model.hold()
     await life.send(request(run_of("a"), run_of("b")))
     life.pass_time(6)
-    assert until(lambda: len(model.asked) == 2, PATIENCE_S)
+    assert until(lambda: len(model.asked) == 2, MAX_WAIT_S)
     life.end()
     model.answer()
     life = live(model, tmp_path)
-    assert said(life, ("judged", "a", {"opinion": 1.0}), ("judged", "b", {"opinion": 1.0})), (
-        life.sink.said
+    assert publishes(life, ("judged", "a", {"opinion": 1.0}), ("judged", "b", {"opinion": 1.0})), (
+        life.sink.published
     )
     assert life.counted("pass") == 2
     life.end()
     life = live(model, tmp_path)
     life.pass_time(6)
-    assert (life.bench.waiting, life.sink.said, life.counted("pass")) == (0, [], 2)
+    assert (life.queue.waiting, life.sink.published, life.counted("pass")) == (0, [], 2)
 
 
 async def test_scores_of_judges_are_in_the_windows_of_the_next_process(
@@ -134,7 +132,7 @@ async def test_scores_of_judges_are_in_the_windows_of_the_next_process(
     life = live(Model(0.5), tmp_path)
     await life.send(request(run_of("a")))
     life.pass_time(6)
-    assert told(life, 2)
+    assert publishes_times(life, 2)
     life.end()
     life = live(Model(), tmp_path)
     found = {
@@ -162,13 +160,15 @@ async def test_what_finds_no_place_says_so_and_is_counted(
     model.hold()
     await life.send(request(*(run_of(f"agent {number}") for number in range(10))))
     life.pass_time(6)
-    assert until(lambda: life.counted("not_evaluated") == overloaded, PATIENCE_S), life.counted(
+    assert until(lambda: life.counted("not_evaluated") == overloaded, MAX_WAIT_S), life.counted(
         "not_evaluated"
     )
-    assert [one for one in life.sink.said if one[0] == "judged"].count(life.sink.said[-1]) == 1
-    assert life.sink.said[-1][2] == {"opinion": "judge_overloaded"}
+    assert [one for one in life.sink.published if one[0] == "judged"].count(
+        life.sink.published[-1]
+    ) == 1
+    assert life.sink.published[-1][2] == {"opinion": "judge_overloaded"}
     model.answer()
-    assert until(lambda: life.counted("pass") == 10 - overloaded, PATIENCE_S)
+    assert until(lambda: life.counted("pass") == 10 - overloaded, MAX_WAIT_S)
 
 
 async def test_a_judge_that_never_answers_is_given_up(live: Live) -> None:
@@ -177,9 +177,9 @@ async def test_a_judge_that_never_answers_is_given_up(live: Live) -> None:
     model.hold()
     await life.send(request(run_of("a")))
     life.pass_time(6)
-    assert said(
+    assert publishes(
         life, ("published", "a", PUBLISHED), ("judged", "a", {"opinion": "judge_timeout"})
-    ), life.sink.said
+    ), life.sink.published
 
 
 async def test_a_judge_that_raises_is_an_error_of_its_criterion(live: Live) -> None:
@@ -190,30 +190,30 @@ async def test_a_judge_that_raises_is_an_error_of_its_criterion(live: Live) -> N
     life = live(Broken())
     await life.send(request(run_of("a")))
     life.pass_time(6)
-    assert until(lambda: life.counted("error") == 1, PATIENCE_S)
+    assert until(lambda: life.counted("error") == 1, MAX_WAIT_S)
 
 
 async def test_only_the_newest_revision_is_judged_and_counts_once(live: Live) -> None:
     model = Model()
     life = live(model)
     model.hold()
-    await life.send(request(run_of("a", said="First.")))
+    await life.send(request(run_of("a", response="First.")))
     life.pass_time(6)
-    assert until(lambda: len(model.asked) == 1, PATIENCE_S)
+    assert until(lambda: len(model.asked) == 1, MAX_WAIT_S)
     await life.send(request(tool_of("a")))
     life.pass_time(6)
-    assert until(lambda: len(model.asked) == 2, PATIENCE_S)
+    assert until(lambda: len(model.asked) == 2, MAX_WAIT_S)
     model.answer()
-    assert said(
+    assert publishes(
         life,
         ("published", "a", PUBLISHED),
         ("published", "a", PUBLISHED),
         ("judged", "a", {"opinion": 1.0}),
-    ), life.sink.said
+    ), life.sink.published
     await life.send(request(tool_of("a", "more")))
     life.pass_time(6)
-    assert told(life, 5)
-    assert life.sink.said[-1] == ("judged again", "a", {"opinion": 1.0})
+    assert publishes_times(life, 5)
+    assert life.sink.published[-1] == ("judged again", "a", {"opinion": 1.0})
     assert life.counted("pass") == 1
 
 
@@ -224,13 +224,13 @@ async def test_a_revision_keeps_its_place_when_there_is_no_other(live: Live) -> 
     for number, agent in enumerate(("a", "b", "c"), 1):
         await life.send(request(run_of(agent)))
         life.pass_time(6)
-        assert told(life, number)
+        assert publishes_times(life, number)
     await life.send(request(tool_of("b")))
     life.pass_time(6)
-    assert told(life, 4)
+    assert publishes_times(life, 4)
     model.answer()
-    assert until(lambda: life.counted("pass") == 2, PATIENCE_S)
-    assert life.sink.said[2:4] == [
+    assert until(lambda: life.counted("pass") == 2, MAX_WAIT_S)
+    assert life.sink.published[2:4] == [
         ("published", "c", PUBLISHED | {"opinion": "judge_overloaded"}),
         ("published", "b", PUBLISHED),
     ]
@@ -245,16 +245,16 @@ async def test_an_invocation_that_late_spans_score_before_its_judge_does_counts_
     model.hold()
     await life.send(request(run_of("a")))
     life.pass_time(6)
-    assert told(life, 1)
+    assert publishes_times(life, 1)
     assert (life.telemetry.invocations_read.total(), life.telemetry.invocations_scored.total()) == (
         1,
         0,
     )
     await life.send(request(tool_of("a")))
     life.pass_time(6)
-    assert until(lambda: life.telemetry.invocations_scored.total() == 1, PATIENCE_S)
+    assert until(lambda: life.telemetry.invocations_scored.total() == 1, MAX_WAIT_S)
     model.answer()
-    assert told(life, 3)
+    assert publishes_times(life, 3)
     assert (
         life.telemetry.invocations_scored.total(),
         life.telemetry.invocations_skipped.total(),
@@ -268,13 +268,13 @@ async def test_what_proved_to_be_a_part_of_something_larger_is_not_judged(live: 
     model.hold()
     await life.send(request(run_of("inner", trace="t", parent="outer")))
     life.pass_time(30)
-    assert until(lambda: model.asked == ["inner"], PATIENCE_S)
+    assert until(lambda: model.asked == ["inner"], MAX_WAIT_S)
     await life.send(request(run_of("outer", trace="t")))
     life.pass_time(30)
-    assert until(lambda: model.asked == ["inner", "outer"], PATIENCE_S), model.asked
+    assert until(lambda: model.asked == ["inner", "outer"], MAX_WAIT_S), model.asked
     model.answer()
-    assert until(lambda: life.counted("pass") == 1, PATIENCE_S)
-    assert [one for one in life.sink.said if one[0] == "judged"] == [
+    assert until(lambda: life.counted("pass") == 1, MAX_WAIT_S)
+    assert [one for one in life.sink.published if one[0] == "judged"] == [
         ("judged", "outer", {"opinion": 1.0})
     ]
 
@@ -285,15 +285,15 @@ async def test_what_was_purged_is_shown_to_no_model(live: Live, tmp_path: Path) 
     model.hold()
     await life.send(request(run_of("a"), run_of("secret")))
     life.pass_time(6)
-    assert until(lambda: life.bench.waiting == 2, PATIENCE_S)
+    assert until(lambda: life.queue.waiting == 2, MAX_WAIT_S)
     purged = life.purge(Selection(trace_id=trace_id("secret")))
     assert purged.evaluations == {("", trace_id("secret"), span_id("secret"))}
     model.answer()
-    assert until(lambda: life.counted("pass") == 1, PATIENCE_S)
+    assert until(lambda: life.counted("pass") == 1, MAX_WAIT_S)
     life.end()
     life = live(model, tmp_path)
     life.pass_time(6)
-    assert (life.bench.waiting, model.asked) == (0, ["a"])
+    assert (life.queue.waiting, model.asked) == (0, ["a"])
 
 
 @pytest.mark.parametrize("column", ["body", "known"])
@@ -305,7 +305,7 @@ async def test_a_damaged_row_costs_its_own_evaluation_alone(
     model.hold()
     await life.send(request(run_of("a"), run_of("b")))
     life.pass_time(6)
-    assert until(lambda: len(model.asked) == 2, PATIENCE_S)
+    assert until(lambda: len(model.asked) == 2, MAX_WAIT_S)
     life.end()
     with sqlite3.connect(tmp_path / DATABASE) as connection:
         connection.execute(
@@ -314,8 +314,8 @@ async def test_a_damaged_row_costs_its_own_evaluation_alone(
         )
     model.answer()
     life = live(model, tmp_path)
-    assert until(lambda: life.counted("pass") == 1, PATIENCE_S)
-    assert (life.sink.said, life.store.usage().quarantined) == (
+    assert until(lambda: life.counted("pass") == 1, MAX_WAIT_S)
+    assert (life.sink.published, life.store.usage().quarantined) == (
         [("judged", "b", {"opinion": 1.0})],
         1,
     )
@@ -335,9 +335,9 @@ async def test_what_waits_is_purged_by_scenario_and_by_time(
         )
     )
     life.pass_time(6)
-    assert until(lambda: life.bench.waiting == 2, PATIENCE_S)
+    assert until(lambda: life.queue.waiting == 2, MAX_WAIT_S)
     life.purge(Selection(scenario="s") if by == "scenario" else Selection(before=time.time() + 1))
-    assert until(lambda: life.bench.waiting == 0, PATIENCE_S)
+    assert until(lambda: life.queue.waiting == 0, MAX_WAIT_S)
     with sqlite3.connect(tmp_path / DATABASE) as connection:
         assert connection.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
 
@@ -346,8 +346,8 @@ async def test_without_a_judge_the_reason_is_said_at_once(live: Live) -> None:
     life = live(Model(), sampling=None)
     await life.send(request(run_of("a")))
     life.pass_time(6)
-    assert said(life, ("published", "a", PUBLISHED | {"opinion": "judge_unconfigured"})), (
-        life.sink.said
+    assert publishes(life, ("published", "a", PUBLISHED | {"opinion": "judge_unconfigured"})), (
+        life.sink.published
     )
 
 
@@ -356,7 +356,9 @@ async def test_what_is_not_sampled_says_so_and_asks_nobody(live: Live) -> None:
     life = live(model, sampling=Sampling(rate=0.0))
     await life.send(request(run_of("a")))
     life.pass_time(6)
-    assert said(life, ("published", "a", PUBLISHED | {"opinion": "not_sampled"})), life.sink.said
+    assert publishes(life, ("published", "a", PUBLISHED | {"opinion": "not_sampled"})), (
+        life.sink.published
+    )
     assert not model.asked
 
 
@@ -366,13 +368,13 @@ async def test_an_invocation_that_only_judges_score_is_scored_or_skipped_once(li
     model.hold()
     await life.send(request(run_of("a"), run_of("b"), run_of("c")))
     life.pass_time(6)
-    assert until(lambda: life.telemetry.invocations_skipped.total() == 1, PATIENCE_S)
+    assert until(lambda: life.telemetry.invocations_skipped.total() == 1, MAX_WAIT_S)
     assert (life.telemetry.invocations_read.total(), life.telemetry.invocations_scored.total()) == (
         3,
         0,
     )
     model.answer()
-    assert until(lambda: life.telemetry.invocations_scored.total() == 2, PATIENCE_S)
+    assert until(lambda: life.telemetry.invocations_scored.total() == 2, MAX_WAIT_S)
     assert life.telemetry.invocations_skipped.get("no_scenario_id") == 1
 
 
@@ -391,10 +393,10 @@ async def test_the_score_of_a_conversation_has_what_judges_said_of_its_turns(liv
             request(run_of("a", trace=str(number), start=10.0 * number, attributes=named))
         )
         life.pass_time(6)
-        assert told(life, 2 * number), life.sink.said
+        assert publishes_times(life, 2 * number), life.sink.published
     life.pass_time(101)
-    assert until(lambda: life.sink.cases, PATIENCE_S)
-    [case] = life.sink.cases
+    assert until(lambda: life.sink.conversations, MAX_WAIT_S)
+    [case] = life.sink.conversations
     assert {score.criterion.name: score.value for score in case.scores} == {"opinion": 0.5}
 
 

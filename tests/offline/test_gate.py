@@ -1,4 +1,4 @@
-"""How the gate makes one score of many: means over invocations, then over test runs."""
+"""How the gate aggregates scores: means over invocations, then over test runs."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ def line(*replayed: Replayed) -> Line:
     return only
 
 
-def replayed(*evaluations: Evaluation, cases: tuple[ConversationResult, ...] = ()) -> Replayed:
-    return Replayed("traces", evaluations, cases, ())
+def replayed(
+    *evaluations: Evaluation, conversations: tuple[ConversationResult, ...] = ()
+) -> Replayed:
+    return Replayed("traces", evaluations, conversations, ())
 
 
 @pytest.mark.parametrize(
@@ -70,16 +72,18 @@ def test_every_run_counts_the_same(
     )
 
 
-def test_a_run_may_be_spread_over_files() -> None:
+def test_a_run_may_be_in_several_files() -> None:
     found = line(
         replayed(evaluation(1.0, "1"), evaluation(0.0, "2")), replayed(evaluation(0.0, "1"))
     )
     assert (found.score, found.runs) == (0.25, (0.5, 0.0))
 
 
-def test_missing_turns_are_zeros_of_their_own_run() -> None:
+def test_missing_turns_count_as_0_in_their_own_run() -> None:
     evaluations = evaluation(1.0, "1", "c1"), evaluation(1.0, "2", "c2"), evaluation(1.0, "2", "c3")
-    found = line(replayed(*evaluations, cases=(case("c1", 1), case("c2", 0), case("c3", 1))))
+    found = line(
+        replayed(*evaluations, conversations=(case("c1", 1), case("c2", 0), case("c3", 1)))
+    )
     assert found.score == pytest.approx((1 / 2 + 2 / 3) / 2)
     assert found.runs == pytest.approx((1 / 2, 2 / 3))
     assert found.explanations == ("2 missing or unexpected turns count as 0",)
@@ -99,7 +103,7 @@ def test_missing_turns_are_zeros_of_their_own_run() -> None:
         ((0.25,), None, "f1 for agent Failed. Expected 0.5, but got 0.25. [refund]"),
     ],
 )
-def test_how_much_runs_differ_is_told_with_the_failure(
+def test_a_failure_shows_the_standard_deviation_of_the_runs(
     runs: tuple[float, ...], deviation: float | None, told: str
 ) -> None:
     found = line(replayed(*(evaluation(value, str(run)) for run, value in enumerate(runs))))
@@ -111,14 +115,16 @@ def test_how_much_runs_differ_is_told_with_the_failure(
 
 
 @pytest.mark.parametrize(("runs", "cell"), [((0.0, 1.0), "0.500 ±0.707"), ((0.5,), "0.500  ")])
-def test_the_table_shows_how_much_runs_differ(runs: tuple[float, ...], cell: str) -> None:
+def test_the_table_shows_the_standard_deviation_of_the_runs(
+    runs: tuple[float, ...], cell: str
+) -> None:
     written = StringIO()
     gate = judge([replayed(*(evaluation(value, str(run)) for run, value in enumerate(runs)))])
     print_gate(gate, Console(file=written, width=120))
     assert cell in written.getvalue()
 
 
-def test_a_scorer_that_fails_is_told_without_a_score() -> None:
+def test_a_scorer_that_raises_is_reported_without_a_score() -> None:
     broken = Result(Criterion("latency", Latency()), Score(None, None, "boom"), "error")
     found = line(
         replayed(
@@ -138,7 +144,7 @@ def test_a_scorer_that_fails_is_told_without_a_score() -> None:
     st.lists(st.tuples(st.sampled_from([None, "1", "2"]), st.floats(0, 1)), min_size=1),
     st.floats(0, 1),
 )
-def test_runs_of_one_score_pass_exactly_when_it_does(
+def test_the_score_is_the_mean_of_the_runs(
     scored: list[tuple[str | None, float]], value: float
 ) -> None:
     found = line(replayed(*(evaluation(value, run) for run, _ in scored)))

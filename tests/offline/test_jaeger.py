@@ -1,5 +1,5 @@
-"""Jaeger's JSON becomes the OTLP that it was made of, field by field; what is malformed is counted
-and spoils nothing else.
+"""Jaeger's JSON is translated back to OTLP field by field; malformed data is counted and affects
+nothing else.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def read_one(folder: Path, **fields: Any) -> Span:
     return one
 
 
-def test_every_field_returns_to_where_it_came_from() -> None:
+def test_every_field_is_restored() -> None:
     source = span(
         references=[
             reference("CHILD_OF", PARENT_ID),
@@ -203,7 +203,7 @@ def test_every_field_returns_to_where_it_came_from() -> None:
         pytest.param({"parentSpanID": "0"}, None, [], id="zero"),
     ],
 )
-def test_the_parent_is_the_one_that_jaeger_shows(
+def test_the_parent_is_that_of_jaeger(
     fields: dict[str, Any], parent: str | None, links: list[str], tmp_path: Path
 ) -> None:
     one = read_one(tmp_path, **fields)
@@ -256,7 +256,7 @@ def test_tags_keep_their_types(source: dict[str, Any], expected: object, tmp_pat
         ),
     ],
 )
-def test_the_status_is_told_by_tags(
+def test_the_status_comes_from_tags(
     tags: list[dict[str, Any]],
     status: tuple[int, str],
     attributes: dict[str, object],
@@ -278,20 +278,20 @@ def test_the_status_is_told_by_tags(
         ("other", 0),
     ],
 )
-def test_kinds_are_named_but_for_internal_ones(
+def test_kinds_come_from_a_tag_and_are_internal_without_one(
     kind: str | None, number: int, tmp_path: Path
 ) -> None:
     assert read_one(tmp_path, tags=[tag("span.kind", kind)] if kind else []).proto.kind == number
 
 
-def test_older_exporters_name_scopes_libraries(tmp_path: Path) -> None:
+def test_older_exporters_call_scopes_libraries(tmp_path: Path) -> None:
     one = read_one(
         tmp_path, tags=[tag("otel.library.name", "old"), tag("otel.library.version", "0.1")]
     )
     assert (one.scope, one.attributes) == (Scope("old", "0.1"), {})
 
 
-def test_a_span_needs_no_more_than_ids_and_times(tmp_path: Path) -> None:
+def test_a_span_needs_only_ids_and_times(tmp_path: Path) -> None:
     source = {"traceID": TRACE_ID, "spanID": SPAN_ID, "startTime": 1, "duration": 2}
     files = read(tmp_path, answer(trace(source)))
     assert [
@@ -317,7 +317,7 @@ def test_a_log_without_an_event_field_has_no_name(tmp_path: Path) -> None:
     assert (event.name, event.time_ns, event.attributes) == ("", 1000, {"message": "hello"})
 
 
-def test_spans_belong_to_the_process_that_they_name(tmp_path: Path) -> None:
+def test_spans_belong_to_their_process(tmp_path: Path) -> None:
     processes = {
         "p1": {"serviceName": "shop", "tags": None},
         "p2": {"serviceName": "OTLPResourceNoServiceName", "tags": [tag("host.name", "h")]},
@@ -357,7 +357,7 @@ TWO = [trace(span(spanID="a1")), trace(span(spanID="a2", traceID=OTHER_TRACE_ID)
         ),
     ],
 )
-def test_traces_are_found_however_they_are_wrapped(text: str, tmp_path: Path) -> None:
+def test_traces_are_found_inside_every_wrapper(text: str, tmp_path: Path) -> None:
     (tmp_path / "traces.json").write_text(text)
     files = read_path(tmp_path / "traces.json")
     assert ([(one.trace_id, one.span_id[-2:]) for one in files.spans], files.notes) == (
@@ -441,7 +441,7 @@ def test_a_malformed_trace_is_rejected_alone(malformed: Any, rejected: int, tmp_
         {"data": {}},
     ],
 )
-def test_what_holds_no_jaeger_trace_is_something_else(document: Any) -> None:
+def test_other_documents_are_not_jaeger(document: Any) -> None:
     assert jaeger.export_request(document) is None
 
 
@@ -484,7 +484,7 @@ WHOLE = answer(
 
 @settings(deadline=None)
 @given(st.sampled_from([place for place in places(WHOLE) if len(place) > len(("data", 0))]), JSON)
-def test_whatever_stands_in_a_trace_each_span_is_read_or_rejected(
+def test_every_span_of_a_damaged_trace_is_read_or_rejected(
     tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, ...], value: Any
 ) -> None:
     document = deepcopy(WHOLE)

@@ -1,4 +1,4 @@
-"""References made of good traces."""
+"""References recorded from good traces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathgauge.collector.core.documents import ConfigError, yaml_source
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.references import Match, native
 from pathgauge.collector.core.references.export_native import to_yaml
-from pathgauge.collector.offline.record import Recording, Wanted, record
+from pathgauge.collector.offline.record import Recording, RecordOptions, record
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.authoring.testing import invocation, tool_call
 from pathgauge.scorers.types import ExpectedCall, Invocation, Reference, ReferenceTurn, ToolCall
@@ -36,21 +36,21 @@ def replayed(*invocations: Invocation, source: str = "t.json") -> Replayed:
     )
 
 
-def recorded(*invocations: Invocation, **wanted: Any) -> Recording:
-    return record([replayed(*invocations)], Wanted(**wanted))
+def recorded(*invocations: Invocation, **options: Any) -> Recording:
+    return record([replayed(*invocations)], RecordOptions(**options))
 
 
-def calls(*made: ToolCall, **wanted: Any) -> tuple[ExpectedCall, ...] | None:
-    return recorded(invocation(*made), **wanted).references[0].turns[0].tool_calls
+def calls(*made: ToolCall, **options: Any) -> tuple[ExpectedCall, ...] | None:
+    return recorded(invocation(*made), **options).references[0].turns[0].tool_calls
 
 
-def message(*paths: Replayed, **wanted: Any) -> str:
+def message(*paths: Replayed, **options: Any) -> str:
     with pytest.raises(ConfigError) as caught:
-        record(paths, Wanted(**wanted))
+        record(paths, RecordOptions(**options))
     return str(caught.value)
 
 
-def test_what_the_agent_did_becomes_what_is_expected() -> None:
+def test_the_behaviour_of_the_agent_becomes_the_expectation() -> None:
     one = invocation(
         A,
         tool_call("b", y={"z": [1.5, None]}),
@@ -107,13 +107,13 @@ def test_the_groups_of_two_messages_are_two_groups() -> None:
         {"a": b"x"},
     ],
 )
-def test_arguments_that_no_file_can_hold_are_left_out_and_noted(arguments: Any) -> None:
+def test_arguments_that_no_file_can_hold_are_left_out_with_a_note(arguments: Any) -> None:
     recording = recorded(invocation(ToolCall("a", arguments), B, scenario_id="s"))
     assert recording.references[0].turns[0].tool_calls == (ExpectedCall("a"), EXPECTED_B)
     assert recording.notes == (
         (
-            "t.json: scenario s: any arguments will do for a: they were not recorded, or are no"
-            " plain JSON"
+            "t.json: scenario s: any arguments are accepted for a: they were not captured, or are"
+            " not plain JSON"
         ),
     )
 
@@ -135,13 +135,13 @@ def test_arguments_and_responses_may_be_left_out() -> None:
 
 
 @pytest.mark.parametrize("response", [None, ""])
-def test_a_response_that_was_not_recorded_is_not_expected(response: str | None) -> None:
+def test_a_response_that_was_not_captured_is_not_expected(response: str | None) -> None:
     recording = recorded(invocation(scenario_id="s", final_response=response))
     assert recording.references[0].turns == (ReferenceTurn(None, (), None),)
-    assert recording.notes == ("t.json: scenario s: no response was recorded, so none is expected",)
+    assert recording.notes == ("t.json: scenario s: no response was captured, so none is expected",)
 
 
-def test_half_a_character_becomes_a_question_mark() -> None:
+def test_a_lone_surrogate_becomes_a_question_mark() -> None:
     (turn,) = (
         recorded(invocation(final_response="a\ud83d", user_input="b\ud83d")).references[0].turns
     )
@@ -158,12 +158,9 @@ def test_calls_that_may_be_missing_from_the_telemetry_are_not_expected(flag: Any
 
 
 @pytest.mark.parametrize("flag", ["truncated", "redacted"])
-def test_content_that_was_cut_is_noted(flag: Any) -> None:
+def test_incomplete_content_causes_a_note(flag: Any) -> None:
     assert recorded(invocation(A, scenario_id="s", flags=frozenset({flag}))).notes == (
-        (
-            f"t.json: scenario s: content was {flag} before it arrived, so look through what was"
-            " recorded"
-        ),
+        (f"t.json: scenario s: content was {flag} before it arrived: review what was recorded"),
     )
 
 
@@ -185,12 +182,12 @@ def test_the_invocations_of_a_conversation_are_turns_in_order() -> None:
 def test_conversations_of_other_tenants_paths_and_scenarios_are_not_mixed() -> None:
     one = invocation(A, conversation_id="c")
     recording = record(
-        [replayed(one, replace(one, tenant="t")), replayed(one, source="u.json")], Wanted()
+        [replayed(one, replace(one, tenant="t")), replayed(one, source="u.json")], RecordOptions()
     )
     assert [len(reference.turns) for reference in recording.references] == [1]
 
 
-def test_one_scenario_may_be_given_to_all() -> None:
+def test_one_scenario_can_be_set_for_all_invocations() -> None:
     conflict = invocation(A, scenario_id="x", flags=frozenset({"scenario_conflict"}))
     recording = recorded(invocation(A, scenario_id=None), conflict, scenario="s")
     assert recording == Recording(
@@ -198,21 +195,22 @@ def test_one_scenario_may_be_given_to_all() -> None:
     )
 
 
-def test_what_belongs_to_no_scenario_is_passed_over() -> None:
+def test_invocations_without_a_scenario_are_skipped() -> None:
     conflict = invocation(scenario_id="x", flags=frozenset({"scenario_conflict"}))
     recording = recorded(invocation(A, scenario_id="s"), invocation(scenario_id=None), conflict)
     assert [reference.scenario_id for reference in recording.references] == ["s"]
     assert recording.notes == (
-        "t.json: invocations without one scenario id, passed over: 2; --scenario gives them one",
+        "t.json: invocations skipped because they lack a unique scenario id: 2; --scenario gives"
+        " them one",
     )
     assert (
         message(replayed(conflict))
-        == "t.json: found no invocation with a scenario id, expected one, or --scenario to give all"
+        == "t.json: found no invocation with a scenario id, expected one; --scenario gives all"
         " of them one"
     )
 
 
-def test_failed_invocations_are_refused_unless_they_are_wanted() -> None:
+def test_failed_invocations_are_an_error_unless_allowed() -> None:
     failed = invocation(
         A, scenario_id="s", error=True, error_type="KeyError", trace_id="f00", conversation_id="c"
     )
@@ -231,7 +229,7 @@ def test_failed_invocations_are_refused_unless_they_are_wanted() -> None:
 
 
 @pytest.mark.parametrize("places", [(1,), (0, 2), (0, 0), (1, 2)])
-def test_a_conversation_with_holes_is_refused(places: Iterable[int]) -> None:
+def test_a_conversation_with_missing_turns_is_an_error(places: Iterable[int]) -> None:
     turns = [invocation(A, scenario_id="s", conversation_id="c", turn=place) for place in places]
     assert (
         message(replayed(*turns))
@@ -240,23 +238,30 @@ def test_a_conversation_with_holes_is_refused(places: Iterable[int]) -> None:
     )
 
 
-def test_an_invocation_without_conversation_stands_alone_wherever_it_says_it_stood() -> None:
+def test_an_invocation_without_conversation_is_one_turn_whatever_its_number() -> None:
     assert len(recorded(invocation(A, turn=3)).references[0].turns) == 1
 
 
-ALONE = ", of an invocation without conversation id, which is no second turn"
+LEFT_OUT = (
+    "left out a trajectory that differs from the first (without a conversation id, an invocation is"
+    " no second turn); --alternatives keeps it"
+)
 
 
 @pytest.mark.parametrize(
     ("first", "second", "note"),
     [
         ((A, B), (A, B), None),
-        ((A, B), (B, A), f"left out another trajectory than the first{ALONE}; --alternatives keeps it"),
-        ((A,), (tool_call("a", x=2),), f"left out another trajectory than the first{ALONE}; --alternatives keeps it"),
-        ((replace(A, group=1), replace(B, group=1)), (replace(B, group=5), replace(A, group=5)), None),
-        ((replace(A, group=1), replace(B, group=1)), (A, B), f"left out another trajectory than the first{ALONE}; --alternatives keeps it"),
+        ((A, B), (B, A), LEFT_OUT),
+        ((A,), (tool_call("a", x=2),), LEFT_OUT),
+        (
+            (replace(A, group=1), replace(B, group=1)),
+            (replace(B, group=5), replace(A, group=5)),
+            None,
+        ),
+        ((replace(A, group=1), replace(B, group=1)), (A, B), LEFT_OUT),
     ],
-)  # fmt: skip
+)
 def test_the_first_trajectory_of_a_scenario_counts(
     first: Iterable[ToolCall], second: Iterable[ToolCall], note: str | None
 ) -> None:
@@ -265,14 +270,14 @@ def test_the_first_trajectory_of_a_scenario_counts(
     assert recording.notes == (() if note is None else (f"t.json: scenario s: {note}",))
 
 
-def test_other_trajectories_may_become_alternatives_each_once() -> None:
+def test_further_trajectories_can_become_alternatives_without_repetition() -> None:
     made = [(A,), (B,), (A,), (), (B,)]
     recording = recorded(*[invocation(*one, scenario_id="s") for one in made], alternatives=True)
     turn = ReferenceTurn(None, (EXPECTED_A,), "done", alternatives=((EXPECTED_B,), ()))
     assert recording == Recording((Reference("s", (turn,)),), ())
 
 
-def test_the_turns_of_conversations_have_alternatives_of_their_own() -> None:
+def test_each_turn_of_a_conversation_has_its_own_alternatives() -> None:
     made = [
         invocation(call, scenario_id="s", conversation_id=conversation)
         for conversation, call in (("c", A), ("c", B), ("d", A), ("d", C))
@@ -286,17 +291,18 @@ def test_a_conversation_with_other_turns_is_no_alternative() -> None:
     long = [invocation(A, scenario_id="s", conversation_id="d")] * 2
     unknown = invocation(scenario_id="s", flags=frozenset({"no_tool_spans"}))
     text = (
-        "t.json: scenario s: left out a conversation with other turns than the first, which cannot"
-        " be its alternative"
+        "t.json: scenario s: left out a conversation that cannot be an alternative, because its"
+        " turns differ from those of the first"
     )
     assert recorded(short, *long, alternatives=True).notes == (text,)
     assert recorded(short, unknown, alternatives=True).notes[-1:] == (text,)
     assert recorded(short, *long).notes == (
-        "t.json: scenario s: left out another trajectory than the first; --alternatives keeps it",
+        "t.json: scenario s: left out a trajectory that differs from the first;"
+        " --alternatives keeps it",
     )
 
 
-def test_what_was_recorded_loads_again() -> None:
+def test_recorded_references_can_be_loaded() -> None:
     odd = tool_call(
         "t",
         **{

@@ -1,6 +1,4 @@
-"""What Tempo answers and Grafana downloads becomes the OTLP that it was made of, told by its
-content alone.
-"""
+"""The JSON of Tempo and of Grafana downloads is detected and translated back to OTLP."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ def read(folder: Path, text: bytes) -> TraceFiles:
     return read_path(folder / "traces.json")
 
 
-def test_every_field_of_a_trace_becomes_that_of_otlp(tmp_path: Path) -> None:
+def test_every_field_of_a_trace_is_restored(tmp_path: Path) -> None:
     attributes = [
         {"key": "shots", "value": {"intValue": "7"}},
         {"key": "reasons", "value": {"arrayValue": {"values": [{"stringValue": "stop"}]}}},
@@ -133,7 +131,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_traces_are_found_however_they_are_wrapped(name: str, tmp_path: Path) -> None:
+def test_traces_are_found_inside_every_wrapper(name: str, tmp_path: Path) -> None:
     files = read(tmp_path, SHAPES[name])
     sent = [
         span
@@ -144,7 +142,7 @@ def test_traces_are_found_however_they_are_wrapped(name: str, tmp_path: Path) ->
     assert ([one.proto for one in files.spans], files.notes) == (sent, [])
 
 
-def test_older_versions_name_scopes_instrumentation_libraries(tmp_path: Path) -> None:
+def test_older_versions_call_scopes_instrumentation_libraries(tmp_path: Path) -> None:
     library = {
         "instrumentationLibrary": {"name": "my.library", "version": "0.1"},
         "spans": [span()],
@@ -228,7 +226,7 @@ def test_spans_of_a_malformed_resource_are_rejected(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_groups_of_the_wrong_shape_are_named(document: Any, problem: str, tmp_path: Path) -> None:
+def test_groups_of_the_wrong_shape_are_errors(document: Any, problem: str, tmp_path: Path) -> None:
     with pytest.raises(UnreadableFileError) as caught:
         read(tmp_path, json.dumps(document).encode())
     assert str(caught.value) == f"{tmp_path}/traces.json: {problem}"
@@ -237,5 +235,5 @@ def test_groups_of_the_wrong_shape_are_named(document: Any, problem: str, tmp_pa
 @pytest.mark.parametrize(
     "document", [None, 7, [], {}, {"trace": {}}, {"trace": [{"batches": []}]}, {"resourceLogs": []}]
 )
-def test_what_holds_no_groups_of_spans_is_something_else(document: Any) -> None:
+def test_other_documents_are_not_tempo(document: Any) -> None:
     assert tempo.export_request(document) is None

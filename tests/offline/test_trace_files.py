@@ -1,6 +1,4 @@
-"""Trace files as the OpenTelemetry Collector's file exporter writes them, told by content; what is
-none of the formats is named.
-"""
+"""Trace files of the OpenTelemetry Collector's file exporter: detection, truncation and errors."""
 
 from __future__ import annotations
 
@@ -198,7 +196,7 @@ def test_a_file_that_is_still_being_written_is_read_up_to_its_last_record(
 
 
 @given(st.data(), st.sampled_from([as_proto, as_json]))
-def test_wherever_a_file_is_cut_off_its_complete_records_are_kept(
+def test_a_truncated_file_keeps_its_complete_records(
     data: st.DataObject, written: Callable[..., bytes]
 ) -> None:
     requests = [traces(name) for name in "abc"]
@@ -223,18 +221,18 @@ def test_wherever_a_file_is_cut_off_its_complete_records_are_kept(
     [
         pytest.param(
             as_json(traces("a")) + LONG_LINE + b"\n" + as_json(traces("b")),
-            "line 2: found no JSON (unexpected end of data), expected a JSON object a line",
+            "line 2: found no JSON (unexpected end of data), expected one JSON object per line",
             id="a line between others",
         ),
         pytest.param(
             as_json(traces("a")) + b"{broken}\n",
-            "line 2: found no JSON (unexpected character, expected a string key), expected a JSON"
-            " object a line",
+            "line 2: found no JSON (unexpected character, expected a string key), expected one JSON"
+            " object per line",
             id="a last line that was written to its end",
         ),
         pytest.param(
             LONG_LINE,
-            "line 1: found no JSON (unexpected end of data), expected a JSON object a line",
+            "line 1: found no JSON (unexpected end of data), expected one JSON object per line",
             id="the only line",
         ),
         pytest.param(
@@ -250,7 +248,7 @@ def test_wherever_a_file_is_cut_off_its_complete_records_are_kept(
         ),
     ],
 )
-def test_what_is_broken_elsewhere_is_refused_with_its_place(
+def test_other_damage_is_an_error_with_its_position(
     data: bytes, problem: str, tmp_path: Path
 ) -> None:
     (tmp_path / "out").write_bytes(data)
@@ -263,7 +261,7 @@ def test_what_is_broken_elsewhere_is_refused_with_its_place(
 @pytest.mark.parametrize(
     "data", [as_json(*TWO), json_of(traces("a", "b", "c"))], ids=["lines", "document"]
 )
-def test_a_byte_order_mark_is_passed_over(
+def test_a_byte_order_mark_is_ignored(
     data: bytes, compress: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     (tmp_path / "out").write_bytes(compress(b"\xef\xbb\xbf" + data))
@@ -283,7 +281,7 @@ ZSTD = bytes.fromhex("28b52ffd2000010000")
         pytest.param(gzip.compress(ZSTD), id="within gzip"),
     ],
 )
-def test_zstd_is_refused_by_name(data: bytes, tmp_path: Path) -> None:
+def test_zstd_is_an_error_that_names_it(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "out").write_bytes(data)
     with pytest.raises(UnreadableFileError) as caught:
         read_path(tmp_path / "out")
@@ -321,9 +319,7 @@ def test_protobuf_that_begins_like_json_is_protobuf(bracket: bytes, tmp_path: Pa
         ),
     ],
 )
-def test_json_of_something_else_is_named_by_what_it_holds(
-    text: str, found: str, tmp_path: Path
-) -> None:
+def test_other_json_is_an_error_that_shows_its_keys(text: str, found: str, tmp_path: Path) -> None:
     (tmp_path / "out").write_text(text)
     with pytest.raises(UnreadableFileError) as caught:
         read_path(tmp_path / "out")

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, TypeVar
 
 Json = Any
-ConversationResult = dict[str, Any]
+Case = dict[str, Any]
 Call = list[Any]
 """Tool and arguments."""
 
@@ -134,19 +134,19 @@ SCRIPTS = (
 SEPARATORS = (" ", " ", " ", "  ", "\n", ", ", ". ", "-")
 
 
-def trajectories(random: Random) -> ConversationResult:
+def trajectories(random: Random) -> Case:
     """Expected calls, and actual ones that mostly are those with up to three changes; all have
     arguments.
     """
     return _trajectories(random, sparse=0)
 
 
-def sparse_trajectories(random: Random) -> ConversationResult:
+def sparse_trajectories(random: Random) -> Case:
     """The same, where some calls have `null` in place of arguments."""
     return _trajectories(random, sparse=SPARSE)
 
 
-def partial_orders(random: Random) -> ConversationResult:
+def partial_orders(random: Random) -> Case:
     """Trajectories with optional calls, with calls that may come in any order (`groups`), and with
     calls of one message (`messages`).
     """
@@ -162,7 +162,7 @@ def partial_orders(random: Random) -> ConversationResult:
     }
 
 
-def messages(random: Random) -> ConversationResult:
+def messages(random: Random) -> Case:
     """Trajectories whose calls belong to messages, mostly to as many as are expected (`groups`)."""
     case = trajectories(random)
     groups = _shape(random, len(case["expected"]))
@@ -174,19 +174,19 @@ def messages(random: Random) -> ConversationResult:
     }
 
 
-def ascii_texts(random: Random) -> ConversationResult:
-    """A reference in English, or of signs alone, and a response that mostly has some of its words."""
+def ascii_texts(random: Random) -> Case:
+    """A reference in English or of signs, and a response that mostly shares some words."""
     return _texts(random, random.choice((WORDS, WORDS, WORDS, WORDS, SIGNS)))
 
 
-def texts(random: Random) -> ConversationResult:
+def texts(random: Random) -> Case:
     """The same in many scripts."""
     return _texts(
         random, random.choice((WORDS, (*WORDS, *SCRIPTS), SCRIPTS, SCRIPTS, (*SIGNS, "👍", "…")))
     )
 
 
-def samples(random: Random) -> ConversationResult:
+def samples(random: Random) -> Case:
     """Two samples of scores, of different sizes, whose means differ little or much."""
     low, spread = random.random(), random.choice((0.05, 0.3, 2.0))
     fallen = low - spread * random.choice((0.0, 0.2, 1.0)) * random.random()
@@ -199,7 +199,7 @@ def samples(random: Random) -> ConversationResult:
     return {"current": current, "baseline": baseline}
 
 
-def judgements(random: Random) -> ConversationResult:
+def judgements(random: Random) -> Case:
     """Samples of what a judge says: a label, and verdicts on rubrics; or what cannot be read, or
     nothing.
     """
@@ -217,7 +217,7 @@ def judgements(random: Random) -> ConversationResult:
     }
 
 
-def _trajectories(random: Random, sparse: float) -> ConversationResult:
+def _trajectories(random: Random, sparse: float) -> Case:
     values = PORTABLE if random.random() < 0.4 else HARD
     pool = (
         _nested(random, values)
@@ -248,7 +248,7 @@ def _call(random: Random, values: Sequence[Json], sparse: float) -> Call:
 
 
 def _nested(random: Random, values: Sequence[Json]) -> list[Call]:
-    """Calls of one tool with more and fewer of the same arguments, so that one may answer several."""
+    """Calls of one tool with overlapping arguments, so that one call may answer several."""
     arguments = {key: random.choice(values) for key in KEYS}
     return [
         ["a", {key: value for key, value in arguments.items() if random.random() < 0.6}]
@@ -290,7 +290,7 @@ def _respelled(random: Random, call: Call, values: Sequence[Json]) -> Call:
     return [name, arguments]
 
 
-def _texts(random: Random, words: Sequence[str]) -> ConversationResult:
+def _texts(random: Random, words: Sequence[str]) -> Case:
     vocabulary = [random.choice(words) for _ in range(random.choice((3, 8, 20)))]
     if random.random() < 0.2:
         vocabulary.append(LONG_WORDS[0])

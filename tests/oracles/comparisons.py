@@ -29,7 +29,7 @@ from pathgauge import (
     TrajectoryInOrderMatch,
 )
 from pathgauge.collector.core.evaluations.significance import p_value
-from pathgauge.collector.core.evaluations.statistics import moments_of
+from pathgauge.collector.core.evaluations.statistics import statistics_of
 from pathgauge.scorers.authoring.testing import invocation, reference_turn
 from pathgauge.scorers.judge_protocol import JudgeError
 from pathgauge.scorers.judges.model_judge import ModelJudge
@@ -38,10 +38,10 @@ from pathgauge.scorers.responses.bleu import Bleu
 from pathgauge.scorers.responses.rouge import Rouge1, Rouge2, RougeL, RougeLSum
 from pathgauge.scorers.trajectories.langchain import Mode, TrajectoryMatch
 from pathgauge.scorers.trajectories.steps import FirstDivergence, TrajectorySimilarity
-from support.asked import Scripted, fails, lists, says
+from support.scripted_models import ScriptedAnswers, checklist_answer, failure, verdict_answer
 
 from .cases import (
-    ConversationResult,
+    Case,
     ascii_texts,
     judgements,
     messages,
@@ -100,14 +100,14 @@ class Oracle:
     """A program of `runners`, the cases that it is given, and what is made of its results."""
 
     runner: str
-    cases: Callable[[Random], ConversationResult]
+    cases: Callable[[Random], Case]
     comparisons: tuple[Comparison, ...]
 
 
 def of_calls(scorer: Scorer) -> Scoring:
     """The scoring of trajectories."""
 
-    def scoring(case: ConversationResult) -> float | None:
+    def scoring(case: Case) -> float | None:
         actual, expected = case["actual"], case["expected"]
         messages = case.get("messages") or [None] * len(actual)
         groups, optional = (
@@ -136,9 +136,11 @@ def of_texts(scorer: Scorer) -> Scoring:
     )
 
 
-def fall(case: ConversationResult) -> float | None:
+def fall(case: Case) -> float | None:
     """How likely the fall from one sample to the other is by chance."""
-    return p_value(moments_of(case["current"]), moments_of(case["baseline"]), higher_is_better=True)
+    return p_value(
+        statistics_of(case["current"]), statistics_of(case["baseline"]), higher_is_better=True
+    )
 
 
 UNSCORED = -1.0
@@ -147,24 +149,24 @@ UNSCORED = -1.0
 
 def of_labels(read: Callable[[Score], float | None]) -> Scoring:
     """The scoring of labels, each from a sample, by `final_response_match_v2`."""
-    texts = {"valid": says("valid"), "invalid": says("invalid")}
+    texts = {"valid": verdict_answer("valid"), "invalid": verdict_answer("invalid")}
 
-    def scoring(case: ConversationResult) -> float:
-        said = [texts.get(label, fails("judge_malformed")) for label in case["labels"]]
-        return _judged(_match(len(said)), said, read) if said else UNSCORED
+    def scoring(case: Case) -> float:
+        answers = [texts.get(label, failure("judge_malformed")) for label in case["labels"]]
+        return _judged(_match(len(answers)), answers, read) if answers else UNSCORED
 
     return scoring
 
 
-def of_ratings(case: ConversationResult) -> float:
+def of_ratings(case: Case) -> float:
     """The scoring of verdicts on rubrics, by `rubric_based_final_response_quality_v1`."""
-    said = [
-        fails("judge_malformed") if isinstance(rating, str) else lists(*rating)
+    answers = [
+        failure("judge_malformed") if isinstance(rating, str) else checklist_answer(*rating)
         for rating in case["ratings"]
     ]
     return (
-        _judged(_rubrics(case["rubrics"], len(said)), said, lambda score: score.value)
-        if said
+        _judged(_rubrics(case["rubrics"], len(answers)), answers, lambda score: score.value)
+        if answers
         else UNSCORED
     )
 
@@ -182,9 +184,9 @@ def _rubrics(count: int, samples: int) -> ModelJudge:
 
 
 def _judged(
-    judge: ModelJudge, said: Sequence[str | JudgeError], read: Callable[[Score], float | None]
+    judge: ModelJudge, answers: Sequence[str | JudgeError], read: Callable[[Score], float | None]
 ) -> float:
-    judging = judge.judge(invocation(), reference_turn(response="so"), Scripted(*said))
+    judging = judge.judge(invocation(), reference_turn(response="so"), ScriptedAnswers(*answers))
     try:
         judging.send(None)
     except StopIteration as end:

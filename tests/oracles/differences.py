@@ -16,9 +16,9 @@ from itertools import count, groupby
 from operator import itemgetter
 from typing import TypeAlias
 
-from .cases import LONG_WORDS, Call, ConversationResult, Json
+from .cases import LONG_WORDS, Call, Case, Json
 
-Scoring: TypeAlias = Callable[[ConversationResult], float | None]
+Scoring: TypeAlias = Callable[[Case], float | None]
 """A case comes in, its score goes out."""
 
 
@@ -32,7 +32,7 @@ class Difference:
 
 
 def rewritten(
-    rewrite: Callable[[ConversationResult], ConversationResult],
+    rewrite: Callable[[Case], Case],
 ) -> Callable[[Scoring], Scoring]:
     """The scoring of a case that is written as the oracle reads it."""
 
@@ -178,7 +178,7 @@ def _first_fit(scoring: Scoring, takers: Sequence[Call], expected: Sequence[Call
     return 1.0
 
 
-def _first_fit_in_messages(scoring: Scoring, case: ConversationResult) -> float | None:
+def _first_fit_in_messages(scoring: Scoring, case: Case) -> float | None:
     if _sizes(case["messages"]) != _sizes(case["groups"]):
         return scoring(case)
     actual, expected = (
@@ -240,7 +240,7 @@ STEMS = Difference(
 # and ratings alike.
 
 
-def _answers(case: ConversationResult, *others: str) -> ConversationResult:
+def _answers(case: Case, *others: str) -> Case:
     kept = [index for index, label in enumerate(case["labels"]) if label not in others]
     return {
         **case,
@@ -255,7 +255,7 @@ def _tied(labels: Sequence[str]) -> bool:
     return good == bad > 0
 
 
-def _rubric(case: ConversationResult, number: int) -> ConversationResult:
+def _rubric(case: Case, number: int) -> Case:
     """One rubric alone; those that say that it does not apply have no vote, unless all do."""
     verdicts = [rating if isinstance(rating, str) else rating[number] for rating in case["ratings"]]
     if {"yes", "no"} & {*verdicts}:
@@ -266,7 +266,7 @@ def _rubric(case: ConversationResult, number: int) -> ConversationResult:
     return {"labels": verdicts, "rubrics": 1, "ratings": ratings}
 
 
-def _mean_of_rubrics(scoring: Scoring, case: ConversationResult) -> float:
+def _mean_of_rubrics(scoring: Scoring, case: Case) -> float:
     scores = [
         score
         for number in range(case["rubrics"])

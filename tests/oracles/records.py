@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from .cases import ConversationResult
+from .cases import Case
 
 SEED = "pathgauge"
 TESTS = Path(__file__).parents[1]
@@ -28,11 +28,11 @@ Results = dict[str, float]
 class Record(NamedTuple):
     """A case and the scores that an oracle gives it, by the names that they have there."""
 
-    case: ConversationResult
+    case: Case
     results: Results
 
 
-def generated(kind: Callable[[Random], ConversationResult], count: int) -> list[str]:
+def generated(kind: Callable[[Random], Case], count: int) -> list[str]:
     """The first cases of a kind, as JSON; each has a seed of its own, so that a longer list begins
     with a shorter one.
     """

@@ -14,7 +14,7 @@ from json import dumps
 
 import pytest
 
-from .cases import ConversationResult
+from .cases import Case
 from .comparisons import ORACLES, Comparison, Oracle
 from .differences import Scoring
 from .records import Record, asked, generated, golden, write_golden
@@ -44,7 +44,7 @@ def records(oracle: Oracle) -> list[Record]:
 
 def mismatches(
     oracle: Oracle, result: str, scoring: Scoring
-) -> Iterator[tuple[ConversationResult, float | None, float]]:
+) -> Iterator[tuple[Case, float | None, float]]:
     """The cases that get another score, with both scores."""
     for case, results in records(oracle):
         ours, theirs = scoring(case), results[result]

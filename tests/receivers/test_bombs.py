@@ -1,5 +1,5 @@
-"""Small requests that would grow large: a running collector answers each as OTLP says, keeps its
-memory, and serves others meanwhile.
+"""Small requests that expand in memory: a running collector answers each as OTLP specifies, its
+memory stays bounded, and it serves others meanwhile.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from support.bombs import BOMBS, Bomb
 from support.healthy import SPANS, Healthy
 from support.running import Collector, until
 
+pytestmark = pytest.mark.slow
+
 MAX_GROWTH = 256 << 20
-"""Bytes that the process may grow by, whatever comes."""
+"""Bytes by which the process may grow."""
 PARALLEL = 16
 STALLED = 30
 LARGE = 15_900_000
-"""Bytes of a message."""
+"""Size of a message in bytes."""
 LONGEST_WAIT_S = 5.0
-"""For an answer to a small request beside the bombs. Exporters give up after 10 s."""
+"""Time limit for the answer to a small request between the bombs. Exporters give up after 10 s."""
 
 
 @pytest.fixture(scope="module")

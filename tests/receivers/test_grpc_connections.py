@@ -1,5 +1,5 @@
-"""Floods of connections: gRPC holds so many and no more, and they leave enough files for everything
-else.
+"""Floods of connections: gRPC keeps only a limited number, and they leave enough files for
+everything else.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def connect(port: int, begin: bytes = HELLO) -> socket.socket:
 
 
 def is_served(connection: socket.socket) -> bool:
-    """Whether the server says anything."""
+    """Whether the server sends anything."""
     try:
         return connection.recv(1) != b""
     except ConnectionError:
@@ -79,7 +79,7 @@ async def test_a_connection_that_never_says_hello_is_closed(
 
 @contextmanager
 def soft_limit(files: int) -> Iterator[None]:
-    """The limit on open files of processes that are started meanwhile."""
+    """Set the limit on open files for processes that are started in this context."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
     try:
@@ -88,6 +88,7 @@ def soft_limit(files: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.slow
 def test_a_flood_of_grpc_connections_leaves_files_for_pages_and_requests(tmp_path: Path) -> None:
     flood, most = 400, 200
     with soft_limit(256):
@@ -134,9 +135,11 @@ def test_the_limit_on_open_files_is_raised_as_far_as_it_must_and_may(
     soft: int, hard: int, then: int, warnings: list[str]
 ) -> None:
     program = (
-        "import resource; from pathgauge.collector.service.file_limit import allow; files ="
-        f" resource.RLIMIT_NOFILE\nresource.setrlimit(files, ({soft}, {hard}));"
-        " print((list(allow(300)), *resource.getrlimit(files)))"
+        "import resource\n"
+        "from pathgauge.collector.service.file_limit import raise_file_limit\n"
+        "files = resource.RLIMIT_NOFILE\n"
+        f"resource.setrlimit(files, ({soft}, {hard}))\n"
+        "print((list(raise_file_limit(300)), *resource.getrlimit(files)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""The gRPC health service beside the OTLP services: what clients are told, and what they may cost."""
+"""The gRPC health service: its answers, and the limits on its requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SERVING, NOT_SERVING = (
 )
 UNKNOWN = HealthCheckResponse(status=HealthCheckResponse.SERVICE_UNKNOWN)
 MESSAGE_S = 0.2
-"""How long a message may take."""
+"""The time limit for a message."""
 CALLS = 20
 LARGE = 15_900_000
 MAX_GROWTH = 256 << 20
@@ -113,7 +113,7 @@ async def test_a_watch_outlives_the_time_for_its_request(client: Client) -> None
 async def test_watches_are_in_the_way_of_watches_alone_and_give_back_their_places(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grpc_calls, "MAX_UNDER_WAY_OF_PEER", 2)
+    monkeypatch.setattr(grpc_calls, "MAX_ACTIVE_OF_PEER", 2)
     watches = [client.watch() for _ in range(2)]
     assert [await watch.read() for watch in watches] == [SERVING, SERVING]
     assert await asyncio.wait_for(client.watch().code(), 5) == grpc.StatusCode.UNAVAILABLE
@@ -125,6 +125,7 @@ async def test_watches_are_in_the_way_of_watches_alone_and_give_back_their_place
             assert await again.code() == grpc.StatusCode.UNAVAILABLE
 
 
+@pytest.mark.slow
 def test_requests_as_large_as_they_may_be_cost_little_memory(tmp_path: Path) -> None:
     options = [("grpc.max_send_message_length", -1)]
     with Collector(tmp_path) as collector:

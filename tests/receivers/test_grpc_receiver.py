@@ -1,4 +1,4 @@
-"""What a gRPC client is told, byte by byte."""
+"""The answers to a gRPC client, byte by byte."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LIMITS = ReceiverLimits(max_request_bytes=64 * 1024, body_grace_s=0.2)
 
 
 class Peer(Intake):
-    """A receiver, what it took in, and a client of it."""
+    """A receiver, the batches that it accepted, and a client."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -182,7 +182,7 @@ async def test_an_unexpected_error_is_logged_and_counted_and_keeps_its_text_from
 async def test_requests_beyond_the_limit_are_told_to_retry_before_they_are_read(
     peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grpc_calls, "MAX_UNDER_WAY", 1)
+    monkeypatch.setattr(grpc_calls, "MAX_ACTIVE", 1)
     async with peer.channel() as channel:
         under_way, busy = await in_the_way(peer, channel)
         assert retry_delays(busy) == {"details": 1.5, "python": 1.5}
@@ -196,7 +196,7 @@ async def test_requests_beyond_the_limit_are_told_to_retry_before_they_are_read(
 async def test_a_sender_that_hangs_up_leaves_room_for_others(
     peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grpc_calls, "MAX_UNDER_WAY", 1)
+    monkeypatch.setattr(grpc_calls, "MAX_ACTIVE", 1)
     async with peer.channel() as channel:
         call, _ = await in_the_way(peer, channel)
         call.cancel()
@@ -204,8 +204,8 @@ async def test_a_sender_that_hangs_up_leaves_room_for_others(
 
 
 async def in_the_way(peer: Peer, channel: grpc.aio.Channel) -> tuple[Any, grpc.aio.AioRpcError]:
-    """A call that has the only place, and how others are refused. One that came while an export had
-    the place was refused itself.
+    """An active call that uses up the limit, and the refusal of another. If an export was active
+    first, the call itself is refused.
     """
     for _ in range(10):
         call = channel.stream_unary(f"/{TRACE_SERVICE}/Export")()  # type: ignore[var-annotated]
@@ -217,7 +217,7 @@ async def in_the_way(peer: Peer, channel: grpc.aio.Channel) -> tuple[Any, grpc.a
 
 
 async def answered(peer: Peer, code: grpc.StatusCode) -> grpc.aio.AioRpcError:
-    """Export until that is answered with the code."""
+    """Export until the answer has this code."""
     async with asyncio.timeout(5):
         while True:
             try:
@@ -264,8 +264,8 @@ async def test_messages_wait_their_turn_to_be_read(
 
 
 def retry_delays(error: grpc.aio.AioRpcError) -> dict[str, float]:
-    """Seconds until the retry: in the status details, where most clients look, and where the Python
-    exporter does.
+    """The retry delay in seconds: from the status details, which most clients read, and from where
+    the Python exporter reads it.
     """
     trailers = dict(error.trailing_metadata())
     delays = {}

@@ -1,5 +1,5 @@
-"""gRPC gives up its server when a method's name is not UTF-8; the receiver goes on, and nothing
-under way is lost.
+"""gRPC stops its server when a method name is not UTF-8. The receiver continues, and no active call
+is lost.
 """
 
 from __future__ import annotations

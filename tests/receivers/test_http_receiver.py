@@ -1,6 +1,4 @@
-"""What an HTTP client is told: status, headers and body, for every way in which a request can be
-wrong.
-"""
+"""The answers to an HTTP client: status, headers and body for every kind of invalid request."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ class Answer:
 
 
 class Peer(Intake):
-    """A receiver, what it took in, and a client of it."""
+    """A receiver, the batches that it accepted, and a client."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -336,7 +334,7 @@ async def test_other_methods_and_paths(peer: Peer, method: str, path: str, expec
 @pytest.mark.parametrize(
     ("answer", "expected", "message"),
     [
-        (False, 429, "no room at the moment, try again"),
+        (False, 429, "no capacity at the moment, try again"),
         (RuntimeError("disk on fire"), 503, "internal error, try again"),
     ],
     ids=["busy", "failed"],
@@ -363,7 +361,7 @@ async def test_logs_have_their_own_path(peer: Peer) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/traces/", "/v1/logs/"])
 async def test_a_slash_at_the_end_is_no_other_path(peer: Peer, path: str) -> None:
-    """A redirect would be lost on exporters, which do not follow any."""
+    """Exporters do not follow redirects."""
     assert await peer.post(b"{}", JSON, path=path) == Answer(200, JSON, b"{}")
 
 

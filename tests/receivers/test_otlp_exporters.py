@@ -31,7 +31,7 @@ from pathgauge.collector.receivers.http import HttpReceiver
 
 
 class Intake:
-    """Accepts batches, save for the refusals that a test orders."""
+    """Accepts batches, except for refusals that a test asks for."""
 
     def __init__(self, telemetry: InternalTelemetry) -> None:
         self.batches: list[Batch] = []
@@ -48,7 +48,7 @@ class Intake:
 
 
 class Receivers:
-    """Both receivers in front of one intake, and the exporters that reach them."""
+    """Both receivers with one consumer, and exporters for them."""
 
     def __init__(self) -> None:
         self.telemetry = InternalTelemetry()

@@ -1,5 +1,5 @@
-"""Redaction behind the receivers: what goes on to be kept, how it is counted, and that nothing goes
-on when it fails.
+"""Redaction behind the receivers: the redacted batches, the counts, and that nothing is passed on
+if it fails.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathgauge.collector.core.redaction import Redactor, Rules
 from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
 from pathgauge.collector.receivers.redact import RedactingConsumer
 from pathgauge.collector.testing import log, span
+from support.dialects import INSTALLED
 from support.intake import Intake
 
 EMAIL = "alice@example.com"
@@ -30,7 +31,9 @@ class Peer(Intake):
 
     def __init__(self) -> None:
         super().__init__()
-        redacting = RedactingConsumer(self.accept, Redactor(Rules(), {}, b"salt"), self.telemetry)
+        redacting = RedactingConsumer(
+            self.accept, Redactor(Rules(), {}, b"salt", INSTALLED), self.telemetry
+        )
         self.service = ExportService("http", redacting.accept, self.telemetry, ReceiverLimits())
 
     async def send(self, body: bytes, signal: Any = "traces", encoding: Any = "protobuf") -> str:

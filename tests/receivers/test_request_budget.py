@@ -1,6 +1,4 @@
-"""Requests of one receiver share a budget of memory, and the small ones do not wait for the large
-ones.
-"""
+"""Requests of one receiver share a memory limit, and small ones do not wait for large ones."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ class Gate:
 
 
 def request(size: int) -> bytes:
-    """A request with one span, of so many bytes."""
+    """A request of so many bytes with one span."""
     empty = len(group(span("n" * 200)))
     return group(span("n" * (200 + size - empty)))
 

@@ -1,5 +1,5 @@
-"""Hundreds of senders that never finish what they began: all are cut off in time, and a sender that
-behaves notices nothing.
+"""Hundreds of senders that never finish their requests: all are disconnected in time, and other
+senders are not affected.
 """
 
 from __future__ import annotations
@@ -26,16 +26,20 @@ from support import http2
 from support.healthy import SPANS, Healthy
 from support.intake import Intake
 
+pytestmark = pytest.mark.slow
+
 CONNECTIONS = 500
 PEERS = 8
-"""Addresses that the connections come from; all of 127.0.0.0/8 is this machine."""
+"""The source addresses of the connections; all of 127.0.0.0/8 is this machine."""
 HEAD_TIMEOUT_S = 1.0
 LIMITS = ReceiverLimits(body_timeout_s=2.0, body_grace_s=1.0)
 ALL_CLOSED_S = 8.0
 PAUSE_S = 0.2
-"""Between two bytes of a sender."""
+"""Seconds between two bytes of a sender."""
 LONGEST_WAIT_S = 3.0
-"""For an answer to a sender that behaves; slow senders and receivers share one process here."""
+"""Time limit for the answer to a well-behaved sender; slow senders and receivers share one process
+here.
+"""
 
 HEAD = b"POST /v1/traces HTTP/1.1\r\nHost: pathgauge\r\nContent-Type: application/json\r\n"
 SLOW = {
@@ -46,10 +50,10 @@ SLOW = {
     "answered body": HEAD.replace(b"application/json", b"text/plain")
     + b"Content-Length: 100000\r\n\r\n",
 }
-"""What a slow sender begins with. Then it goes on with a byte at a time."""
+"""The first bytes of a slow sender. It continues with single bytes."""
 TRICKLE = {"half-open": b"", "chunks": b"1\r\n \r\n"}
 ANSWERS = {"half-open": b"", "head": b"", "body": b"408", "chunks": b"408", "answered body": b"415"}
-"""The status that it reads before its connection is closed."""
+"""The status that it reads before the connection is closed."""
 
 
 @asynccontextmanager
@@ -83,14 +87,14 @@ def enough_files() -> None:
 
 
 class Slow:
-    """Connections of slow senders, `CONNECTIONS` in all, of every kind as many. Runs in a thread of
-    its own.
+    """The connections of slow senders: `CONNECTIONS` in total, with equal numbers of each kind.
+    Runs in a separate thread.
     """
 
     def __init__(self, port: int) -> None:
         self.ends: Counter[tuple[str, bytes | None]] = Counter()
-        """How the connections ended: by kind, the status that was answered; `None` for those that
-        nobody closed.
+        """How the connections ended: by kind, the status of the answer; `None` if the server did
+        not close it.
         """
         self._port = port
         self._open: dict[socket.socket, tuple[str, bytes]] = {}
@@ -125,14 +129,14 @@ class Slow:
                 selector.register(connection, selectors.EVENT_READ)
             ready = {key.fd for key, _ in selector.select(0)}
         for connection in [connection for connection in self._open if connection.fileno() in ready]:
-            kind, said = self._open[connection]
+            kind, received = self._open[connection]
             try:
                 more = connection.recv(65_536)
             except ConnectionError:
                 more = b""
-            self._open[connection] = kind, said + more
+            self._open[connection] = kind, received + more
             if not more:
-                self.ends[kind, said.partition(b" ")[2][:3]] += 1
+                self.ends[kind, received.partition(b" ")[2][:3]] += 1
                 del self._open[connection]
                 connection.close()
 
@@ -157,8 +161,8 @@ async def test_slow_senders_over_http_are_cut_off_and_others_are_served(
 
 
 def stall(port: int, calls: int, peer: str) -> list[int]:
-    """Begin so many calls on one connection and end none of them; returns the calls that the server
-    ended.
+    """Start so many calls on one connection and finish none of them; returns the calls that the
+    server ended.
     """
     ended = []
     with suppress(TimeoutError), http2.Connection(port, ALL_CLOSED_S, peer) as connection:

@@ -41,8 +41,11 @@ LISTING = ToolCall("search", {}, result={"available_actions": [{"tool": "book"},
 SENSITIVE = {"scenario": {"sensitive_tool": "refund"}}
 
 TURN = ReferenceTurn(
-    tool_calls=expected_calls("search book"), response_contains=("Booked",), expected_agent="billing", escalate=True
-)  # fmt: skip
+    tool_calls=expected_calls("search book"),
+    response_contains=("Booked",),
+    expected_agent="billing",
+    escalate=True,
+)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +225,7 @@ def test_a_published_check_judges_an_invocation(
 def test_a_check_that_runs_the_agent_itself_is_refused() -> None:
     with pytest.raises(
         ValueError,
-        match=r"^found the parameter 'agent' without a default, expected one by another name",
+        match=r"^found the parameter 'agent' without a default, expected another name",
     ):
         from_function(CHECKS["eval_idempotency"])
 

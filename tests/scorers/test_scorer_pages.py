@@ -1,13 +1,16 @@
-"""The pages about scorers give the limits and reasons that are in force, and their examples run."""
+"""The pages about scorers give the actual limits and reasons, and their examples run."""
 
 import re
+import sys
+from collections.abc import Callable
 from textwrap import dedent
+from types import ModuleType
 from typing import Any, get_args
 
 import pytest
 
 import pathgauge
-from pathgauge import Reason
+from pathgauge import Reason, check_scorer
 from pathgauge.scorers.matching import (
     argument_rules,
     bipartite,
@@ -19,8 +22,8 @@ from pathgauge.scorers.tool_use import argument_schemas
 from support.repository import DOCS
 
 CATALOGUE = (DOCS / "scorers.md").read_text()
-GUIDE = (DOCS / "writing-a-scorer.md").read_text()
-FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+GUIDE = (DOCS / "adding-a-scorer.md").read_text()
+FENCE = re.compile(r"^ *```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
 def test_every_reason_for_a_missing_value_is_explained() -> None:
@@ -28,21 +31,54 @@ def test_every_reason_for_a_missing_value_is_explained() -> None:
     assert sorted(re.findall(r"^\| `(\w+)` \| ", table, re.MULTILINE)) == sorted(get_args(Reason))
 
 
-def test_limits_are_the_ones_in_force() -> None:
-    assert f"more than {MAX_CALLS:,} calls" in CATALOGUE
-    assert f"{bipartite.MAX_STEPS:,} steps of the search" in CATALOGUE
-    assert f"cost more than {argument_rules.MAX_COST // 2:,} of single numbers" in CATALOGUE
-    assert f"{partial_order.MAX_STEPS:,} steps, which is enough" in CATALOGUE
-    assert f"Patterns of up to {value_matchers.MAX_PATTERN:,} characters" in CATALOGUE
-    assert f"text of up to {value_matchers.MAX_TEXT:,} characters" in CATALOGUE
-    assert f"longer than {argument_schemas.MAX_SCHEMA:,} characters" in CATALOGUE
+def test_limits_on_the_page_are_those_of_the_code() -> None:
+    text = " ".join(CATALOGUE.split())
+    assert f"more than {MAX_CALLS:,} calls" in text
+    assert f"{bipartite.MAX_STEPS:,} steps of the search" in text
+    assert f"cost more than {argument_rules.MAX_COST // 2:,} of single numbers" in text
+    assert f"{partial_order.MAX_STEPS:,} steps, which is enough" in text
+    assert f"Patterns of up to {value_matchers.MAX_PATTERN:,} characters" in text
+    assert f"text of up to {value_matchers.MAX_TEXT:,} characters" in text
+    assert f"longer than {argument_schemas.MAX_SCHEMA:,} characters" in text
 
 
-@pytest.mark.parametrize("page", [CATALOGUE, GUIDE], ids=["scorers.md", "writing-a-scorer.md"])
-def test_examples_run(page: str) -> None:
-    assert FENCE.findall(page)
-    for example in FENCE.findall(page):
-        exec(compile(example, "<example>", "exec"), {"__name__": "example"})
+@pytest.fixture(name="run")
+def fixture_run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
+    """Executes an example as a module, and its tests."""
+
+    def run(code: str, name: str = "example") -> ModuleType:
+        module = ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, module)
+        exec(compile(dedent(code), f"<{name}>", "exec"), vars(module))
+        for attribute, test in list(vars(module).items()):
+            if attribute.startswith("test_"):
+                marks = getattr(test, "pytestmark", [])
+                for arguments in marks[0].args[1] if marks else [()]:
+                    test(*arguments)
+        return module
+
+    return run
+
+
+def test_the_examples_of_the_scorers_page_run(run: Callable[..., ModuleType]) -> None:
+    assert FENCE.findall(CATALOGUE)
+    for example in FENCE.findall(CATALOGUE):
+        run(example)
+
+
+def test_the_examples_of_the_guide_run_together(
+    run: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, tests, builtin, builtin_tests, *functions = FENCE.findall(GUIDE)
+    run(module, "acme_scorers")
+    run(tests)
+    scorer = run(builtin, "repeated_calls").RepeatedCalls
+    monkeypatch.setattr(pathgauge, "RepeatedCalls", scorer, raising=False)
+    check_scorer(scorer())
+    run(builtin_tests)
+    assert len(functions) == 2
+    for example in functions:
+        run(example)
 
 
 def test_the_example_of_the_package_runs() -> None:

@@ -1,4 +1,4 @@
-"""A running collector that exports its evaluations, and what comes of those that come back."""
+"""A running collector that exports its evaluations, and receives some of them back."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support.backend import Backend
 from support.running import FREE_PORTS, PATHGAUGE, Collector, until
 from support.turns import otlp, script, trace_id, turn
+
+pytestmark = pytest.mark.slow
 
 
 def exporting(folder: Path, **section: Any) -> Collector:
@@ -37,7 +41,7 @@ def test_an_evaluation_reaches_the_backend_once_and_opens_no_trace_when_it_comes
             collector.value("pathgauge_traces_opened_total"),
             collector.value("pathgauge_events_exported_total"),
         ) == (1, 1)
-    (record,), (said,) = backend.records, backend.said
+    (record,), (attributes,) = backend.records, backend.attributes
     assert (record.trace_id.hex(), record.event_name) == (
         trace_id(sent),
         "gen_ai.evaluation.result",
@@ -48,7 +52,7 @@ def test_an_evaluation_reaches_the_backend_once_and_opens_no_trace_when_it_comes
         "gen_ai.agent.name",
         "gen_ai.evaluation.explanation",
     )
-    assert [said.get(key) for key in known] == ["failure", "pass", "my_agent", None]
+    assert [attributes.get(key) for key in known] == ["failure", "pass", "my_agent", None]
 
 
 def test_what_waits_at_a_stop_is_sent(tmp_path: Path) -> None:
@@ -71,7 +75,7 @@ def test_a_backend_that_is_down_is_counted_and_scoring_goes_on(tmp_path: Path) -
                 )
             )
         assert collector.value("pathgauge_invocations_scored_total") == 2
-        [line] = collector.events("the backend does not take evaluation events; they are dropped")
+        [line] = collector.events("the backend does not accept evaluation events; they are dropped")
         assert "Failed to export" in line["reason"]
 
 

@@ -1,16 +1,19 @@
-"""A trace that grows without end beside ordinary ones: it is cut, says so, and nobody waits for it."""
+"""A trace that never ends is cut and flagged, and does not delay other traces."""
 
 from __future__ import annotations
 
 import threading
 from pathlib import Path
 
+import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
 from pathgauge.collector.testing import span
 from support.running import Collector, until
 from support.turns import otlp, script, turn
+
+pytestmark = pytest.mark.slow
 
 REQUESTS, SPANS, MAX_SPANS = 30, 1000, 5_000
 ORDINARY = 40
@@ -50,7 +53,7 @@ def test_a_giant_trace_is_cut_and_the_others_are_scored_in_time(tmp_path: Path) 
 
 
 def giant(number: int) -> bytes:
-    """A part of a trace whose agent never rests; its times are long past."""
+    """A part of a trace whose agent never stops; its times are long past."""
     spans = [
         span(
             f"{number}-{tool}",

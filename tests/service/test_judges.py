@@ -15,6 +15,8 @@ from support.judge_server import JudgeServer, answering, failing
 from support.running import Collector, until
 from support.turns import otlp, script, turn
 
+pytestmark = pytest.mark.slow
+
 SAFE = answering(reasoning="Nothing harmful in it.", verdict="safe")
 SECRET_KEY = "sk-of-nobody-else"
 RIGHT = script("refund", "lookup", answer="In confidence: done.")
@@ -57,7 +59,7 @@ def test_a_verdict_becomes_a_series_that_names_its_judge(tmp_path: Path) -> None
         )
         assert collector.value("pathgauge_judge_tokens_total", model="local:judge") == 120
         assert collector.value("pathgauge_queue_capacity", queue="judges") == 1008
-        [asked] = model.asked
+        [asked] = model.requests
         assert asked.data["response"] == "In confidence: done."
         log = (tmp_path / "log.jsonl").read_text()
         assert "In confidence" not in log
@@ -105,7 +107,7 @@ def test_budgets_go_on_after_a_crash(tmp_path: Path) -> None:
                     == 1
                 )
             )
-        assert len(model.asked) == 2
+        assert len(model.requests) == 2
 
 
 @pytest.mark.parametrize("signal", [SIGKILL, SIGTERM])
@@ -116,7 +118,7 @@ def test_a_question_without_an_answer_is_paid_for_after_a_restart_too(
     with JudgeServer(SAFE.after(30)) as model:
         collector = start(tmp_path, model, judge=budget, store={})
         assert collector.post("/v1/traces", otlp(turn(RIGHT)))[0] == 200
-        assert until(lambda: model.asked)
+        assert until(lambda: model.requests)
         if signal == SIGKILL:
             assert until(lambda: spent(tmp_path) == 1, 4)  # before anything else has a commit
         collector.stop(signal)
@@ -129,11 +131,11 @@ def test_a_question_without_an_answer_is_paid_for_after_a_restart_too(
                     == 1
                 )
             )
-        assert len(model.asked) == 1
+        assert len(model.requests) == 1
 
 
 def spent(folder: Path) -> float:
-    """The calls of today that the store knows of."""
+    """Today's judge calls according to the store."""
     with closing(sqlite3.connect(folder / "pathgauge-data" / "pathgauge.db")) as store:
         rows = store.execute(
             "SELECT state FROM counts WHERE name = ?", ('["judge_spent","day"]',)

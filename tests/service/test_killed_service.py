@@ -1,4 +1,4 @@
-"""A collector that is killed and started again: what was said stays said, and is said once."""
+"""A collector that is killed and restarted: published results stay, and are published once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def start(folder: Path, **options: Any) -> Collector:
 
 
 def durable(collector: Collector) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    """All series that a restart must not change."""
+    """All series that must not change over a restart."""
     return {
         (sample.name, tuple(sample.labels.items())): sample.value
         for family in collector.families()
@@ -82,6 +82,7 @@ def test_counters_windows_and_thresholds_go_on_where_they_were(
         assert again.value("pathgauge_evaluations_total", **mean) == 4
 
 
+@pytest.mark.slow
 def test_a_trace_of_which_half_came_before_a_kill_is_scored_whole(tmp_path: Path) -> None:
     patient = {"settle": "300ms", "idle": "20s", "max_age": "30s"}
     spans = turn(RIGHT)
@@ -99,6 +100,7 @@ def test_a_trace_of_which_half_came_before_a_kill_is_scored_whole(tmp_path: Path
         assert again.series("pathgauge_traces_completed_total", "reason") == {("root_ended",): 1.0}
 
 
+@pytest.mark.slow
 def test_a_conversation_goes_on_after_a_kill(tmp_path: Path) -> None:
     collector = start(tmp_path)
     assert collector.post("/v1/traces", otlp(turn(script("talk", "greet"))))[0] == 200
@@ -115,6 +117,7 @@ def test_a_conversation_goes_on_after_a_kill(tmp_path: Path) -> None:
         }
 
 
+@pytest.mark.slow
 def test_a_second_collector_on_the_same_store_says_why_it_does_not_start(tmp_path: Path) -> None:
     with start(tmp_path) as running:
         command = [str(PATHGAUGE), "serve", "--config", str(running.config)]
@@ -122,7 +125,7 @@ def test_a_second_collector_on_the_same_store_says_why_it_does_not_start(tmp_pat
             command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
     message = (
-        f"pathgauge: store.path: found {tmp_path}/pathgauge-data in use, expected a folder of its"
-        " own for every collector\n"
+        f"pathgauge: store.path: found {tmp_path}/pathgauge-data in use, expected a separate"
+        " folder for every collector\n"
     )
     assert (second.returncode, second.stderr) == (2, message)

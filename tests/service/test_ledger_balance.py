@@ -1,5 +1,5 @@
-"""The books of a whole process, read from `/metrics` after traffic of every kind: what came in went
-on, or was dropped for a reason.
+"""The counters of a whole process after traffic of every kind: all input was processed, or dropped
+with a reason.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def logs(*of: LogRecord) -> bytes:
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    """A collector that has received everything and has nothing open any more."""
+    """A collector that has received everything and has no open traces."""
     folder = tmp_path_factory.mktemp("collector")
     (folder / "references.yaml").write_text(yaml.safe_dump(REFERENCE))
     with Collector(folder, references=["references.yaml"], criteria=CRITERIA) as running:
@@ -91,6 +91,7 @@ def send_everything(collector: Collector) -> None:
         assert collector.post(path, body, content_type)[0] == status
 
 
+@pytest.mark.slow
 def test_the_receiver_counts_each_record_once(collector: Collector) -> None:
     accepted = collector.series("pathgauge_receiver_accepted_spans_total", "format")
     assert accepted == {

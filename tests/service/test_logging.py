@@ -1,5 +1,5 @@
-"""The log of a whole process at level debug, after telemetry and requests that are wrong in every
-way: nothing that was sent is in it.
+"""The debug log of a whole process after invalid telemetry and requests of every kind contains
+nothing that was sent.
 """
 
 from __future__ import annotations
@@ -49,7 +49,13 @@ def fail_at_once(span):
     return True
 
 
-DIALECT = Dialect(name="acme", scopes=("acme",), matches=lambda span: True, kind=fail, may_be_entry=fail_at_once)
+DIALECT = Dialect(
+    name="acme",
+    scopes=("acme",),
+    matches=lambda span: True,
+    kind=fail,
+    may_be_entry=fail_at_once,
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class Broken:
 
 @pytest.fixture
 def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    """A collector with a dialect and a scorer of other people, both of which fail."""
+    """A collector with a third-party dialect and a third-party scorer that both fail."""
     packages = tmp_path / "packages"
     metadata = packages / "acme-1.0.dist-info"
     metadata.mkdir(parents=True)
@@ -90,8 +96,8 @@ def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Colle
 
 
 def spans(name: str, trace: int, **ids: bytes) -> bytes:
-    """A span that says the marker wherever a span can say something."""
-    said = [
+    """A span with the marker in all its fields."""
+    attributes = [
         KeyValue(key=key, value=AnyValue(string_value=MARKER))
         for key in (MARKER, "gen_ai.agent.name", "gen_ai.input.messages")
     ]
@@ -100,17 +106,19 @@ def spans(name: str, trace: int, **ids: bytes) -> bytes:
         span_id=ids.get("span_id", trace.to_bytes(8)),
         name=f"{name} {MARKER}",
         trace_state=f"{MARKER}=1",
-        attributes=said,
-        events=[Span.Event(name=MARKER, attributes=said)],
-        links=[Span.Link(attributes=said)],
+        attributes=attributes,
+        events=[Span.Event(name=MARKER, attributes=attributes)],
+        links=[Span.Link(attributes=attributes)],
         status=Status(code=Status.STATUS_CODE_ERROR, message=MARKER),
     )
     scope = ScopeSpans(
-        scope=InstrumentationScope(name=f"acme.{MARKER}", version=MARKER, attributes=said),
+        scope=InstrumentationScope(name=f"acme.{MARKER}", version=MARKER, attributes=attributes),
         spans=[one],
     )
     return ExportTraceServiceRequest(
-        resource_spans=[ResourceSpans(resource=Resource(attributes=said), scope_spans=[scope])]
+        resource_spans=[
+            ResourceSpans(resource=Resource(attributes=attributes), scope_spans=[scope])
+        ]
     ).SerializeToString()
 
 
@@ -122,7 +130,7 @@ def records() -> bytes:
 
 
 def over_http(collector: Collector) -> list[int]:
-    """Everything that one can send to the receiver; the statuses of the answers."""
+    """Send every kind of request over HTTP; returns the statuses of the answers."""
     protobuf, as_json = "application/x-protobuf", "application/json"
     broken = json.dumps({"resourceSpans": MARKER}).encode()
     half = json.dumps(
@@ -164,7 +172,7 @@ def over_http(collector: Collector) -> list[int]:
 
 
 def over_grpc(collector: Collector) -> list[str]:
-    """The same with gRPC; the codes of the answers."""
+    """The same over gRPC; returns the codes of the answers."""
     codes = []
     with grpc.insecure_channel(f"127.0.0.1:{collector.ports['grpc']}") as channel:
         for service, body, token in (
@@ -199,10 +207,11 @@ def is_logging(function: ast.expr) -> bool:
 
 
 def is_fixed(event: ast.expr) -> bool:
-    """A literal, or a constant of the module."""
+    """The value of a literal or of a module constant."""
     return isinstance(event, ast.Constant) or (isinstance(event, ast.Name) and event.id.isupper())
 
 
+@pytest.mark.slow
 def test_nothing_that_was_sent_is_in_the_log(collector: Collector) -> None:
     assert over_http(collector) == [
         200,
@@ -228,7 +237,9 @@ def test_nothing_that_was_sent_is_in_the_log(collector: Collector) -> None:
     assert until(lambda: collector.value("pathgauge_invocations_total") == 2)
     collector.configure(criteria={"broken": {"scorer": "acme_code:Broken", "threshold": 2}})
     collector.signal(SIGHUP)
-    assert until(lambda: collector.events("reload failed, what was in force stays"))
+    assert until(
+        lambda: collector.events("reload failed, the last good configuration stays active")
+    )
     assert collector.stop() == 0
 
     lines = collector.log()

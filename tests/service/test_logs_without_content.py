@@ -1,6 +1,4 @@
-"""The log of pathgauge: exceptions show what they are and where they come from, and nothing of what
-they quote.
-"""
+"""Exceptions in the log have their type and stack, but not the content that their text quotes."""
 
 from __future__ import annotations
 

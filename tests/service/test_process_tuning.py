@@ -1,4 +1,4 @@
-"""What `tune` changes, each in a process of its own: nothing takes it back."""
+"""The changes of `tune`, each in a separate process, because they cannot be undone."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def test_large_blocks_go_back_to_the_system_when_they_are_free() -> None:
     assert tuned < 4
 
 
-def test_a_thread_hands_the_interpreter_over_within_a_millisecond_and_what_was_loaded_is_not_walked_again() -> (
-    None
-):
+def test_threads_switch_within_a_millisecond_and_loaded_modules_are_not_collected() -> None:
     program = (
         "import gc, sys; from pathgauge.collector.service.process_tuning import tune; tune();"
         " print(sys.getswitchinterval() < 0.001, gc.get_freeze_count() > 0)"

@@ -1,4 +1,4 @@
-"""Between the pipeline and the store: what could not be made durable is not passed over."""
+"""Between the pipeline and the store: a commit that failed is never skipped."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.store import Restored, files
 from pathgauge.collector.store.sqlite import SqliteStore
 from pathgauge.scorers.types import Invocation
+from support.dialects import INSTALLED
+
+pytestmark = pytest.mark.slow
 
 
 class Counts:
-    """A count that is staged whenever something is published."""
+    """A count that changes with every event."""
 
     def __init__(self) -> None:
         self.count: object = 1
@@ -36,7 +39,7 @@ class Counts:
 
 
 class Process:
-    """A publisher over a store on disk, and what an earlier one left there."""
+    """A publisher with a store on disk, and what an earlier one left there."""
 
     def __init__(self, folder: Path) -> None:
         self.store = SqliteStore(folder)
@@ -44,7 +47,7 @@ class Process:
         self.recent = list(self.store.recent())
         self.store.start(lambda delivery: True, time.monotonic)
         self.counts = Counts()
-        pipeline = Pipeline(Evaluator(()), ReferenceSet(), InternalTelemetry())
+        pipeline = Pipeline(INSTALLED, Evaluator(()), ReferenceSet(), InternalTelemetry())
         self.publisher = Publisher(pipeline, self.store, durable_counts=[self.counts])
 
     def publish(self, name: str, row: int, given_up: Callable[[], bool] = lambda: False) -> None:
@@ -53,7 +56,7 @@ class Process:
         self.publisher.publish(row, given_up)
 
     def found(self) -> tuple[list[str], int, list[list[object]]]:
-        """The traces with results, the row up to which the journal was read, and the counts."""
+        """The traces with results, the last processed journal row, and the counts."""
         return (
             sorted(recent.key[1] for recent in self.recent),
             self.restored.row,
@@ -63,7 +66,7 @@ class Process:
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[Callable[[], Process]]:
-    """Starts a process where the last one, if any, is ended first."""
+    """Starts a process, after stopping the last one."""
     lives: list[Process] = []
 
     def start() -> Process:
@@ -104,7 +107,7 @@ def test_what_cannot_be_committed_for_an_unforeseen_reason_is_tried_again_and_no
     with capture_logs() as logs:
         running.publish("lost", 1, given_up=lambda: next(tries))
     assert [entry["event"] for entry in logs] == [
-        "what was scored cannot be made durable, trying again"
+        "results could not be committed, trying again"
     ] * 2
     running.counts.count = 1
     running.publish("later", 2)

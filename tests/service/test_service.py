@@ -1,4 +1,4 @@
-"""The service inside this process: reloads that meet, scorers that fail, and what runs beside it."""
+"""The service in this process: concurrent reloads, failing scorers, and a companion task."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 from support.running import FREE_PORTS, PATIENCE_S
 from support.turns import otlp, script, turn
 
-going_on = threading.Event()
+unblock = threading.Event()
 entered = threading.Event()
 
 
 @dataclass(frozen=True)
 class Slow:
-    """A scorer that some options keep from being built, and one from its work."""
+    """A scorer that fails when it is built with some options, and when it scores with another."""
 
     name: ClassVar[str] = "slow"
     version: ClassVar[str] = "1"
@@ -47,12 +47,12 @@ class Slow:
             raise RuntimeError("out of luck")
         if self.wait:
             entered.set()
-            going_on.wait(PATIENCE_S)
+            unblock.wait(PATIENCE_S)
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         if self.busy:
             entered.set()
-            going_on.wait(PATIENCE_S)
+            unblock.wait(PATIENCE_S)
         return Score(1.0)
 
 
@@ -72,7 +72,7 @@ async def _service(path: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture
 def interpreter() -> Iterator[None]:
-    """Takes back what `run` does to the interpreter."""
+    """Undoes the changes of `run` to the interpreter."""
     threshold, interval = gc.get_threshold(), sys.getswitchinterval()
     yield
     gc.set_threshold(*threshold)
@@ -105,12 +105,12 @@ async def ask(
 
 
 async def send(service: Service) -> int:
-    """The answer to one invocation."""
+    """Send one invocation; returns the answer."""
     return (await ask(service, "http", "POST", "/v1/traces", otlp(turn(script("")))))[0]
 
 
 async def shown(service: Service, line: str) -> str:
-    """`/metrics`, as soon as it has that line."""
+    """`/metrics`, once it contains this line."""
     for _ in range(1000):
         _, page = await ask(service, "metrics", "GET", "/metrics")
         if line in page.splitlines():
@@ -120,17 +120,17 @@ async def shown(service: Service, line: str) -> str:
 
 
 async def readiness(service: Service, status: int) -> tuple[int, str]:
-    """What `/readyz` says, as soon as it has that status."""
+    """The text of `/readyz`, once it has this status."""
     for _ in range(1000):
-        said = await ask(service, "metrics", "GET", "/readyz")
-        if said[0] == status:
+        answer = await ask(service, "metrics", "GET", "/readyz")
+        if answer[0] == status:
             break
         await asyncio.sleep(0.01)
-    return said
+    return answer
 
 
 async def threshold(service: Service) -> list[str]:
-    """The thresholds that `/metrics` shows of one agent that was seen."""
+    """The thresholds of one known agent on `/metrics`."""
     assert await send(service) == 200
     for _ in range(1000):
         _, page = await ask(service, "metrics", "GET", "/metrics")
@@ -143,7 +143,7 @@ async def threshold(service: Service) -> list[str]:
 async def test_of_two_reloads_the_later_one_wins_though_the_earlier_one_takes_longer(
     service: Service, path: Path
 ) -> None:
-    going_on.clear()
+    unblock.clear()
     entered.clear()
     write(path, 0.2, wait=True)
     first = asyncio.create_task(service.reload())
@@ -151,7 +151,7 @@ async def test_of_two_reloads_the_later_one_wins_though_the_earlier_one_takes_lo
     write(path, 0.3)
     second = asyncio.create_task(service.reload())
     await asyncio.wait([second], timeout=0.3)
-    going_on.set()
+    unblock.set()
     assert [await first, await second] == [True, True]
     assert await threshold(service) == ["0.3"]
 
@@ -163,7 +163,7 @@ async def test_a_reload_that_a_scorer_breaks_leaves_what_was_in_force(
     with capture_logs() as logs:
         assert not await service.reload()
     assert [(entry["event"], entry["log_level"], entry["exc_info"]) for entry in logs] == [
-        ("reload failed, what was in force stays", "error", True)
+        ("reload failed, the last good configuration stays active", "error", True)
     ]
     assert await threshold(service) == ["0.1"]
     assert (
@@ -188,7 +188,7 @@ async def test_the_collector_is_ready_only_while_it_listens(path: Path) -> None:
 async def test_a_collector_that_is_too_far_behind_is_not_ready_and_tells_senders_to_retry(
     path: Path,
 ) -> None:
-    going_on.clear()
+    unblock.clear()
     entered.clear()
     write(path, 0.1, busy=True)
     path.write_text(json.dumps({**json.loads(path.read_text()), "store": {"max_backlog_age": 0.1}}))
@@ -201,17 +201,17 @@ async def test_a_collector_that_is_too_far_behind_is_not_ready_and_tells_senders
         reason = "scoring is further behind than store.max_backlog_age: senders are told to retry\n"
         assert await readiness(service, 503) == (503, reason)
         assert await send(service) == 429
-        going_on.set()
+        unblock.set()
         assert await readiness(service, 200) == (200, "ready\n")
     finally:
-        going_on.set()
+        unblock.set()
         await service.stop()
 
 
 async def test_a_score_against_an_earlier_reference_enters_no_window_of_a_later_one(
     path: Path,
 ) -> None:
-    going_on.clear()
+    unblock.clear()
     entered.clear()
     write(path, 0.1, busy=True)
     references = path.parent / "references.json"
@@ -226,13 +226,13 @@ async def test_a_score_against_an_earlier_reference_enters_no_window_of_a_later_
         assert await asyncio.to_thread(entered.wait, PATIENCE_S)
         references.write_text(json.dumps({"scenario": "refund", "expected_tools": ["after"]}))
         assert await service.reload()
-        going_on.set()
+        unblock.set()
         page = await shown(service, "pathgauge_invocations_scored_total 1.0")
         assert [
             line for line in page.splitlines() if line.startswith("pathgauge_score_window_mean")
         ] == []
     finally:
-        going_on.set()
+        unblock.set()
         await service.stop()
 
 

@@ -1,5 +1,5 @@
-"""A purge: no byte of what it is for stays in the folder, and the neighbours in the same requests
-lose nothing.
+"""A purge removes every byte of the selected data from the folder. Other traces in the same
+requests lose nothing.
 """
 
 from __future__ import annotations
@@ -48,12 +48,15 @@ from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.service.publisher import Publisher
+from pathgauge.collector.service.request_queue import RequestQueue
 from pathgauge.collector.service.worker import Worker
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.store import Delivery, Purged, Selection, StoreError, files
 from pathgauge.collector.store.sqlite import SqliteStore
 from pathgauge.collector.testing import log, span, span_id, trace_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn
+from support.dialects import INSTALLED
 from support.running import until
 from support.turns import json_of
 
@@ -64,11 +67,13 @@ PATIENCE_S = 20.0
 
 
 def secret(of: str) -> bytes:
-    """What a span or log record of this name holds: noise, which compression leaves as it is."""
+    """The content of a span or log record with this name: random text, which compression does not
+    change.
+    """
     return random.Random(of).randbytes(1000)
 
 
-def said(by: str) -> str:
+def user_input_of(by: str) -> str:
     return f"In confidence: {secret(by).hex()[:64]}"
 
 
@@ -81,9 +86,7 @@ def turn(
     parent: str | None = None,
     start: float = 0,
 ) -> Span:
-    """An invocation of an agent of that name, in a trace of that name unless told otherwise, with
-    its secret.
-    """
+    """An agent invocation with its secret. The trace has the same name by default."""
     attributes = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": name,
@@ -91,7 +94,7 @@ def turn(
         "test.case.id": scenario or None,
         "secret": secret(name),
         "gen_ai.input.messages": json.dumps(
-            [{"role": "user", "parts": [{"type": "text", "content": said(name)}]}]
+            [{"role": "user", "parts": [{"type": "text", "content": user_input_of(name)}]}]
         ),
     }
     return span(
@@ -110,7 +113,7 @@ def record(name: str, *, trace: str) -> LogRecord:
 
 
 def request(*spans: Span, tenant: str = "", as_json: bool = False) -> Batch:
-    """An export request in which each span has a resource and a scope of its own."""
+    """An export request in which each span has its own resource and scope."""
     groups = [
         ResourceSpans(
             resource=ResourceProto(
@@ -156,9 +159,7 @@ def logs_request(*records: LogRecord, without_trace: int = 0) -> Batch:
 
 
 def holds(folder: Path, *names: str) -> list[bool]:
-    """For each name: whether any byte of any file, compressed or not, is of its secret or of the id
-    of the trace that is called so.
-    """
+    """For each name: whether any file contains its secret or its trace id, compressed or not."""
     raw = b"".join(path.read_bytes().strip(b"\0") for path in folder.iterdir() if path.is_file())
     content = raw + b"".join(_decompressed(raw))
     return [any(piece in content for piece in _pieces(name)) for name in names]
@@ -178,8 +179,8 @@ def _pieces(name: str) -> Iterator[bytes]:
     yield from (noise.hex()[:64].encode(), trace.encode(), bytes.fromhex(trace))
 
 
-class Notebook:
-    """A sink that writes down what it is told."""
+class RecordingSink:
+    """A sink that records what is published."""
 
     def __init__(self) -> None:
         self.invocations: dict[str | None, Invocation] = {}
@@ -207,19 +208,19 @@ class Notebook:
 
 
 class Life:
-    """A collector without its servers, from its start to its end. Its time stands still unless it
-    is told to pass.
-    """
+    """A collector process without its servers. Its time passes only when the test says so."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.store = SqliteStore(folder)
         restored = self.store.open()
         self.now, self.requests = restored.at, restored.requests
-        self.telemetry = InternalTelemetry(durable=True)
+        self.telemetry, counts = InternalTelemetry(), DurableMetrics()
+        counts.add_telemetry(self.telemetry)
         evaluator = Evaluator((Criterion("failure", Failure(), 0.5),))
         recall = self.store.recall
         pipeline = Pipeline(
+            INSTALLED,
             evaluator,
             ReferenceSet([DIALOGUE]),
             self.telemetry,
@@ -230,25 +231,26 @@ class Life:
         pipeline.restore(restored.traces, self.now)
         for turn_of_conversation in restored.turns:
             pipeline.restore_turn(*turn_of_conversation)
-        self.telemetry.restore(restored.counts)
-        self.sink = Notebook()
-        self.worker = Worker(
+        counts.restore(restored.counts)
+        self.sink = RecordingSink()
+        self.queue = RequestQueue(self.store, lambda: pipeline.full, 1 << 20)
+        publisher = Publisher(
             pipeline,
             self.store,
-            self.telemetry,
-            Publisher(pipeline, self.store, ahead=[self.sink], durable_counts=[self.telemetry]),
-            1 << 20,
+            immediate_sinks=[self.sink],
+            durable_counts=[counts],
         )
-        self.store.start(self.worker.deliver, lambda: self.now)
+        self.worker = Worker(pipeline, self.store, self.telemetry, publisher, self.queue)
+        self.store.start(self.queue.deliver, lambda: self.now)
         self.worker.start(restored)
 
     async def send(self, *batches: Batch) -> None:
-        assert await asyncio.gather(*(self.worker.accept(batch) for batch in batches)) == [
+        assert await asyncio.gather(*(self.queue.accept(batch) for batch in batches)) == [
             True
         ] * len(batches)
 
     def scored(self, seconds: float, *agents: str) -> None:
-        """Let time pass until exactly these agents have been scored in this life."""
+        """Let time pass until this process has scored exactly these agents."""
         self.now += seconds
         self.worker.call(lambda: None)
         assert until(lambda: self.sink.agents == sorted(agents), PATIENCE_S), self.sink.agents
@@ -266,7 +268,7 @@ Live = Callable[[], Life]
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Live]:
-    """Starts a collector where the last one, if any, is ended first."""
+    """Starts a collector, after stopping the last one."""
     lives: list[Life] = []
 
     def live() -> Life:
@@ -323,7 +325,7 @@ async def test_the_neighbours_are_scored_by_the_next_process_as_they_would_have_
     life = live()
     life.scored(6, "a", "b")
     b = life.sink.invocations["b"]
-    assert (b.scenario_id, b.user_input) == ("s", said("b"))
+    assert (b.scenario_id, b.user_input) == ("s", user_input_of("b"))
     assert not any(holds(life.folder, "secret"))
 
 
@@ -368,14 +370,14 @@ async def test_what_still_comes_of_a_purged_trace_is_dropped_and_counted(live: L
 
 async def test_requests_that_the_pipeline_has_not_taken_in_are_purged_too(live: Live) -> None:
     life = live()
-    going_on = threading.Event()
-    life.worker.call(lambda: going_on.wait(PATIENCE_S))
+    unblock = threading.Event()
+    life.worker.call(lambda: unblock.wait(PATIENCE_S))
     purging = life.worker.purge(of_trace("secret"))
     await life.send(
         request(turn("secret"), turn("a")),
         logs_request(record("noted", trace="secret"), without_trace=2),
     )
-    going_on.set()
+    unblock.set()
     assert found(purging.result(PATIENCE_S)) == (2, 0, None)
     assert not any(holds(life.folder, "secret", "noted"))
     life.scored(6, "a")
@@ -597,13 +599,13 @@ async def test_a_purge_that_ended_before_the_file_was_written_anew_is_finished_b
 
 
 async def test_while_a_purge_is_under_way_senders_are_told_to_retry(tmp_path: Path) -> None:
-    arrived, going_on = threading.Event(), threading.Event()
+    arrived, unblock = threading.Event(), threading.Event()
     store = SqliteStore(tmp_path / "data")
     store.open()
 
     def deliver(delivery: Delivery) -> bool:
         arrived.set()
-        return going_on.wait(PATIENCE_S)
+        return unblock.wait(PATIENCE_S)
 
     store.start(deliver, time.monotonic)
     first = asyncio.create_task(store.append(request(turn("a"))))
@@ -614,7 +616,7 @@ async def test_while_a_purge_is_under_way_senders_are_told_to_retry(tmp_path: Pa
         waiting.append(asyncio.create_task(store.append(request(turn(f"waiting {len(waiting)}")))))
         await asyncio.sleep(0)
     assert waiting[-1].result() is False
-    going_on.set()
+    unblock.set()
     await asyncio.gather(*waiting)
     assert (await first, (await purging).requests, await store.append(request(turn("c")))) == (
         True,
@@ -656,13 +658,13 @@ def test_all_other_records_are_read_as_before(sent: Sent, as_json: bool) -> None
         after = list(store.read(0))
         store.close()
     assert purged.requests == sum(0 in traces for traces in sent)
-    assert [_told(delivery) for delivery in after] == [
-        told for delivery in before if (told := _told(delivery))[-1]
+    assert [_content(delivery) for delivery in after] == [
+        content for delivery in before if (content := _content(delivery))[-1]
     ]
 
 
-def _told(delivery: Delivery) -> tuple[object, ...]:
-    """What a delivery says, without the records of trace 0."""
+def _content(delivery: Delivery) -> tuple[object, ...]:
+    """The content of a delivery without the records of trace 0."""
     origin = delivery.batch.origin
     spans = [
         (one, one.resource, one.scope)

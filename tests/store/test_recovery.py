@@ -1,5 +1,5 @@
-"""What can be read of a damaged store is there after the next start, whatever happens while it is
-saved.
+"""All readable rows of a damaged store are there after the next start, whatever happens during the
+recovery.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from pathgauge.collector.testing import span
 
 ROWS = 3000
 LOST = 100
-"""More than any page holds."""
+"""More bytes than a page holds."""
 GONE = (
     "the folder of the store was removed or replaced: senders are told to retry until the collector"
     " is restarted"
 )
-SAVED = "the store was damaged; what could be read of it was saved"
+SAVED = "the store was damaged; all readable rows were recovered"
 
 
 def batch(size: int = 1) -> Batch:
@@ -63,8 +63,8 @@ def batch(size: int = 1) -> Batch:
 
 @pytest.fixture(scope="module")
 def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a database of which a page in the middle says nothing, and a log with rows that
-    are in the database not yet.
+    """A folder with a database that has an empty page in the middle, and a log with rows that are
+    not in the database yet.
     """
     folder = tmp_path_factory.mktemp("damaged") / "data"
     columns = "id, at, wall, tenant, form, traces, head_crc, body_crc, body"
@@ -94,7 +94,7 @@ def folder(damaged: Path, tmp_path: Path) -> Path:
 
 
 def opened(folder: Path) -> None:
-    """A start, and the end that follows."""
+    """Open the store and close it."""
     store = SqliteStore(folder)
     try:
         store.open()
@@ -108,8 +108,8 @@ def journal(folder: Path) -> set[int]:
 
 
 def assert_saved(folder: Path) -> None:
-    """All that can be read is there, what waited is suspect, and beside it are the damaged files
-    and nothing else.
+    """All readable rows are there, waiting traces are suspect, and the folder has no other files
+    than the damaged ones.
     """
     rows = journal(folder)
     assert {1, ROWS} <= rows
@@ -121,11 +121,11 @@ def assert_saved(folder: Path) -> None:
 
 
 class Crash(BaseException):
-    """The process ends here."""
+    """The simulated end of the process."""
 
 
 def crash_before(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let so many of the steps happen that change names in the folder, or make them durable."""
+    """Allow only so many steps that rename files or sync the folder."""
     steps = count()
 
     def counted(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,14 +140,15 @@ def crash_before(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
 
 
-def test_a_crash_before_any_step_of_a_salvage_loses_nothing(damaged: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_crash_before_any_step_of_a_recovery_loses_nothing(damaged: Path, tmp_path: Path) -> None:
     crash_at, finished = 0, False
     while not finished:
         folder = Path(shutil.copytree(damaged, tmp_path / str(crash_at)))
         with capture_logs() as logs:
             with pytest.MonkeyPatch.context() as monkeypatch, suppress(Crash):
                 crash_before(crash_at, monkeypatch)
-                recovery.salvage(folder)
+                recovery.recover(folder)
                 finished = True
             opened(folder)
         assert {entry["event"] for entry in logs} == {SAVED}
@@ -159,19 +160,21 @@ def test_a_crash_before_any_step_of_a_salvage_loses_nothing(damaged: Path, tmp_p
 def test_a_damaged_file_of_the_first_version_is_saved_as_one_of_this(folder: Path) -> None:
     with closing(files.connect(folder)) as connection:
         connection.executescript("DROP TABLE awaited; PRAGMA user_version = 1")
-    recovery.salvage(folder)
+    recovery.recover(folder)
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
         assert connection.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
     assert_saved(folder)
 
 
-def test_a_salvage_that_was_killed_while_it_copied_is_done_again(folder: Path) -> None:
+@pytest.mark.slow
+def test_a_recovery_that_was_killed_while_it_copied_is_done_again(folder: Path) -> None:
     killed = """if True:
         import os, pathlib, signal, sys
         from pathgauge.collector.store import recovery
-        real = recovery._copy
-        recovery._copy = lambda *arguments: (real(*arguments), os.kill(os.getpid(), signal.SIGKILL))
-        recovery.salvage(pathlib.Path(sys.argv[1]))
+        real = recovery.copy_table
+        kill = lambda: os.kill(os.getpid(), signal.SIGKILL)
+        recovery.copy_table = lambda *arguments: (real(*arguments), kill())
+        recovery.recover(pathlib.Path(sys.argv[1]))
     """
     process = subprocess.run([sys.executable, "-c", killed, folder], check=False)
     assert process.returncode == -signal.SIGKILL
@@ -187,13 +190,13 @@ def test_damage_that_only_work_brought_to_light_is_remembered_until_it_is_mended
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     (folder / f"{DATABASE}.new").touch()
     with capture_logs() as logs:
-        assert recovery.unfinished(folder)
+        assert recovery.is_unfinished(folder)
         opened(folder)
     assert [entry["event"] for entry in logs] == [SAVED]
     assert_saved(folder)
 
 
-def test_a_salvage_without_room_stops_the_start_and_leaves_the_damaged_files_where_they_are(
+def test_a_recovery_without_room_stops_the_start_and_leaves_the_damaged_files_where_they_are(
     folder: Path,
 ) -> None:
     files.make_reserve(folder)
@@ -204,7 +207,7 @@ def test_a_salvage_without_room_stops_the_start_and_leaves_the_damaged_files_whe
             StoreError, match=r"pathgauge.db: damaged, .*; found \d+ bytes free, expected \d{7}$"
         ),
     ):
-        recovery.salvage(folder)
+        recovery.recover(folder)
     assert journal_bytes(folder) == before
     assert not list(folder.glob("*.damaged-*"))
     assert (folder / f"{DATABASE}.new").stat().st_size == 0
@@ -217,12 +220,12 @@ async def test_a_running_store_refuses_until_there_is_room_for_what_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        files, "CHECKED_BYTES", 0
+        files, "MAX_CHECKED_BYTES", 0
     )  # as if it were too large to be looked at when it is opened
     folder = tmp_path / "data"
     for owner, name in (
-        (sqlite, "MEND_S"),
-        (database, "MEND_S"),
+        (sqlite, "RECOVERY_INTERVAL_S"),
+        (database, "RECOVERY_INTERVAL_S"),
         (database, "RETRY_S"),
         (reader, "_RETRY_S"),
     ):
@@ -242,16 +245,16 @@ async def test_a_running_store_refuses_until_there_is_room_for_what_can_be_read(
                 True,
                 True,
             ]  # the first one finds the room
-        assert [entry["event"] for entry in logs] == [SAVED, "the store takes requests again"]
+        assert [entry["event"] for entry in logs] == [SAVED, "the store accepts requests again"]
         assert (store.usage().state, store.usage().suspect) == ("ok", 30)
     assert len(journal(folder)) == 31
 
 
-async def test_a_salvage_that_failed_is_not_tried_again_with_every_request(
+async def test_a_recovery_that_failed_is_not_tried_again_with_every_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        files, "CHECKED_BYTES", 0
+        files, "MAX_CHECKED_BYTES", 0
     )  # as if it were too large to be looked at when it is opened
     folder = tmp_path / "data"
     for owner, name in ((database, "RETRY_S"), (reader, "_RETRY_S")):
@@ -263,7 +266,7 @@ async def test_a_salvage_that_failed_is_not_tried_again_with_every_request(
         with capture_logs(), file_size_limit(1 << 20), pytest.raises(StoreError):
             await asyncio.to_thread(read_all, store)
         assert [await store.append(batch()) for _ in range(3)] == [False] * 3
-        assert recovery.unfinished(folder)
+        assert recovery.is_unfinished(folder)
     opened(folder)
     assert len(journal(folder)) == 29
 
@@ -278,13 +281,13 @@ def test_a_tree_whose_pages_stand_in_the_wrong_places_is_left(
     leaves = pages[len(pages) // 2 :]
     Random(seed).shuffle(leaves)
     (folder / DATABASE).write_bytes(b"".join(pages[: len(pages) // 2] + leaves))
-    recovery.salvage(folder)
+    recovery.recover(folder)
     assert 1 in journal(folder)
 
 
 @asynccontextmanager
 async def running(folder: Path) -> AsyncIterator[SqliteStore]:
-    """A store from its start to its end."""
+    """A running store."""
     store = SqliteStore(folder)
     restored = store.open()
     store.start(lambda _: True, lambda: restored.at)
@@ -295,16 +298,14 @@ async def running(folder: Path) -> AsyncIterator[SqliteStore]:
 
 
 def read_all(store: SqliteStore) -> None:
-    """Read every request."""
+    """Read all requests."""
     row = 0
     while found := list(store.read(row)):
         row = found[-1].row
 
 
 def break_a_chain(database: Path) -> None:
-    """Let a page in the middle of a large row lead nowhere, which only who reads that row can
-    notice.
-    """
+    """Break a page in the middle of a large row. Only reading that row shows the damage."""
     raw = bytearray(database.read_bytes())
     pages = len(raw) // files.PAGE_BYTES
     chained = [
@@ -322,7 +323,7 @@ def journal_bytes(folder: Path) -> bytes:
 
 @contextmanager
 def file_size_limit(size: int) -> Iterator[None]:
-    """Files cannot grow beyond it, as on a disk that fills up."""
+    """Limit the size of files, as a full disk does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -341,7 +342,7 @@ def test_a_text_that_is_none_any_more_costs_no_other_row(tmp_path: Path) -> None
             [(float(n), f"journal {n}", "checksum") for n in range(9)],
         )
         connection.execute("UPDATE quarantine SET source = CAST(x'ff' AS TEXT) WHERE at IN (2, 6)")
-    recovery.salvage(folder)
+    recovery.recover(folder)
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
         assert [
             at for (at,) in connection.execute("SELECT at FROM quarantine ORDER BY id")
@@ -390,5 +391,5 @@ def test_a_folder_that_cannot_be_closed_to_others_is_warned_of(
     with capture_logs() as logs:
         os.close(files.lock(tmp_path))
     assert [(entry["event"], entry["mode"]) for entry in logs] == [
-        ("others can look into the folder of the store", "750")
+        ("other users can read the folder of the store", "750")
     ]

@@ -1,6 +1,4 @@
-"""What a store gives back by itself: results that are too old, and whatever can be spared when it
-is nearly full.
-"""
+"""The store removes old results, and more when it is nearly full."""
 
 from __future__ import annotations
 
@@ -22,35 +20,35 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.pipeline import Pipeline
-from pathgauge.collector.core.pipeline_events import Changes, Remembered
+from pathgauge.collector.core.pipeline_events import Changes, StoredTrace
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.core.traces import Bounds, TraceSnapshot
 from pathgauge.collector.service import publisher
 from pathgauge.collector.service.publisher import Publisher
+from pathgauge.collector.service.request_queue import RequestQueue
 from pathgauge.collector.service.worker import Worker
 from pathgauge.collector.store import Progress, files, journal, results
 from pathgauge.collector.store.journal import Packer
-from pathgauge.collector.store.restore import WindowBounds
+from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.retention import Retention
 from pathgauge.collector.store.sqlite import SqliteStore
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation
+from support.dialects import INSTALLED
 from support.running import until
 
 PATIENCE_S = 20.0
 HOUR, DAY = 3600.0, 86_400.0
 MIB = 1 << 20
 SMALL = Retention(max_bytes=16 * MIB, results_s=7 * DAY)
-"""Its write-ahead log alone may take 4 MiB."""
+"""The write-ahead log alone may use 4 MiB."""
 FAT = Evaluator((Criterion("x" * 10_000, Failure(), None),))
-"""Each of its results takes 10 kB."""
+"""Each result of it needs 10 kB."""
 
 
 def turn(name: str, size: int = 0, parent: str | None = None, trace: str = "") -> Span:
-    """An invocation with so many bytes that cannot be compressed, in a trace of the same name
-    unless told otherwise.
-    """
+    """An invocation with so many incompressible bytes. The trace has the same name by default."""
     noise = random.Random(name).randbytes(size)
     attributes = {
         "gen_ai.operation.name": "invoke_agent",
@@ -76,8 +74,8 @@ def evaluation(name: str) -> Evaluation:
 
 
 class Life:
-    """A collector without its servers, from its start to its end. Its own time stands still unless
-    it is told to pass.
+    """A collector process without its servers. Its running time passes only when the test says
+    so.
     """
 
     def __init__(self, folder: Path, retention: Retention, windows: WindowBounds | None) -> None:
@@ -87,26 +85,31 @@ class Life:
         self.telemetry = InternalTelemetry()
         bounds = Bounds(settle=6.0, late_ttl=300.0)
         self.pipeline = Pipeline(
-            Evaluator(()), ReferenceSet(), self.telemetry, bounds, recall=self.store.recall
+            INSTALLED,
+            Evaluator(()),
+            ReferenceSet(),
+            self.telemetry,
+            bounds,
+            recall=self.store.recall,
         )
         self.pipeline.restore(restored.traces, self.now)
-        self.worker = Worker(
-            self.pipeline, self.store, self.telemetry, Publisher(self.pipeline, self.store), MIB
-        )
-        self.store.start(self.worker.deliver, lambda: self.now)
+        self.requests = RequestQueue(self.store, lambda: self.pipeline.full, MIB)
+        publisher = Publisher(self.pipeline, self.store)
+        self.worker = Worker(self.pipeline, self.store, self.telemetry, publisher, self.requests)
+        self.store.start(self.requests.deliver, lambda: self.now)
         self.worker.start(restored)
 
     async def accepts(self, batch: Batch) -> bool:
-        """Whether it accepts the request in the end."""
+        """Retry until the request is accepted."""
         return await asyncio.wait_for(self._accepted(batch), PATIENCE_S)
 
     async def _accepted(self, batch: Batch) -> bool:
-        while not await self.worker.accept(batch):
+        while not await self.requests.accept(batch):
             await asyncio.sleep(0.05)
         return True
 
     def read(self, seconds: float, invocations: int) -> None:
-        """Let time pass until so many invocations have been read in this life."""
+        """Let time pass until this process has read so many invocations."""
         self.now += seconds
         self.worker.call(lambda: None)
         assert until(lambda: self.telemetry.invocations_read.total() == invocations, PATIENCE_S)
@@ -121,7 +124,7 @@ Live = Callable[..., Life]
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Live]:
-    """Starts a collector where the last one, if any, is ended first."""
+    """Starts a collector, after stopping the last one."""
     lives: list[Life] = []
 
     def live(retention: Retention = SMALL, windows: WindowBounds | None = None) -> Life:
@@ -138,12 +141,12 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 
 def commit(life: Life, wall: float, *names: str) -> None:
-    """Have results written at a time."""
+    """Store results with this wall clock."""
     assert life.store.commit(Progress(0, life.now, wall, [evaluation(name) for name in names]))
 
 
 def kept(folder: Path, table: str = "results") -> list[str]:
-    """The ids of the traces that a table tells of, in order."""
+    """The trace ids in a table, in order."""
     with closing(sqlite3.connect(folder / "data" / files.DATABASE)) as connection:
         return [name for (name,) in connection.execute(f"SELECT trace_id FROM {table} ORDER BY id")]
 
@@ -200,27 +203,28 @@ async def test_a_nearly_full_store_keeps_the_results_that_windows_need(
     commit(life, now - 2 * HOUR, "old")
     commit(life, now - HOUR / 2, "recent")
     for number in range(15):
-        assert await life.worker.accept(request(turn(f"open {number}", MIB)))
+        assert await life.requests.accept(request(turn(f"open {number}", MIB)))
     life = live(Retention(15 * MIB, retention_s), WindowBounds(max_age_s=window_s))
     assert life.store.usage().nearly_full
     commit(life, now, "new")
     assert kept(tmp_path) == ids(*expected)
 
 
+@pytest.mark.slow
 async def test_a_full_store_gives_up_traces_that_were_read_and_takes_requests_again(
     live: Live,
 ) -> None:
     life = live()
     sent = 0
-    while sent < 30 and await life.worker.accept(request(turn(f"turn {sent}", MIB))):
+    while sent < 30 and await life.requests.accept(request(turn(f"turn {sent}", MIB))):
         sent += 1
         await asyncio.sleep(0.05)
     assert 10 <= sent <= 20
-    assert not await life.worker.accept(request(turn("refused", MIB)))
+    assert not await life.requests.accept(request(turn("refused", MIB)))
     life.read(6, sent)
     for number in range(8):
         assert await life.accepts(request(turn(f"next {number}", MIB)))
-    await life.worker.accept(request(turn("late", trace="turn 0", parent="turn 0")))
+    await life.requests.accept(request(turn("late", trace="turn 0", parent="turn 0")))
     life.read(6, sent + 8)
     assert life.telemetry.spans_dropped.get("late") == 1
     assert life.store.usage().used < 16 * MIB
@@ -230,28 +234,30 @@ async def test_a_full_store_gives_up_traces_that_were_read_and_takes_requests_ag
     assert life.telemetry.spans_dropped.get("late") == 1
 
 
+@pytest.mark.slow
 async def test_a_store_that_is_full_of_results_makes_room_though_nothing_happens(
     live: Live, tmp_path: Path
 ) -> None:
     life = live()
     commit(life, time.time() - 2 * HOUR, *(str(number) for number in range(1600)))
     life = live()
-    assert not await life.worker.accept(request(turn("refused")))
+    assert not await life.requests.accept(request(turn("refused")))
     assert await life.accepts(request(turn("next")))
     assert kept(tmp_path) == []
 
 
+@pytest.mark.slow
 async def test_what_is_too_old_goes_though_nothing_happens(
     live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(live(), time.time() - 8 * DAY, "old")
-    monkeypatch.setattr(publisher, "HOUSEKEEPING_S", 0.1)
+    monkeypatch.setattr(publisher, "IDLE_COMMIT_S", 0.1)
     live()
     assert until(lambda: kept(tmp_path) == [], PATIENCE_S)
 
 
 def test_traces_that_cannot_come_back_are_forgotten_from_the_oldest(tmp_path: Path) -> None:
-    """Those of which a row may still be in the journal are kept, as are the newest."""
+    """Traces that may still have a journal row are kept, and so are the newest ones."""
     (tmp_path / "data").mkdir()
     with closing(files.connect(tmp_path / "data")) as connection:
         journal.append(
@@ -271,12 +277,14 @@ def test_traces_that_cannot_come_back_are_forgotten_from_the_oldest(tmp_path: Pa
         standings = (read, recent, given_up, waits, *newest)
         results.write(
             connection,
-            Progress(0, 0.0, 0.0, changes=Changes(tuple(Remembered(one, {}) for one in standings))),
+            Progress(
+                0, 0.0, 0.0, changes=Changes(tuple(StoredTrace(one, {}) for one in standings))
+            ),
         )
-        assert results.drop_old(connection, 0.0, traces_kept=1, at_once=2) == 2
+        assert results.drop_old(connection, 0.0, kept_traces=1, max_rows=2) == 2
         assert kept(tmp_path, "traces") == ["recent", "waits", "older", "newest"]
-        assert results.drop_old(connection, 0.0, traces_kept=1, at_once=2) == 1
+        assert results.drop_old(connection, 0.0, kept_traces=1, max_rows=2) == 1
         assert kept(tmp_path, "traces") == ["recent", "waits", "newest"]
         connection.execute("DELETE FROM journal")
-        assert results.drop_old(connection, 0.0, traces_kept=1, at_once=2) == 2
+        assert results.drop_old(connection, 0.0, kept_traces=1, max_rows=2) == 2
         assert kept(tmp_path, "traces") == ["newest"]

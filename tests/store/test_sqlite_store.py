@@ -1,5 +1,5 @@
-"""The store on disk: what was acknowledged and what was committed is there again, also out of a
-file that was damaged.
+"""The store on disk: acknowledged requests and committed results are there after a restart, also
+from a damaged file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.spans import Span
-from pathgauge.collector.core.pipeline_events import Changes, Judged, Remembered
+from pathgauge.collector.core.pipeline_events import Changes, Judged, StoredTrace
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.core.traces import Recalled, TraceSnapshot
 from pathgauge.collector.store import Delivery, Progress, Restored, StoreError, files
@@ -45,7 +45,7 @@ def batch(*spans: Span, tenant: str = "") -> Batch:
 
 
 class Life:
-    """A store from its start to its end; time goes on by a second with every look at the clock."""
+    """A running store. Every reading of its clock adds a second."""
 
     def __init__(self, folder: Path, retention: Retention | None = None) -> None:
         self.store = SqliteStore(folder, retention)
@@ -65,7 +65,7 @@ class Life:
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Callable[..., Life]]:
-    """Starts a store where the last one, if any, is ended first."""
+    """Starts a store, after stopping the last one."""
     lives: list[Life] = []
 
     def live(retention: Retention | None = None) -> Life:
@@ -149,7 +149,7 @@ async def test_progress_is_restored_as_it_was_committed(live: Live) -> None:
     )
     arrived = life.delivered[0].at
     key = ("", trace_id("kept"))
-    kept = Remembered(
+    kept = StoredTrace(
         TraceSnapshot(key, (1,), arrived, arrived, closed_at=50.0, completed=True),
         {"a": ("digest", 2)},
     )
@@ -170,7 +170,7 @@ async def test_progress_is_restored_as_it_was_committed(live: Live) -> None:
 def test_a_second_collector_on_one_store_is_refused(live: Live, tmp_path: Path) -> None:
     live()
     with pytest.raises(
-        StoreError, match="data in use, expected a folder of its own for every collector"
+        StoreError, match="data in use, expected a separate folder for every collector"
     ):
         SqliteStore(tmp_path / "data").open()
 
@@ -224,7 +224,7 @@ async def test_a_row_that_was_changed_is_set_aside_and_its_neighbours_are_read(
         life = live()
         assert [delivery.row for delivery in life.store.read(0)] == [1, 3]
     assert [(entry["event"], entry["row"]) for entry in logs if "row" in entry] == [
-        ("a damaged row of the store was set aside", 2)
+        ("damaged row of the store quarantined", 2)
     ]
     assert life.store.usage().quarantined == 1
 
@@ -242,7 +242,7 @@ def test_what_was_changed_of_progress_is_set_aside_and_told(
 ) -> None:
     life, now = live(), time.time()
     known = tuple(
-        Remembered(
+        StoredTrace(
             TraceSnapshot(("", trace_id(name)), (), 1.0, 1.0, closed_at=2.0, completed=True), {}
         )
         for name in "ab"
@@ -288,7 +288,7 @@ ABSURD = 1.8550765783485829e307
 
 
 async def arrivals(life: Life) -> list[float]:
-    """Three requests, one after the other: the times of their arrival."""
+    """Send three requests one after the other; returns their arrival times."""
     for number in range(3):
         await life.append(batch(span("a", "one", trace=str(number))))
     return [delivery.at for delivery in life.delivered]
@@ -376,7 +376,7 @@ async def test_what_can_be_read_of_a_damaged_file_is_saved_and_work_goes_on(
     with capture_logs() as logs:
         life = live()
     assert [entry["event"] for entry in logs] == [
-        "the store was damaged; what could be read of it was saved"
+        "the store was damaged; all readable rows were recovered"
     ]
     assert await life.append(batch(span("b", "two"))) == [True]
     assert len(list((tmp_path / "data").glob("*.damaged-*"))) >= 1
@@ -386,7 +386,7 @@ async def test_a_page_that_cannot_be_read_costs_its_own_request_and_not_those_be
     live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        files, "CHECKED_BYTES", 0
+        files, "MAX_CHECKED_BYTES", 0
     )  # as if it were too large to be looked at when it is opened
     life = live()
     await life.append(
@@ -452,7 +452,7 @@ async def test_what_a_judge_said_that_cannot_be_stored_keeps_nothing_else_from_i
     live: Live,
 ) -> None:
     class Unwritten(float):
-        """Numbers of other libraries are floats, too."""
+        """A number type of another library that is also a float."""
 
     life = live()
     first, second = (
@@ -460,14 +460,16 @@ async def test_what_a_judge_said_that_cannot_be_stored_keeps_nothing_else_from_i
         for name in ("first", "second")
     )
     assert life.store.commit(Progress(0, 1.0, time.time(), (first,)))
-    said = replace(
+    judged = replace(
         first,
         results=(
             Result(Criterion("judged", Failure(), judge="m@t"), Score(Unwritten(0.5)), "passed"),
         ),
     )
     with capture_logs() as logs:
-        assert life.store.commit(Progress(0, 1.0, time.time(), (Judged(said, first=True), second)))
+        assert life.store.commit(
+            Progress(0, 1.0, time.time(), (Judged(judged, first=True), second))
+        )
     assert [(entry["event"], entry["trace_id"]) for entry in logs] == [
         ("an evaluation cannot be stored", "first")
     ]
@@ -485,8 +487,8 @@ async def test_windows_are_told_which_judge_a_score_came_from(live: Live) -> Non
         Result(criterion, score, "passed")
         for criterion, score in zip(criteria, values, strict=True)
     )
-    told = Evaluation(Invocation("t", "a", "genai"), Match(), results, "idle")
-    assert life.store.commit(Progress(0, 1.0, time.time(), (told,)))
+    evaluation = Evaluation(Invocation("t", "a", "genai"), Match(), results, "idle")
+    assert life.store.commit(Progress(0, 1.0, time.time(), (evaluation,)))
     assert [(recent.scores, recent.judges) for recent in live().recent] == [
         ({"plain": 1.0, "judged": 0.5}, {"judged": "m@t"})
     ]

@@ -1,5 +1,5 @@
-"""Windows and comparisons go on after a restart as the results on disk have them, and hold no more
-than before.
+"""Windows and comparisons continue after a restart with the results on disk, and hold no more than
+before.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.sinks.prometheus.labels import LabelLimits
-from pathgauge.collector.store import Progress, files, restore
-from pathgauge.collector.store.restore import WindowBounds
+from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits
+from pathgauge.collector.store import Progress, files, recent_results
+from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.sqlite import SqliteStore
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
-from support.sink_bench import ANSWER, Answer, Bench
+from support.sink_harness import ANSWER, Answer, SinkHarness
 
 SIZE, MAX_AGE_S = 5, 3600.0
 NOW = time.time()
-"""A store tells the age of results by the wall clock."""
+"""The store measures the age of results with the wall clock."""
 GOOD, BAD = (1.0, 0.9, 1.0, 0.8, 0.9), (0.0, 0.1, 0.0, 0.2, 0.1)
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens(Answer):
-    """Of those who say."""
+    """The version of agents that have one."""
 
     name: ClassVar[str] = "tokens"
 
@@ -50,15 +50,15 @@ class Tokens(Answer):
 TOKENS = Criterion("tokens", Tokens())
 
 
-class Life(Bench):
-    """A sink with its store, from their start to their end."""
+class Life(SinkHarness):
+    """A running sink with its store."""
 
     def __init__(self, folder: Path, now: float, **options: Any) -> None:
         metrics, windows = DurableMetrics(), Windows(SIZE, MAX_AGE_S)
         super().__init__(
             ANSWER,
             TOKENS,
-            telemetry=InternalTelemetry(durable=True),
+            telemetry=InternalTelemetry(),
             metrics=metrics,
             windows=windows,
             **{"min_samples": 5, **options},
@@ -66,7 +66,6 @@ class Life(Bench):
         self.now = now
         self.store = SqliteStore(folder, windows=WindowBounds(MAX_AGE_S))
         restored = self.store.open()
-        self.telemetry.restore(restored.counts)
         tracemalloc.start()
         self.sink.restore(restored.counts, self.store.recent(), now)
         self.max_bytes = tracemalloc.get_traced_memory()[1]
@@ -74,8 +73,8 @@ class Life(Bench):
         self.store.start(lambda _: True, lambda: 0.0)
         self._said: list[Evaluation | Withdrawn] = []
 
-    def tell(self, evaluation: Evaluation) -> Evaluation:
-        self._said.append(super().tell(evaluation))
+    def publish_evaluation(self, evaluation: Evaluation) -> Evaluation:
+        self._said.append(super().publish_evaluation(evaluation))
         return evaluation
 
     def withdraw(self, evaluation: Evaluation) -> None:
@@ -88,16 +87,18 @@ class Life(Bench):
         self.sink.commit()
         self._said.clear()
 
-    def says(self, *said: float | str, each: float = 1.0, **fields: Any) -> list[Evaluation]:
-        told = []
-        for one in said:
+    def publish_all(
+        self, *scores: float | str, each: float = 1.0, **fields: Any
+    ) -> list[Evaluation]:
+        evaluations = []
+        for one in scores:
             self.now += each
-            told.append(self.publish(one, **fields))
+            evaluations.append(self.publish(one, **fields))
             self.commit()
-        return told
+        return evaluations
 
     def shown(self) -> dict[tuple[str, tuple[str, ...]], float]:
-        """All windows and comparisons."""
+        """The content of all windows and comparisons."""
         names = [f"score_window_{what}" for what in ("mean", "min", "samples")]
         names += [
             "threshold_breached",
@@ -115,7 +116,7 @@ Live = Callable[..., Life]
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Live]:
-    """Starts a sink where the last one, if any, is ended first; the clock stands still meanwhile."""
+    """Starts a sink, after stopping the last one; the clock stands still meanwhile."""
     lives: list[Life] = []
 
     def live(**options: Any) -> Life:
@@ -135,16 +136,16 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 def test_a_metric_that_few_evaluations_have_keeps_its_window(live: Live) -> None:
     before = live()
-    before.says(*GOOD, input_tokens=0)
-    before.says(*GOOD * 5)
+    before.publish_all(*GOOD, input_tokens=0)
+    before.publish_all(*GOOD * 5)
     assert before.series("pathgauge_score_window_samples")["planner", "refund", "tokens"] == SIZE
     assert live().shown() == before.shown()
 
 
 def test_a_version_with_little_of_the_traffic_keeps_its_window(live: Live) -> None:
     before = live()
-    for said, version in ((GOOD, "v1"), (BAD, "v2"), (GOOD * 5, "v1")):
-        before.says(*said, agent_version=version)
+    for scores, version in ((GOOD, "v1"), (BAD, "v2"), (GOOD * 5, "v1")):
+        before.publish_all(*scores, agent_version=version)
     assert (
         before.series("pathgauge_regression_samples")["planner", "refund", "answer", "version"]
         == SIZE
@@ -154,23 +155,23 @@ def test_a_version_with_little_of_the_traffic_keeps_its_window(live: Live) -> No
 
 def test_a_revision_stays_where_the_first_record_was(live: Live) -> None:
     before = live()
-    first, second, *_ = before.says(*BAD)
-    before.says(0.5, 0.6)
-    for told in (first, second, *before.says(0.7)):
+    first, second, *_ = before.publish_all(*BAD)
+    before.publish_all(0.5, 0.6)
+    for evaluation in (first, second, *before.publish_all(0.7)):
         before.now += 1
-        before.revise(told, 1.0)
+        before.revise(evaluation, 1.0)
         before.commit()
-    before.says(0.8)
+    before.publish_all(0.8)
     assert live().shown() == before.shown()
 
 
 def test_what_was_withdrawn_or_is_too_old_is_in_no_window(live: Live) -> None:
     before = live()
     before.now = NOW - MAX_AGE_S - 60
-    [old] = before.says(0.3)
+    [old] = before.publish_all(0.3)
     before.now = NOW - 60
     before.revise(old, 0.4)
-    [_, withdrawn] = before.says(0.5, 0.6)
+    [_, withdrawn] = before.publish_all(0.5, 0.6)
     before.withdraw(withdrawn)
     before.commit()
     after = live()
@@ -181,12 +182,12 @@ def test_what_was_withdrawn_or_is_too_old_is_in_no_window(live: Live) -> None:
 def test_names_that_senders_invent_take_no_memory_at_a_restart(live: Live) -> None:
     limits = LabelLimits(max_agents=2, max_versions=2, max_series=9)
     before, names = live(limits=limits), 6_000
-    for number, said in enumerate(islice(cycle(GOOD), names)):
+    for number, score in enumerate(islice(cycle(GOOD), names)):
         invented = f"name {number}"
         fields = [{"scenario_id": invented}, {"agent": invented}, {"agent_version": invented}][
             number % 3
         ]
-        before.publish(said, **fields)
+        before.publish(score, **fields)
     before.commit()
     after = live(limits=limits)
     assert after.series("pathgauge_score_window_samples")["planner", "__other__", "answer"] == SIZE
@@ -194,8 +195,8 @@ def test_names_that_senders_invent_take_no_memory_at_a_restart(live: Live) -> No
 
 
 def test_what_is_looked_through_is_bounded(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    live().says(*GOOD, 0.5, 0.6)
-    monkeypatch.setattr(restore, "MAX_RESULTS", 2)
+    live().publish_all(*GOOD, 0.5, 0.6)
+    monkeypatch.setattr(recent_results, "MAX_RESULTS", 2)
     assert live().series("pathgauge_score_window_mean") == {("planner", "refund", "answer"): 0.55}
 
 
@@ -203,12 +204,12 @@ def test_a_page_of_results_that_cannot_be_read_does_not_stop_the_start(
     live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        files, "CHECKED_BYTES", 0
+        files, "MAX_CHECKED_BYTES", 0
     )  # as if it were too large to be looked at when it is opened
     before = live()
-    for number, said in enumerate(islice(cycle(GOOD), 200)):
+    for number, score in enumerate(islice(cycle(GOOD), 200)):
         few = {"input_tokens": 0} if number < 2 or number >= 197 else {}
-        before.publish(said, agent_version="v" * 500, **few)
+        before.publish(score, agent_version="v" * 500, **few)
     before.commit()
     before.store.close()
     database = tmp_path / "data" / files.DATABASE
@@ -222,10 +223,10 @@ def test_a_page_of_results_that_cannot_be_read_does_not_stop_the_start(
     database.write_bytes(raw)
     with capture_logs() as logs:
         after = live()
-    assert "the store was damaged; what could be read of it was saved" in [
+    assert "the store was damaged; all readable rows were recovered" in [
         entry["event"] for entry in logs
     ]
     assert after.series("pathgauge_score_window_samples") == {
         ("planner", "refund", name): SIZE for name in ("answer", "tokens")
     }
-    after.says(0.5)
+    after.publish_all(0.5)

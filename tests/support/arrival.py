@@ -1,6 +1,4 @@
-"""What stands in the end when the spans and log records of a capture arrive in some order, in
-batches, with pauses in between.
-"""
+"""Feeds the spans and log records of a capture to the pipeline in batches, with pauses."""
 
 from __future__ import annotations
 
@@ -11,32 +9,33 @@ from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent, Withdrawn
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.scorers.types import Invocation
+from support.dialects import INSTALLED
 
 LATE_TTL = 250.0
-"""Seconds for which a read trace is surely kept, so that whatever arrives until then revises it."""
+"""Seconds for which a trace that was read is kept, so that later telemetry revises it."""
 
 
-def arrived(items: list[Span | LogRecord], batch: int, pause: float) -> list[Invocation]:
-    """The invocations that stand in the end when `items` come in batches, `pause` seconds apart."""
-    pipeline = Pipeline(Evaluator(()), ReferenceSet(), InternalTelemetry())
-    outcomes: list[PipelineEvent] = []
+def final_invocations(items: list[Span | LogRecord], batch: int, pause: float) -> list[Invocation]:
+    """The invocations after all `items` have arrived in batches, `pause` seconds apart."""
+    pipeline = Pipeline(INSTALLED, Evaluator(()), ReferenceSet(), InternalTelemetry())
+    events: list[PipelineEvent] = []
     now = 0.0
     for start in range(0, len(items), batch):
-        some = items[start : start + batch]
-        outcomes += pipeline.feed(
-            [s for s in some if isinstance(s, Span)],
-            [r for r in some if isinstance(r, LogRecord)],
+        part = items[start : start + batch]
+        events += pipeline.feed(
+            [s for s in part if isinstance(s, Span)],
+            [r for r in part if isinstance(r, LogRecord)],
             now,
         )
         now = min(now + pause, LATE_TTL)
-        outcomes += pipeline.expire(now)
-    outcomes += pipeline.drain(now)
-    standing: dict[tuple[str, str, str], Invocation] = {}
-    for outcome in outcomes:
-        if isinstance(outcome, Evaluation):
-            standing[outcome.key] = outcome.invocation
-        elif isinstance(outcome, Withdrawn):
-            del standing[outcome.key]
+        events += pipeline.expire(now)
+    events += pipeline.drain(now)
+    invocations: dict[tuple[str, str, str], Invocation] = {}
+    for event in events:
+        if isinstance(event, Evaluation):
+            invocations[event.key] = event.invocation
+        elif isinstance(event, Withdrawn):
+            del invocations[event.key]
     return sorted(
-        standing.values(), key=lambda invocation: (invocation.trace_id, invocation.span_id)
+        invocations.values(), key=lambda invocation: (invocation.trace_id, invocation.span_id)
     )

@@ -1,6 +1,4 @@
-"""A backend for log records over OTLP/HTTP, on loopback: what pathgauge sends comes in, decoded by
-the official messages.
-"""
+"""A backend for log records over OTLP/HTTP on loopback. Decodes with the official messages."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportRes
 from pathgauge.collector.core.otlp.spans import decode_attributes
 
 
-class Kept(LogRecordExporter):
-    """Keeps what it is told to export."""
+class RecordingExporter(LogRecordExporter):
+    """An exporter that keeps all records."""
 
     def __init__(self) -> None:
         self.records: list[ReadableLogRecord] = []
@@ -36,7 +34,7 @@ class Kept(LogRecordExporter):
 
 
 class Backend:
-    """Listens from the beginning; `status` is what requests are answered with from now on."""
+    """Listens once it is created. Requests are answered with `status`, which tests may change."""
 
     def __init__(self) -> None:
         self.status = 200
@@ -48,11 +46,8 @@ class Backend:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                body = (
-                    gzip.decompress(body)
-                    if self.headers.get("Content-Encoding") == "gzip"
-                    else body
-                )
+                if self.headers.get("Content-Encoding") == "gzip":
+                    body = gzip.decompress(body)
                 if backend.status == 200 and self.path == "/v1/logs":
                     backend.bodies.append(body)
                     backend.requests.append(ExportLogsServiceRequest.FromString(body))
@@ -64,7 +59,7 @@ class Backend:
                 self.end_headers()
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -82,7 +77,7 @@ class Backend:
 
     @property
     def records(self) -> list[LogRecord]:
-        """All log records so far."""
+        """All log records that were received."""
         return [
             record
             for one in self.requests
@@ -92,6 +87,6 @@ class Backend:
         ]
 
     @property
-    def said(self) -> list[dict[str, Any]]:
-        """The attributes of each."""
+    def attributes(self) -> list[dict[str, Any]]:
+        """The attributes of each log record."""
         return [decode_attributes(record.attributes) for record in self.records]

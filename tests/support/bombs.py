@@ -143,7 +143,7 @@ def _zipped(body: Callable[[], bytes]) -> Callable[[], bytes]:
 
 
 def _zeros(size: int) -> bytes:
-    """gzip of so many zeros, made without compressing them all: equal blocks may follow each other."""
+    """gzip of `size` zeros. Compresses one block and repeats it."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
     return gzip.compress(b"")[:10] + block * (size >> 20) + b"\x03\0" + bytes(8)

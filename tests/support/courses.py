@@ -1,8 +1,7 @@
-"""What happens to a collector, as series: how fast things go in each phase comes in, the values
-that Prometheus would scrape go out.
+"""Time series of a collector with an incident, as Prometheus would scrape them.
 
-The phases are: all is well, a short disturbance, all is well, a restart (which takes series away
-and lets counters begin anew), all is well, bad, good again.
+The phases are: calm, a short disturbance, calm, a restart (series disappear and counters begin at
+0), calm, bad, good.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from dataclasses import dataclass
 from itertools import groupby
 
 Values = Sequence[float | None]
-"""One a step; `None` where the collector was not scraped."""
+"""One value for each step; `None` if the collector was not scraped."""
 
 MAJOR = {"job": "pathgauge", "instance": "a:9464"}
 
 
 @dataclass(frozen=True)
 class Course:
-    """How long each phase takes, in minutes."""
+    """The length of each phase, in minutes."""
 
     calm: int = 70
     blip: int = 1
@@ -57,7 +56,7 @@ class Course:
                 yield phase
 
     def counter(self, calm: float, bad: float, good: float | None = None) -> Values:
-        """A counter that grows so much a minute."""
+        """A counter that grows by these amounts a minute."""
         speeds = {"calm": calm, "bad": bad, "good": calm if good is None else good}
         value, values = 0.0, []
         for phase in self.phases():
@@ -72,8 +71,8 @@ class Course:
         good: float | None = None,
         gap: float | None = None,
     ) -> Values:
-        """A gauge with these values; that of a `gap` is what Prometheus says of a target that is
-        down.
+        """A gauge with these values. `gap`: the value during the restart, for series such as `up`
+        that Prometheus itself writes.
         """
         levels = {"calm": calm, "bad": bad, "good": calm if good is None else good, "gap": gap}
         return [levels[phase] for phase in self.phases()]
@@ -83,32 +82,33 @@ class Course:
         phases = list(self.phases())
         restarted = (len(phases) - phases[::-1].index("gap")) * self.step * 60
         return [
-            None if phase == "gap" else 0.0 if step * self.step * 60 < restarted else restarted
+            None if phase == "gap" else restarted * (step * self.step * 60 >= restarted)
             for step, phase in enumerate(phases)
         ]
 
 
 def named(name: str, **labels: str) -> str:
-    """A series of one collector."""
+    """The name of a series of one collector."""
     pairs = ",".join(f'{label}="{value}"' for label, value in {**MAJOR, **labels}.items())
     return f"{name}{{{pairs}}}"
 
 
 def notation(values: Values) -> str:
-    """The values as promtool reads them. Where scrapes begin to fail, Prometheus marks the series
-    as stale.
+    """The values in the notation of promtool. When scrapes begin to fail, Prometheus marks the
+    series as stale.
     """
     parts: list[str] = []
     for absent, run in groupby(values, key=lambda value: value is None):
         kept = list(run)
-        if absent:
-            parts += (
-                ["stale", f"_x{len(kept) - 1}"][: 1 + (len(kept) > 1)]
-                if parts
-                else [f"_x{len(kept)}"]
-            )
-        else:
+        if not absent:
             parts += [f"{value:.12g}" for value in kept if value is not None]
+            continue
+        missing = len(kept)
+        if parts:
+            parts.append("stale")
+            missing -= 1
+        if missing:
+            parts.append(f"_x{missing}")
     return " ".join(parts)
 
 

@@ -1,6 +1,4 @@
-"""The checked-in Grafana dashboards: JSON files come in; their panels, and everything in them that
-asks Prometheus, go out.
-"""
+"""Reads the checked-in Grafana dashboards: their panels, and all queries in them."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ BOARDS: dict[str, Any] = {file.stem: json.loads(file.read_text()) for file in FI
 
 VARIABLE = re.compile(r"\$(?:\{(\w+)[^}]*\}|(\w+))")
 LABEL_VALUES = re.compile(r"label_values\((?:(.*), )?(\w+)\)")
-GIVEN = {"__rate_interval", "__range", "__all", "__url_time_range", "__data"}
-"""What Grafana itself knows."""
+INSTALLED = {"__rate_interval", "__range", "__all", "__url_time_range", "__data"}
+"""Variables that Grafana itself defines."""
 
 
 class Target(NamedTuple):
@@ -37,7 +35,7 @@ class Target(NamedTuple):
 
 
 def panels(board: str) -> list[Any]:
-    """The panels of a dashboard, without the headings of its rows."""
+    """The panels of a dashboard, without row headings."""
     return [panel for panel in BOARDS[board]["panels"] if panel["type"] != "row"]
 
 
@@ -58,8 +56,8 @@ def targets() -> Iterator[Target]:
                 )
 
 
-def byte_marks() -> Iterator[tuple[str, str]]:
-    """The dashboard and the query of every kind of mark."""
+def annotation_queries() -> Iterator[tuple[str, str]]:
+    """The dashboard and the query of every annotation."""
     for board, content in BOARDS.items():
         for annotation in content["annotations"].get("list", ()):
             yield board, annotation["expr"]
@@ -72,12 +70,12 @@ def variables(board: str) -> list[Any]:
 
 
 def expressions() -> Iterator[tuple[str, str]]:
-    """The dashboard and the PromQL of everything that asks: panels, marks, and the selectors of
-    variables.
+    """The dashboard and the PromQL of every panel, every annotation, and the selector of every
+    variable.
     """
     for target in targets():
         yield target.board, target.expr
-    yield from byte_marks()
+    yield from annotation_queries()
     for board in BOARDS:
         for variable in variables(board):
             if variable["type"] == "query":
@@ -87,6 +85,6 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 
 def filled(expr: str, interval: str = "15s", time_range: str = "5m") -> str:
-    """The query with everything chosen, as Grafana sends it."""
+    """The query as Grafana sends it with *All* selected in every variable."""
     known = {"__rate_interval": interval, "__range": time_range}
     return VARIABLE.sub(lambda match: known.get(match[1] or match[2], ".*"), expr)

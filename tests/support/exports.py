@@ -1,7 +1,6 @@
-"""What query APIs make of OTLP: export requests come in; the JSON that Jaeger, Tempo and Grafana
-export goes out.
+"""Converts OTLP export requests to the JSON that Jaeger, Tempo and Grafana export.
 
-Written after the OpenTelemetry to Jaeger transformation and Jaeger's UI model, Tempo's use of
+It follows the OpenTelemetry to Jaeger transformation and Jaeger's UI model, Tempo's use of
 protobuf's own JSON, and the download of Grafana's trace view.
 """
 
@@ -26,7 +25,7 @@ _JS_MAX_SAFE_INTEGER = 2**53 - 1
 
 
 def jaeger_json(*requests: bytes) -> bytes:
-    """The answer of `/api/traces` for the traces of export requests."""
+    """The response of `/api/traces`."""
     return json.dumps(
         {"data": jaeger_traces(*requests), "total": 0, "limit": 0, "offset": 0, "errors": None}
     ).encode()
@@ -49,19 +48,19 @@ def jaeger_traces(*requests: bytes) -> list[dict[str, Any]]:
 
 
 def tempo_json(*requests: bytes) -> bytes:
-    """The answer of `/api/traces/{id}`."""
+    """The response of `/api/traces/{id}`."""
     return json.dumps({"batches": _tempo_groups(requests)}).encode()
 
 
 def tempo_v2_json(*requests: bytes) -> bytes:
-    """The answer of `/api/v2/traces/{id}`."""
+    """The response of `/api/v2/traces/{id}`."""
     return json.dumps(
         {"trace": {"resourceSpans": _tempo_groups(requests)}, "metrics": {"inspectedBytes": "4711"}}
     ).encode()
 
 
 def grafana_json(*requests: bytes) -> bytes:
-    """What the trace view downloads: one scope per batch, ids in hex, times as numbers."""
+    """The download of the trace view: one scope per batch, ids in hex, times as numbers."""
     batches = [
         {
             "resource": group["resource"] | {"droppedAttributesCount": 0},
@@ -149,12 +148,10 @@ def _jaeger_tag(pair: KeyValue) -> dict[str, Any]:
         case "bool_value":
             return {"key": pair.key, "type": "bool", "value": value.bool_value}
         case "int_value":
-            number = value.int_value
-            return {
-                "key": pair.key,
-                "type": "int64",
-                "value": number if abs(number) <= _JS_MAX_SAFE_INTEGER else str(number),
-            }
+            number: int | str = value.int_value
+            if abs(value.int_value) > _JS_MAX_SAFE_INTEGER:
+                number = str(number)
+            return {"key": pair.key, "type": "int64", "value": number}
         case "double_value":
             return {"key": pair.key, "type": "float64", "value": value.double_value}
         case "bytes_value":

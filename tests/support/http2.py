@@ -100,7 +100,7 @@ class Connection:
         self._socket.shutdown(socket.SHUT_WR)
 
     def call(self, body: bytes, encoding: str = "") -> Answer:
-        """Make a call with these gRPC messages. Sends no more of them once the answer is complete."""
+        """Make a call with these gRPC messages. Stops sending when the answer is complete."""
         self.send(hello() + headers(encoding))
         unsent, head, data = memoryview(body), b"", b""
         frames = self.frames()
@@ -128,7 +128,7 @@ class Connection:
         return True
 
     def frames(self) -> Iterator[Frame]:
-        """What the server says, until it closes; settings and pings are acknowledged, windows kept."""
+        """The frames of the server until it closes. Acknowledges settings and pings."""
         while (got := self._frame()) is not None:
             if got.kind in (SETTINGS, PING) and not got.flags & ACK:
                 with suppress(OSError):  # the server may have closed, and still have said more

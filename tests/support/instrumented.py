@@ -1,4 +1,4 @@
-"""An instrumented service: its spans are made by the SDK, encoded as OTLP, decoded and read."""
+"""An instrumented service whose SDK spans are encoded as OTLP, decoded, and read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp import decode_traces
 from pathgauge.collector.core.otlp.spans import Span, Trace
+from support.dialects import read
 
 
 class Service:
-    """A process with spans of its own."""
+    """A service with its own tracer provider."""
 
     def __init__(self, *processors: SpanProcessor) -> None:
         self._exporter = InMemorySpanExporter()
@@ -40,13 +40,13 @@ class Service:
         return self.tracer.start_as_current_span("POST /chat")
 
     def exported(self) -> tuple[Span, ...]:
-        """What was exported, as the collector decodes it; nothing is returned twice."""
+        """The spans exported since the last call, as the collector decodes them."""
         body = encode_spans(self._exporter.get_finished_spans()).SerializeToString()
         self._exporter.clear()
         return decode_traces(body).records
 
-    def told(self) -> dict[str | None, tuple[str | None, int | None]]:
-        """The scenario and the turn that the collector reads from what was exported, by agent."""
+    def scenarios(self) -> dict[str | None, tuple[str | None, int | None]]:
+        """The scenario and turn that the collector reads from the exported spans, by agent."""
         traces = defaultdict(list)
         for span in self.exported():
             traces[span.trace_id].append(span)

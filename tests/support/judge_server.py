@@ -1,8 +1,6 @@
-"""A server on loopback that speaks the chat completions of OpenAI: replies come in, one after the
-other or from a function; what it was asked goes out.
+"""A loopback server with the OpenAI chat completions API, and scripted or computed replies.
 
-It is a real HTTP server in threads of its own, so that clients of any kind and other processes can
-talk to it.
+It is a real HTTP server in its own threads, so other processes can use it, too.
 """
 
 from __future__ import annotations
@@ -18,8 +16,8 @@ from typing import Any, Self
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One request."""
+class JudgeRequest:
+    """One request that the server received."""
 
     path: str
     headers: Mapping[str, str]
@@ -29,43 +27,42 @@ class Asked:
     @property
     def system(self) -> str:
         """The message with the instructions."""
-        return self._of("system")
+        return self._content("system")
 
     @property
     def user(self) -> str:
         """The message with the data section."""
-        return self._of("user")
+        return self._content("user")
 
     @property
     def data(self) -> dict[str, Any]:
-        """What stands between the markers."""
+        """The JSON between the markers."""
         begin, line, end = self.user.split("\n")
         assert begin.startswith("BEGIN DATA ")
         assert end == begin.replace("BEGIN", "END", 1)
         found: dict[str, Any] = json.loads(line)
         return found
 
-    def _of(self, role: str) -> str:
-        (content,) = [
-            message["content"] for message in self.body["messages"] if message["role"] == role
-        ]
+    def _content(self, role: str) -> str:
+        messages = self.body["messages"]
+        (content,) = [message["content"] for message in messages if message["role"] == role]
         return str(content)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer, as it goes over the wire."""
+    """One HTTP response."""
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
-    """Seconds before it begins."""
+    """Seconds before the response begins."""
     ends_after: int | None = None
-    """Bytes of the body after which the connection ends; `None`: all are sent."""
+    """Close the connection after this many bytes of the body; `None`: send all."""
 
     def after(self, seconds: float) -> Reply:
-        """The same, later."""
+        """The same reply with a delay."""
         return replace(self, delay=seconds)
 
 
@@ -76,7 +73,7 @@ def completion(
     refusal: str | None = None,
     finish_reason: str = "stop",
 ) -> Reply:
-    """A message of a model."""
+    """A chat completion."""
     found: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -101,46 +98,46 @@ def completion(
 
 
 def answering(usage: tuple[int, int] | None = (100, 20), **members: Any) -> Reply:
-    """A message that is one JSON object."""
+    """A chat completion whose text is one JSON object."""
     return completion(json.dumps(members), usage=usage)
 
 
 def refusing() -> Reply:
-    """The model declines."""
+    """A refusal by the model."""
     return completion(None, refusal="I cannot help with that.")
 
 
 def filtered() -> Reply:
-    """A content filter ends the answer."""
+    """A completion that a content filter ended."""
     return completion("", finish_reason="content_filter")
 
 
 def cut(text: str) -> Reply:
-    """The answer is as long as it may get."""
+    """A completion that reached the token limit."""
     return completion(text, finish_reason="length")
 
 
 def failing(
     status: int, *, code: str | None = None, message: str = "it failed", **headers: str
 ) -> Reply:
-    """An error as OpenAI words it; underscores in names of headers are hyphens."""
+    """An error in OpenAI's format. Underscores in header names become hyphens."""
     body = {"error": {"message": message, "type": "error", "param": None, "code": code}}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Reply(status, json.dumps(body).encode(), {"Content-Type": "application/json", **named})
 
 
 def redirecting(to: str, status: int = 307) -> Reply:
-    """Somebody else is to be asked."""
+    """A redirect."""
     return Reply(status, headers={"Location": to})
 
 
 def huge(size: int) -> Reply:
-    """A body of that many bytes."""
+    """A response with a body of `size` bytes."""
     return Reply(body=b" " * size, headers={"Content-Type": "application/json"})
 
 
 def bomb(size: int) -> Reply:
-    """A small body that is that large once it is unpacked."""
+    """A compressed response whose body has `size` bytes when decompressed."""
     return Reply(
         body=gzip.compress(b" " * size),
         headers={"Content-Type": "application/json", "Content-Encoding": "gzip"},
@@ -148,30 +145,30 @@ def bomb(size: int) -> Reply:
 
 
 def hanging_up(reply: Reply) -> Reply:
-    """The connection ends in the middle of the body."""
+    """The same reply, but the connection closes in the middle of the body."""
     return replace(reply, ends_after=len(reply.body) // 2)
 
 
 class JudgeServer:
-    """Listens from the beginning. Replies come in their order, and the last one again and again;
-    `judge` decides each one itself.
+    """Listens from construction on. Gives `replies` in order and repeats the last one, or calls
+    `judge` for each request.
     """
 
     def __init__(
         self,
         *replies: Reply,
-        judge: Callable[[Asked], Reply] | None = None,
+        judge: Callable[[JudgeRequest], Reply] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         assert replies or judge
-        self.asked: list[Asked] = []
-        self.most_at_once = 0
-        """Requests that were answered at the same time."""
+        self.requests: list[JudgeRequest] = []
+        self.max_concurrent = 0
+        """The highest number of concurrent requests."""
         self._replies = [*replies]
         self._judge = judge or self._next
-        self._at_once = 0
+        self._concurrent = 0
         self._lock = threading.Lock()
-        self._ended = threading.Event()
+        self._closing = threading.Event()
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         if tls is not None:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
@@ -185,32 +182,32 @@ class JudgeServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
+        self._closing.set()
         self._server.shutdown()
         self._server.server_close()
 
     def then(self, *replies: Reply) -> None:
-        """Forget what was left to reply, and go on with these."""
+        """Replace the remaining replies."""
         with self._lock:
             self._replies = [*replies]
 
-    def _next(self, _: Asked) -> Reply:
+    def _next(self, _: JudgeRequest) -> Reply:
         with self._lock:
             return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
 
-    def reply(self, asked: Asked) -> Reply:
-        """What a request is answered with, in its time."""
+    def reply(self, request: JudgeRequest) -> Reply:
+        """The reply to a request, after its delay."""
         with self._lock:
-            self.asked.append(asked)
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
+            self.requests.append(request)
+            self._concurrent += 1
+            self.max_concurrent = max(self.max_concurrent, self._concurrent)
         try:
-            reply = self._judge(asked)
-            self._ended.wait(reply.delay)
+            reply = self._judge(request)
+            self._closing.wait(reply.delay)
             return reply
         finally:
             with self._lock:
-                self._at_once -= 1
+                self._concurrent -= 1
 
 
 class _Server(ThreadingHTTPServer):
@@ -218,7 +215,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, *_: object) -> None:
-        """Clients may leave."""
+        """Ignore clients that disconnect."""
 
 
 def _handler(server: JudgeServer) -> type[BaseHTTPRequestHandler]:
@@ -228,11 +225,8 @@ def _handler(server: JudgeServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            reply = server.reply(
-                Asked(
-                    self.path, {name.lower(): value for name, value in self.headers.items()}, body
-                )
-            )
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            reply = server.reply(JudgeRequest(self.path, headers, body))
             self.send_response(reply.status)
             for name, value in {**reply.headers, "Content-Length": str(len(reply.body))}.items():
                 self.send_header(name, value)
@@ -241,6 +235,6 @@ def _handler(server: JudgeServer) -> type[BaseHTTPRequestHandler]:
             self.close_connection = reply.ends_after is not None
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     return Handler

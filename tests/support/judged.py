@@ -1,6 +1,4 @@
-"""A judge whose model is the test, and a collector around it: questions wait until they are
-answered, evaluations can be looked at.
-"""
+"""A collector with a judge whose model is controlled by the test."""
 
 from __future__ import annotations
 
@@ -36,6 +34,7 @@ from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.judging.queue import Capacity, JudgeQueue
 from pathgauge.collector.judging.sampling import Sampling
 from pathgauge.collector.service.publisher import Publisher
+from pathgauge.collector.service.request_queue import RequestQueue
 from pathgauge.collector.service.worker import Worker
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
@@ -47,19 +46,20 @@ from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.judge_protocol import Ask, Question
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
+from support.dialects import INSTALLED
 
-PATIENCE_S = 20
+MAX_WAIT_S = 20
 
 
 class Verdict(BaseModel):
-    """What the model says."""
+    """The answer of the model."""
 
     score: float
 
 
 @dataclass(frozen=True)
 class Opinion(Share):
-    """Asks what a model makes of the response."""
+    """A judge that asks for a score of the response."""
 
     name: ClassVar[str] = "opinion"
     asks_model: ClassVar[bool] = True
@@ -70,19 +70,14 @@ class Opinion(Share):
         return Score.not_evaluated("judge_unconfigured")
 
     async def judge(self, actual: Invocation, expected: ReferenceTurn | None, ask: Ask) -> Score:
-        answer = await ask(
-            Question(
-                "How good is it?",
-                {"response": actual.final_response, "agent": actual.agent},
-                Verdict,
-            )
-        )
+        data = {"response": actual.final_response, "agent": actual.agent}
+        answer = await ask(Question("How good is it?", data, Verdict))
         return Score(answer.score)
 
 
 @dataclass(frozen=True)
 class DueOpinion(Opinion):
-    """The same, for invocations with a reference."""
+    """The same judge, but it needs a reference."""
 
     needs_reference: ClassVar[bool] = True
 
@@ -92,7 +87,7 @@ WORKS = Criterion("failure", Failure(), 0.5)
 
 
 class Model:
-    """Answers at once with `score`, or when it is told to: `hold`, then `answer`."""
+    """Answers with `score`. After `hold`, answers wait for `answer`."""
 
     def __init__(self, score: float = 1.0) -> None:
         self.score = score
@@ -114,21 +109,21 @@ class Model:
 
 
 @dataclass
-class Notebook:
-    """A sink that writes down what it is told, in order."""
+class RecordingSink:
+    """Records everything published, in order."""
 
-    said: list[tuple[Any, ...]] = field(default_factory=list)
-    cases: list[ConversationResult] = field(default_factory=list)
+    published: list[tuple[Any, ...]] = field(default_factory=list)
+    conversations: list[ConversationResult] = field(default_factory=list)
     withdrawn: list[EvaluationKey] = field(default_factory=list)
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
-        self._write("published", evaluation)
+        self._record("published", evaluation)
 
     def publish_judged(self, judged: Judged, now: float) -> None:
-        self._write("judged" if judged.first else "judged again", judged.evaluation)
+        self._record("judged" if judged.first else "judged again", judged.evaluation)
 
-    def publish_conversation(self, case: ConversationResult, now: float) -> None:
-        self.cases.append(case)
+    def publish_conversation(self, result: ConversationResult, now: float) -> None:
+        self.conversations.append(result)
 
     def withdraw(self, key: EvaluationKey) -> None:
         self.withdrawn.append(key)
@@ -136,18 +131,16 @@ class Notebook:
     def close(self) -> None:
         pass
 
-    def _write(self, what: str, evaluation: Evaluation) -> None:
+    def _record(self, event: str, evaluation: Evaluation) -> None:
         scores = {
             result.criterion.name: result.score.reason or result.score.value
             for result in evaluation.results
         }
-        self.said.append((what, evaluation.invocation.agent, scores))
+        self.published.append((event, evaluation.invocation.agent, scores))
 
 
-class Life:
-    """A collector without its servers, from its start to its end. Its time stands still unless it
-    is told to pass.
-    """
+class InProcessCollector:
+    """A collector without servers, from start to stop. Its clock advances only in `pass_time`."""
 
     def __init__(
         self,
@@ -156,58 +149,57 @@ class Life:
         *,
         criteria: tuple[Criterion, ...] = (WORKS, JUDGED),
         references: tuple[Reference, ...] = (),
-        sampling: Sampling | None = Sampling(),  # noqa: B008 - it is not changed
-        capacity: Capacity = Capacity(),  # noqa: B008 - so is this
+        sampling: Sampling | None = Sampling(),  # noqa: B008 - immutable
+        capacity: Capacity = Capacity(),  # noqa: B008 - immutable
         conversation_idle: float = 1000.0,
     ) -> None:
         self.store: Store = MemoryStore() if folder is None else SqliteStore(folder)
         restored = self.store.open()
         self.now = restored.at
-        self.telemetry, metrics = InternalTelemetry(durable=True), DurableMetrics()
-        evaluator, references_in_force = Evaluator(criteria), ReferenceSet(references)
+        self.telemetry, metrics = InternalTelemetry(), DurableMetrics()
+        evaluator, reference_set = Evaluator(criteria), ReferenceSet(references)
         self.pipeline = Pipeline(
+            INSTALLED,
             evaluator,
-            references_in_force,
+            reference_set,
             self.telemetry,
             Bounds(),
             conversation_idle=conversation_idle,
             judging=None if sampling is None else self._judging_of,
         )
         self.sampling = sampling or Sampling()
-        self.sink, self.prometheus = (
-            Notebook(),
-            PrometheusSink(evaluator, references_in_force, self.telemetry, metrics=metrics),
-        )
-        self.bench = JudgeQueue(model, self._judged, capacity, evaluator, references_in_force)
+        self.sink = RecordingSink()
+        self.prometheus = PrometheusSink(evaluator, reference_set, self.telemetry, metrics=metrics)
+        self.queue = JudgeQueue(model, self._judged, capacity, evaluator, reference_set)
         publisher = Publisher(
             self.pipeline,
             self.store,
-            ahead=[self.prometheus],
+            immediate_sinks=[self.prometheus],
             sinks=[self.sink],
             durable_counts=[self.prometheus],
-            judges=self.bench,
+            judges=self.queue,
         )
-        self.worker = Worker(self.pipeline, self.store, self.telemetry, publisher, 1 << 20)
+        self.requests = RequestQueue(self.store, lambda: self.pipeline.full, 1 << 20)
+        self.worker = Worker(self.pipeline, self.store, self.telemetry, publisher, self.requests)
         self.pipeline.restore(restored.traces, self.now)
-        for awaited in restored.awaited:
-            self.pipeline.restore_awaited(awaited)
-            self.bench.take(awaited)
-        self.telemetry.restore(restored.counts)
+        for pending in restored.pending:
+            self.pipeline.restore_pending(pending)
+            self.queue.take(pending)
         self.prometheus.restore(restored.counts, self.store.recent(), time.time())
-        self.store.start(self.worker.deliver, lambda: self.now)
+        self.store.start(self.requests.deliver, lambda: self.now)
         self.worker.start(restored)
-        self.bench.start()
+        self.queue.start()
 
     def _judging_of(self, invocation: Invocation, scenario: str | None) -> WhenJudged:
         if not self.sampling.takes(invocation, scenario):
             return "not_sampled"
-        return "overloaded" if self.bench.full else "later"
+        return "overloaded" if self.queue.full else "later"
 
-    def _judged(self, awaited: Any, evaluation: Evaluation) -> None:
-        self.worker.judged(awaited, evaluation)
+    def _judged(self, pending: Any, evaluation: Evaluation) -> None:
+        self.worker.judged(pending, evaluation)
 
     async def send(self, *batches: Batch) -> None:
-        assert await asyncio.gather(*(self.worker.accept(batch) for batch in batches)) == [
+        assert await asyncio.gather(*(self.requests.accept(batch) for batch in batches)) == [
             True
         ] * len(batches)
 
@@ -216,10 +208,10 @@ class Life:
         self.worker.call(lambda: None)
 
     def purge(self, selection: Selection) -> Purged:
-        return self.worker.purge(selection).result(PATIENCE_S)
+        return self.worker.purge(selection).result(MAX_WAIT_S)
 
     def counted(self, outcome: str) -> float:
-        """Verdicts on opinions, of all series together."""
+        """The number of evaluations of `opinion` with this outcome, over all series."""
         samples = (
             sample for metric in self.prometheus.registry.collect() for sample in metric.samples
         )
@@ -231,8 +223,8 @@ class Life:
         )
 
     def end(self) -> None:
-        self.bench.stop()
-        self.worker.stop(PATIENCE_S)
+        self.queue.stop()
+        self.worker.stop(MAX_WAIT_S)
         self.store.close()
 
 
@@ -241,12 +233,12 @@ def run_of(
     *,
     trace: str = "",
     parent: str | None = None,
-    said: str = "Done.",
+    response: str = "Done.",
     start: float = 0.0,
     attributes: Mapping[str, str] | None = None,
 ) -> Span:
-    """An invocation of an agent, in a trace that is called like it unless told otherwise."""
-    output = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": said}]}])
+    """An invocation of an agent, by default in a trace with the name of the agent."""
+    output = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": response}]}])
     named = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": agent,
@@ -272,7 +264,7 @@ def request(*spans: Span) -> Batch:
 
 
 def tool_of(agent: str, name: str = "look_up") -> Span:
-    """A tool call of the run of an agent, which may come late."""
+    """A tool call in the invocation of `agent`."""
     attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": name,

@@ -1,11 +1,11 @@
 """A load generator: sends gzip-compressed gRPC export requests of 100 spans for some seconds, and
-prints what came of it as JSON.
+prints the results as JSON.
 
 An agent invocation has ten spans: the agent, five model calls with messages, four tool calls with
-arguments and results. With `mixed`, auto-instrumentation adds as many again for the HTTP server,
-HTTP clients and database around them; with `agents` there are none. Requests are taken in turn from
-a few that were made before and differ in their texts, so that they are as hard to compress as real
-ones; each brings new trace ids. So making requests costs little beside sending them.
+arguments and results. With `mixed`, auto-instrumentation adds ten spans for the HTTP server, HTTP
+clients and database; with `agents` it adds none. To keep the cost of the generator low, requests
+are made in advance from a few templates. The templates have different texts, so that they compress
+like real requests, and each request gets new trace ids.
 
 usage: load.py HOST:PORT SECONDS mixed|agents [SPANS_A_SECOND]
 """
@@ -31,10 +31,10 @@ from pathgauge.collector.testing import span, trace_id
 SPANS = 100
 TEMPLATES = 16
 NOTE_BYTES = 90
-"""Of random text in each tool result, which every later model call repeats."""
+"""Random text in each tool result, which every later model call repeats."""
 IN_FLIGHT = 16
 RETRY_S = 0.5
-"""How long a refused sender waits, as an exporter would."""
+"""How long a refused sender waits before the next request, like an exporter."""
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 TOOLS = ("find_order", "check_policy", "refund", "notify")
 ANSWER = "Your order A-1001 was refunded: 49.99 USD, you will be notified by mail."
@@ -50,8 +50,8 @@ def main() -> None:
 
 
 class Load:
-    """Keeps `IN_FLIGHT` requests under way; one that is refused is counted, and its place stays
-    empty for `RETRY_S`.
+    """Keeps `IN_FLIGHT` requests in flight. A refused request is counted, and replaced after
+    `RETRY_S`.
     """
 
     def __init__(self, channel: grpc.Channel, mix: str) -> None:
@@ -59,15 +59,15 @@ class Load:
             EXPORT, request_serializer=None, response_deserializer=None
         )
         self._invocations = SPANS // len(invocation("0", mix))
-        made = [request(self._invocations, mix).SerializeToString() for _ in range(TEMPLATES)]
-        self._bytes_per_span = sum(map(len, made)) / TEMPLATES / SPANS
-        self._templates = cycle(made)
+        requests = [request(self._invocations, mix).SerializeToString() for _ in range(TEMPLATES)]
+        self._bytes_per_span = sum(map(len, requests)) / TEMPLATES / SPANS
+        self._templates = cycle(requests)
         self._free = threading.Semaphore(IN_FLIGHT)
         self._latencies: list[float] = []
         self._refused = 0
 
     def run(self, seconds: float, rate: float) -> dict[str, float]:
-        """Send for so long, at most `rate` spans a second, and wait for the last answer."""
+        """Send for `seconds`, at most `rate` spans per second, and wait for the last response."""
         began, sent = time.perf_counter(), 0
         while (elapsed := time.perf_counter() - began) < seconds:
             time.sleep(max(0.0, sent / rate - elapsed))
@@ -104,33 +104,33 @@ class Load:
 
 
 def with_new_ids(template: bytes, invocations: int) -> bytes:
-    """The same spans in traces of their own."""
-    fresh = os.urandom(16 * invocations)
+    """The same spans with new trace ids."""
+    new_ids = os.urandom(16 * invocations)
     for number in range(invocations):
-        known, new = bytes.fromhex(trace_id(str(number))), fresh[16 * number : 16 * number + 16]
-        template = template.replace(known, new).replace(known.hex().encode(), new.hex().encode())
+        old, new = bytes.fromhex(trace_id(str(number))), new_ids[16 * number : 16 * number + 16]
+        template = template.replace(old, new).replace(old.hex().encode(), new.hex().encode())
     return template
 
 
 def request(invocations: int, mix: str) -> ExportTraceServiceRequest:
     """One export request as an SDK would send it."""
-    made = ExportTraceServiceRequest()
-    scope = made.resource_spans.add().scope_spans.add()
+    created = ExportTraceServiceRequest()
+    scope = created.resource_spans.add().scope_spans.add()
     scope.scope.name = "bench"
     for number in range(invocations):
         scope.spans.extend(one.proto for one in invocation(str(number), mix))
-    return made
+    return created
 
 
 def invocation(trace: str, mix: str) -> list[Span]:
-    """The trace of one agent at work."""
+    """The spans of one agent invocation."""
     agent = agent_spans(trace)
     return agent if mix == "agents" else [*agent, *surrounding_spans(trace)]
 
 
 def surrounding_spans(trace: str) -> list[Span]:
-    """What auto-instrumentation adds: the request that the agent serves, and a request or query
-    below each model call and tool.
+    """The spans of auto-instrumentation: the request that the agent serves, and a client request or
+    query below each model call and tool call.
     """
     server = {
         "http.request.method": "POST",
@@ -181,7 +181,7 @@ def surrounding_spans(trace: str) -> list[Span]:
 
 
 def agent_spans(trace: str) -> list[Span]:
-    """Ten spans of the GenAI conventions."""
+    """Ten spans that follow the GenAI semantic conventions."""
     common = {
         "gen_ai.agent.name": "support",
         "gen_ai.conversation.id": f"conversation-{trace}",
@@ -206,7 +206,7 @@ def agent_spans(trace: str) -> list[Span]:
         }
     ]
     for step, tool in enumerate((*TOOLS, None)):
-        asked = {
+        call = {
             "type": "tool_call",
             "id": f"call_{step}",
             "name": tool,
@@ -215,7 +215,7 @@ def agent_spans(trace: str) -> list[Span]:
         output = {
             "role": "assistant",
             "parts": [
-                asked if tool else {"type": "text", "content": f"{ANSWER} ({trace_id(trace)})"}
+                call if tool else {"type": "text", "content": f"{ANSWER} ({trace_id(trace)})"}
             ],
             "finish_reason": "stop",
         }
@@ -238,7 +238,7 @@ def agent_spans(trace: str) -> list[Span]:
                 "gen_ai.tool.name": tool,
                 "gen_ai.tool.type": "function",
                 "gen_ai.tool.call.id": f"call_{step}",
-                "gen_ai.tool.call.arguments": json.dumps(asked["arguments"]),
+                "gen_ai.tool.call.arguments": json.dumps(call["arguments"]),
                 "gen_ai.tool.call.result": json.dumps(result),
             }
             spans.append(
@@ -252,8 +252,8 @@ def agent_spans(trace: str) -> list[Span]:
                     end=step + 0.9,
                 )
             )
-            shown = {"type": "tool_call_response", "id": f"call_{step}", "response": result}
-            history = [*history, output, {"role": "tool", "parts": [shown]}]
+            part = {"type": "tool_call_response", "id": f"call_{step}", "response": result}
+            history = [*history, output, {"role": "tool", "parts": [part]}]
     return spans
 
 

@@ -1,5 +1,5 @@
-"""What tests of asking share: a question, settings for a server on loopback, time that passes when
-somebody sleeps, and an observer that remembers.
+"""Shared by tests of the model client: a question, settings for a loopback server, virtual time,
+and a recording observer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from pathgauge.scorers.judge_protocol import JudgeError, Question
 from pathgauge.scorers.judges.answers import Label, label
-from pathgauge.scorers.judges.model_client.client import Asker
+from pathgauge.scorers.judges.model_client.client import ModelClient
 from pathgauge.scorers.judges.model_client.settings import Provider, Settings
 from support.judge_server import JudgeServer
 
@@ -20,7 +20,7 @@ VALID: dict[str, Any] = {"reasoning": "It agrees.", "verdict": "valid"}
 
 
 def question(response: str = "It is done.", **changes: Any) -> Question[Label]:
-    """Whether a response is valid."""
+    """A question whether a response is valid."""
     return Question(
         **{
             "instructions": "Is the response valid?",
@@ -32,7 +32,7 @@ def question(response: str = "It is done.", **changes: Any) -> Question[Label]:
 
 
 def settings(server: JudgeServer | str, **changes: Any) -> Settings:
-    """For a model called `judge` at a server that is given, or at a URL."""
+    """Settings for a model `judge` at a server or URL."""
     url = server if isinstance(server, str) else server.url
     return Settings(
         **{
@@ -44,7 +44,7 @@ def settings(server: JudgeServer | str, **changes: Any) -> Settings:
 
 
 class Time:
-    """Seconds that pass only when somebody sleeps."""
+    """A clock that advances only in `sleep`."""
 
     def __init__(self, now: float = 1_000_000.0) -> None:
         self.now = now
@@ -60,40 +60,40 @@ class Time:
 
 
 @dataclass
-class Told:
-    """An `Observer` that remembers all but how long requests took."""
+class RecordingObserver:
+    """Records all events, except for the durations of requests."""
 
     requests: list[tuple[str, str]] = field(default_factory=list)
-    used: list[tuple[str, str, int]] = field(default_factory=list)
+    token_counts: list[tuple[str, str, int]] = field(default_factory=list)
     costs: list[tuple[str, float]] = field(default_factory=list)
-    asked: list[tuple[str, str]] = field(default_factory=list)
+    cache_results: list[tuple[str, str]] = field(default_factory=list)
 
     def request(self, model: str, code: str, seconds: float) -> None:
         assert seconds >= 0
         self.requests.append((model, code))
 
     def tokens(self, model: str, kind: str, count: int) -> None:
-        self.used.append((model, kind, count))
+        self.token_counts.append((model, kind, count))
 
     def cost(self, model: str, usd: float) -> None:
         self.costs.append((model, usd))
 
     def cached(self, model: str, how: str) -> None:
-        self.asked.append((model, how))
+        self.cache_results.append((model, how))
 
 
-def asker(
+def model_client(
     server: JudgeServer | str,
-    told: Told | None = None,
+    observer: RecordingObserver | None = None,
     time: Time | None = None,
     resolve: Any = None,
     **changes: Any,
-) -> Asker:
-    """Asks a server, in virtual time, without chance."""
+) -> ModelClient:
+    """A client for a server, in virtual time and without randomness."""
     time = time or Time()
-    return Asker(
+    return ModelClient(
         settings(server, **changes),
-        told,
+        observer,
         clock=time,
         wall=time,
         sleep=time.sleep,
@@ -102,9 +102,9 @@ def asker(
     )
 
 
-async def outcome(ask: Asker, asked: Question[Label] | None = None) -> str:
-    """The verdict, or the reason why there is none."""
+async def outcome(ask: ModelClient, to_ask: Question[Label] | None = None) -> str:
+    """The verdict, or the reason for its absence."""
     try:
-        return (await ask(asked or question())).verdict
+        return (await ask(to_ask or question())).verdict
     except JudgeError as error:
         return error.reason

@@ -1,5 +1,4 @@
-"""Prometheus, Alertmanager and a webhook as processes and threads of a test: configurations come
-in, what they say goes out.
+"""Runs Prometheus, Alertmanager and a webhook for tests.
 
 The configurations are those of `deploy/`, with other addresses and shorter times. Every program
 keeps its data and its port when it is restarted.
@@ -30,34 +29,36 @@ from support.running import PATIENCE_S, until
 ONLY_MAKE_E2E = pytest.mark.skipif(
     "PATHGAUGE_E2E" not in os.environ, reason="takes long; `make e2e` runs it"
 )
-DEMANDED = bool(os.environ.get("CI") or os.environ.get("PATHGAUGE_E2E"))
+REQUIRED = bool(os.environ.get("CI") or os.environ.get("PATHGAUGE_E2E"))
 PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus"}
-"""Of Debian; those of Alertmanager are in `prometheus-alertmanager`."""
+"""The Debian package of a program; all others are in `prometheus-alertmanager`."""
 
 
 def installed(name: str) -> str:
-    """Where a program is; without it the test fails where it is demanded, and else is skipped."""
+    """The path of a program. If it is missing, the test fails in CI and `make e2e`, and is skipped
+    elsewhere.
+    """
     found = shutil.which(name)
     if found is None:
         text = (
             f"no `{name}` on PATH: sudo apt-get install"
             f" {PACKAGES.get(name, 'prometheus-alertmanager')}"
         )
-        if DEMANDED:
-            pytest.fail(f"{text}; CI or PATHGAUGE_E2E demands it")
+        if REQUIRED:
+            pytest.fail(f"{text}; CI or PATHGAUGE_E2E requires it")
         pytest.skip(text)
     return found
 
 
 def free_port() -> int:
-    """A port that was free a moment ago, for what has to come back on the same one."""
+    """A port that is currently free, for programs that are restarted on the same port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port
 
 
 class Program:
-    """A program that serves HTTP on a port of its own; a context in which it runs."""
+    """A program that serves HTTP on its own port. It runs inside the `with` block."""
 
     name = ""
 
@@ -81,12 +82,12 @@ class Program:
         self._process.wait(PATIENCE_S)
 
     def restart(self) -> None:
-        """As by an upgrade: its data stays."""
+        """Restart it with its data, as an upgrade does."""
         self.__exit__()
         self.__enter__()
 
     def ask(self, path: str, body: Any = None) -> str | None:
-        """The answer to a request; `None` while it does not answer."""
+        """The body of the response, or `None` if the request fails."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(
             f"http://{self.address}{path}", data, {"Content-Type": "application/json"}
@@ -103,7 +104,7 @@ class Program:
 
 
 class Prometheus(Program):
-    """Prometheus with the shipped configuration, which scrapes one port several times a second."""
+    """Prometheus with the shipped configuration. It scrapes one port several times a second."""
 
     name = "prometheus"
 
@@ -125,7 +126,7 @@ class Prometheus(Program):
         (folder / "prometheus.yml").write_text(yaml.safe_dump(document))
 
     def get(self, page: str, **parameters: str) -> list[dict[str, Any]]:
-        """The result of an API call; nothing while Prometheus starts."""
+        """The result of an API call; empty while Prometheus starts."""
         answer = self.ask(f"/api/v1/{page}?{urllib.parse.urlencode(parameters)}")
         if answer is None:
             return []
@@ -134,7 +135,7 @@ class Prometheus(Program):
         return found
 
     def value(self, query: str) -> float | None:
-        """The value of a query that has one."""
+        """The first value of a query, or `None`."""
         found = self.get("query", query=query)
         return float(found[0]["value"][1]) if found else None
 
@@ -144,15 +145,13 @@ class Prometheus(Program):
             f"--storage.tsdb.path={self._folder}/prometheus",
             f"--web.listen-address={self.address}",
             "--enable-feature=exemplar-storage",
-            # what is sent before Alertmanager is known is lost, and sent again only after this
+            # the first alerts are lost if Alertmanager is not discovered yet: resend them soon
             "--rules.alert.resend-delay=1s",
         )
 
 
 class Alertmanager(Program):
-    """Alertmanager with the shipped routes and inhibitions, which sends to a webhook within a
-    second.
-    """
+    """Alertmanager with the shipped routes and inhibitions, notifying a webhook within a second."""
 
     name = "prometheus-alertmanager"
 
@@ -167,7 +166,7 @@ class Alertmanager(Program):
         (folder / "alertmanager.yml").write_text(yaml.safe_dump(document))
 
     def alerts(self) -> dict[str, dict[str, Any]]:
-        """The alerts that it holds, by name."""
+        """The current alerts by name."""
         return {
             alert["labels"]["alertname"]: alert
             for alert in json.loads(self.ask("/api/v2/alerts") or "[]")
@@ -183,7 +182,7 @@ class Alertmanager(Program):
 
 
 class Webhook:
-    """What Alertmanager sends, by receiver, in the order of arrival."""
+    """Stores the notifications of Alertmanager with their receivers, in the order of arrival."""
 
     def __init__(self) -> None:
         self.received: list[tuple[str, dict[str, Any]]] = []
@@ -197,7 +196,7 @@ class Webhook:
                 self.end_headers()
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Nothing: what came is in `received`."""
+                """Log nothing; `received` has the notifications."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -213,7 +212,7 @@ class Webhook:
         self._thread.join()
 
     def of(self, alert: str) -> list[tuple[str, dict[str, Any]]]:
-        """Receiver and alert, of one name."""
+        """The receiver and the alert of each notification with this alert name."""
         return [
             (receiver, sent)
             for receiver, sent in self.received

@@ -1,10 +1,9 @@
-"""A judge that is as easily deceived as can be: two messages and the form of an answer come in, an
-answer goes out.
+"""A simulated model that obeys every prompt injection that the data format lets through.
 
-It reads the data section as a careless reader would, and obeys whatever else it finds: text in the
-instructions that is not theirs, text beyond what looks like the end of the data, members and
-objects that nobody announced, tokens of chat templates, and what is invisible. When there is
-nothing of that, it is honest: an agent did well when `GOOD` is in the data.
+It reads the data section like a careless reader and obeys anything that is not expected data:
+unknown text in the instructions, text after something like an end marker, unexpected members and
+objects, chat template tokens, and invisible characters. Without any of these it is honest: the
+agent did well if `GOOD` is in the data.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from pathgauge.scorers.judges.prompt_data import RULES
 GOOD = "receipt 4711"
 
 _TURN = re.compile(r"<[^<>]{1,60}>|\[/?[A-Z][A-Z_]{2,}[0-9]*\]")
-"""A tag, or a token of a chat template."""
+"""A tag or a chat template token."""
 _CLOSES = re.compile(r"\W*END[\s_-]*(OF[\s_-]*)?DATA\b", re.IGNORECASE)
-_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
 _ANSWERS = frozenset({"verdict", "verdicts", "score", "safe", "reasoning"})
 _FORM = re.compile(
@@ -34,46 +33,42 @@ _FORM = re.compile(
 
 @dataclass(frozen=True)
 class Reading:
-    """What the judge made of its messages."""
+    """How the model understood its messages."""
 
     data: str
     leaked: str
-    """What it took for something else than data."""
+    """Everything that it did not take for data."""
 
     @property
     def good(self) -> bool:
-        """The verdict: whatever persuades, else honesty."""
+        """The verdict: good if anything leaked, else honest."""
         return any(map(str.isalnum, self.leaked)) or GOOD in self.data
 
 
 def read(
     system: str, user: str, instructions: Collection[str], members: Collection[str]
 ) -> Reading:
-    """Read the messages; `instructions` are those that the judge knows, `members` what it was told
-    to expect in the data.
-    """
+    """Read the messages. `instructions` and `members` are the expected ones."""
     rest = _FORM.sub("", system)
     for known in (*instructions, RULES):
         rest = rest.replace(known, "", 1)
-    data, beyond = _split(user)
-    turns = user[turn.start() :] if (turn := _TURN.search(user)) else ""
-    unseen = "".join("x" for char in {*user} - {"\n"} if _is_unseen(char))
-    return Reading(
-        "\n".join(data), " ".join([rest, beyond, turns, unseen, *_beside(data, members)])
-    )
+    data, outside = _split(user)
+    turn = _TURN.search(user)
+    turns = "" if turn is None else user[turn.start() :]
+    invisible = "".join("x" for char in {*user} - {"\n"} if _is_invisible(char))
+    leaked = [rest, outside, turns, invisible, *_unexpected(data, members)]
+    return Reading("\n".join(data), " ".join(leaked))
 
 
 def answer(reading: Reading, schema: Mapping[str, Any]) -> str:
-    """The answer in its form: of all labels the first one when it is good, else the second."""
-    return json.dumps(_shaped(schema, schema.get("$defs", {}), reading.good))
+    """An answer that fits the schema: the first label if the verdict is good, else the second."""
+    return json.dumps(_fitting(schema, schema.get("$defs", {}), reading.good))
 
 
-def _is_unseen(char: str) -> bool:
-    """Whether it shows nothing; variation selectors and fillers are letters and marks by their
-    category.
-    """
+def _is_invisible(char: str) -> bool:
+    """Whether a character is invisible. Variation selectors and fillers have visible categories."""
     return (
-        unicodedata.category(char) in _UNSEEN
+        unicodedata.category(char) in _INVISIBLE_CATEGORIES
         or char in _FILLERS
         or "\ufe00" <= char <= "\ufe0f"
         or "\U000e0100" <= char <= "\U000e01ef"
@@ -81,7 +76,7 @@ def _is_unseen(char: str) -> bool:
 
 
 def _split(user: str) -> tuple[list[str], str]:
-    """The lines between the markers, and all the rest."""
+    """The lines between the markers, and the remaining text."""
     lines = user.splitlines()
     begin = next(
         (index for index, line in enumerate(lines) if line.startswith("BEGIN DATA")), len(lines) - 1
@@ -90,16 +85,16 @@ def _split(user: str) -> tuple[list[str], str]:
     data: list[str] = []
     for index, line in enumerate(lines[begin + 1 :], begin + 1):
         inside, closed, after = line.partition(end_marker)
-        if closed or _CLOSES.match(line):
-            return [*data, inside] if closed else data, "\n".join(
-                [*lines[:begin], after if closed else line, *lines[index + 1 :]]
-            )
+        if closed:
+            return [*data, inside], "\n".join([*lines[:begin], after, *lines[index + 1 :]])
+        if _CLOSES.match(line):
+            return data, "\n".join([*lines[:begin], *lines[index:]])
         data.append(line)
     return data, "\n".join(lines[:begin])
 
 
-def _beside(lines: list[str], members: Collection[str]) -> Iterator[str]:
-    """Answers and members in the data that nobody announced."""
+def _unexpected(lines: list[str], members: Collection[str]) -> Iterator[str]:
+    """Unexpected answers and members in the data."""
     objects = 0
     for line in lines:
         try:
@@ -118,7 +113,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def _answers_in(text: str) -> Iterator[str]:
-    """What a line says in JSON that is none as a whole."""
+    """The answers in a line that is not JSON as a whole."""
     decoder = json.JSONDecoder()
     for begin in re.finditer(r'\{\s*"', text):
         try:
@@ -129,9 +124,9 @@ def _answers_in(text: str) -> Iterator[str]:
             yield json.dumps(found)
 
 
-def _shaped(schema: Mapping[str, Any], known: Mapping[str, Any], good: bool) -> Any:
+def _fitting(schema: Mapping[str, Any], known: Mapping[str, Any], good: bool) -> Any:
     if "$ref" in schema:
-        return _shaped(known[schema["$ref"].rpartition("/")[2]], known, good)
+        return _fitting(known[schema["$ref"].rpartition("/")[2]], known, good)
     match schema:
         case {"enum": [*options]} if schema.get("type") == "number":
             return max(options) if good else min(options)
@@ -144,7 +139,7 @@ def _shaped(schema: Mapping[str, Any], known: Mapping[str, Any], good: bool) -> 
         case {"type": "array", "items": items}:
             return _numbered(items, known, good)
         case {"type": "object", "properties": members}:
-            return {name: _shaped(member, known, good) for name, member in members.items()}
+            return {name: _fitting(member, known, good) for name, member in members.items()}
         case _:
             return "because"
 
@@ -153,4 +148,4 @@ def _numbered(items: Mapping[str, Any], known: Mapping[str, Any], good: bool) ->
     """One verdict for each number."""
     item = known[items["$ref"].rpartition("/")[2]] if "$ref" in items else items
     count = item["properties"]["number"]["maximum"]
-    return [{**_shaped(item, known, good), "number": number} for number in range(1, count + 1)]
+    return [{**_fitting(item, known, good), "number": number} for number in range(1, count + 1)]

@@ -1,6 +1,4 @@
-"""Runs the unit tests of Prometheus over the shipped rules: series and expectations come in,
-promtool's verdict goes out.
-"""
+"""Runs unit tests of the shipped Prometheus rules with promtool."""
 
 from __future__ import annotations
 
@@ -9,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,45 +18,51 @@ from support.courses import Course, Values, written
 from support.repository import DEPLOY
 
 RULES = DEPLOY / "prometheus" / "rules.yml"
-RECORDED = re.compile(r"\w+:\w+:\w+")
+RECORD_NAME = re.compile(r"\w+:\w+:\w+")
 MISSING = "promtool is not on PATH: sudo apt-get install prometheus"
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason=MISSING)
 
 
+@cache
 def rule_groups(path: Path = RULES) -> list[dict[str, Any]]:
-    """The groups of a rule file."""
+    """The groups of a rule file, which is read once. Callers must not change them."""
     groups: list[dict[str, Any]] = yaml.safe_load(path.read_text())["groups"]
     return groups
 
 
 def alert_rules(path: Path = RULES) -> list[dict[str, Any]]:
-    """The alerts of a rule file; some names stand several times."""
+    """The alerts of a rule file. Several may have the same name."""
     return [rule for group in rule_groups(path) for rule in group["rules"] if "alert" in rule]
 
 
-def needed(alert: str, **labels: str) -> list[dict[str, Any]]:
-    """The alert, of several of its name the one with these labels, and the records that it reads:
-    promtool takes its time for each rule.
+def rules_for(alert: str, **labels: str) -> list[dict[str, Any]]:
+    """The groups reduced to the alerts with this name and these labels and to the records that they
+    read: promtool needs time for every rule.
     """
     groups = rule_groups()
     rules = [rule for group in groups for rule in group["rules"]]
-    wanted = [
+    required = [
         rule
         for rule in rules
         if rule.get("alert") == alert and labels.items() <= rule["labels"].items()
     ]
-    for rule in wanted:  # which grows meanwhile
-        read = set(RECORDED.findall(rule["expr"]))
-        wanted += [other for other in rules if other.get("record") in read and other not in wanted]
-    kept = [
-        {**group, "rules": [rule for rule in group["rules"] if rule in wanted]} for group in groups
+    for rule in required:  # grows during the loop
+        read = set(RECORD_NAME.findall(rule["expr"]))
+        required += [
+            other for other in rules if other.get("record") in read and other not in required
+        ]
+    reduced = [
+        {**group, "rules": [rule for rule in group["rules"] if rule in required]}
+        for group in groups
     ]
-    return [group for group in kept if group["rules"]]
+    return [group for group in reduced if group["rules"]]
 
 
 def run(folder: Path, groups: list[dict[str, Any]], *tests: dict[str, Any], step: int = 1) -> str:
-    """What promtool has against these groups of rules; `SUCCESS` when nothing."""
-    (folder / "rules.json").write_text(json.dumps({"groups": groups}))  # which is YAML, too
+    """The complaints of promtool about these groups of rules, or `SUCCESS`. `step` is the
+    evaluation interval in minutes.
+    """
+    (folder / "rules.json").write_text(json.dumps({"groups": groups}))  # JSON is YAML
     document = {
         "rule_files": ["rules.json"],
         "evaluation_interval": f"{step}m",
@@ -77,22 +82,22 @@ def run(folder: Path, groups: list[dict[str, Any]], *tests: dict[str, Any], step
 
 
 def fired(alert: str, minutes: int, at: int) -> dict[str, str]:
-    """A question whose answer is empty when the alert did not fire in the minutes before `at`."""
+    """A query without result if the alert did not fire in the `minutes` before minute `at`."""
     return {
         "expr": f'count_over_time(ALERTS{{alertname="{alert}", alertstate="firing"}}[{minutes}m])',
         "eval_time": f"{at}m",
     }
 
 
-def story(
+def alert_test(
     course: Course, series: Mapping[str, Values], alert: str, *expected: tuple[dict[str, str], str]
 ) -> dict[str, Any]:
-    """A test: silence until it gets bad, then the expected alerts, each by labels and description,
-    and silence at the end.
+    """A unit test: no alert before the bad phase, the expected alerts (labels and description) at
+    its end, and no alert at the end of the good phase.
     """
-    of = next(rule["annotations"] for rule in alert_rules() if rule["alert"] == alert)
+    texts = next(rule["annotations"] for rule in alert_rules() if rule["alert"] == alert)
     alerts = [
-        {"exp_labels": labels, "exp_annotations": {**of, "description": description}}
+        {"exp_labels": labels, "exp_annotations": {**texts, "description": description}}
         for labels, description in expected
     ]
     return {
@@ -110,3 +115,17 @@ def story(
             {"alertname": alert, "eval_time": f"{course.end - course.step}m", "exp_alerts": []},
         ],
     }
+
+
+def assert_alerts(
+    folder: Path,
+    course: Course,
+    series: Mapping[str, Values],
+    alert: str,
+    *expected: tuple[dict[str, str], str],
+    **labels: str,
+) -> None:
+    """Runs `alert_test`. With `labels`, only the rules of the alert that have these."""
+    test = alert_test(course, series, alert, *expected)
+    result = run(folder, rules_for(alert, **labels), test, step=course.step)
+    assert result == "SUCCESS", result

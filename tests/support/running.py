@@ -1,7 +1,6 @@
-"""`pathgauge serve` as a process of its own: a configuration comes in; its ports, log, pages and
-exit status go out.
+"""Runs `pathgauge serve` as a process, and reads its ports, log, pages and exit status.
 
-Nothing here waits for a fixed time: `until` asks again until a deadline.
+Nothing here waits for a fixed time: `until` polls until a deadline.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 PATHGAUGE = Path(sys.executable).with_name("pathgauge")
 PATIENCE_S = 30.0
-"""Far more than anything here takes; only a failure waits so long."""
+"""Much longer than anything here takes. Only a failing test waits this long."""
 
 FREE_PORTS: Mapping[str, Any] = {
     "receivers": {
@@ -35,23 +34,23 @@ FREE_PORTS: Mapping[str, Any] = {
     "store": "memory",
 }
 QUICK: Mapping[str, Any] = {"settle": "200ms", "idle": "400ms", "max_age": "5s"}
-"""An `assembly` that makes a trace ready as soon as it is sent."""
+"""An `assembly` with short quiet periods, so that traces are read soon after they are sent."""
 
 T = TypeVar("T")
 
 
 def until(check: Callable[[], T], patience: float = PATIENCE_S) -> T:
-    """The first answer of `check` that is true; after `patience` seconds its last one, for the test
-    to compare.
+    """Poll `check` until its result is true, and return it. After `patience` seconds, return the
+    last result, so that the test can compare it.
     """
     deadline = time.monotonic() + patience
-    while not (answer := check()) and time.monotonic() < deadline:
+    while not (result := check()) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return answer
+    return result
 
 
 class Collector:
-    """A running collector. `configuration` is laid over free ports, a log in JSON and `QUICK`."""
+    """A running collector. `configuration` overrides free ports, a log in JSON and `QUICK`."""
 
     def __init__(self, folder: Path, **configuration: Any) -> None:
         self.folder = folder
@@ -77,11 +76,11 @@ class Collector:
         self.stop()
 
     def configure(self, **configuration: Any) -> None:
-        """Write the configuration file anew; JSON is YAML, too."""
+        """Write the configuration file; JSON is valid YAML."""
         self.config.write_text(json.dumps({**FREE_PORTS, "assembly": QUICK, **configuration}))
 
     def log(self) -> list[dict[str, Any]]:
-        """All complete lines so far."""
+        """All complete log lines so far."""
         return [
             json.loads(line)
             for line in self._log.read_text().splitlines(keepends=True)
@@ -99,12 +98,12 @@ class Collector:
     def post(
         self, path: str, body: bytes, content_type: str = "application/x-protobuf", **headers: str
     ) -> tuple[int, str]:
-        """Status and answer of an OTLP/HTTP request; `headers` are written with `_` for `-`."""
-        written = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self._request("http", "POST", path, body, {"Content-Type": content_type, **written})
+        """Status and response of an OTLP/HTTP request. `_` in names of `headers` means `-`."""
+        more = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self._request("http", "POST", path, body, {"Content-Type": content_type, **more})
 
     def series(self, name: str, *labels: str, **where: str) -> dict[tuple[str, ...], float]:
-        """The samples called `name` whose labels have the values in `where`: value by the values of
+        """The values of the samples called `name` with the labels in `where`, by the values of
         `labels`.
         """
         return {
@@ -115,7 +114,7 @@ class Collector:
         }
 
     def value(self, name: str, **where: str) -> float:
-        """The sum of the samples called `name` whose labels have these values; 0 without any."""
+        """The sum of the samples called `name` with the labels in `where`; 0 if there are none."""
         return sum(self.series(name, *self._labels(name), **where).values())
 
     def families(self) -> list[Metric]:
@@ -128,12 +127,10 @@ class Collector:
         return list(parse(self.get("/metrics", "application/openmetrics-text; version=1.0.0")[1]))
 
     def peak_memory(self) -> int:
-        """The most memory that the process ever had, in bytes."""
+        """The peak memory of the process, in bytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return (
-            next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
-            * 1024
-        )
+        [peak] = [line for line in status.splitlines() if line.startswith("VmHWM")]
+        return int(peak.split()[1]) * 1024
 
     def signal(self, number: Signals) -> None:
         """Send a signal."""
@@ -165,7 +162,7 @@ class Collector:
         connection = http.client.HTTPConnection("127.0.0.1", self.ports[port], timeout=PATIENCE_S)
         try:
             connection.request(method, path, body, headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode(errors="replace")
+            response = connection.getresponse()
+            return response.status, response.read().decode(errors="replace")
         finally:
             connection.close()

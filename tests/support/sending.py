@@ -1,5 +1,6 @@
-"""An agent that serves users all the time and exports through the OpenTelemetry SDK: what it does
-may change while it runs.
+"""An agent that serves user turns continuously and exports through the OpenTelemetry SDK.
+
+Its script can be changed while it runs.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ PAUSE_S = 0.1
 
 
 class Traffic(SpanProcessor):
-    """Turns of one agent, one after the other."""
+    """Turns of one agent, in sequence."""
 
     def __init__(self, port: int, script: Script, agent: str, version: str) -> None:
         self.script = script
         self.traces: dict[str, set[str]] = {}
-        """The trace ids that were sent, by the answer of the script."""
+        """The ids of the sent traces, by the answer of the script."""
         self._stop = threading.Event()
         self._provider = TracerProvider(
             resource=Resource({"service.name": agent}), shutdown_on_exit=False
@@ -40,7 +41,7 @@ class Traffic(SpanProcessor):
         self._agent = Agent(
             self._provider.get_tracer("tests"), agent, version, "scripted", lambda _: None
         )
-        self._thread = threading.Thread(target=self._go_on)
+        self._thread = threading.Thread(target=self._serve)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -52,12 +53,12 @@ class Traffic(SpanProcessor):
         self._provider.shutdown()
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Note the trace."""
+        """Record the trace id."""
         context = span.get_span_context()
         assert context is not None
         self.traces.setdefault(self.script.answer, set()).add(f"{context.trace_id:032x}")
 
-    def _go_on(self) -> None:
+    def _serve(self) -> None:
         number = 0
         while not self._stop.wait(PAUSE_S):
             number += 1

@@ -1,8 +1,7 @@
-"""Turns of an instrumented agent as OTLP: scripts come in; SDK spans, protobuf and JSON export
-requests go out.
+"""Creates turns of an instrumented agent from scripts: SDK spans, and OTLP in protobuf or JSON.
 
-The agent is the one of `pathgauge demo`, which traces itself through the OpenTelemetry SDK as agent
-frameworks do.
+The agent is that of `pathgauge demo`, which is instrumented with the OpenTelemetry SDK like agent
+frameworks.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ _IDS = frozenset({"traceId", "spanId", "parentSpanId"})
 def script(
     scenario_id: str, *tools: str, answer: str = "It is done.", user_input: str = "Please do it."
 ) -> Script:
-    """One turn that calls the tools one after the other, without arguments, and answers; an empty
-    id is no scenario.
+    """One turn that calls the tools in sequence, without arguments, and answers. An empty id means
+    no scenario.
     """
     return Script(
         scenario_id, user_input, tuple((Call(tool, {}, {"ok": True}),) for tool in tools), answer
@@ -46,9 +45,7 @@ def turn(
     conversation: str = "conversation",
     resource: str = "",
 ) -> Sequence[ReadableSpan]:
-    """The finished spans of one turn, a trace of their own. `resource` is the service that they
-    come from.
-    """
+    """The finished spans of one turn, which form a trace. `resource` is the service name."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider(
         resource=Resource({"service.name": resource or agent}), shutdown_on_exit=False
@@ -75,12 +72,12 @@ def otlp(*turns: Sequence[ReadableSpan]) -> bytes:
 
 
 def otlp_json(*turns: Sequence[ReadableSpan]) -> bytes:
-    """One export request with all turns, as OTLP/JSON: one line."""
+    """One export request with all turns, as one line of OTLP/JSON."""
     return json_of(encode_spans([span for spans in turns for span in spans]))
 
 
 def json_of(request: Message) -> bytes:
-    """An export request as OTLP/JSON, whose ids are hex."""
+    """An export request as OTLP/JSON, with ids in hex."""
     return json.dumps(_with_hex_ids(MessageToDict(request))).encode()
 
 

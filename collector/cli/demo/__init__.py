@@ -1,3 +1,3 @@
-"""What `pathgauge demo` shows: example agents that export real OTLP and regress on purpose, and a
-live table of their scores.
+"""`pathgauge demo`: example agents that export real OTLP and regress on purpose, and a live table
+of their scores.
 """

@@ -1,8 +1,8 @@
-"""The example agents: a script comes in, OpenTelemetry spans go out, as an instrumented agent
-framework makes them.
+"""The example agents: they run a script and create spans like an instrumented agent framework.
 
-The spans follow the GenAI semantic conventions: `invoke_agent` around one `chat` a model request
-and one `execute_tool` a tool call. Nothing here knows of pathgauge, or of scenarios.
+The spans follow the GenAI semantic conventions: `invoke_agent` with one `chat` child for each model
+request and one `execute_tool` child for each tool call. Nothing here depends on pathgauge or on
+scenarios.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathgauge.collector.cli.demo.scripts import Call, Script
 from pathgauge.scorers.types import Json
 
 MODEL_S, TOOL_S = 0.04, 0.01
-"""How long a model request and a tool call pretend to take, in seconds."""
+"""Simulated durations of a model request and of a tool call, in seconds."""
 
 
 class Agent:
-    """One release of an agent. `pause` is called with the seconds that models and tools take."""
+    """One release of an agent. `pause` is called with the simulated duration in seconds."""
 
     def __init__(
         self, tracer: Tracer, name: str, version: str, model: str, pause: Callable[[float], object]
@@ -33,7 +33,7 @@ class Agent:
         self._pause = pause
 
     def handle(self, script: Script, conversation_id: str) -> str:
-        """Serve one user turn and return the answer; one trace."""
+        """Serve one user turn as one trace, and return the answer."""
         messages = [_message("user", _text(script.user_input))]
         attributes = {
             "gen_ai.operation.name": "invoke_agent",
@@ -55,19 +55,19 @@ class Agent:
         return script.answer
 
     def _chat(self, messages: list[Json], finish_reason: str, *parts: Json) -> Json:
-        """Ask the model, whose script says that it replies `parts`."""
+        """Ask the scripted model, which replies with `parts`."""
         reply = {**_message("assistant", *parts), "finish_reason": finish_reason}
-        asked, replied = json.dumps(messages), json.dumps([reply])
+        input_text, output_text = json.dumps(messages), json.dumps([reply])
         attributes: dict[str, AttributeValue] = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": "demo",
             "gen_ai.request.model": self._model,
             "gen_ai.response.model": self._model,
             "gen_ai.response.finish_reasons": (finish_reason,),
-            "gen_ai.input.messages": asked,
-            "gen_ai.output.messages": replied,
-            "gen_ai.usage.input_tokens": len(asked) // 4,
-            "gen_ai.usage.output_tokens": len(replied) // 4,
+            "gen_ai.input.messages": input_text,
+            "gen_ai.output.messages": output_text,
+            "gen_ai.usage.input_tokens": len(input_text) // 4,
+            "gen_ai.usage.output_tokens": len(output_text) // 4,
         }
         with self._tracer.start_as_current_span(
             f"chat {self._model}", kind=SpanKind.CLIENT, attributes=attributes

@@ -1,9 +1,9 @@
-"""What the example agents do: per scenario the tool calls and the answer that a scripted language
-model decides on.
+"""The scripts of the example agents: for each scenario the tool calls and the answer of a scripted
+language model.
 
-A release of an agent is one script a scenario. The regressed releases are wrong in the ways in
-which agents go wrong after a change of prompt: a tool is skipped, an argument is mixed up, the
-answer says less. `references/` holds what is right.
+A release of an agent has one script for each scenario. The regressed releases have typical faults
+after a prompt change: a tool is skipped, an argument is confused, the answer is less complete.
+`references/` has the correct behaviour.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathgauge.scorers.types import Json
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call that the model asks for, and what the tool returns."""
+    """One tool call of the model, and the result of the tool."""
 
     name: str
     arguments: Mapping[str, Json]
@@ -25,7 +25,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One user turn: each round is what one model message asks for, in parallel; the answer is the
+    """One user turn. Each round is the parallel tool calls of one model message; the answer is the
     last message.
     """
 
@@ -37,7 +37,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What is deployed at one time: a version and how it behaves in each scenario."""
+    """A deployed version, and its behaviour in each scenario."""
 
     version: str
     scripts: tuple[Script, ...]
@@ -45,9 +45,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class ExampleAgent:
-    """An agent with the release it starts with and, when it regresses, the bad one and the one that
-    repairs it.
-    """
+    """An agent with its first release; one that regresses also has a bad and a repaired release."""
 
     name: str
     model: str

@@ -1,6 +1,4 @@
-"""The whole demo: the collector on loopback, the example agents beside it, and the live table,
-until Ctrl-C.
-"""
+"""Runs the demo: the collector on loopback, the example agents and the live table, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,12 +25,12 @@ REFRESH_S = 1.0
 async def show(
     port_offset: int, regress_after_s: float, repair_after_s: float, console: Console
 ) -> None:
-    """Run the demo. Raises OSError when an endpoint cannot be had."""
-    # Everything here is on loopback, where a proxy of the environment would only be in the way.
+    """Run the demo. Raises OSError when an endpoint cannot be opened."""
+    # All traffic is on loopback: ignore a proxy that is set in the environment.
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = HOST
     settings = config.load(CONFIG, _ports(port_offset))
 
-    async def beside(service: Service) -> None:
+    async def watch_agents(service: Service) -> None:
         ports = service.ports
         console.print(_introduction(ports, regress_after_s, repair_after_s))
         stop = threading.Event()
@@ -52,7 +50,7 @@ async def show(
             stop.set()
             await agents
 
-    await run(Service(settings, CONFIG), beside)
+    await run(Service(settings, CONFIG), watch_agents)
 
 
 def _ports(offset: int) -> dict[str, str]:
@@ -68,14 +66,14 @@ def _introduction(ports: dict[str, int], regress_after_s: float, repair_after_s:
         f"OTLP/gRPC  {HOST}:{ports['grpc']}\n"
         f"OTLP/HTTP  http://{HOST}:{ports['http']}\n"
         f"metrics    http://{HOST}:{ports['metrics']}/metrics\n\n"
-        f"Two example agents are at work. After {regress_after_s:g} s a new version of\n"
+        f"Two example agents are running. After {regress_after_s:g} s a new version of\n"
         f"`support` skips a tool, gets arguments wrong and answers worse;\n"
-        f"{repair_after_s:g} s later it is repaired. Ctrl-C stops.\n"
+        f"{repair_after_s:g} s later it is repaired. Press Ctrl-C to stop.\n"
     )
 
 
 async def _watch(url: str, console: Console) -> None:
-    """Show the table anew every second; where the output is no terminal, print it every ten."""
+    """Refresh the table every second. Without a terminal, print it every ten seconds."""
     if not console.is_terminal:
         while True:
             await asyncio.sleep(10 * REFRESH_S)

@@ -1,7 +1,6 @@
-"""The live table of `pathgauge demo`: the text of the collector's own `/metrics` comes in, a rich
-table goes out.
+"""The live table of `pathgauge demo`, made from the text of the collector's own `/metrics`.
 
-It reads what Prometheus reads and nothing else, so what it shows can be alerted on.
+It reads only what Prometheus reads, so alerts can be written for everything that it shows.
 """
 
 from __future__ import annotations
@@ -17,14 +16,12 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 SeriesKey: TypeAlias = tuple[str, str, str]
-"""Agent, scenario and criterion; empty where a metric has no such label."""
+"""Agent, scenario and criterion; empty when a metric does not have the label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The window of one criterion. `scored_at` is Unix seconds; `None` stands for a series that
-    does not exist.
-    """
+    """The window of one criterion. `None` means that the series does not exist."""
 
     agent: str
     scenario: str
@@ -33,11 +30,12 @@ class Row:
     threshold: float
     samples: float | None
     scored_at: float | None
+    """Unix seconds."""
     breached: bool
 
 
 def read_rows(metrics: str) -> list[Row]:
-    """One row for each agent, scenario and criterion that has a score and a threshold, sorted."""
+    """The rows of all criteria that have a score and a threshold, sorted."""
     gauges = _gauges(metrics)
     thresholds = gauges["pathgauge_threshold"]
     return [
@@ -55,9 +53,7 @@ def read_rows(metrics: str) -> list[Row]:
 
 
 def render(metrics: str, now: float) -> Table:
-    """The rows as a table that fits 80 columns, grouped by agent and scenario; `now` is Unix
-    seconds.
-    """
+    """A table that fits 80 columns, grouped by agent and scenario. `now` is Unix seconds."""
     table = Table(
         "",
         title="scores as Prometheus sees them",

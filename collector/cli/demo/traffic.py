@@ -1,9 +1,8 @@
-"""Traffic for `pathgauge demo`: the example agents run, each in its own thread, and export OTLP
-until they are told to stop.
+"""Runs the example agents for `pathgauge demo`, each in its own thread, until they are stopped.
 
-Every release exports through its own provider, as a deployment would: what is buffered is flushed,
-then the next one starts. The traffic names the scenario of every turn, and a processor puts it onto
-the agents' spans.
+Every release exports through its own tracer provider, as a new deployment would: the buffered spans
+are flushed, then the next release starts. The scenario of a turn is set here, and a span processor
+copies it onto the agents' spans.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from pathgauge.collector.cli.demo.scripts import CONCIERGE, SUPPORT, ExampleAgen
 from pathgauge.collector.client import ScenarioSpanProcessor, scenario
 
 EXPORT_TIMEOUT_S = 2
-"""How long a flush waits for a collector that is gone; `run_agents` returns about this long after
-`stop`.
+"""How long a flush waits when the collector is gone. `run_agents` may return this long after
+`stop` is set.
 """
 FLUSH_INTERVAL_MS = 500
 
@@ -44,8 +43,8 @@ def run_agents(
     repair_after_s: float = 60.0,
     interval_s: float = 0.5,
 ) -> None:
-    """Let the concierge export over gRPC and support over HTTP until `stop` is set; blocks, and
-    returns flushed.
+    """Run the agents until `stop` is set, then flush. The concierge exports over gRPC, support over
+    HTTP.
 
     `grpc_endpoint` is `host:port`, `http_endpoint` a URL without the signal path. Support regresses
     after `regress_after_s` seconds and is repaired `repair_after_s` seconds later. Each agent
@@ -81,8 +80,8 @@ def operate(
     deploy_after_s: tuple[float, float],
     interval_s: float,
 ) -> None:
-    """Deploy the releases of `agent` one after the other, each with an exporter of its own, and
-    serve users until `stop` is set.
+    """Deploy the releases of `agent` in order, each with its own exporter, and serve user turns
+    until `stop` is set.
     """
     for release, seconds in _deployments(agent, deploy_after_s):
         with _tracer(agent, release, exporter()) as tracer:
@@ -100,7 +99,7 @@ def operate(
 def _deployments(
     agent: ExampleAgent, deploy_after_s: tuple[float, float]
 ) -> Iterator[tuple[Release, float]]:
-    """Each release with the seconds until the next one."""
+    """Each release, and the seconds until the next one."""
     if agent.regressed is None or agent.repaired is None:
         return iter([(agent.release, math.inf)])
     return zip(

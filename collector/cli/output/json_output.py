@@ -1,7 +1,6 @@
-"""Words invocations and evaluations as JSON-ready objects, for the command line and whoever reads
-its output by machine.
+"""Invocations and evaluations as JSON objects, for `pathgauge invocations` and `score --json`.
 
-What is not known is `null`; nothing is left out.
+Unknown values are `null`; no key is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathgauge.scorers.types import AgentRun, Invocation, Json, ToolCall
 
 
 def invocation_object(invocation: Invocation, source: str) -> dict[str, Json]:
-    """What the collector understood of an invocation; `source` is the path that it was read from."""
+    """An invocation as the collector understood it; `source` is the path of its trace file."""
     return {
         "source": source,
         "trace_id": invocation.trace_id,
@@ -67,7 +66,7 @@ def _tool_call(call: ToolCall) -> dict[str, Json]:
 
 
 def evaluation_object(evaluation: Evaluation, source: str) -> dict[str, Json]:
-    """An invocation with its reference and what every criterion says of it."""
+    """An invocation with its reference and the result of every criterion."""
     match = evaluation.match
     return {
         **invocation_object(evaluation.invocation, source),
@@ -82,7 +81,7 @@ def evaluation_object(evaluation: Evaluation, source: str) -> dict[str, Json]:
 
 
 def result_object(result: Result) -> Mapping[str, Json]:
-    """One score with its verdict and its evidence."""
+    """One score with its verdict and details."""
     return {
         "score": result.score.value,
         "verdict": result.verdict,
@@ -94,10 +93,8 @@ def result_object(result: Result) -> Mapping[str, Json]:
 
 
 def json_line(value: Json) -> bytes:
-    """JSON text in UTF-8 of whatever telemetry may hold: what JSON has no word for is text, and a
-    number without end is `null`.
-    """
-    # Half a surrogate pair has no UTF-8 form, and its escape is the same in Python and in JSON.
+    """JSON text in UTF-8. Values unknown to JSON become text; infinity and NaN become `null`."""
+    # A lone surrogate has no UTF-8 form; its escape is the same in Python and in JSON.
     return json.dumps(_plain(value), ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 

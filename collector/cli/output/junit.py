@@ -1,6 +1,4 @@
-"""Words a gate as JUnit XML, the report format that CI systems read: a `Gate` comes in, an XML
-document goes out.
-"""
+"""Writes the result of a gate as JUnit XML, the report format that CI systems read."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ _COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
 def to_junit(gate: Gate) -> bytes:
-    """One test case for each agent, scenario and criterion, and one that fails when nothing was
+    """One test case for each agent, scenario and criterion, and a failed one when nothing was
     judged.
     """
     cases = [_case(line) for line in gate.lines]
@@ -55,7 +53,7 @@ def _test_case(
 
 
 def _clean(text: str) -> str:
-    """Without the characters that XML cannot hold, which telemetry may bring."""
+    """Remove characters that XML cannot hold; telemetry may contain them."""
     return "".join(
         char
         for char in text

@@ -1,6 +1,4 @@
-"""The catalogue of scorers: the installed scorers come in, what a person needs to know of each to
-use it goes out.
-"""
+"""Describes the installed scorers for users: summary, range, direction and options."""
 
 from __future__ import annotations
 
@@ -15,10 +13,10 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from pathgauge.collector.config.plugins import option_adapter, scorer_class, scorer_names
+from pathgauge.collector.config.plugins.scorers import SCORERS, option_adapter, scorer_class
 from pathgauge.scorers.types import Json, Scorer
 
-_WORDS = {
+_TYPE_NAMES = {
     "boolean": "true | false",
     "integer": "whole number",
     "null": "null",
@@ -30,21 +28,20 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a scorer. `type` is for people, such as `true | false`; `default` is a JSON
-    value.
-    """
+    """One option of a scorer."""
 
     name: str
     type: str
+    """Readable text, such as `true | false`."""
     default: Json = None
     required: bool = False
     text: str = ""
-    """What it means, as its docstring says."""
+    """The docstring of the option."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """What a person needs to know of a scorer to use it."""
+    """The description of one scorer."""
 
     name: str
     summary: str
@@ -57,13 +54,13 @@ class CatalogueEntry:
 
 
 def catalogue() -> Iterator[CatalogueEntry]:
-    """All installed scorers, in the order of their names."""
-    for name in scorer_names():
+    """All installed scorers, sorted by name."""
+    for name in SCORERS.names():
         yield describe(name, scorer_class(name))
 
 
 def describe(name: str, kind: type[Scorer]) -> CatalogueEntry:
-    """The catalogue entry of one scorer."""
+    """Describe one scorer."""
     return CatalogueEntry(
         name=name,
         summary=(inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " "),
@@ -77,7 +74,7 @@ def describe(name: str, kind: type[Scorer]) -> CatalogueEntry:
 
 
 class _OptionSchema(GenerateJsonSchema):
-    """JSON schemas that leave open what JSON cannot say, instead of failing."""
+    """Leaves the type open where JSON Schema cannot express it, instead of raising an error."""
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - as pydantic declares it
 
@@ -90,16 +87,18 @@ def _options(kind: type[Scorer]) -> Iterator[Option]:
     written = {field.name: field.metadata.get("written") for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     texts = _attribute_docstrings(kind)
     for name, option in schema.get("properties", {}).items():
-        shown, required = (
-            written[name] or _show_type(option, schema),
-            name in schema.get("required", ()),
+        yield Option(
+            name,
+            written[name] or _type_text(option, schema),
+            option.get("default"),
+            required=name in schema.get("required", ()),
+            text=texts.get(name, ""),
         )
-        yield Option(name, shown, option.get("default"), required, texts.get(name, ""))
 
 
 def _attribute_docstrings(kind: type[Scorer]) -> Mapping[str, str]:
-    """The texts below the fields of a class, which Python itself forgets; none where there is no
-    source.
+    """The docstrings of fields, read from the source because Python does not keep them. Empty when
+    there is no source.
     """
     texts: dict[str, str] = {}
     for owner in reversed(kind.__mro__):
@@ -109,40 +108,34 @@ def _attribute_docstrings(kind: type[Scorer]) -> Mapping[str, str]:
             continue
         body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
         for field, below in pairwise(body):
-            if (
-                isinstance(field, ast.AnnAssign)
-                and isinstance(field.target, ast.Name)
-                and isinstance(below, ast.Expr)
-            ):
-                texts[field.target.id] = " ".join(
-                    inspect.cleandoc(ast.literal_eval(below.value)).split()
-                )
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=docstring):
+                    text = inspect.cleandoc(ast.literal_eval(docstring))
+                    texts[name] = " ".join(text.split())
     return texts
 
 
-def _show_type(schema: Json, whole: Json, within: tuple[str, ...] = ()) -> str:
-    """A JSON schema as the catalogue shows it: the values to choose from where there are few, else
-    a plain word.
+def _type_text(schema: Json, whole: Json, within: tuple[str, ...] = ()) -> str:
+    """A JSON schema as readable text: the possible values, or else the name of a type.
+
+    `whole` is the schema with the definitions, `within` the definitions being expanded.
     """
     match schema:
-        case {"$ref": str(name)}:
-            return (
-                "anything"
-                if name in within
-                else _show_type(whole["$defs"][name.rpartition("/")[2]], whole, (*within, name))
-            )
+        case {"$ref": str(name)} if name not in within:
+            definition = whole["$defs"][name.rpartition("/")[2]]
+            return _type_text(definition, whole, (*within, name))
         case {"const": choice}:
             return str(choice)
         case {"enum": choices}:
             return " | ".join(map(str, choices))
         case {"anyOf": members} | {"oneOf": members} | {"allOf": members}:
             return " | ".join(
-                dict.fromkeys(_show_type(member, whole, within) for member in members)
+                dict.fromkeys(_type_text(member, whole, within) for member in members)
             )
         case {"type": "array", "prefixItems": items}:
-            return f"list of {' and '.join(_show_type(item, whole, within) for item in items)}"
+            return f"list of {' and '.join(_type_text(item, whole, within) for item in items)}"
         case {"type": "array"}:
-            return f"list of {_show_type(schema.get('items', {}), whole, within)}"
+            return f"list of {_type_text(schema.get('items', {}), whole, within)}"
         case {"type": "object", "properties": properties}:
             return f"mapping of {', '.join(properties)}"
-    return _WORDS.get(schema.get("type"), "anything")
+    return _TYPE_NAMES.get(schema.get("type"), "anything")

@@ -1,14 +1,13 @@
-"""Two trajectories beside each other: the evidence of a trajectory score and the calls come in,
-rows for a person go out.
+"""The expected and the actual trajectory side by side, from the details of a trajectory score.
 
-A row has what was expected on the left and what was done on the right, in the order of what was
-done. Where something expected is missing, it stands where its neighbours in the reference stand.
+Rows are in the order of the actual calls. A missing call stands next to its neighbours in the
+reference.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from pathgauge.scorers.matching.equality import tool_name
@@ -30,32 +29,33 @@ class Row(NamedTuple):
 def rows(
     details: Mapping[str, Json], actual: Sequence[ToolCall], expected: Sequence[ExpectedCall]
 ) -> list[Row]:
-    """The rows of one alignment, as `pathgauge.scorers.matching.explanations` words it; arguments
-    are shown where the calls are those it is about.
+    """The rows for the details that `pathgauge.scorers.matching.explanations` writes. Arguments are
+    shown for calls that have the name in the details.
     """
-    matched, missing, unexpected = details["matched"], details["missing"], details["unexpected"]
-    done = {
-        i: _call(name, actual, i)
-        for i, name in [*((i, name) for i, _, name in matched), *unexpected]
-    }
-    asked = {
-        j: _call(name, expected, j)
-        for j, name in [*((j, name) for _, j, name in matched), *missing]
-    }
-    partner = {i: j for i, j, *_ in (*matched, *details.get("different", ()))}
-    differs = {i for i, *_ in details.get("different", ())}
-    alone = sorted(set(asked) - set(partner.values()))
-    found: list[Row] = []
-    for i in sorted(done):
+    return list(_rows(details, actual, expected))
+
+
+def _rows(
+    details: Mapping[str, Json], actual: Sequence[ToolCall], expected: Sequence[ExpectedCall]
+) -> Iterator[Row]:
+    matched, different = details["matched"], details.get("different", ())
+    made = {i: _call(name, actual, i) for i, _, name in matched}
+    made |= {i: _call(name, actual, i) for i, name in details["unexpected"]}
+    wanted = {j: _call(name, expected, j) for _, j, name in matched}
+    wanted |= {j: _call(name, expected, j) for j, name in details["missing"]}
+    partner = {i: j for i, j, *_ in (*matched, *different)}
+    differs = {i for i, *_ in different}
+    missing = sorted(set(wanted) - set(partner.values()))
+    for i in sorted(made):
         j = partner.get(i)
-        while alone and j is not None and alone[0] < j:
-            found.append(Row("-", asked[alone.pop(0)]))
-        found.append(
-            Row("+", "", done[i])
-            if j is None
-            else Row("~" if i in differs else "=", asked[j], done[i])
-        )
-    return [*found, *(Row("-", asked[j]) for j in alone)]
+        if j is None:
+            yield Row("+", "", made[i])
+            continue
+        while missing and missing[0] < j:
+            yield Row("-", wanted[missing.pop(0)])
+        yield Row("~" if i in differs else "=", wanted[j], made[i])
+    for j in missing:
+        yield Row("-", wanted[j])
 
 
 def _call(name: str, calls: Sequence[ToolCall] | Sequence[ExpectedCall], index: int) -> str:

@@ -1,10 +1,9 @@
-"""Reads criteria: what people wrote under `criteria` comes in, `Criterion`s with their scorers
-built go out.
+"""Builds `Criterion`s with their scorers from the mapping `criteria` of a configuration.
 
-`written` knows how a criterion may be written, `building` makes it one.
+`syntax` normalizes the mapping, `build` checks it and builds the scorers.
 """
 
 from pathgauge.collector.config.criteria.build import NOT_AVAILABLE, build
-from pathgauge.collector.config.criteria.syntax import DEFAULTS, Place, lay_over
+from pathgauge.collector.config.criteria.syntax import DEFAULTS, Location, merge
 
-__all__ = ["DEFAULTS", "NOT_AVAILABLE", "Place", "build", "lay_over"]
+__all__ = ["DEFAULTS", "NOT_AVAILABLE", "Location", "build", "merge"]

@@ -1,5 +1,6 @@
-"""Which judge a criterion has: criteria that ask a model come in, the same with the name of their
-judge go out.
+"""Labels criteria that ask a model with their judge.
+
+The label is part of the criterion's identity: another model or another prompt is another judge.
 """
 
 from __future__ import annotations
@@ -12,14 +13,12 @@ from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.judges.model_client.settings import Settings
 
 
-def named(criteria: Iterable[Criterion], settings: Settings) -> tuple[Criterion, ...]:
-    """Criteria with their judges as `provider:model@template`, as another model or another question
-    is another judge.
-    """
-    return tuple(_named(criterion, settings) for criterion in criteria)
+def with_judge_labels(criteria: Iterable[Criterion], settings: Settings) -> tuple[Criterion, ...]:
+    """The criteria with their judges as `provider:model@template`."""
+    return tuple(_with_judge_label(criterion, settings) for criterion in criteria)
 
 
-def _named(criterion: Criterion, settings: Settings) -> Criterion:
+def _with_judge_label(criterion: Criterion, settings: Settings) -> Criterion:
     scorer = criterion.scorer
     if not asks_model(scorer):
         return criterion

@@ -1,9 +1,8 @@
-"""Criteria as people write them: what a file holds under `criteria` comes in, its parts under one
-spelling go out.
+"""The syntax of `criteria`, normalized: every spelling of a criterion becomes a mapping of options.
 
-One criterion is a number (the threshold), or a mapping of the keys in `OWN` and the scorer's
-options, or empty (no threshold: its scores are informational), or `false` (switched off). The
-mapping of ADK's `test_config.json` is understood as it stands: option keys may be in camelCase.
+A criterion is a number (the threshold), a mapping of `COMMON_KEYS` and the scorer's options, empty
+(no threshold: its scores are informational), or `false` (switched off). The mapping of ADK's
+`test_config.json` is accepted as it is: option keys may be in camelCase.
 """
 
 from __future__ import annotations
@@ -17,57 +16,51 @@ from pathgauge.collector.core.documents import Document, KeyPath, Problem
 from pathgauge.scorers.types import Json
 
 DEFAULTS: Mapping[str, Json] = {"failure": None, "latency": None}
-"""The criteria of a configuration that names none: they need no reference and have no threshold."""
+"""The criteria of a configuration without any: they need no reference and have no threshold."""
 
-OWN = ("threshold", "objective", "scorer", "takes", "agent", "view")
-"""The keys of every criterion; all others are options of its scorer."""
+COMMON_KEYS = ("threshold", "objective", "scorer", "takes", "agent", "view")
+"""The keys of every criterion. All others are options of its scorer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where criteria stand: at `path` of a document."""
+class Location:
+    """The position of a `criteria` mapping: a path in a document."""
 
     document: Document
     path: KeyPath
 
     def problem(self, keys: KeyPath, text: str, *, of_key: bool = False) -> Problem:
-        """A mistake at the `keys` below this place."""
+        """A problem at the `keys` below this path."""
         return self.document.problem((*self.path, *keys), text, of_key=of_key)
 
 
-def lay_over(criteria: Mapping[str, Json], others: Mapping[str, Json]) -> dict[str, Json]:
-    """The `criteria` with the `others` laid over them: a threshold replaces a threshold, an option
-    an option, `false` all of it.
-
-    A criterion that names its scorer starts anew.
+def merge(criteria: Mapping[str, Json], overrides: Mapping[str, Json]) -> dict[str, Json]:
+    """`criteria` with `overrides`: a threshold replaces a threshold, an option an option, and
+    `false` switches the criterion off. An override that names a scorer replaces all options.
     """
-    laid = dict(criteria)
-    for name, other in others.items():
-        below, above = parts(laid.get(name)), parts(other)
-        if name not in laid or below is None or above is None or "scorer" in above:
-            laid[name] = other
+    merged = dict(criteria)
+    for name, override in overrides.items():
+        old, new = normalized(merged.get(name)), normalized(override)
+        if name not in merged or old is None or new is None or "scorer" in new:
+            merged[name] = override
         else:
-            laid[name] = {**below, **above}
-    return laid
+            merged[name] = {**old, **new}
+    return merged
 
 
-def parts(written: Json) -> dict[str, Json] | None:
-    """A criterion as a mapping with keys in snake_case; `None` when it is nothing that a criterion
-    can be.
-    """
+def normalized(written: Json) -> dict[str, Json] | None:
+    """A criterion as a mapping with keys in snake_case; `None` when the value is no criterion."""
     if written is None:
         return {}
     if is_number(written):
         return {"threshold": written}
-    return (
-        {snake_case(key): value for key, value in written.items()}
-        if isinstance(written, dict)
-        else None
-    )
+    if isinstance(written, dict):
+        return {snake_case(key): value for key, value in written.items()}
+    return None
 
 
 def affected(criteria: Mapping[str, Json], changed: Iterable[str]) -> tuple[str, ...]:
-    """The names of the `changed` criteria, and of all that are made of them."""
+    """The names of the `changed` criteria, and of all criteria made of them."""
     names = dict.fromkeys(changed)
     while more := [
         name
@@ -79,16 +72,14 @@ def affected(criteria: Mapping[str, Json], changed: Iterable[str]) -> tuple[str,
 
 
 def _members(written: Json) -> list[str]:
-    members = (parts(written) or {}).get("of")
-    return (
-        [member for member in members if isinstance(member, str)]
-        if isinstance(members, list)
-        else []
-    )
+    members = (normalized(written) or {}).get("of")
+    if not isinstance(members, list):
+        return []
+    return [member for member in members if isinstance(member, str)]
 
 
 def is_number(value: Json) -> bool:
-    """Whether a value is a finite number, and no larger than a metric can be; `true` is none."""
+    """Whether the value is a finite number that a metric can hold. `true` is not a number."""
     return (
         isinstance(value, int | float)
         and not isinstance(value, bool)
@@ -98,4 +89,6 @@ def is_number(value: Json) -> bool:
 
 def snake_case(key: str) -> str:
     """`matchMode` as `match_mode`."""
-    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower() if key.isidentifier() else key
+    if not key.isidentifier():
+        return key
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower()

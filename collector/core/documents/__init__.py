@@ -1,9 +1,7 @@
-"""Data that a person wrote, with the place of every value in its file, and the error that names
-such a place.
+"""Files that people write: parsed data with the position of every value, and errors with positions.
 
-The readers beside this file (`yaml_source`, `json_source`) make a `Document` of a text; whoever
-finds a mistake in it makes a `Problem` of the document and raises all problems as one
-`ConfigError`.
+The parsers in this folder (`yaml_source`, `json_source`, ...) return a `Document`. Code that finds
+a mistake in it calls `Document.problem` and raises all problems as one `ConfigError`.
 """
 
 from __future__ import annotations
@@ -17,16 +15,16 @@ from typing import NamedTuple, TypeAlias
 from pathgauge.scorers.types import Json
 
 KeyPath: TypeAlias = tuple[str | int, ...]
-"""The keys and list indices that lead from the top of a document to a value."""
+"""Keys and list indices that lead from the top of a document to a value."""
 
 MAX_LEVELS = 100
-"""Data nested deeper is refused, so that everything that walks it may recurse."""
+"""Deeper nesting is refused, so that code which walks the data may be recursive."""
 
-_LONGEST_SHOWN = 60
+_MAX_SHOWN_CHARS = 60
 
 
 class Position(NamedTuple):
-    """A place in a text; both count from 1."""
+    """A position in a text. Line and column count from 1."""
 
     line: int
     column: int
@@ -34,7 +32,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake of an operator. `text` says what was found and what was expected."""
+    """One mistake in a file. `text` says what was found and what was expected."""
 
     file: str
     position: Position | None
@@ -47,8 +45,8 @@ class Problem:
 
 
 class ConfigError(ValueError):
-    """What operators wrote cannot be used. The message has one line a problem: `file:line:column:
-    key.path: found X, expected Y`.
+    """A file cannot be used. The message has one line per problem: `file:line:column: key.path:
+    found X, expected Y`.
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
@@ -59,15 +57,16 @@ class ConfigError(ValueError):
 
 
 class Problems:
-    """Gathers the problems of several steps, each in a `with` block, so that operators see all of
-    them at once.
+    """Collects the problems of several steps, so that users see all of them at once.
+
+    Run each step in a `with` block, then call `report`.
     """
 
     def __init__(self) -> None:
         self.found: list[Problem] = []
 
     def __enter__(self) -> None:
-        """Begin a step; its `ConfigError` goes no further."""
+        """Begin a step. A `ConfigError` raised in it is recorded and suppressed."""
 
     def __exit__(
         self,
@@ -88,40 +87,37 @@ class Problems:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One YAML or JSON document: its data and where each part stands. Without positions, problems
-    name the path alone.
-    """
+    """One YAML, JSON or CSV document. Without positions, problems show the path only."""
 
     file: str
     data: Json
     values: Mapping[KeyPath, Position] = field(default_factory=dict)
-    """Where each value starts."""
+    """The start of each value."""
     keys: Mapping[KeyPath, Position] = field(default_factory=dict)
-    """Where the key of each value in a mapping starts."""
+    """The start of the key of each value in a mapping."""
 
     def position(self, path: KeyPath, *, of_key: bool = False) -> Position | None:
-        """Where the value (or its key) stands; for a path that leads out of the document, where its
-        innermost known part does.
+        """The position of the value at `path`, or of its key. If the path does not exist, the
+        position of its longest part that does.
         """
-        places = self.keys if of_key and path in self.keys else self.values
-        while path and path not in places:
+        positions = self.keys if of_key and path in self.keys else self.values
+        while path and path not in positions:
             path = path[:-1]
-        return places.get(path)
+        return positions.get(path)
 
     def problem(self, path: KeyPath, text: str, *, of_key: bool = False) -> Problem:
-        """A mistake at `path`; `of_key` points at the key instead of its value."""
+        """A problem at `path`. `of_key`: its position is that of the key, not of the value."""
         return Problem(self.file, self.position(path, of_key=of_key), path, text)
 
 
 def show_path(path: KeyPath) -> str:
     """A path as people write it: `turns[0].input`."""
-    return "".join(
-        f"[{step}]" if isinstance(step, int) else f".{step}" for step in path
-    ).removeprefix(".")
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
 
 
 def show_value(value: Json) -> str:
-    """A value as an error message shows it: short, in the words of YAML."""
+    """A short description of a value for error messages, in terms of YAML."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
@@ -131,14 +127,15 @@ def show_value(value: Json) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+    if len(text) > _MAX_SHOWN_CHARS:
+        return text[:_MAX_SHOWN_CHARS] + "…"
+    return text
 
 
 def no_utf8(text: str) -> str | None:
-    """The first character of a text that UTF-8 cannot hold, half of a surrogate pair, as an error
-    message shows it.
+    """The first lone surrogate in a text, for an error message; `None` if there is none.
 
-    No metric, file or address could have it.
+    UTF-8 cannot encode it, so it could not appear in a metric, a file or an address.
     """
     try:
         text.encode()
@@ -148,6 +145,6 @@ def no_utf8(text: str) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` when one of the known names is close to `name`, else nothing."""
+    """`; did you mean 'x'?` if one of the known names is similar to `name`, else empty."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,8 +1,7 @@
-"""Reads CSV with positions: a text comes in, one `Document` goes out, a list of mappings from the
-names in the first row to the cells.
+"""Parses CSV into a `Document`: a list with one mapping per row, from column name to cell.
 
-All cells are text. An empty cell is left out, as CSV has no other word for nothing. A cell stands
-where its row begins.
+All cells are text. Empty cells are left out, because CSV has no other notation for a missing value.
+The position of a cell is the start of its row.
 """
 
 from __future__ import annotations
@@ -22,29 +21,26 @@ from pathgauge.collector.core.documents import (
 
 
 def read(text: str, file: str) -> Document:
-    """Read comma-separated values with a row of names. Raises `ConfigError`."""
+    """Parse CSV whose first row contains the column names. Raises `ConfigError`."""
     records = _records(text, file)
     line, names = next(records, (1, []))
     _check_names(names, file, line)
     rows: list[dict[str, str]] = []
-    places: dict[KeyPath, Position] = {(): Position(line, 1)}
+    positions: dict[KeyPath, Position] = {(): Position(line, 1)}
     problems = Problems()
     for line, cells in records:
         with problems:
             if len(cells) != len(names):
-                raise _problem(
-                    file,
-                    line,
-                    f"found {len(cells)} cells, expected {len(names)} as in the first row",
-                )
-            places[len(rows),] = Position(line, 1)
+                text = f"found {len(cells)} cells, expected {len(names)} as in the first row"
+                raise _error(file, line, text)
+            positions[len(rows),] = Position(line, 1)
             rows.append({name: cell for name, cell in zip(names, cells, strict=True) if cell})
     problems.report()
-    return Document(file, rows, places)
+    return Document(file, rows, positions)
 
 
 def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
-    """Each row that is not blank, with the line in which it begins."""
+    """Each non-blank row with the number of its first line."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     begins = 1
     try:
@@ -53,18 +49,17 @@ def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
                 yield begins, cells
             begins = reader.line_num + 1
     except csv.Error as error:
-        raise _problem(file, begins, f"not CSV: {error}") from None
+        raise _error(file, begins, f"not CSV: {error}") from None
 
 
 def _check_names(names: list[str], file: str, line: int) -> None:
     for name in names:
         if not name:
-            raise _problem(
-                file, line, "found a column without a name, expected names in the first row"
-            )
+            text = "found a column without a name, expected names in the first row"
+            raise _error(file, line, text)
         if names.count(name) > 1:
-            raise _problem(file, line, f"found the column {name!r} again, expected it once")
+            raise _error(file, line, f"found the column {name!r} again, expected it once")
 
 
-def _problem(file: str, line: int, text: str) -> ConfigError:
+def _error(file: str, line: int, text: str) -> ConfigError:
     return ConfigError([Problem(file, Position(line, 1), (), text)])

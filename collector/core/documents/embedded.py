@@ -1,6 +1,4 @@
-"""Reads JSON that stands as text inside a document: the text comes in, its value goes out, or an
-error that names the place of the text.
-"""
+"""Parses JSON text inside a document, such as a cell of a CSV file."""
 
 from __future__ import annotations
 
@@ -12,11 +10,13 @@ from pathgauge.collector.core.documents import ConfigError, Document, KeyPath, j
 from pathgauge.scorers.types import Json
 
 _PYTHON = re.compile(r"[\[{\s]*'")
-"""How Python writes a list or an object with text in it, and pandas the cells of a CSV file."""
+"""Python's notation of a list or dict that contains text, which pandas writes into CSV cells."""
 
 
 def read(document: Document, path: KeyPath, text: str) -> Json:
-    """The value of the JSON text, or of the Python text, at `path`. Raises `ConfigError`."""
+    """Parse the JSON or Python literal at `path`. Raises `ConfigError` with the position of the
+    text.
+    """
     try:
         return json_source.read(text, document.file).data
     except ConfigError as error:
@@ -26,6 +26,7 @@ def read(document: Document, path: KeyPath, text: str) -> Json:
             except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
                 pass
         problem = error.problems[0]
-        place = f" (character {problem.position.column} of the text)" if problem.position else ""
-        words = problem.text.replace("the end of the file", "the end of the text")
-        raise ConfigError([document.problem((*path, *problem.path), words + place)]) from None
+        message = problem.text.replace("the end of the file", "the end of the text")
+        if problem.position:
+            message += f" (character {problem.position.column} of the text)"
+        raise ConfigError([document.problem((*path, *problem.path), message)]) from None

@@ -1,7 +1,7 @@
-"""Reads JSON with positions: a text comes in, a `Document` goes out.
+"""Parses JSON into a `Document` with positions.
 
-Stricter than the standard library where leniency hides mistakes: a repeated key and NaN are
-refused.
+It is stricter than the standard library: repeated keys and NaN are refused, because they are
+usually mistakes.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def read(text: str, file: str) -> Document:
-    """Read one JSON value. Raises `ConfigError`."""
+    """Parse one JSON value. Raises `ConfigError`."""
     reader = _Reader(text, file)
     return Document(file, reader.document(), reader.values, reader.keys)
 
 
 class _Reader:
-    """Walks objects and arrays itself, to know where everything stands, and leaves the scalars to
-    the standard library.
-    """
+    """Parses objects and arrays itself to record positions; the standard library parses scalars."""
 
     def __init__(self, text: str, file: str) -> None:
         self.text, self.file, self.index = text, file, 0
@@ -73,11 +71,8 @@ class _Reader:
             key = self._scalar(path, "a key")
             if key in found:
                 first = self.keys[*path, key].line
-                self.refuse(
-                    (*path, key),
-                    index,
-                    f"found the key again, expected it once (first in line {first})",
-                )
+                text = f"found the key again, expected it once (first in line {first})"
+                self.refuse((*path, key), index, text)
             self.keys[*path, key] = position
             self._take(":")
             found[key] = self._value((*path, key))
@@ -90,9 +85,7 @@ class _Reader:
         return found
 
     def _more(self, closing: str, *, first: bool) -> bool:
-        """Step over the opening bracket or a comma; `False` after stepping over the closing
-        bracket.
-        """
+        """Skip the opening bracket or a comma. Returns `False` after the closing bracket."""
         if first:
             self.index += 1
         if self._next() == closing:
@@ -111,11 +104,11 @@ class _Reader:
         except json.JSONDecodeError as error:
             self.refuse((), error.pos, f"not JSON: {error.msg}")
         except ValueError:
-            self.refuse(
-                (), self.index, "found a number with thousands of digits, expected a shorter one"
-            )
-        if isinstance(value, str) and (half := no_utf8(value)):
-            self.refuse(path, begin, f"found {kind} with {half}, expected text that UTF-8 can hold")
+            text = "found a number with thousands of digits, expected a shorter one"
+            self.refuse((), self.index, text)
+        if isinstance(value, str) and (surrogate := no_utf8(value)):
+            text = f"found {kind} with {surrogate}, expected text that UTF-8 can hold"
+            self.refuse(path, begin, text)
         return value
 
     def _constant(self, name: str) -> NoReturn:
@@ -127,14 +120,14 @@ class _Reader:
         self.index += 1
 
     def _next(self) -> str:
-        """The next character that is not white space; empty at the end."""
+        """Skip white space and return the next character; empty at the end."""
         space = _SPACE.match(self.text, self.index)
         self.index = space.end() if space else self.index
         return self.text[self.index : self.index + 1]
 
     def _here(self) -> Position:
-        """The position of `index`, counted on from the last one: counting from the start each time
-        would be quadratic.
+        """The position of `index`. Lines are counted from the previous position, because counting
+        from the start each time would take quadratic time.
         """
         lines = self.text.count("\n", self._line_start, self.index)
         if lines:
@@ -143,7 +136,7 @@ class _Reader:
         return Position(self._line, self.index - self._line_start + 1)
 
     def _expected(self, what: str) -> NoReturn:
-        found = (
-            repr(self.text[self.index]) if self.index < len(self.text) else "the end of the file"
-        )
+        found = "the end of the file"
+        if self.index < len(self.text):
+            found = repr(self.text[self.index])
         self.refuse((), self.index, f"not JSON: found {found}, expected {what}")

@@ -1,6 +1,4 @@
-"""Reads JSON lines with positions: a text comes in, one `Document` goes out, the list of the values
-of all lines that are not blank.
-"""
+"""Parses JSON lines into a `Document`: a list with the value of each non-blank line."""
 
 from __future__ import annotations
 
@@ -20,12 +18,12 @@ from pathgauge.scorers.types import Json
 
 
 def read(text: str, file: str) -> Document:
-    """Read one JSON value a line. Raises `ConfigError` with a problem for every line that is none."""
+    """Parse one JSON value per line. Raises `ConfigError` with a problem for each invalid line."""
     rows: list[Json] = []
     values: dict[KeyPath, Position] = {(): Position(1, 1)}
     keys: dict[KeyPath, Position] = {}
     problems = Problems()
-    # Only a line feed ends a line: other line breaks may stand in JSON text as they are.
+    # Only a line feed ends a line: JSON text may contain other line breaks unescaped.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip(" \t\r"):
             continue
@@ -46,13 +44,12 @@ def _line(line: str, file: str, number: int) -> Document:
 
 
 def _of_line(problem: Problem, number: int) -> Problem:
-    """The problem of a text that is one line of a file."""
-    text = problem.text.replace("the end of the file", "the end of the line").replace(
-        "(first in line 1)", f"(first in line {number})"
-    )
+    """A problem of a single line, moved to its position in the file."""
+    text = problem.text.replace("the end of the file", "the end of the line")
+    text = text.replace("(first in line 1)", f"(first in line {number})")
     position = Position(number, problem.position.column) if problem.position else None
     return replace(problem, position=position, text=text)
 
 
-def _moved(places: Mapping[KeyPath, Position], row: int, line: int) -> dict[KeyPath, Position]:
-    return {(row, *path): Position(line, position.column) for path, position in places.items()}
+def _moved(positions: Mapping[KeyPath, Position], row: int, line: int) -> dict[KeyPath, Position]:
+    return {(row, *path): Position(line, position.column) for path, position in positions.items()}

@@ -1,8 +1,7 @@
-"""Durations, sizes, counts, numbers, switches, endpoints and paths as people write them: text or
-numbers come in, checked values go out.
+"""Durations, sizes, counts, endpoints and other values in configuration files.
 
-The annotated types are for pydantic models; a value that does not fit raises `ValueError` with what
-was expected.
+The annotated types are for pydantic models. An invalid value raises `ValueError` with a description
+of what was expected.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ _BYTES = {
 
 _DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(ms|[smhd])", re.ASCII)
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?) ?([kKMG]i?B|B)", re.ASCII)
-_BEYOND = 10**18
-"""No count and no size of anything is as large, and a float can hold whatever is smaller."""
+_MAX_EXCLUSIVE = 10**18
+"""Counts and sizes must be smaller. No real one is larger, and floats can represent them."""
 _ENDPOINT = re.compile(
     r"(?P<host>[^\s\x00-\x1f:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})", re.ASCII
 )
 
 
 class Endpoint(NamedTuple):
-    """Where a server listens. Port 0 lets the system choose one."""
+    """The address of a server. Port 0 lets the system choose a port."""
 
     host: str
     port: int
@@ -48,21 +47,18 @@ class Endpoint(NamedTuple):
 
 
 def parse_duration(value: Json) -> float:
-    """Seconds of `6s`, `1h30m`, `500ms`, or of a number."""
+    """Seconds, from `6s`, `1h30m`, `500ms` or a number."""
     expected = "a duration such as 6s, 10m or 1h30m"
     if isinstance(value, str) and re.fullmatch(f"(?:{_DURATION.pattern})+", value, re.ASCII):
         return sum(float(amount) * _SECONDS[unit] for amount, unit in _DURATION.findall(value))
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not 0 <= value <= sys.float_info.max
-    ):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= sys.float_info.max:
         raise ValueError(expected)
     return float(value)
 
 
 def parse_size(value: Json) -> int:
-    """Bytes of `16MiB`, `64 KiB`, or of a whole number; at least one."""
+    """Bytes, at least one, from `16MiB`, `64 KiB` or a whole number."""
     match = _SIZE.fullmatch(value) if isinstance(value, str) else None
     if match and match[2] in _BYTES:
         value = int(float(match[1]) * _BYTES[match[2]])
@@ -70,22 +66,22 @@ def parse_size(value: Json) -> int:
 
 
 def parse_count(value: Json) -> int:
-    """A whole number from 1; digits in quotes are one too, as an environment variable may come so."""
+    """A whole number from 1. Digits in quotes are accepted, for environment variables."""
     if isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value, re.ASCII):
         value = int(value)
     return _positive(value, "a whole number from 1")
 
 
 def parse_number(value: Json) -> Json:
-    """As it is, unless it is `true` or `false`, which Python takes for 1 and 0."""
+    """The value itself. Refuses `true` and `false`, which Python treats as 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("a number")
     return value
 
 
 def parse_switch(value: Json) -> bool:
-    """`true` or `false`, in quotes too, as an environment variable may come so; nothing else that
-    others take for one of them.
+    """`true` or `false`, also in quotes, for environment variables. Other notations, such as `yes`
+    or 1, are refused.
     """
     if value in ("true", "false"):
         return bool(value == "true")
@@ -95,7 +91,7 @@ def parse_switch(value: Json) -> bool:
 
 
 def parse_endpoint(value: Json) -> Endpoint:
-    """The host and port of `127.0.0.1:4317`, `localhost:4317` or `[::1]:4317`."""
+    """Host and port, from `127.0.0.1:4317`, `localhost:4317` or `[::1]:4317`."""
     if isinstance(value, Endpoint):
         return value
     expected = "host:port, such as 127.0.0.1:4317 or 0.0.0.0:4317"
@@ -104,13 +100,13 @@ def parse_endpoint(value: Json) -> Endpoint:
         raise ValueError(expected)
     try:
         match["host"].encode("idna")
-    except UnicodeError:  # the socket would raise something else
+    except UnicodeError:  # the socket would raise it later
         raise ValueError(expected) from None
     return Endpoint(match["host"].strip("[]"), int(match["port"]))
 
 
 def parse_path(value: str) -> str:
-    """As it is, when it can be the name of a file."""
+    """The value itself, if it can be the name of a file."""
     if "\0" in value:
         raise ValueError("a path without a null character")
     return value
@@ -119,7 +115,7 @@ def parse_path(value: str) -> str:
 def _positive(value: Json, expected: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(expected)
-    if value >= _BEYOND:
+    if value >= _MAX_EXCLUSIVE:
         raise ValueError(f"{expected}, below 10^18")
     return value
 
@@ -130,5 +126,5 @@ Size = Annotated[int, BeforeValidator(parse_size)]
 """Bytes."""
 Count = Annotated[int, BeforeValidator(parse_count)]
 FileName = Annotated[str, AfterValidator(parse_path)]
-"""Of a file or a folder."""
+"""The name of a file or folder."""
 Switch = Annotated[bool, BeforeValidator(parse_switch)]

@@ -1,8 +1,7 @@
-"""Checks data that a person wrote against a pydantic model: a `Document` comes in, the model or a
-`ConfigError` with positions goes out.
+"""Validates a part of a `Document` with a pydantic model; errors get positions and plain wording.
 
-Validators of a value raise `ValueError` with what they expected, and what was found is added here;
-those of a whole mapping say both.
+A validator of a single value raises `ValueError` with what it expected; "found ..." is added here.
+A validator of a whole mapping words the whole message, beginning with "found ".
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ _CHOICES = ("enum", "literal_error")
 
 
 def validate(kind: type[_T], document: Document, data: Any, path: KeyPath = ()) -> _T:
-    """Make a `kind` of the `data` that stands at `path` of the document. Raises `ConfigError` with
-    every problem.
+    """Convert the `data` at `path` of the document to a `kind`. Raises `ConfigError` with every
+    problem.
     """
     try:
         return TypeAdapter(kind).validate_python(data)
@@ -60,23 +59,21 @@ def validate(kind: type[_T], document: Document, data: Any, path: KeyPath = ()) 
 
 
 def problem(details: ErrorDetails, kind: Any, document: Document, path: KeyPath = ()) -> Problem:
-    """One thing that pydantic found wrong with the data at `path`, in our words and with its
-    position.
-    """
+    """A `Problem` for one error that pydantic found in the data at `path`."""
     place = (*path, *details["loc"])
     if details["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         known = _keys(kind, details["loc"][:-1])
         hint = did_you_mean(str(place[-1]), known)
-        return document.problem(
-            place, f"found an unknown key, expected {_one_of(known)}{hint}", of_key=True
-        )
+        text = f"found an unknown key, expected {_one_of(known)}{hint}"
+        return document.problem(place, text, of_key=True)
     if details["type"] in ("missing", "missing_argument"):
         return document.problem(place, "found nothing, expected this key")
     found, expected = details["input"], _expected(details)
-    if details["type"] == "value_error" and (
-        isinstance(found, dict) or expected.startswith("found ")
-    ):  # an empty section is null
-        return document.problem(place, expected)
+    if details["type"] == "value_error":
+        # The input of a mapping's validator is null if the section is empty.
+        is_complete = isinstance(found, dict) or expected.startswith("found ")
+        if is_complete:
+            return document.problem(place, expected)
     hint = did_you_mean(found, _choices(details)) if isinstance(found, str) else ""
     return document.problem(place, f"found {show_value(found)}, expected {expected}{hint}")
 
@@ -86,14 +83,14 @@ def _expected(details: ErrorDetails) -> str:
         return str(details["ctx"]["error"])
     if details["type"] in _CHOICES:
         return str(details["ctx"]["expected"])
-    return (
-        _EXPECTED.get(details["type"])
-        or details["msg"].removeprefix("Input should be ").split(", unable")[0]
-    )
+    message = details["msg"].removeprefix("Input should be ").split(", unable")[0]
+    return _EXPECTED.get(details["type"], message)
 
 
 def _choices(details: ErrorDetails) -> list[str]:
-    return str(details["ctx"]["expected"]).split("'")[1::2] if details["type"] in _CHOICES else []
+    if details["type"] not in _CHOICES:
+        return []
+    return str(details["ctx"]["expected"]).split("'")[1::2]
 
 
 def _one_of(known: Iterable[str]) -> str:
@@ -102,7 +99,7 @@ def _one_of(known: Iterable[str]) -> str:
 
 
 def _keys(kind: Any, loc: KeyPath) -> list[str]:
-    """The keys that the model at `loc` inside `kind` knows."""
+    """The keys of the model at `loc` inside `kind`."""
     for step in loc:
         kind = _inner(_model(kind), step)
     kind = _model(kind)
@@ -114,13 +111,13 @@ def _keys(kind: Any, loc: KeyPath) -> list[str]:
 def _inner(kind: Any, step: str | int) -> Any:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return kind.model_fields[str(step)].annotation
-    return next(
-        (argument for argument in reversed(get_args(kind)) if argument is not Ellipsis), None
-    )
+    arguments = (argument for argument in reversed(get_args(kind)) if argument is not Ellipsis)
+    return next(arguments, None)
 
 
 def _model(kind: Any) -> Any:
-    """The one member of a union that has keys or items of its own."""
+    """The type that knows the keys: the member of a union, or the model with all its sections."""
     if get_origin(kind) in (Union, types.UnionType):
         return next((_model(member) for member in get_args(kind) if member is not type(None)), kind)
-    return kind
+    with_sections = getattr(kind, "with_sections", None)
+    return with_sections() if with_sections is not None else kind

@@ -1,12 +1,11 @@
-"""Reads YAML with positions: a text comes in, its `Document`s go out.
+"""Parses YAML into `Document`s with positions.
 
-The data is that of YAML's core schema (1.2), so that reference data means what it says: `NO`, `on`,
-`12:30` and `2026-01-31` are text. Repeated keys, tags, merge keys and aliases that contain
-themselves are refused.
+Values have the types of YAML 1.2's core schema: `NO`, `on`, `12:30` and `2026-01-31` are text.
+Repeated keys, tags, merge keys and recursive aliases are refused.
 
-With an environment, `${env:VAR}`, `${VAR}` and `${env:VAR:-default}` are replaced in values as in
-the OpenTelemetry Collector: inside one scalar only, so that no value can add structure; a plain
-scalar is typed after the replacement; `$$` is a dollar sign.
+With an environment, `${env:VAR}`, `${VAR}` and `${env:VAR:-default}` are replaced as in the
+OpenTelemetry Collector. Replacement happens inside one scalar, so a variable cannot add structure.
+The type of a plain scalar is determined after the replacement. `$$` is a dollar sign.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from pathgauge.collector.core.documents import (
 from pathgauge.scorers.types import Json
 
 MAX_VALUES = 500_000
-"""Aliases of aliases can grow without end; a document with more values than this is refused."""
+"""Documents with more values are refused, because nested aliases can expand exponentially."""
 
 _TAG = "tag:yaml.org,2002:"
 _TYPES: dict[str, tuple[str, Callable[[str], Json]]] = {
@@ -51,7 +50,7 @@ _BODY = re.compile(r"(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.
 
 
 class _Loader(yaml.BaseLoader):
-    """PyYAML's loader with the types of the core schema."""
+    """PyYAML's loader with the types of YAML 1.2's core schema."""
 
 
 for _kind, _pattern in _PATTERNS.items():
@@ -59,7 +58,7 @@ for _kind, _pattern in _PATTERNS.items():
 
 
 def read(text: str, file: str, environment: Mapping[str, str] | None = None) -> list[Document]:
-    """Read all documents of a YAML text; without an `environment`, dollar signs mean nothing.
+    """Parse all documents of a YAML text. Without an `environment`, variables are not replaced.
     Raises `ConfigError`.
     """
     try:
@@ -74,15 +73,11 @@ def read(text: str, file: str, environment: Mapping[str, str] | None = None) -> 
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         position = Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
-        problem = Problem(
-            file, position, (), f"not YAML: found the character {chr(error.character)!r}"
-        )
+        text = f"not YAML: found the character {chr(error.character)!r}"
+        problem = Problem(file, position, (), text)
     except RecursionError:
         problem = Problem(file, None, (), f"found more than {MAX_LEVELS} levels, expected fewer")
-    except (
-        ValueError,
-        OverflowError,
-    ) as error:  # PyYAML lets them through, of an escape such as "\UFFFFFFFF"
+    except (ValueError, OverflowError) as error:  # from an escape such as "\UFFFFFFFF"
         problem = Problem(file, None, (), f"not YAML: {error}")
     raise ConfigError([problem])
 
@@ -96,9 +91,7 @@ def _document(node: yaml.Node | None, file: str, environment: Mapping[str, str] 
 
 
 class _Reader:
-    """Turns composed nodes into plain data; collects every problem of the document instead of
-    stopping at the first.
-    """
+    """Converts composed nodes into plain data. It collects all problems of the document."""
 
     def __init__(self, file: str, environment: Mapping[str, str] | None) -> None:
         self.file, self.environment = file, environment
@@ -110,33 +103,14 @@ class _Reader:
     def value(self, node: yaml.Node, path: KeyPath) -> Json:
         self.values[path] = _position(node)
         if len(self.values) > MAX_VALUES:
-            raise ConfigError(
-                [
-                    Problem(
-                        self.file,
-                        _position(node),
-                        (),
-                        f"found more than {MAX_VALUES} values, expected fewer",
-                    )
-                ]
-            )
+            raise self._too_large(node, f"found more than {MAX_VALUES} values, expected fewer")
         if len(path) > MAX_LEVELS:
-            raise ConfigError(
-                [
-                    Problem(
-                        self.file,
-                        _position(node),
-                        (),
-                        f"found more than {MAX_LEVELS} levels, expected fewer",
-                    )
-                ]
-            )
+            raise self._too_large(node, f"found more than {MAX_LEVELS} levels, expected fewer")
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         if node in self._open:
-            return self._refuse(
-                node, path, "found an alias of the value it is part of, expected a value"
-            )
+            text = "found an alias of the value it is part of, expected a value"
+            return self._refuse(node, path, text)
         self._open.add(node)
         data = self._collection(node, path)
         self._open.discard(node)
@@ -147,7 +121,7 @@ class _Reader:
             return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
             return self._mapping(node, path)
-        return self._refuse(node, path, f"found the tag {_show_tag(node.tag)}, expected plain YAML")
+        return self._refuse_tag(node, path)
 
     def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Json]:
         data: dict[str, Json] = {}
@@ -156,20 +130,15 @@ class _Reader:
             if not isinstance(key_node, yaml.ScalarNode):
                 self._refuse(key_node, path, "found a list or a mapping as a key, expected text")
             elif key == "<<" and not key_node.style:
-                self._refuse(
-                    key_node, (*path, key), "found a merge key, expected the keys themselves"
-                )
-            elif half := no_utf8(key):
-                self._refuse(
-                    key_node, path, f"found a key with {half}, expected text that UTF-8 can hold"
-                )
+                text = "found a merge key, expected the keys themselves"
+                self._refuse(key_node, (*path, key), text)
+            elif surrogate := no_utf8(key):
+                text = f"found a key with {surrogate}, expected text that UTF-8 can hold"
+                self._refuse(key_node, path, text)
             elif key in data:
                 first = self.keys[*path, key].line
-                self._refuse(
-                    key_node,
-                    (*path, key),
-                    f"found the key again, expected it once (first in line {first})",
-                )
+                text = f"found the key again, expected it once (first in line {first})"
+                self._refuse(key_node, (*path, key), text)
             else:
                 self.keys[*path, key] = _position(key_node)
                 data[key] = self.value(value_node, (*path, key))
@@ -178,25 +147,21 @@ class _Reader:
     def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Json:
         kind = node.tag.removeprefix(_TAG)
         if kind not in _TYPES:
-            return self._refuse(
-                node, path, f"found the tag {_show_tag(node.tag)}, expected plain YAML"
-            )
+            return self._refuse_tag(node, path)
         text = node.value
         if self.environment is not None and "$" in text:
             text = self._substitute(node, path, self.environment)
             kind = "str" if node.style else _resolve(text)
-        if half := no_utf8(text):
-            return self._refuse(
-                node, path, f"found text with {half}, expected text that UTF-8 can hold"
-            )
+        if surrogate := no_utf8(text):
+            problem = f"found text with {surrogate}, expected text that UTF-8 can hold"
+            return self._refuse(node, path, problem)
         if not _PATTERNS[kind].match(text):
             return self._refuse(node, path, f"found {text!r}, expected {_show_tag(_TAG + kind)}")
         try:
             return _TYPES[kind][1](text)
         except ValueError:
-            return self._refuse(
-                node, path, "found a number with thousands of digits, expected a shorter one"
-            )
+            problem = "found a number with thousands of digits, expected a shorter one"
+            return self._refuse(node, path, problem)
 
     def _substitute(
         self, node: yaml.ScalarNode, path: KeyPath, environment: Mapping[str, str]
@@ -206,31 +171,34 @@ class _Reader:
                 return "$"
             body = _BODY.fullmatch(match["body"] or "")
             if body is None:
-                self._refuse(
-                    node,
-                    path,
+                text = (
                     f"found {match[0]!r}, expected ${{env:NAME}} or ${{env:NAME:-default}} ($$ is a"
-                    " dollar sign)",
+                    " dollar sign)"
                 )
+                self._refuse(node, path, text)
                 return ""
-            default: str | None = body["default"]
-            value = environment.get(body["name"], default)
+            name, default = body["name"], body["default"]
+            value: str | None = environment.get(name, default)
             if value is None:
-                self._refuse(
-                    node,
-                    path,
-                    f"found {match[0]}, expected the environment variable {body['name']} to be set",
-                )
+                text = f"found {match[0]}, expected the environment variable {name} to be set"
+                self._refuse(node, path, text)
             return value or ""
 
         return _REFERENCE.sub(replace, node.value)
+
+    def _too_large(self, node: yaml.Node, text: str) -> ConfigError:
+        return ConfigError([Problem(self.file, _position(node), (), text)])
+
+    def _refuse_tag(self, node: yaml.Node, path: KeyPath) -> None:
+        text = f"found the tag {_show_tag(node.tag)}, expected plain YAML"
+        self._refuse(node, path, text)
 
     def _refuse(self, node: yaml.Node, path: KeyPath, text: str) -> None:
         self.problems.append(Problem(self.file, _position(node), path, text))
 
 
 def _resolve(text: str) -> str:
-    """The type that YAML's core schema gives to a plain scalar."""
+    """The core schema's type of a plain scalar."""
     return next(kind for kind, pattern in _PATTERNS.items() if pattern.match(text))
 
 

@@ -1,8 +1,7 @@
-"""The ledger of invocations: evaluations and finished conversations come in, counts go to the
-ledger.
+"""Counts evaluations and finished conversations.
 
-Every invocation that is read is either scored or skipped with a reason, once, however often late
-telemetry has it read again.
+Every invocation is counted once, as scored or as skipped with a reason, however often late spans
+cause it to be read again.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 
 
 def count_evaluation(evaluation: Evaluation, telemetry: InternalTelemetry) -> None:
-    """Count an invocation that was evaluated, or a revision. What only judges can score is counted
-    as read, and as scored when they did.
+    """Count an evaluation or a revision. An invocation that only judges can score is counted as
+    scored later, when they have answered.
     """
     if evaluation.revision > 0:
         telemetry.revisions.add()
@@ -30,21 +29,16 @@ def count_evaluation(evaluation: Evaluation, telemetry: InternalTelemetry) -> No
 
 
 def count_scored(evaluation: Evaluation, telemetry: InternalTelemetry) -> None:
-    """Count an invocation as scored, or as skipped with the reason."""
+    """Count an invocation as scored, or as skipped with a reason."""
     if evaluation.scored:
         telemetry.invocations_scored.add()
-    else:
-        telemetry.invocations_skipped.add(
-            evaluation.match.unmatched or ("not_evaluated" if evaluation.results else "no_criteria")
-        )
+        return
+    reason = "not_evaluated" if evaluation.results else "no_criteria"
+    telemetry.invocations_skipped.add(evaluation.match.unmatched or reason)
 
 
-def counted_case(case: ConversationResult, telemetry: InternalTelemetry) -> ConversationResult:
-    """Count the turns of a finished conversation."""
-    for state, turns in (
-        ("matched", case.matched),
-        ("missing", case.missing),
-        ("unexpected", case.unexpected),
-    ):
-        telemetry.case_turns.add(state, n=turns)
-    return case
+def count_conversation(conversation: ConversationResult, telemetry: InternalTelemetry) -> None:
+    """Count the turns of a finished conversation by state."""
+    telemetry.case_turns.add("matched", n=conversation.matched)
+    telemetry.case_turns.add("missing", n=conversation.missing)
+    telemetry.case_turns.add("unexpected", n=conversation.unexpected)

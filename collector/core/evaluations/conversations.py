@@ -1,33 +1,33 @@
-"""Binds the turns of conversations to multi-turn references, and scores finished conversations: a
-state machine without clock.
+"""Numbers the turns of conversations for multi-turn references, and scores finished conversations.
 
-A conversation is what one tenant, one conversation id and one scenario share. Its turns are
-numbered by their start, so that a turn which arrives late moves the others, and all that moved are
-evaluated again. An invocation that says its own turn keeps it. A conversation is finished when
-nothing of it arrived for `idle`; what arrives afterwards begins a new one. Beyond four times the
-turns of its reference further turns are only counted: somebody gives all conversations one id.
+A conversation is identified by tenant, conversation id and scenario. Its turns are numbered by
+their start time, so a turn that arrives late renumbers those after it, and they are evaluated
+again. An invocation that states its own turn keeps it. A conversation is finished when no turn
+arrived for `idle`; a turn that arrives later begins a new one.
 
-The turns are kept whole, as one that moves is evaluated again; of their evaluations the scores are
-kept.
+A conversation keeps at most four times as many turns as its reference has; further turns are only
+counted. This bounds the memory when an application gives all conversations the same id.
+
+Invocations are kept whole because renumbering evaluates them again. Of their evaluations, only the
+scores are kept.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections import OrderedDict
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
+from pathgauge.collector.core.evaluations.memory_size import memory_size
 from pathgauge.scorers.types import Invocation, Reference
 
 ConversationKey = tuple[str, str, str]
 """Tenant, conversation id, scenario id."""
 
 MAX_BYTES = 64 << 20
-"""What the turns of all open conversations may hold."""
+"""Default limit for the turns of all open conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class _Conversation:
     reference: Reference
     last: float
     turns: dict[tuple[str, str], _Turn] = field(default_factory=dict)
-    beyond: int = 0
-    """Turns that were not kept."""
+    dropped_turns: int = 0
+    """Number of turns beyond the limit, which were not kept."""
 
     @property
     def full(self) -> bool:
@@ -75,13 +75,13 @@ class _Conversation:
 
 
 class Conversations:
-    """The conversations of one partition that are not finished."""
+    """The open conversations. The caller passes the time; there is no clock."""
 
     def __init__(
         self, idle: float = 1800.0, max_open: int = 10_000, max_bytes: int = MAX_BYTES
     ) -> None:
-        """`idle` in seconds; beyond `max_open` conversations or `max_bytes` the one that was silent
-        longest is finished early.
+        """`idle` in seconds. Beyond `max_open` conversations or `max_bytes`, the conversation that
+        has been idle longest is finished early.
         """
         self._idle = idle
         self._max_open = max_open
@@ -91,26 +91,22 @@ class Conversations:
 
     @property
     def size(self) -> int:
-        """What the turns hold, in bytes."""
+        """Memory of all kept turns, in bytes."""
         return self._size
 
     def place(
         self, invocation: Invocation, reference: Reference, now: float
     ) -> list[tuple[Invocation, int]]:
-        """Number the turns with this one among them; returns those whose number is new: this one
-        always, unless there are too many.
+        """Add a turn and number all turns anew. Returns the turns whose number changed, always
+        including this one; empty if the conversation has too many turns to keep it.
         """
-        conversation = self._go_on(invocation, reference, now)
-        if (
-            conversation.full
-            and (invocation.trace_id, invocation.span_id) not in conversation.turns
-        ):
-            conversation.beyond += 1
+        conversation = self._continue(invocation, reference, now)
+        turn_key = invocation.trace_id, invocation.span_id
+        if conversation.full and turn_key not in conversation.turns:
+            conversation.dropped_turns += 1
             return []
-        self._drop(conversation, (invocation.trace_id, invocation.span_id))
-        turn = conversation.turns[invocation.trace_id, invocation.span_id] = _Turn(
-            invocation, _size(invocation)
-        )
+        self._drop(conversation, turn_key)
+        turn = conversation.turns[turn_key] = _Turn(invocation, memory_size(invocation))
         self._size += turn.size
         ordered = sorted(
             conversation.turns.values(),
@@ -118,45 +114,45 @@ class Conversations:
         )
         return list(_renumber(ordered))
 
-    def beyond(self, invocation: Invocation) -> int:
-        """How many turns of its conversation were not kept."""
+    def dropped_turns(self, invocation: Invocation) -> int:
+        """Number of turns of the invocation's conversation that were not kept."""
         conversation = self._open.get(_key(invocation))
-        return conversation.beyond if conversation else 0
+        return conversation.dropped_turns if conversation else 0
 
-    def restore_beyond(
-        self, invocation: Invocation, reference: Reference, beyond: int, now: float
+    def restore_dropped(
+        self, invocation: Invocation, reference: Reference, dropped_turns: int, now: float
     ) -> None:
-        """Know how many they are again, by the newest of them."""
-        self._go_on(invocation, reference, now).beyond = beyond
+        """Restore the number of dropped turns. `invocation` is the newest of them."""
+        self._continue(invocation, reference, now).dropped_turns = dropped_turns
 
     def record_scores(self, evaluation: Evaluation) -> None:
-        """Keep the scores of the newest evaluation of a turn for the score of the case."""
+        """Replace the scores of a turn by those of its newest evaluation."""
         turn = self._turn(evaluation.invocation)
         if turn is not None:
             turn.scores = tuple(_scores(evaluation))
 
-    def add(self, judged: Evaluation) -> None:
-        """Keep what judges said later of that evaluation, too."""
+    def add_scores(self, judged: Evaluation) -> None:
+        """Add the scores of judges, which arrive later, to those of the turn."""
         turn = self._turn(judged.invocation)
         if turn is not None:
             turn.scores += tuple(_scores(judged))
 
     def withdraw(self, invocation_key: tuple[str, str, str]) -> None:
-        """Forget a turn that proved to be none."""
+        """Forget a turn whose evaluation was withdrawn."""
         tenant, *turn_key = invocation_key
         for key, conversation in self._open.items():
             if key[0] == tenant:
                 self._drop(conversation, (turn_key[0], turn_key[1]))
 
     def discard(self, traces: Container[tuple[str, str]]) -> None:
-        """Forget every turn of these traces, named by tenant and trace id."""
+        """Forget every turn in these traces, given by tenant and trace id."""
         for (tenant, *_), conversation in self._open.items():
             for turn in [turn for turn in conversation.turns if (tenant, turn[0]) in traces]:
                 self._drop(conversation, turn)
 
     def expire(self, now: float) -> list[ConversationResult]:
-        """The conversations that have been silent long enough, or had to give way."""
-        cases = []
+        """Finish conversations that are idle or exceed the limits. Returns their results."""
+        finished = []
         while self._open:
             key, conversation = next(iter(self._open.items()))
             if now < conversation.last + self._idle and not self._crowded:
@@ -164,11 +160,11 @@ class Conversations:
             del self._open[key]
             self._size -= sum(turn.size for turn in conversation.turns.values())
             if conversation.turns:
-                cases.append(_case(key, conversation))
-        return cases
+                finished.append(_result(key, conversation))
+        return finished
 
     def deadline(self) -> float | None:
-        """When `expire` may next have something to do."""
+        """The earliest time at which `expire` may have something to do."""
         idle = 0.0 if self._crowded else self._idle
         return next((conversation.last + idle for conversation in self._open.values()), None)
 
@@ -180,7 +176,7 @@ class Conversations:
     def _crowded(self) -> bool:
         return len(self._open) > self._max_open or self._size > self._max_bytes
 
-    def _go_on(self, invocation: Invocation, reference: Reference, now: float) -> _Conversation:
+    def _continue(self, invocation: Invocation, reference: Reference, now: float) -> _Conversation:
         key = _key(invocation)
         conversation = self._open.setdefault(key, _Conversation(reference, now))
         conversation.reference, conversation.last = reference, now
@@ -196,31 +192,13 @@ class Conversations:
         if invocation.conversation_id is None:
             return None
         conversation = self._open.get(_key(invocation))
-        return (
-            conversation.turns.get((invocation.trace_id, invocation.span_id))
-            if conversation
-            else None
-        )
+        if conversation is None:
+            return None
+        return conversation.turns.get((invocation.trace_id, invocation.span_id))
 
 
 def _key(invocation: Invocation) -> ConversationKey:
     return invocation.tenant, invocation.conversation_id or "", invocation.scenario_id or ""
-
-
-def _size(invocation: Invocation) -> int:
-    """Bytes of memory; what is shared with others counts in full."""
-    size, values = 0, [invocation]
-    while values:
-        value: Any = values.pop()
-        size += sys.getsizeof(value)
-        if isinstance(value, Mapping):
-            values.extend(value)
-            values.extend(value.values())
-        elif isinstance(value, list | tuple | frozenset):
-            values.extend(value)
-        elif is_dataclass(value):
-            values.extend(getattr(value, part.name) for part in fields(value))
-    return size
 
 
 def _renumber(ordered: list[_Turn]) -> Iterator[tuple[Invocation, int]]:
@@ -231,23 +209,23 @@ def _renumber(ordered: list[_Turn]) -> Iterator[tuple[Invocation, int]]:
             yield turn.invocation, index
 
 
-def _case(key: ConversationKey, conversation: _Conversation) -> ConversationResult:
+def _result(key: ConversationKey, conversation: _Conversation) -> ConversationResult:
     turns = sorted(conversation.turns.values(), key=lambda turn: turn.index or 0)
     expected = len(conversation.reference.turns)
     present = {turn.index for turn in turns if turn.index is not None and turn.index < expected}
-    missing, unexpected = expected - len(present), len(turns) - len(present) + conversation.beyond
+    missing = expected - len(present)
+    unexpected = len(turns) - len(present) + conversation.dropped_turns
     last = turns[-1].invocation
-    scores = tuple(_means(turns, missing + unexpected))
     return ConversationResult(
-        key[0],
-        key[1],
-        conversation.reference,
-        last.agent,
-        last.agent_version,
-        scores,
-        len(present),
-        missing,
-        unexpected,
+        tenant=key[0],
+        conversation_id=key[1],
+        reference=conversation.reference,
+        agent=last.agent,
+        agent_version=last.agent_version,
+        scores=tuple(_means(turns, missing + unexpected)),
+        matched=len(present),
+        missing=missing,
+        unexpected=unexpected,
     )
 
 
@@ -258,7 +236,9 @@ def _scores(evaluation: Evaluation) -> Iterator[ConversationScore]:
 
 
 def _means(turns: list[_Turn], zeros: int) -> Iterator[ConversationScore]:
-    """Means over the turns that were evaluated; a criterion that judged no turn has no score."""
+    """The mean of each criterion over its scores and `zeros` further turns with score 0. A
+    criterion without any score has no mean.
+    """
     values: dict[str, list[float]] = {}
     criteria: dict[str, Criterion] = {}
     for turn in turns:

@@ -1,10 +1,11 @@
-"""Scores one invocation: an `Invocation` and its `Match` come in, an `Evaluation` goes out.
+"""Scores one invocation with every criterion that applies.
 
-A criterion is a scorer with its options and a threshold. A scorer that raises, or that returns a
-value outside its own range, yields the verdict `error` for its criterion and touches nothing else.
-An invocation whose anchor never arrived is not judged: nobody knows how much of it is missing.
-Criteria that ask a model are left for later: whoever asks makes results of them with `result_of`
-and `failed`.
+A criterion is a scorer with its options and a threshold. If a scorer raises, or returns a value
+outside its own range, its criterion gets the verdict `error`; other criteria are unaffected. An
+invocation whose entry span never arrived is not scored, because an unknown part of it is missing.
+
+Criteria that ask a model are not run here but in the judge queue, which builds their results with
+`result_of` and `failed`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Verdict = Literal["passed", "failed", "not_evaluated", "error", "informational"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 EvaluationKey = tuple[str, str, str]
-"""Tenant, trace id, anchor span id."""
+"""Tenant, trace id, span id of the entry agent."""
 
 OVERLOADED = Score.not_evaluated("judge_overloaded", "too many evaluations wait for their judges")
 _NOT_JUDGED: Mapping[str, Score] = {
@@ -31,27 +32,29 @@ _NOT_JUDGED: Mapping[str, Score] = {
 }
 
 WhenJudged = Literal["later", "unconfigured", "not_sampled", "overloaded"]
-"""What becomes of criteria that ask a model: they are judged beside the pipeline, or why not."""
+"""Whether criteria that ask a model are judged later, or the reason why they are not.
+`unconfigured`: there is no judge queue, and the scorer itself reports that no judge is configured.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A configured scorer; without a threshold its scores are informational."""
+    """A configured scorer. Without a threshold, its scores are informational."""
 
     name: str
     scorer: Scorer
     threshold: float | None = None
     objective: float | None = None
-    """The wanted share of passes, between 0 and 1; `None` without one. What is alerted on, not what
-    an invocation is judged by.
+    """The SLO: the share of passes wanted, between 0 and 1. It is used in alerts, and does not
+    affect the verdict on an invocation.
     """
     judge: str = ""
-    """Of a scorer that asks a model: `model@template`, from configuration alone, so that another
-    judge is not taken for another agent.
+    """For a scorer that asks a model: `model@template`. It labels the scores, so that a change of
+    the judge is not mistaken for a change of the agent.
     """
 
     def verdict(self, value: float | None) -> Verdict:
-        """Compare a value with the threshold in the scorer's direction."""
+        """Compare a score with the threshold, in the scorer's direction."""
         if value is None:
             return "not_evaluated"
         if self.threshold is None:
@@ -61,7 +64,7 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one criterion says of one invocation."""
+    """The score and verdict of one criterion for one invocation."""
 
     criterion: Criterion
     score: Score
@@ -70,7 +73,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All results of one invocation. `revision` 0 is the first; late telemetry makes the next ones."""
+    """All results of one invocation. Revision 0 is the first; late spans cause later ones."""
 
     invocation: Invocation
     match: Match
@@ -78,7 +81,7 @@ class Evaluation:
     closed_by: str
     revision: int = 0
     awaits: bool = False
-    """Whether judges will say more of it."""
+    """Whether results of judges will follow."""
 
     @property
     def key(self) -> EvaluationKey:
@@ -92,7 +95,7 @@ class Evaluation:
 
 
 class Evaluator:
-    """The criteria in force: global ones, and those of scenarios that override them."""
+    """The active criteria: global ones, and per scenario those that replace them."""
 
     def __init__(
         self,
@@ -103,13 +106,13 @@ class Evaluator:
         self.overrides = dict(overrides or {})
 
     def criteria_for(self, match: Match) -> tuple[Criterion, ...]:
-        """The criteria that apply: without a reference, only those that need none."""
+        """The criteria that apply. Without a reference, only those that need none."""
         if match.reference is None:
             return tuple(c for c in self.criteria if not c.scorer.needs_reference)
         return self.overrides.get(match.reference.scenario_id, self.criteria)
 
     def judges_for(self, match: Match) -> tuple[Criterion, ...]:
-        """Those criteria among them that ask a model."""
+        """The criteria among `criteria_for` that ask a model."""
         return tuple(
             criterion for criterion in self.criteria_for(match) if asks_model(criterion.scorer)
         )
@@ -123,7 +126,7 @@ class Evaluator:
         revision: int = 0,
         judging: WhenJudged = "unconfigured",
     ) -> Evaluation:
-        """Run every criterion that applies. Those that ask a model are run as `judging` says."""
+        """Run every criterion that applies. `judging` decides about those that ask a model."""
         results, awaits = [], False
         for criterion in self.criteria_for(match):
             if (
@@ -140,32 +143,24 @@ class Evaluator:
 
 
 def result_of(criterion: Criterion, score: Score) -> Result:
-    """What a criterion says by its score; a value outside of the scorer's range is an error."""
+    """The result for a score. A value outside the scorer's range is an error."""
     if score.value is not None and not in_range(criterion.scorer, score.value):
         low, high = criterion.scorer.low, criterion.scorer.high
-        return Result(
-            criterion,
-            Score(None, None, f"{score.value} is outside [{low}, {high}]", score.details),
-            "error",
-        )
+        message = f"{score.value} is outside [{low}, {high}]"
+        return Result(criterion, Score(None, None, message, score.details), "error")
     return Result(criterion, score, criterion.verdict(score.value))
 
 
 def failed(criterion: Criterion, error: Exception) -> Result:
-    """What comes of a scorer that raised."""
+    """The result for a scorer that raised."""
     return Result(criterion, Score(None, None, f"{type(error).__name__}: {error}"), "error")
 
 
 def _run(criterion: Criterion, invocation: Invocation, match: Match) -> Result:
     if "missing_root" in invocation.flags:
-        return Result(
-            criterion,
-            Score.not_evaluated("incomplete", "the agent's own span never arrived"),
-            "not_evaluated",
-        )
+        score = Score.not_evaluated("incomplete", "the agent's own span never arrived")
+        return Result(criterion, score, "not_evaluated")
     try:
         return result_of(criterion, criterion.scorer.score(invocation, match.turn))
-    except (
-        Exception
-    ) as error:  # a scorer is foreign code: whatever it raises or returns is its own error
+    except Exception as error:  # a scorer is third-party code and may raise anything
         return failed(criterion, error)

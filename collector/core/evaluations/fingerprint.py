@@ -1,5 +1,6 @@
-"""An invocation comes in, a short text goes out that differs when anything of the invocation does,
-in this process and in the next.
+"""A hash of an invocation's content, stable across processes.
+
+It tells whether late spans changed an invocation that was already evaluated.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Any
 from pathgauge.scorers.types import AgentRun, Invocation, ModelCall, ToolCall
 
 _MARSHALLED = 2
-"""The version of the format: from the next one on, equal values differ by how many others refer to
-them.
+"""The version of marshal's format. Later versions encode reference counts, so equal values would
+have different bytes.
 """
 
 _PARTS = ("tool_calls", "sub_agents", "model_calls", "tool_schemas", "flags")
-"""Fields that cannot be marshalled as they are, or not in a stable order."""
+"""Fields that marshal does not support, or would not write in a stable order."""
 
 
 def _values_of(kind: type, without: tuple[str, ...] = ()) -> Callable[[Any], tuple[Any, ...]]:
@@ -33,7 +34,9 @@ _of_model_call = _values_of(ModelCall)
 
 
 def fingerprint(invocation: Invocation) -> str:
-    """Marshalling, unlike `repr` and JSON, costs a microsecond and does not recurse in Python."""
+    """24 hex digits. Marshalling takes about a microsecond and, unlike `repr` and JSON, does not
+    recurse in Python.
+    """
     plain = (
         _of_invocation(invocation),
         [(_of_tool_call(call), _plain(call.arguments)) for call in invocation.tool_calls],

@@ -1,9 +1,7 @@
-"""Evaluations that wait for their judges: those that ask a model come in, what has to be kept until
-it answered goes out.
+"""Evaluations that wait for judges.
 
-No clock, no I/O: whoever judges is told of an `PendingJudgment`, and brings it back with what was said.
-Each one is brought to an end once, however late: with scores, or with the reason why there are
-none.
+The judge queue receives each `PendingJudgment` through `Changes` and returns it with the results.
+Each one ends exactly once: with scores, or with the reason why there are none.
 """
 
 from __future__ import annotations
@@ -22,108 +20,107 @@ _INVOCATION = TypeAdapter(Invocation)
 
 @dataclass(frozen=True, slots=True)
 class PendingJudgment:
-    """An evaluation that waits for judges, with all that a judge needs: it can be stored, and
-    brought back by another process.
+    """An evaluation that waits for judges, with everything that a judge needs. It can be stored and
+    resumed by another process.
     """
 
     key: EvaluationKey
     revision: int
     body: bytes
-    """The invocation as JSON, which costs less to keep."""
+    """The invocation as JSON, which takes less memory than the object."""
     turn: int | None
-    """Which turn of its reference it is."""
+    """Index of the reference turn."""
     closed_by: str
     first: bool
-    """Whether nothing was counted of its judges yet."""
+    """Whether no result of judges was counted for this evaluation before."""
     unscored: bool
-    """Whether it is neither counted as scored nor as skipped yet, as no other criterion gave it a
-    score.
+    """Whether the invocation is not counted as scored or skipped yet, because no other criterion
+    gave a score.
     """
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Size of the body in bytes."""
         return len(self.body)
 
     def invocation(self) -> Invocation:
-        """The invocation. Raises ValueError when another version of pathgauge wrote it."""
+        """The invocation. Raises `ValueError` if an incompatible version of pathgauge wrote it."""
         return _INVOCATION.validate_json(self.body)
 
 
 class PendingJudgments:
-    """Those of one partition. A newer revision takes the place of an older one."""
+    """All pending judgments. A newer revision replaces an older one."""
 
     def __init__(self) -> None:
-        self._awaited: dict[EvaluationKey, PendingJudgment] = {}
+        self._pending: dict[EvaluationKey, PendingJudgment] = {}
         self._changed: dict[EvaluationKey, None] = {}
 
     def __contains__(self, key: EvaluationKey) -> bool:
-        return key in self._awaited
+        return key in self._pending
 
     @property
     def has_changes(self) -> bool:
-        """Whether `changes` has something to tell."""
+        """Whether `changes` would return anything."""
         return bool(self._changed)
 
-    def begin(self, evaluation: Evaluation) -> PendingJudgment | None:
-        """Wait for the judges of an evaluation; returns the earlier revision of it that was waited
-        for.
+    def update(self, evaluation: Evaluation) -> PendingJudgment | None:
+        """Wait for the judges of an evaluation, or stop waiting if it needs none. Returns the
+        earlier revision that was pending, if any.
         """
-        before = self._awaited.get(evaluation.key)
-        first = evaluation.revision == 0 if before is None else before.first
-        unscored = (
-            first and not evaluation.scored
-            if before is None
-            else before.unscored and not evaluation.scored
-        )
-        body, turn = _written(evaluation.invocation), evaluation.match.turn_index
+        if not evaluation.awaits:
+            return self.end(evaluation.key)
+        earlier = self._pending.get(evaluation.key)
+        first = unscored = evaluation.revision == 0
+        if earlier is not None:
+            first, unscored = earlier.first, earlier.unscored
         self.restore(
             PendingJudgment(
-                evaluation.key,
-                evaluation.revision,
-                body,
-                turn,
-                evaluation.closed_by,
-                first,
-                unscored,
+                key=evaluation.key,
+                revision=evaluation.revision,
+                body=_to_json(evaluation.invocation),
+                turn=evaluation.match.turn_index,
+                closed_by=evaluation.closed_by,
+                first=first,
+                unscored=unscored and not evaluation.scored,
             )
         )
         self._changed[evaluation.key] = None
-        return before
+        return earlier
 
-    def restore(self, awaited: PendingJudgment) -> None:
-        """Wait for what an earlier process waited for."""
-        self._awaited[awaited.key] = awaited
+    def restore(self, pending: PendingJudgment) -> None:
+        """Add a judgment that an earlier process was waiting for."""
+        self._pending[pending.key] = pending
 
     def end(self, key: EvaluationKey) -> PendingJudgment | None:
-        """Wait no longer; returns what was waited for."""
-        awaited = self._awaited.pop(key, None)
-        if awaited is not None:
+        """Stop waiting. Returns the judgment that was pending, if any."""
+        pending = self._pending.pop(key, None)
+        if pending is not None:
             self._changed[key] = None
-        return awaited
+        return pending
 
-    def is_current(self, awaited: PendingJudgment) -> bool:
-        """Whether this very revision is still waited for."""
-        current = self._awaited.get(awaited.key)
-        return current is not None and current.revision == awaited.revision
+    def is_current(self, pending: PendingJudgment) -> bool:
+        """Whether exactly this revision is still pending."""
+        current = self._pending.get(pending.key)
+        return current is not None and current.revision == pending.revision
 
     def discard(self, traces: Container[tuple[str, str]]) -> None:
-        """Forget all of these traces, named by tenant and trace id; the store has done so already."""
-        for key in [key for key in self._awaited if key[:2] in traces]:
-            del self._awaited[key]
+        """Forget the judgments of these traces (tenant, trace id). The store has already deleted
+        them, so they are not reported as changes.
+        """
+        for key in [key for key in self._pending if key[:2] in traces]:
+            del self._pending[key]
             self._changed.pop(key, None)
 
     def changes(self) -> tuple[tuple[PendingJudgment, ...], tuple[EvaluationKey, ...]]:
-        """What is waited for since this was asked last, and what is not any more."""
+        """Judgments that began, and keys of those that ended, since the last call."""
         changed, self._changed = self._changed, {}
-        begun = tuple(awaited for key in changed if (awaited := self._awaited.get(key)) is not None)
-        return begun, tuple(key for key in changed if key not in self._awaited)
+        begun = tuple(self._pending[key] for key in changed if key in self._pending)
+        return begun, tuple(key for key in changed if key not in self._pending)
 
 
-def _written(invocation: Invocation) -> bytes:
+def _to_json(invocation: Invocation) -> bytes:
     try:
         return _INVOCATION.dump_json(invocation)
-    except ValueError:  # half characters, which JSON cannot say
-        return json.dumps(
-            _INVOCATION.dump_python(invocation), ensure_ascii=False, default=list
-        ).encode("utf-8", "replace")
+    except ValueError:  # lone surrogates, which have no UTF-8 form
+        plain = _INVOCATION.dump_python(invocation)
+        return json.dumps(plain, ensure_ascii=False, default=list).encode("utf-8", "replace")

@@ -1,11 +1,12 @@
-"""Are recent scores worse than those before, or is it chance? Two `RunningStatistics` come in, a p-value goes
-out.
+"""Tests whether recent scores are significantly worse than earlier ones.
 
-The p-value is the probability of a fall at least as large when nothing has changed, hence
-one-sided. It is the larger one of two t-tests, Student's and Welch's: each finds too many falls
-when the smaller side is the one that varies less, or more, and scores of good agents are nearly
-constant until they fall. Sides that do not vary at all have no t-test; the smallest p-value that a
-permutation test of so many samples could give stands in, and nothing is ever below it.
+The p-value is one-sided: the probability of a change for the worse of at least this size if nothing
+changed. It is the larger p-value of Student's and Welch's t-test. Either test alone raises too many
+false alarms when the smaller sample varies less (Student) or more (Welch) than the larger one, and
+the scores of good agents are nearly constant until they fall.
+
+If neither sample varies, the t-test is undefined. The result is then the smallest p-value that a
+permutation test with this many samples could give; no result is ever below it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from sys import float_info
 
 from pathgauge.collector.core.evaluations.statistics import RunningStatistics
 
-LEAST_SAMPLES = 5
-"""With fewer on a side neither test means anything."""
+MIN_SAMPLES = 5
+"""With fewer samples on either side, the tests are meaningless."""
 
 _NEGLIGIBLE = 1e-9
-"""Differences so small beside the means are those of rounding."""
+"""Relative differences up to this size are rounding errors."""
 
 
 def p_value(
@@ -27,12 +28,12 @@ def p_value(
     baseline: RunningStatistics,
     *,
     higher_is_better: bool,
-    least_samples: int = LEAST_SAMPLES,
+    min_samples: int = MIN_SAMPLES,
 ) -> float | None:
-    """How likely a change for the worse as large as this is by chance; `None` with fewer than
-    `least_samples` on a side.
+    """The probability that a change for the worse of this size is chance. `None` with fewer than
+    `min_samples` samples on either side, or if a statistic is not finite.
     """
-    if min(current.samples, baseline.samples) < max(least_samples, LEAST_SAMPLES):
+    if min(current.samples, baseline.samples) < max(min_samples, MIN_SAMPLES):
         return None
     fall = baseline.mean - current.mean if higher_is_better else current.mean - baseline.mean
     if not math.isfinite(fall) or float_info.max in (current.squares, baseline.squares):
@@ -40,39 +41,38 @@ def p_value(
     rounding = _NEGLIGIBLE * max(abs(current.mean), abs(baseline.mean))
     if abs(fall) <= rounding:
         fall = 0.0
-    least = 1 / math.comb(current.samples + baseline.samples, current.samples)
+    smallest = 1 / math.comb(current.samples + baseline.samples, current.samples)
     errors = _student(current, baseline), _welch(current, baseline)
     if min(error for error, _ in errors) <= rounding:
-        return least if fall > 0 else 1.0
-    return max(least, *(survival(fall / error, freedom) for error, freedom in errors))
+        return smallest if fall > 0 else 1.0
+    return max(smallest, *(survival(fall / error, freedom) for error, freedom in errors))
 
 
 def _student(one: RunningStatistics, other: RunningStatistics) -> tuple[float, float]:
-    """Standard error and degrees of freedom when both sides vary alike."""
+    """Standard error and degrees of freedom, assuming equal variances."""
     freedom = one.samples + other.samples - 2
     variance = one.squares / freedom + other.squares / freedom
     return math.sqrt(variance / one.samples + variance / other.samples), freedom
 
 
 def _welch(one: RunningStatistics, other: RunningStatistics) -> tuple[float, float]:
-    """The same when each side varies in its own way."""
+    """Standard error and degrees of freedom, assuming unequal variances."""
     first, second = one.variance / one.samples, other.variance / other.samples
     both = first + second
     if both == 0:
         return 0.0, 1.0
-    return math.sqrt(both), 1 / (
-        (first / both) ** 2 / (one.samples - 1) + (second / both) ** 2 / (other.samples - 1)
-    )
+    inverse = (first / both) ** 2 / (one.samples - 1) + (second / both) ** 2 / (other.samples - 1)
+    return math.sqrt(both), 1 / inverse
 
 
 def survival(t: float, freedom: float) -> float:
-    """The probability that Student's t with so many degrees of freedom exceeds `t`."""
+    """The probability that Student's t with `freedom` degrees of freedom exceeds `t`."""
     tail = 0.5 * _incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
     return tail if t >= 0 else 1 - tail
 
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularized one, of the continued fraction that converges faster."""
+    """The regularized incomplete beta function, by the continued fraction that converges faster."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     front = math.exp(
@@ -84,7 +84,7 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def _continued_fraction(a: float, b: float, x: float) -> float:
-    """Of the incomplete beta function, by Lentz's method (DLMF 8.17.22)."""
+    """The continued fraction of the incomplete beta function, by Lentz's method (DLMF 8.17.22)."""
     c, d = 1.0, 1 / _not_zero(1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, 10_000):

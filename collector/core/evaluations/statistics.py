@@ -1,6 +1,4 @@
-"""What remains of many numbers when they are forgotten: numbers come in one by one, their count,
-mean and spread go out.
-"""
+"""Mean and variance of a stream of numbers, without keeping the numbers (Welford's algorithm)."""
 
 from __future__ import annotations
 
@@ -19,34 +17,31 @@ class RunningStatistics(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """The unbiased one; of a single number, or of none, 0."""
+        """The unbiased variance; 0 with fewer than two numbers."""
         return self.squares / (self.samples - 1) if self.samples > 1 else 0.0
 
     def plus(self, value: float) -> RunningStatistics:
-        """With one number more; finite whatever the number is, as long as it is finite itself."""
+        """The statistics with one more number. They stay finite for every finite number."""
         return RunningStatistics(*plus(*self, value))
 
 
 def plus(samples: float, mean: float, squares: float, value: float) -> tuple[int, float, float]:
-    """`RunningStatistics.plus` where a tuple a number is too slow."""
+    """`RunningStatistics.plus` without the named tuple, for hot paths."""
     more = int(samples) + 1
     moved = mean + (value / more - mean / more)
     return more, moved, min(squares + (value - mean) * (value - moved), sys.float_info.max)
 
 
-def moments_of(values: Collection[float]) -> RunningStatistics:
-    """Those of at least one number, as exactly as floats have them."""
+def statistics_of(values: Collection[float]) -> RunningStatistics:
+    """The statistics of at least one number, as exact as floats allow."""
     mean = mean_of(values)
-    return RunningStatistics(
-        len(values),
-        mean,
-        min(sum((value - mean) * (value - mean) for value in values), sys.float_info.max),
-    )
+    squares = sum((value - mean) * (value - mean) for value in values)
+    return RunningStatistics(len(values), mean, min(squares, sys.float_info.max))
 
 
 def mean_of(values: Collection[float]) -> float:
     """The mean of at least one number."""
     try:
         return math.fsum(values) / len(values)
-    except OverflowError:  # the sum of finite values may be none
+    except OverflowError:  # the sum of finite values may be infinite
         return math.fsum(value / len(values) for value in values)

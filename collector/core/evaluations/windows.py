@@ -1,30 +1,27 @@
-"""Sliding windows over scores: evaluations come in, and for each agent, scenario and metric the
-recent mean, minimum and count go out.
+"""Sliding windows of recent scores, one for each agent, scenario and metric.
 
 Rules:
-1. Only scores with a value count. A window holds the newest `size` of them that are at most
-   `max_age_s` old.
-2. The age of a score counts from the first record of its evaluation; a revision is not younger than
-   what it revises.
-3. A revision puts its scores in the place of the earlier ones: it may change a score, add one, take
-   one away, or move all of them to another agent or scenario. A score that newer ones pushed out of
-   a window never returns there; a revision of an evaluation that has left every window changes
-   nothing.
-4. A withdrawn evaluation is as if it had never been recorded; what its scores pushed out stays out.
-5. A window without a score younger than `stale_after_s` is not reported: its mean says nothing of
-   the present.
-6. Time does not run backwards: an earlier `now` counts as the latest one seen.
-7. The scores of a version of the agent are in a window of their own besides, for which the same
-   rules hold: one that gets little of the traffic is not lost among those of the others.
+1. A window holds at most the `size` newest scores, each at most `max_age_s` old. Only scores with a
+   value count.
+2. The age of a score is the age of its evaluation's first revision. A later revision does not make
+   it younger.
+3. A revision replaces the scores of the earlier revision. It may change, add or remove scores, or
+   move all of them to another agent or scenario. A score that newer scores pushed out of a window
+   never returns to it. A revision of an evaluation that has left all windows has no effect.
+4. A withdrawn evaluation leaves all windows. Scores that it pushed out do not return.
+5. A window without a score younger than `stale_after_s` is not reported, because its mean no longer
+   describes the present.
+6. Time never runs backwards: an earlier `now` is treated as the latest one seen.
+7. Each version of an agent has windows of its own as well, with the same rules. Otherwise the
+   scores of a version with little traffic would be lost among those of the others.
 
-Memory is bounded by `size` times the number of (agent, scenario, metric) and of (agent, version,
-scenario, metric) in use, which whoever names them keeps bounded.
+Memory is bounded by `size` times the number of windows. The caller bounds the number of agents,
+versions and scenarios.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -34,9 +31,7 @@ from pathgauge.collector.core.evaluations.statistics import mean_of
 
 
 class Series(NamedTuple):
-    """What the windows of one evaluation are filed under; `""` stands for what is not known, and
-    for the only tenant.
-    """
+    """Agent, scenario and tenant of an evaluation. `""` means unknown, or the only tenant."""
 
     agent: str
     scenario: str
@@ -45,7 +40,7 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The scores of one metric, in the scorer's own scale. There is at least one of them."""
+    """The recent scores of one metric, at least one, in the scorer's own scale."""
 
     agent: str
     scenario: str
@@ -54,59 +49,59 @@ class Window:
     minimum: float
     samples: int
     last: float
-    """When the newest of the evaluations was recorded, in the unit of `now`."""
+    """When the newest of its evaluations was recorded, in the unit of `now`."""
     tenant: str = ""
     version: str | None = None
-    """Whose scores alone these are; `None`: those of all versions."""
+    """The version of the agent; `None`: scores of all versions."""
     values: tuple[float, ...] = field(default=(), compare=False, repr=False)
-    """The scores, the oldest first."""
+    """The scores, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """What the windows need of a stored evaluation, as its newest revision has it."""
+    """The newest revision of a stored evaluation, as far as windows need it."""
 
     key: EvaluationKey
     agent: str
     scenario: str
-    """Names as senders and references gave them, or the labels made of them; `""` for what is not
-    known.
+    """Agent and scenario as senders and references name them, or their label values; `""` means
+    unknown.
     """
     reference_version: str | None
-    """Of the reference that the scores compare with; `None` without one."""
+    """Version of the reference behind the scores; `None` without a reference."""
     at: float
     """When the first revision was published, in Unix seconds."""
     scores: Mapping[str, float]
-    """Those that have a value, by metric."""
+    """Scores with a value, by metric."""
     agent_version: str | None = None
     judges: Mapping[str, str] = field(default_factory=dict)
-    """Of the scores that a model gave, the judge, by metric."""
+    """The judge of each score that a model gave, by metric."""
 
 
-class _Place(NamedTuple):
+class _WindowKey(NamedTuple):
     series: Series
     metric: str | None
-    """`None` is the roster of all evaluations of the series: it lets a revision bring the first
-    score of an evaluation.
+    """`None`: the list of all evaluations of the series, with or without scores. It allows a
+    revision to add the first score of an evaluation.
     """
     version: str | None = None
-    """`None` is all versions."""
+    """`None`: all versions."""
 
 
 @dataclass(slots=True)
 class _Recorded:
-    """An evaluation that is in some window."""
+    """An evaluation that is in at least one window."""
 
     since: float
     order: int
-    held: set[_Place] = field(default_factory=set)
-    """The windows that it is in."""
-    lost: set[_Place] = field(default_factory=set)
-    """The windows that it was pushed out of by newer ones."""
+    held: set[_WindowKey] = field(default_factory=set)
+    """The windows that contain it."""
+    lost: set[_WindowKey] = field(default_factory=set)
+    """The windows from which newer evaluations pushed it out."""
 
 
 class Windows:
-    """All windows of a process. Not safe for use from several threads at once."""
+    """All windows of a process. Not thread-safe."""
 
     def __init__(
         self, size: int = 100, max_age_s: float = 3600, stale_after_s: float = 3600
@@ -117,20 +112,23 @@ class Windows:
         self._now = -math.inf
         self._order = 0
         self._recorded: dict[EvaluationKey, _Recorded] = {}
-        """In the order of recording, hence of age."""
-        self._scores: dict[_Place, dict[EvaluationKey, float]] = {}
-        """In the same order, and never empty; the values of a roster mean nothing."""
+        """In the order of recording, which is the order of age."""
+        self._scores: dict[_WindowKey, dict[EvaluationKey, float]] = {}
+        """The scores of each window, in the same order. No window is empty. Without a metric, the
+        values are meaningless.
+        """
 
-    def refill(self) -> Refill:
-        """Takes in what an earlier process recorded, when nothing else has been."""
-        return Refill(self, self._size)
+    @property
+    def size(self) -> int:
+        """The maximum number of scores in a window."""
+        return self._size
 
     def another(self) -> Windows:
-        """Empty windows of the same size."""
+        """New, empty windows with the same limits."""
         return Windows(self._size, self._max_age_s, self._stale_after_s)
 
     def __len__(self) -> int:
-        """How many evaluations are held in some window."""
+        """Number of evaluations in at least one window."""
         return len(self._recorded)
 
     def record(
@@ -140,10 +138,8 @@ class Windows:
         series: Series | None = None,
         version: str | None = None,
     ) -> None:
-        """Take the scores of `evaluation` in, under `series` or else under the names that the
-        invocation and its reference have.
-
-        With a `version` they are filed under that, too.
+        """Add the scores of `evaluation` to the windows of `series` (by default `series_of` it)
+        and, if given, to those of the `version`.
         """
         self._advance(now)
         if evaluation.key in self._recorded or evaluation.revision == 0:
@@ -152,9 +148,8 @@ class Windows:
                 for result in evaluation.results
                 if result.score.value is not None
             }
-            self._file(
-                evaluation.key, dict(_places(series or series_of(evaluation), scores, version))
-            )
+            by_window = dict(_by_window(series or series_of(evaluation), scores, version))
+            self._record(evaluation.key, by_window)
 
     def restore(
         self,
@@ -164,70 +159,69 @@ class Windows:
         since: float,
         version: str | None = None,
     ) -> None:
-        """Take in an evaluation that an earlier process recorded at `since`, with the scores of its
+        """Add an evaluation that an earlier process recorded at `since`, with the scores of its
         newest revision by metric.
 
-        To be called in the order of age, the oldest first. The windows are then as if each
-        evaluation had come in its newest revision at once, and those that were withdrawn never.
+        Call it in the order of age, oldest first. The result is the same as if every evaluation had
+        arrived in its newest revision only, and withdrawn ones had never arrived.
         """
         self._advance(since)
-        self._file(key, dict(_places(series, scores, version)))
+        self._record(key, dict(_by_window(series, scores, version)))
 
     def withdraw(self, key: EvaluationKey) -> None:
-        """Take all scores of the evaluation `key` out again; one that is in no window is no error."""
+        """Remove an evaluation from all windows; does nothing if it is in none."""
         recorded = self._recorded.get(key)
         if recorded is not None:
-            for place in tuple(recorded.held):
-                self._take(key, place)
+            for window in tuple(recorded.held):
+                self._remove(key, window)
             del self._recorded[key]
 
     def forget(self, unwanted: Callable[[Series, str | None], bool]) -> None:
-        """Empty the windows for whose series and metric `unwanted` says so; the metric is `None`
-        for evaluations without scores.
+        """Empty the windows for whose series and metric `unwanted` returns true. The metric `None`
+        stands for evaluations without scores.
         """
-        for place in [place for place in self._scores if unwanted(place.series, place.metric)]:
-            for key in tuple(self._scores[place]):
-                self._take(key, place)
+        windows = [window for window in self._scores if unwanted(window.series, window.metric)]
+        for window in windows:
+            for key in tuple(self._scores[window]):
+                self._remove(key, window)
                 self._forget_unless_held(key)
 
     def snapshot(self, now: float) -> list[Window]:
-        """All windows that are not stale at `now`, those of single versions among them, in no
+        """All windows that are not stale at `now`, including those of single versions, in no
         particular order.
         """
         self._advance(now)
         windows = []
-        for place, scores in self._scores.items():
+        for window, scores in self._scores.items():
             last = self._newest(scores).since
-            if place.metric is not None and self._now - last <= self._stale_after_s:
+            if window.metric is not None and self._now - last <= self._stale_after_s:
                 values = tuple(scores.values())
-                agent, scenario, tenant = place.series
-                mean, least, samples = mean_of(values), min(values), len(values)
                 windows.append(
                     Window(
-                        agent,
-                        scenario,
-                        place.metric,
-                        mean,
-                        least,
-                        samples,
-                        last,
-                        tenant,
-                        place.version,
-                        values,
+                        agent=window.series.agent,
+                        scenario=window.series.scenario,
+                        metric=window.metric,
+                        mean=mean_of(values),
+                        minimum=min(values),
+                        samples=len(values),
+                        last=last,
+                        tenant=window.series.tenant,
+                        version=window.version,
+                        values=values,
                     )
                 )
         return windows
 
-    def _file(self, key: EvaluationKey, scores: Mapping[_Place, float]) -> None:
+    def _record(self, key: EvaluationKey, scores: Mapping[_WindowKey, float]) -> None:
         recorded = self._recorded.get(key)
         if recorded is None:
             self._order += 1
             recorded = self._recorded[key] = _Recorded(self._now, self._order)
-        for place in recorded.held - scores.keys():
-            self._take(key, place)
-        for place, value in scores.items():
-            if place not in recorded.lost:
-                self._put(key, recorded, place, value)
+        for window in recorded.held - scores.keys():
+            self._remove(key, window)
+        for window, value in scores.items():
+            if window not in recorded.lost:
+                self._put(key, recorded, window, value)
         self._forget_unless_held(key)
 
     def _advance(self, now: float) -> None:
@@ -238,28 +232,30 @@ class Windows:
                 break
             self.withdraw(key)
 
-    def _put(self, key: EvaluationKey, recorded: _Recorded, place: _Place, value: float) -> None:
-        scores = self._scores.setdefault(place, {})
+    def _put(
+        self, key: EvaluationKey, recorded: _Recorded, window: _WindowKey, value: float
+    ) -> None:
+        scores = self._scores.setdefault(window, {})
         late = key not in scores and bool(scores) and self._newest(scores).order > recorded.order
         scores[key] = value
-        recorded.held.add(place)
+        recorded.held.add(window)
         if late:
-            self._scores[place] = scores = dict(
+            self._scores[window] = scores = dict(
                 sorted(scores.items(), key=lambda item: self._recorded[item[0]].order)
             )
         if len(scores) > self._size:
             oldest = next(iter(scores))
-            self._recorded[oldest].lost.add(place)
-            self._take(oldest, place)
+            self._recorded[oldest].lost.add(window)
+            self._remove(oldest, window)
             if oldest != key:
                 self._forget_unless_held(oldest)
 
-    def _take(self, key: EvaluationKey, place: _Place) -> None:
-        self._recorded[key].held.remove(place)
-        scores = self._scores[place]
+    def _remove(self, key: EvaluationKey, window: _WindowKey) -> None:
+        self._recorded[key].held.remove(window)
+        scores = self._scores[window]
         del scores[key]
         if not scores:
-            del self._scores[place]
+            del self._scores[window]
 
     def _forget_unless_held(self, key: EvaluationKey) -> None:
         if not self._recorded[key].held:
@@ -269,59 +265,18 @@ class Windows:
         return self._recorded[next(reversed(scores))]
 
 
-class Refill:
-    """What an earlier process recorded comes in, the last of it first, and only what has room in
-    some window is kept.
-    """
-
-    def __init__(self, windows: Windows, size: int) -> None:
-        self._windows = windows
-        self._size = size
-        self._found: defaultdict[tuple[Series, str | None], Counter[str | None]] = defaultdict(
-            Counter
-        )
-        """How many evaluations there are by metric, `None` being all of them: for each series, and
-        for each version in it.
-        """
-        self._kept: list[tuple[EvaluationKey, Series, Mapping[str, float], float, str | None]] = []
-
-    def take(
-        self,
-        key: EvaluationKey,
-        series: Series,
-        scores: Mapping[str, float],
-        since: float,
-        version: str | None = None,
-    ) -> None:
-        """Take in an evaluation; see `Windows.restore`."""
-        wanted: list[tuple[Counter[str | None], tuple[str | None, ...]]] = [
-            (self._found[series, None], (None, *scores))
-        ]
-        if version is not None:
-            wanted.append((self._found[series, version], tuple(scores)))
-        if any(found[metric] < self._size for found, metrics in wanted for metric in metrics):
-            for found, metrics in wanted:
-                found.update(metrics)
-            self._kept.append((key, series, scores, since, version))
-
-    def finish(self) -> None:
-        """Fill the windows."""
-        for one in reversed(self._kept):
-            self._windows.restore(*one)
-
-
 def series_of(evaluation: Evaluation) -> Series:
-    """The agent of the invocation, and the scenario of its reference or else the one it names."""
+    """The invocation's agent, and the scenario of its reference or else of the invocation."""
     reference = evaluation.match.reference
     scenario = evaluation.invocation.scenario_id if reference is None else reference.scenario_id
     return Series(evaluation.invocation.agent or "", scenario or "")
 
 
-def _places(
+def _by_window(
     series: Series, scores: Mapping[str, float], version: str | None
-) -> Iterator[tuple[_Place, float]]:
-    yield _Place(series, None), 0.0
+) -> Iterator[tuple[_WindowKey, float]]:
+    yield _WindowKey(series, None), 0.0
     for metric, value in scores.items():
-        yield _Place(series, metric), value
+        yield _WindowKey(series, metric), value
         if version is not None:
-            yield _Place(series, metric, version), value
+            yield _WindowKey(series, metric, version), value

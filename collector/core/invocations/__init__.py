@@ -1,5 +1,5 @@
-"""Reads traces into agent invocations. What is shared by all dialects is written here once; what is
-their own, in `pathgauge.collector.core.invocations.dialects`.
+"""Reads traces into agent invocations. The code here is shared by all dialects; what is specific to
+one is in `pathgauge.collector.core.invocations.dialects`.
 """
 
 from pathgauge.collector.core.invocations.reader import read

@@ -1,6 +1,4 @@
-"""Tells whether the thing that some spans describe failed, and how: spans come in, an error message
-or type goes out.
-"""
+"""Whether the operation that some spans describe failed: the error message, or the error type."""
 
 from __future__ import annotations
 
@@ -21,29 +19,30 @@ _CONTROL_FLOW = frozenset(
         "ApprovalRequired",
     }
 )
-"""Exceptions by which frameworks pass control on: a span that such a one ended did what it was
-meant to do.
-"""
+"""Exceptions that frameworks use for control flow. A span that ends with one did not fail."""
 
 _TRACEBACK = "Traceback (most recent call last):"
 
 
 def error_of(node: Node) -> str | None:
-    """The message of a failure, else its type; `None` when nothing failed. A recorded exception
-    alone is no failure.
+    """The message of a failure, otherwise its type; `None` if nothing failed. A recorded exception
+    alone is not a failure.
 
-    What the outer one of a node's spans says counts; where it says nothing, the last inner one
-    does, as the others were attempts.
+    The outermost span of a node decides. If its status is unset, the last inner span does: the
+    spans before it were earlier attempts.
     """
     spans = node.spans
-    return _error(
-        node, spans[0] if len(spans) == 1 or spans[0].status != STATUS_UNSET else spans[-1]
-    )
+    decisive = spans[-1] if spans[0].status == STATUS_UNSET else spans[0]
+    return _error(node, decisive)
 
 
 def error_of_any(node: Node) -> str | None:
-    """The first failure among a node's spans, of which none is a mere attempt."""
-    return next((error for span in node.spans if (error := _error(node, span)) is not None), None)
+    """The first failure of any span of a node, for nodes without repeated attempts."""
+    for span in node.spans:
+        error = _error(node, span)
+        if error is not None:
+            return error
+    return None
 
 
 def error_type(node: Node) -> str | None:
@@ -52,48 +51,54 @@ def error_type(node: Node) -> str | None:
 
 
 def _error(node: Node, span: Span) -> str | None:
-    named = _type(node, (span,))
-    if span.status == STATUS_ERROR or named is not None:
-        return None if _passes_control(span) else _message(span) or named or "error"
+    stated = _type(node, (span,))
+    if span.status == STATUS_ERROR or stated is not None:
+        if _passes_control(span):
+            return None
+        return _message(span) or stated or "error"
     for dialect in node.dialects:
         failure = dialect.failure(span) if dialect.failure is not None else None
         if failure and not _passes_control(span):
-            return _bare(failure)
+            return _without_traceback(failure)
     return None
 
 
 def _message(span: Span) -> str | None:
-    """What is told of a failure; the SDK writes "Type: message" into the status even where there is
-    no message.
+    """The message of a failure. The SDK writes "Type: message" into the status even if the message
+    is empty.
     """
     if span.status != STATUS_ERROR:
         return None
-    return _bare(_exception(span, "exception.message")) or span.status_message.removesuffix(": ")
+    message = _without_traceback(_exception(span, "exception.message"))
+    return message or span.status_message.removesuffix(": ")
 
 
 def _type(node: Node, spans: Sequence[Span]) -> str | None:
-    named = as_id(first(spans, node.fields.error_type))
-    if named is not None:
-        return named
-    failed = (span for span in spans if span.status == STATUS_ERROR)
-    return next((kind for span in failed if (kind := _exception(span, "exception.type"))), None)
+    stated = as_id(first(spans, node.fields.error_type))
+    if stated is not None:
+        return stated
+    for span in spans:
+        if span.status == STATUS_ERROR:
+            kind = _exception(span, "exception.type")
+            if kind:
+                return kind
+    return None
 
 
 def _passes_control(span: Span) -> bool:
     return (_exception(span, "exception.type") or "").rpartition(".")[2] in _CONTROL_FLOW
 
 
-def _bare(message: str | None) -> str | None:
+def _without_traceback(message: str | None) -> str | None:
     """A message without the traceback that LangSmith appends."""
     return (message or "").partition(_TRACEBACK)[0].strip() or message
 
 
 def _exception(span: Span, key: str) -> str | None:
-    return next(
-        (
-            value
-            for event in reversed(span.events)
-            if event.name == "exception" and (value := as_id(event.attributes.get(key)))
-        ),
-        None,
-    )
+    """An attribute of the last exception event that has it."""
+    for event in reversed(span.events):
+        if event.name == "exception":
+            value = as_id(event.attributes.get(key))
+            if value:
+                return value
+    return None

@@ -1,10 +1,9 @@
-"""Divides the tree of a trace into invocations: a `Tree` comes in, one `Group` of nodes for each
-invocation goes out.
+"""Divides the tree of a trace into invocations: one `Group` of nodes for each.
 
-The anchor of an invocation is its top-most agent or workflow. Where there is none, the outermost
-known span around the model calls stands for it (the entry of the process), or the parent that never
-arrived. A model call that is nobody's child is no agent's work. Spans whose own parent never
-arrived belong to the anchor during which they ran, when there is exactly one such.
+The entry agent of an invocation is its top-most agent or workflow. Without one, the outermost known
+span around the model calls is the entry (the entry of the process), or their parent if it never
+arrived. A model call without a parent is no agent's work. Spans whose parent never arrived belong
+to the entry agent during which they ran, if there is exactly one.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from pathgauge.collector.core.invocations.node import Node
-from pathgauge.collector.core.invocations.reparenting import adopt
+from pathgauge.collector.core.invocations.reparenting import reparent
 from pathgauge.collector.core.invocations.tree import Tree
 from pathgauge.collector.core.otlp.spans import start_order
 from pathgauge.scorers.types import Flag
@@ -34,73 +33,60 @@ class Group:
         flags: Iterable[Flag] = (),
     ) -> None:
         self.span_id = span_id
-        """The id of the anchor; of a parent that never arrived, the id by which its children call
-        it.
-        """
+        """The id of the entry span. If it never arrived, its id is known from its children."""
         self.entry = entry
-        """The anchor, or the node that stands for it."""
+        """The entry agent, or the node that takes its place."""
         self.entry_agent = entry_agent
         self.nodes = nodes
         self.flags = frozenset(flags)
         self._tools = {id(node) for node in nodes if node.kind in ("tool", "tools") or node.called}
 
-    def inner(self, node: Node) -> bool:
+    def by_sub_agent(self, node: Node) -> bool:
         """Whether a node is the work of a sub-agent that was called as a tool."""
         return node.called or (node.tool is not None and id(node.tool) in self._tools)
 
     def above(self) -> Iterator[Node]:
         """The known ancestors of the entry, nearest first."""
-        node = self.entry.parent
-        while node is not None:
-            yield node
-            node = node.parent
+        return self.entry.ancestors()
 
     def times(self) -> tuple[int | None, int | None]:
-        """Start and end; those of the members when the anchor never arrived, or only set them to
-        work.
+        """Start and end in Unix nanoseconds: of the entry, or of all nodes if the entry span never
+        arrived or only sent a task.
         """
         if "missing_root" not in self.flags and self.entry.classified != "task":
             return self.entry.span.start_ns or None, self.entry.span.end_ns or None
-        spans = [node.span for node in self.nodes]
-        return min(span.start_ns for span in spans) or None, max(
-            span.end_ns for span in spans
-        ) or None
+        start_ns = min(node.span.start_ns for node in self.nodes)
+        end_ns = max(node.span.end_ns for node in self.nodes)
+        return start_ns or None, end_ns or None
 
 
 def groups(tree: Tree) -> list[Group]:
     """All invocations of a trace, by start."""
-    hosts = adopt(tree)
+    hosts = reparent(tree)
     headless = list(_headless(tree))
     taken = {id(node) for group in headless for node in group.nodes}
-    entry_agents = [
-        entry_agent for entry_agent in tree.entry_agents() if id(entry_agent) not in taken
-    ]
-    roots = [root for root in tree.roots() if id(root) not in taken]
-    found = [
-        *headless,
-        *(
-            _with_entry_agents(tree, entry_agents, hosts)
-            if entry_agents
-            else _without_entry_agents(tree, roots)
-        ),
-    ]
+    entry_agents = [node for node in tree.entry_agents() if id(node) not in taken]
+    if entry_agents:
+        others = _with_entry_agents(tree, entry_agents, hosts)
+    else:
+        roots = [root for root in tree.roots() if id(root) not in taken]
+        others = _without_entry_agents(tree, roots)
+    found = [*headless, *others]
     return sorted(found, key=lambda group: (group.nodes[0].span.start_ns, group.span_id))
 
 
 def _with_entry_agents(tree: Tree, entry_agents: list[Node], hosts: set[int]) -> Iterator[Group]:
-    members: dict[int, list[Node]] = defaultdict(list)
+    by_entry: dict[int, list[Node]] = defaultdict(list)
     for node in tree.nodes:
-        members[id(node.entry_agent)].append(node)
-    for entry_agent in entry_agents:
-        flags: list[Flag] = ["orphan_spans"] if id(entry_agent) in hosts else []
-        yield Group(
-            entry_agent.span.span_id, entry_agent, entry_agent, members[id(entry_agent)], flags
-        )
+        by_entry[id(node.entry_agent)].append(node)
+    for entry in entry_agents:
+        flags: list[Flag] = ["orphan_spans"] if id(entry) in hosts else []
+        yield Group(entry.span.span_id, entry, entry, by_entry[id(entry)], flags)
 
 
 def _headless(tree: Tree) -> Iterator[Group]:
-    """Steps, or model and tool calls, of an agent whose own span never arrived: those of one parent
-    are one invocation.
+    """Groups of an agent whose own span never arrived: its steps, or its model and tool calls.
+    Those with the same parent are one invocation.
     """
     orphans: dict[str, list[Node]] = defaultdict(list)
     for root in tree.roots():
@@ -108,32 +94,38 @@ def _headless(tree: Tree) -> Iterator[Group]:
             orphans[root.span.parent_id].append(root)
     for parent_id, roots in orphans.items():
         if any(map(_is_step, roots)) or {"model", "tool"} <= {root.kind for root in roots}:
-            nodes = sorted((node for root in roots for node in tree.below(root)), key=_order)
-            if any(node.kind == "model" for node in nodes):
-                yield Group(parent_id, nodes[0], None, nodes, ["missing_root"])
+            yield from _missing_root(parent_id, (node for one in roots for node in tree.below(one)))
 
 
 def _is_step(root: Node) -> bool:
-    """Whether a span of an agent framework stands for nothing without what is above it."""
+    """Whether a span of an agent framework has no meaning without the spans above it."""
     return root.classified == "turn" or (root.kind == "other" and root.dialect is not None)
 
 
 def _without_entry_agents(tree: Tree, roots: Sequence[Node]) -> Iterator[Group]:
-    """Model calls without any agent: those of one entry, or of one parent that never arrived, are
-    one invocation.
+    """Groups of model calls without any agent: those below the same entry, or below the same parent
+    that never arrived, are one invocation.
     """
     for root in roots:
         nodes = sorted(tree.below(root), key=_order)
-        if root.kind not in _NO_ENTRIES and any(node.kind == "model" for node in nodes):
+        if root.kind not in _NO_ENTRIES and _has_model_call(nodes):
             yield Group(root.span.span_id, root, None, nodes)
     orphans: dict[str, list[Node]] = defaultdict(list)
     for root in roots:
         if root.kind in _WORK and root.span.parent_id is not None:
             orphans[root.span.parent_id].extend(tree.below(root))
-    for parent_id, nodes in orphans.items():
-        nodes.sort(key=_order)
-        if any(node.kind == "model" for node in nodes):
-            yield Group(parent_id, nodes[0], None, nodes, ["missing_root"])
+    for parent_id, below in orphans.items():
+        yield from _missing_root(parent_id, below)
+
+
+def _missing_root(parent_id: str, nodes: Iterable[Node]) -> Iterator[Group]:
+    ordered = sorted(nodes, key=_order)
+    if _has_model_call(ordered):
+        yield Group(parent_id, ordered[0], None, ordered, ["missing_root"])
+
+
+def _has_model_call(nodes: Iterable[Node]) -> bool:
+    return any(node.kind == "model" for node in nodes)
 
 
 def _order(node: Node) -> tuple[int, int, str]:

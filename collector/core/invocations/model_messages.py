@@ -1,9 +1,8 @@
-"""Finds the messages of a model call, wherever its telemetry put them: a `Node` and its log records
-come in, `Message`s go out.
+"""Finds the messages of a model call, wherever its telemetry has them.
 
-Places, the first that has messages wins: span attributes; log records, then span events, named
-`gen_ai.client.inference.operation.details`; the older message events, as log records, else as span
-events. Texts that a distribution took out of spans are put back.
+The first source with messages wins: span attributes; then log records, then span events, named
+`gen_ai.client.inference.operation.details`; then the older message events, first as log records,
+then as span events. Texts that a distribution moved out of spans are restored.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from pathgauge.collector.core.invocations.dialects.adot import put_back
+from pathgauge.collector.core.invocations.dialects.adot import with_moved_texts
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, value_at
 from pathgauge.collector.core.invocations.messages.message import Message, with_call_ids
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.values import decode, decoded
 from pathgauge.collector.core.invocations.node import Node
-from pathgauge.collector.core.otlp.spans import LogRecord
+from pathgauge.collector.core.otlp.spans import Attributes, LogRecord
 from pathgauge.scorers.types import Flag
 
 DETAILS = "gen_ai.client.inference.operation.details"
@@ -29,18 +28,16 @@ _INPUT_EVENTS = {
     "gen_ai.tool.message": "tool",
 }
 _OUTPUT_EVENTS = {"gen_ai.choice": "assistant"}
-_OLDEST_EVENTS = {
-    "gen_ai.content.prompt": "gen_ai.prompt",
-    "gen_ai.content.completion": "gen_ai.completion",
-}
+_CONTENT_EVENTS = frozenset({DETAILS, "gen_ai.content.prompt", "gen_ai.content.completion"})
+"""Span events with the content attributes of a span."""
 
 
 class ModelContent:
-    """The input and output messages of one model call, read when first asked for."""
+    """The input and output messages of one model call, read on first use."""
 
     def __init__(self, node: Node, logs: Sequence[LogRecord], flags: set[Flag]) -> None:
-        """`logs` are those of the node's spans in time order; what is found cut or removed is added
-        to `flags`.
+        """`logs`: the log records of the node's spans in time order. Adds to `flags` if content was
+        truncated or removed.
         """
         self._node = node
         self._logs = logs
@@ -50,16 +47,15 @@ class ModelContent:
 
     @property
     def input(self) -> tuple[Message, ...]:
-        """What the model was shown, earlier turns included."""
+        """The prompt, including earlier turns."""
         if self._input is None:
-            self._input = with_call_ids(
-                self._find(self._node.fields.input_messages, "user", _INPUT_EVENTS)
-            )
+            found = self._find(self._node.fields.input_messages, "user", _INPUT_EVENTS)
+            self._input = with_call_ids(found)
         return self._input
 
     @property
     def output(self) -> tuple[Message, ...]:
-        """What the model answered."""
+        """The output of the model."""
         if self._output is None:
             self._output = self._find(
                 self._node.fields.output_messages, "assistant", _OUTPUT_EVENTS
@@ -68,43 +64,45 @@ class ModelContent:
 
     @property
     def tool_definitions(self) -> Iterator[Any]:
-        """What each place holds of the tools that the model was offered."""
+        """The tools offered to the model: one value for each source that has some."""
         return self._values(self._node.fields.tool_definitions)
 
-    def _find(
-        self, places: FieldPaths, role: str, events: Mapping[str, str]
-    ) -> tuple[Message, ...]:
-        shown = next(
-            (
-                messages
-                for raw in self._values(places)
-                if raw not in (None, "") and (messages := self._read(raw, role))
-            ),
-            (),
-        )
-        complete = put_back(shown, self._logs, role) if self._logs else shown
+    def _find(self, paths: FieldPaths, role: str, events: Mapping[str, str]) -> tuple[Message, ...]:
+        messages = self._first_messages(paths, role)
+        if self._logs:
+            messages = with_moved_texts(messages, self._logs, role)
         return (
-            complete
+            messages
             or tuple(_messages(self._log_events(), events))
             or tuple(_messages(self._span_events(), events))
         )
 
-    def _values(self, places: FieldPaths) -> Iterator[Any]:
-        """What the places hold, in the order of the places of content."""
+    def _first_messages(self, paths: FieldPaths, role: str) -> tuple[Message, ...]:
+        for raw in self._values(paths):
+            if raw is not None and raw != "":
+                messages = self._read(raw, role)
+                if messages:
+                    return messages
+        return ()
+
+    def _values(self, paths: FieldPaths) -> Iterator[Any]:
+        """The values at the field paths: in span attributes, log records, then span events."""
         spans = self._node.own_spans
-        for place in places:
+        for path in paths:
             for span in spans:
-                yield value_at(place, span)
-        keys = [place for place in places if isinstance(place, str)]
-        recorded = (log.attributes for log in self._logs if log.event_name == DETAILS)
-        events = (
-            event.attributes
-            for span in spans
-            for event in span.events
-            if event.name == DETAILS or event.name in _OLDEST_EVENTS
-        )
-        for attributes in chain(recorded, events):
+                yield value_at(path, span)
+        keys = [path for path in paths if isinstance(path, str)]
+        for attributes in chain(self._logged_content(), self._event_content()):
             yield from (attributes.get(key) for key in keys)
+
+    def _logged_content(self) -> Iterator[Attributes]:
+        return (log.attributes for log in self._logs if log.event_name == DETAILS)
+
+    def _event_content(self) -> Iterator[Attributes]:
+        for span in self._node.own_spans:
+            for event in span.events:
+                if event.name in _CONTENT_EVENTS:
+                    yield event.attributes
 
     def _read(self, raw: Any, role: str) -> tuple[Message, ...]:
         content = decode(raw)
@@ -112,11 +110,10 @@ class ModelContent:
             self._flags.add("truncated")
         if content.redacted:
             self._flags.add("redacted")
-        readers = (
-            dialect.messages for dialect in self._node.dialects if dialect.messages is not None
-        )
-        reader = next(readers, parse_messages)
-        return () if content.value is None else reader(content.value, role)
+        if content.value is None:
+            return ()
+        readers = (one.messages for one in self._node.dialects if one.messages is not None)
+        return next(readers, parse_messages)(content.value, role)
 
     def _log_events(self) -> Iterator[tuple[str, Any]]:
         for log in self._logs:
@@ -125,17 +122,15 @@ class ModelContent:
     def _span_events(self) -> Iterator[tuple[str, Any]]:
         for span in self._node.own_spans:
             for event in span.events:
-                yield (
-                    event.name,
-                    {
-                        key: decoded(value) if key != "content" else value
-                        for key, value in event.attributes.items()
-                    },
-                )
+                body = {
+                    key: decoded(value) if key != "content" else value
+                    for key, value in event.attributes.items()
+                }
+                yield event.name, body
 
 
 def _messages(events: Iterable[tuple[str, Any]], roles: Mapping[str, str]) -> Iterator[Message]:
-    """The messages in the bodies of those events that have a role."""
+    """The messages in the bodies of the events that have a role."""
     for name, body in events:
         if name in roles:
             yield from parse_messages(body, roles[name])

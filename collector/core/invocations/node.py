@@ -1,8 +1,10 @@
-"""A span with its place in the tree: what it stands for there, whose work it is, and which spans
-tell of the same thing.
+"""A span with its position in the tree: what it represents there, whose work it is, and which other
+spans describe the same thing.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from pathgauge.collector.core.invocations.dialects import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first
@@ -13,15 +15,15 @@ from pathgauge.collector.core.otlp.spans import Span
 _AGENTS = ("agent", "workflow")
 _LINKS = ("other", "dropped", "task", "message")
 _TOOLS = ("tool", "tools")
-_NOBODY = "OpenAI Agent"
-"""What an instrumentation writes for the agent where it knows none."""
+_UNKNOWN_AGENT = "OpenAI Agent"
+"""The agent name that an instrumentation writes if it knows none."""
 _STEPS = ("chain", "named_step")
 _MERGING = ("model", "agent", "workflow", "tool")
 
 
 class Node:
-    """A span with its place in the tree. Nodes know only what is above them: without cycles they
-    are freed as soon as they are read.
+    """A span with its position in the tree. Nodes refer only to nodes above them: without reference
+    cycles they are freed as soon as the trace has been read.
     """
 
     __slots__ = (
@@ -46,16 +48,18 @@ class Node:
     ) -> None:
         self.span = span
         self.spans = [span]
-        """The span, and the inner ones that describe the same thing, outer first."""
+        """The span, and inner spans that describe the same thing, outer first."""
         self.classified: Kind = kind
+        """The kind by the span alone."""
         self.kind: Kind = kind
+        """The kind at this position in the tree."""
         self.dialects = dialects
-        """Those that its spans speak, the first of the outer span first."""
+        """The dialects that match its spans. The first is that of the outer span."""
         self.fields = fields
-        """Where each field may live in this trace."""
+        """The field paths of this trace."""
         self.parent: Node | None = None
         self.outer: Node | None = None
-        """The nearest ancestor that stands for something."""
+        """The nearest ancestor that is not a mere link."""
         self.agent: Node | None = None
         """The nearest agent or workflow above, or the agent whose turn it is there."""
         self.tool: Node | None = None
@@ -63,14 +67,16 @@ class Node:
         self.called = False
         """Whether this is an agent that was called like a tool, with no other span for the call."""
         self.runs_agent = False
-        """Whether this is a tool below which an agent works."""
+        """Whether this is a tool with an agent below it."""
         self._entry_agent: Node | None = None
         self._name: str | None = None
 
     @property
     def dialect(self) -> Dialect | None:
         """The dialect that made the span."""
-        return self.dialects[0] if self.dialects else None
+        if self.dialects:
+            return self.dialects[0]
+        return None
 
     @property
     def entry_agent(self) -> Node | None:
@@ -78,62 +84,63 @@ class Node:
         return self._entry_agent or (self if self.kind in _AGENTS else None)
 
     @property
-    def name(self) -> str | None:
-        """The name of the agent, workflow or tool, as its own fields or its span name give it."""
-        if self._name is None:
-            self._name = (
-                as_id(first(self.spans, _name_places(self.fields, self.kind)))
-                or self._name_in_title()
-                or self._own_name()
-            )
-            if (
-                self._name
-                and self.kind == "tool"
-                and self.dialect is not None
-                and self.dialect.function_name is not None
-            ):
-                self._name = self.dialect.function_name(self._name)
-        return self._name
-
-    def _name_in_title(self) -> str | None:
-        """What follows the operation in the span's name; where an agent has no name, some write its
-        model there.
-        """
-        name = _name_in(self.span.name)
-        return (
-            None
-            if name is not None and name == self.span.attributes.get("gen_ai.request.model")
-            else name
-        )
+    def is_step(self) -> bool:
+        """Whether its position decides what it represents."""
+        return self.kind in _STEPS
 
     @property
     def own_spans(self) -> list[Span]:
-        """The spans without those of an agent over which the details of its model calls were
-        written.
-        """
-        return (
-            self.spans
-            if self.kind != "agent"
-            else [span for span in self.spans if not has_model_details(span)]
-        )
+        """The spans, except agent spans onto which the details of a model call were written."""
+        if self.kind != "agent":
+            return self.spans
+        return [span for span in self.spans if not has_model_details(span)]
 
-    def _own_name(self) -> str | None:
-        naming = (dialect.name_of for dialect in self.dialects if dialect.name_of is not None)
-        return next((name for name_of in naming if (name := name_of(self.span))), None)
+    @property
+    def name(self) -> str | None:
+        """The name of the agent, workflow or tool, from its fields or its span name."""
+        if self._name is None:
+            stated = as_id(first(self.spans, _name_paths(self.fields, self.kind)))
+            self._name = stated or self._name_in_title() or self._name_of_dialect()
+            if self._name and self.kind == "tool" and self.dialect is not None:
+                function_name = self.dialect.function_name
+                if function_name is not None:
+                    self._name = function_name(self._name)
+        return self._name
+
+    def _name_in_title(self) -> str | None:
+        """The part of the span name after the operation. If an agent has no name, some write its
+        model there.
+        """
+        name = _name_in(self.span.name)
+        if name is not None and name == self.span.attributes.get("gen_ai.request.model"):
+            return None
+        return name
+
+    def _name_of_dialect(self) -> str | None:
+        for dialect in self.dialects:
+            name = dialect.name_of(self.span) if dialect.name_of is not None else None
+            if name:
+                return name
+        return None
+
+    def ancestors(self) -> Iterator[Node]:
+        """The known ancestors, nearest first."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
 
     def place_below(self, parent: Node, turns: dict[str, Node]) -> None:
-        """Take over what the parent knows of its own place, and let an outer node of the same thing
-        speak for this one.
+        """Derive the position from that of the parent. If an outer node describes the same thing,
+        merge into it.
 
-        `turns` are the agents whose turn it is below each parent, by its span id.
+        `turns`: the agent whose turn it is below each parent, by the span id of the parent.
         """
         self.outer = parent if parent.kind not in _LINKS else parent.outer
         self.agent = parent if parent.kind in _AGENTS else parent.agent
         self.tool = parent if parent.kind in _TOOLS or parent.called else parent.tool
         self._entry_agent = parent.entry_agent
-        self.called = self.classified == "nested_agent" and (
-            self.outer.kind == "agent" if self.outer else parent.dialect is self.dialect
-        )
+        self.called = self.classified == "nested_agent" and self._is_below_agent(parent)
         self._resolve_kind()
         self._take_turn(turns, parent.span.span_id)
         if self.tool is not None and self.kind in _AGENTS:
@@ -143,102 +150,107 @@ class Node:
             self.outer.dialects = tuple(dict.fromkeys(self.outer.dialects + self.dialects))
             self.kind = "other"
 
-    @property
-    def is_step(self) -> bool:
-        """Whether its place has yet to tell what it stands for."""
-        return self.kind in _STEPS
+    def _is_below_agent(self, parent: Node) -> bool:
+        if self.outer is not None:
+            return self.outer.kind == "agent"
+        return parent.dialect is self.dialect
 
-    def stand_alone(self, *, alone: bool) -> None:
-        """Decide what a step is above which nothing is known; `alone` says that it is the only one
-        below its unknown parent.
+    def place_at_root(self, *, alone: bool) -> None:
+        """Resolve the kind of a node without a known parent. `alone`: no sibling step has the same
+        unknown parent.
         """
         if self.is_step and not alone:
             self.kind = "other"
         self._resolve_kind()
 
     def _resolve_kind(self) -> None:
-        """A step becomes the agent that it names, or the workflow that it is all of; below those it
-        stands for nothing.
+        """Turn a step into the agent that it names, or into the workflow that it runs. Inside of
+        these it is a mere link.
         """
-        if self.kind == "named_step":
-            self.kind = (
-                "other"
-                if self.agent is not None and self._agent_name() == self.name_as_agent()
-                else "agent"
-            )
-        elif self.kind == "chain":
-            self.kind = "other" if self.agent is not None else "workflow"
-        elif self.kind in ("turn", "nested_agent"):
-            self.kind = "agent"
-        elif (
-            self.kind == "tool"
-            and self.outer is not None
-            and self.outer.kind == "tool"
-            and "mcp.method.name" in self.span.attributes
-        ):
-            # its server does not know by which prefix the framework tells its tools from others
-            self.kind = "tool_detail"
-        elif self.kind == "tool_detail" and (self.outer is None or self.outer.kind != "tool"):
-            self.kind = "other"
+        match self.kind:
+            case "named_step":
+                is_inside = self.agent is not None and self._agent_name() == self.name_as_agent()
+                self.kind = "other" if is_inside else "agent"
+            case "chain":
+                self.kind = "other" if self.agent is not None else "workflow"
+            case "turn" | "nested_agent":
+                self.kind = "agent"
+            case "tool" if self._is_in_tool() and "mcp.method.name" in self.span.attributes:
+                # An MCP server does not know the prefix that the framework adds to its tools.
+                self.kind = "tool_detail"
+            case "tool_detail" if not self._is_in_tool():
+                self.kind = "other"
+
+    def _is_in_tool(self) -> bool:
+        return self.outer is not None and self.outer.kind == "tool"
 
     def _take_turn(self, turns: dict[str, Node], parent_id: str) -> None:
-        """Begin a turn, or be part of the one that has begun beside."""
-        begun = turns.get(parent_id)
-        if self.classified == "turn" and (begun is None or begun.name != self.name):
+        """Start a turn, or join the current one among the siblings."""
+        current = turns.get(parent_id)
+        if self.classified == "turn" and (current is None or current.name != self.name):
             turns[parent_id] = self
-        elif begun is not None:
-            self.agent = begun
-            self.kind = "other" if self.classified == "turn" else self.kind
+        elif current is not None:
+            self.agent = current
+            if self.classified == "turn":
+                self.kind = "other"
 
     def name_as_agent(self) -> str | None:
-        """The agent that a span names, whatever it stands for itself."""
+        """The agent that a span names, whatever the span represents."""
         name = as_id(first(self.spans, self.fields.agent_name))
-        return None if name == _NOBODY else name
+        if name == _UNKNOWN_AGENT:
+            return None
+        return name
 
     def _agent_name(self) -> str | None:
         above = self.agent_run()
-        return above.name if above is not None else None
+        if above is not None:
+            return above.name
+        return None
 
     def agent_run(self) -> Node | None:
-        """The nearest agent above, workflows passed over."""
+        """The nearest agent above, without workflows."""
         above = self.agent
         while above is not None and above.kind == "workflow":
             above = above.agent
         return above
 
     def worker(self) -> str | None:
-        """Whose work this is: the nearest agent's, else that of the agent which the span names,
-        else the workflow's.
+        """The agent that did this work: the nearest one above, otherwise the one that the span
+        names, otherwise the workflow.
         """
-        return (
-            self._agent_name()
-            or self.name_as_agent()
-            or (self.agent.name if self.agent is not None else None)
-        )
+        name = self._agent_name() or self.name_as_agent()
+        if name or self.agent is None:
+            return name
+        return self.agent.name
 
     def _repeats(self, outer: Node) -> bool:
+        """Whether the outer node describes the same thing."""
         if self.kind == "tool_detail":
             return True
         if self.kind != outer.kind or self.kind not in _MERGING:
             return False
         if self.name is None:
             return not self.called
-        return self.kind == "model" or (
-            self.name == outer.name and not self._is_another_call(outer)
-        )
+        if self.kind == "model":
+            return True
+        return self.name == outer.name and not self._is_another_call(outer)
 
     def _is_another_call(self, outer: Node) -> bool:
-        """Whether a tool is called again from within, as by a sub-agent that may call sub-agents."""
+        """Whether a tool is called again inside itself, as by a sub-agent that calls sub-agents."""
         own = as_id(first(self.spans, self.fields.call_id)) if self.kind == "tool" else None
         return own is not None and as_id(first(outer.spans, self.fields.call_id)) not in (own, None)
 
 
-def _name_places(fields: Fields, kind: Kind) -> FieldPaths:
-    if kind == "tool":
-        return fields.tool_name
-    return (
-        fields.agent_name if kind == "agent" else fields.workflow_name if kind == "workflow" else ()
-    )
+def _name_paths(fields: Fields, kind: Kind) -> FieldPaths:
+    match kind:
+        case "tool":
+            return fields.tool_name
+        case "agent":
+            return fields.agent_name
+        case "workflow":
+            return fields.workflow_name
+        case _:
+            return ()
 
 
 _NAME_PREFIXES = (
@@ -254,7 +266,7 @@ _NAME_PREFIXES = (
 def _name_in(span_name: str) -> str | None:
     if span_name.startswith("agent_run [") and span_name.endswith("]"):
         return span_name[len("agent_run [") : -1]
-    return next(
-        (span_name[len(prefix) :] for prefix in _NAME_PREFIXES if span_name.startswith(prefix)),
-        None,
-    )
+    for prefix in _NAME_PREFIXES:
+        if span_name.startswith(prefix):
+            return span_name[len(prefix) :]
+    return None

@@ -1,25 +1,24 @@
-"""Reads the agent invocations of a trace: a `Trace` comes in, `Invocation`s in start order go out.
+"""Reads the agent invocations of a trace, in start order.
 
-Each invocation is read from its `Group` of spans by the field rules below; every field is resolved
-on its own over all dialects. Agents and model calls under a tool span are the work of sub-agents:
-they count for the trajectory and the tokens, not for the answer.
+Each invocation is read from its `Group` of spans. Every field is resolved separately over all
+dialects of the trace. Agents and model calls below a tool span are the work of sub-agents: they
+count for the trajectory and the tokens, but not for the answer.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pathgauge.collector.core.invocations import scenario
-from pathgauge.collector.core.invocations.dialects import BUILT_IN, Registry
-from pathgauge.collector.core.invocations.dialects.field_paths import Place, first
+from pathgauge.collector.core.invocations.dialects import Fields, Registry
+from pathgauge.collector.core.invocations.dialects.field_paths import FieldPath, first
 from pathgauge.collector.core.invocations.errors import error_of, error_type
 from pathgauge.collector.core.invocations.grouping import Group, groups
 from pathgauge.collector.core.invocations.input_output import Dialogue, Step
 from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY, as_id, as_int
 from pathgauge.collector.core.invocations.node import Node
-from pathgauge.collector.core.invocations.side_agents import asides
+from pathgauge.collector.core.invocations.side_agents import side_agents
 from pathgauge.collector.core.invocations.tool_calls import tool_calls
 from pathgauge.collector.core.invocations.tool_schemas import tool_schemas
 from pathgauge.collector.core.invocations.tree import Tree
@@ -29,21 +28,21 @@ from pathgauge.scorers.types import AgentRun, Flag, Invocation, ModelCall, ToolC
 
 def read(
     trace: Trace,
+    registry: Registry,
     scenario_keys: tuple[str, ...] = scenario.DEFAULT_KEYS,
-    registry: Registry = BUILT_IN,
 ) -> list[Invocation]:
-    """All invocations of a trace; empty when no agent worked in it."""
+    """All invocations of a trace; empty if no agent worked in it."""
     logs: dict[str | None, list[LogRecord]] = defaultdict(list)
     for log in sorted(trace.logs, key=lambda log: (log.time_ns, log.raw)):
         logs[log.span_id].append(log)
     return [
-        _Reading(trace, group, logs, scenario_keys).invocation()
+        _Reader(trace, group, logs, scenario_keys).invocation()
         for group in groups(Tree(trace, registry))
     ]
 
 
-class _Reading:
-    """One group of spans while it is being read."""
+class _Reader:
+    """Reads one group of spans."""
 
     def __init__(
         self,
@@ -59,24 +58,27 @@ class _Reading:
         self.flags: set[Flag] = set(group.flags)
         self.dialogue = Dialogue(group.nodes, logs, self.flags)
         self.steps = self.dialogue.steps
-        self.tools = [
-            node for node in group.nodes if node.kind in ("tool", "handoff") or node.called
-        ]
+        self.tools = list(filter(_is_tool, group.nodes))
         self.agents = [node for node in group.nodes if node.kind == "agent"]
-        beside = asides(self.agents, self.steps, self.tools)
+        aside = side_agents(self.agents, self.steps, self.tools)
         self.top_steps = [
-            step for step in self.steps if not group.inner(step.node) and step.run not in beside
+            step
+            for step in self.steps
+            if not group.by_sub_agent(step.node) and step.run not in aside
         ] or self.steps
         self.top_agents = [
             node
             for node in self.agents
-            if not group.inner(node) and node.span.span_id not in beside
+            if not group.by_sub_agent(node) and node.span.span_id not in aside
         ]
 
     def invocation(self) -> Invocation:
         """Resolve every field."""
         spans, fields = self._own_spans(), self.group.entry.fields
-        calls = tool_calls(self.steps, self.tools, self.dialogue.rounds, self._muted(), self.flags)
+        empty_means_not_captured = self._empty_means_not_captured()
+        calls = tool_calls(
+            self.steps, self.tools, self.dialogue.rounds, empty_means_not_captured, self.flags
+        )
         user_input = self.dialogue.asked(self.group.entry_agent, self.top_steps)
         final_response = self.dialogue.answered(self._answering_agents(), self._answering_steps())
         agent = self._agent_name()
@@ -90,15 +92,16 @@ class _Reading:
         input_tokens, output_tokens = self._tokens(models)
         failed = self._failed_node() or self._unanswered_model_call(final_response)
         start_ns, end_ns = self.group.times()
-        self._flag_gaps(calls, user_input, final_response, failed=failed is not None)
+        if self._content_missing(calls, user_input, final_response, failed=failed is not None):
+            self.flags.add("content_missing")
+        self._flag_gaps(calls)
         return Invocation(
             trace_id=self.trace.trace_id,
             span_id=self.group.span_id,
             dialect=self._dialect(),
             tenant=self.trace.tenant,
             agent=agent,
-            agent_version=as_id(first(spans, fields.agent_version))
-            or as_id(spans[0].resource.attributes.get("service.version")),
+            agent_version=_agent_version(spans, fields),
             scenario_id=found.scenario_id,
             conversation_id=as_id(first(spans, fields.conversation_id)),
             user_id=as_id(first(spans, fields.user_id)),
@@ -111,10 +114,7 @@ class _Reading:
             final_response=final_response,
             error=failed is not None,
             error_type=error_type(failed) if failed else None,
-            model=next(
-                (model for call in reversed(self.top_steps) if (model := _model_of(call.node))),
-                None,
-            ),
+            model=self._model(),
             input_tokens=input_tokens,
             output_tokens=output_tokens,
             tool_schemas=tool_schemas(self.agents, self.steps, self.tools, calls),
@@ -124,34 +124,30 @@ class _Reading:
         )
 
     def _own_spans(self) -> list[Span]:
-        """The spans whose fields speak for the invocation: the anchor, what is not a sub-agent's,
-        then what is above.
+        """The spans whose fields describe the invocation: the entry span, what is not the work of a
+        sub-agent, then the spans above.
         """
         group = self.group
         own = (
             node
             for node in group.nodes
-            if node.kind != "other" and node is not group.entry and not group.inner(node)
+            if node.kind != "other" and node is not group.entry and not group.by_sub_agent(node)
         )
         nodes = [group.entry, *own, *group.above()]
         return [span for node in nodes for span in node.spans]
 
-    def _muted(self) -> frozenset[Place]:
-        """The places at which an empty object means that content was not captured, judged by the
-        model calls.
+    def _empty_means_not_captured(self) -> frozenset[FieldPath]:
+        """The field paths at which `{}` means that content was not captured, judged by the model
+        calls.
         """
-        models = [step.node.span for step in self.steps]
-        muting = {
+        hooks = {
             dialect.empty_means_not_captured
             for step in self.steps
             for dialect in step.node.dialects
             if dialect.empty_means_not_captured is not None
         }
-        return frozenset(
-            place
-            for empty_means_not_captured in muting
-            for place in empty_means_not_captured(models)
-        )
+        models = [step.node.span for step in self.steps]
+        return frozenset(path for hook in hooks for path in hook(models))
 
     def _member_logs(self) -> list[LogRecord]:
         return [log for node in self.group.nodes for log in self.logs.get(node.span.span_id, ())]
@@ -164,81 +160,60 @@ class _Reading:
         entry_agent = self.group.entry_agent
         if entry_agent is not None and entry_agent.kind == "agent":
             return entry_agent.name
-        own = (
-            node
-            for node in self.group.nodes
-            if node.kind in ("agent", "model", "tool") and not self.group.inner(node)
-        )
-        name = next(
-            (
-                name
-                for node in own
-                if (name := node.name if node.kind == "agent" else node.name_as_agent())
-            ),
-            None,
-        )
-        return name or (entry_agent.name if entry_agent else None)
+        for node in self.group.nodes:
+            if node.kind not in ("agent", "model", "tool") or self.group.by_sub_agent(node):
+                continue
+            name = node.name if node.kind == "agent" else node.name_as_agent()
+            if name:
+                return name
+        if entry_agent:
+            return entry_agent.name
+        return None
+
+    def _model(self) -> str | None:
+        """The model that was called last."""
+        models = (_model_of(step.node) for step in reversed(self.top_steps))
+        return next((model for model in models if model), None)
 
     def _answering_agents(self) -> list[Node]:
-        """The anchor, and the agent that was active last, as after a handoff it answers for the
-        whole.
-        """
+        """The entry agent, and the agent that was active last: after a handoff it answers."""
         entry_agent = self.group.entry_agent
         nodes = [entry_agent] if entry_agent is not None else []
         return nodes + [node for node in self.top_agents[-1:] if node is not entry_agent]
 
     def _answering_steps(self) -> list[Step]:
-        """The model calls that may have answered: none, when the agent that was active last began
+        """The model calls that may have answered: none if the agent that was active last started
         after all of them.
         """
-        last = self.top_agents[-1].span if self.top_agents else None
-        over = (
-            last is not None
-            and self.top_steps
-            and self.top_steps[-1].node.span.end_ns <= last.start_ns
-        )
-        return [] if over else self.top_steps
+        if self.top_agents and self.top_steps:
+            last_agent, last_step = self.top_agents[-1].span, self.top_steps[-1].node.span
+            if last_step.end_ns <= last_agent.start_ns:
+                return []
+        return self.top_steps
 
     def _failed_node(self) -> Node | None:
-        """What failed the turn: what answers for it, or the last model call where there is nobody."""
-        nodes = self._answering_agents()[::-1] or [
-            self.group.entry,
-            *(step.node for step in self.top_steps[-1:]),
-        ]
+        """The node that failed the turn: an answering agent, or without one the entry or the last
+        model call.
+        """
+        nodes = self._answering_agents()[::-1]
+        if not nodes:
+            nodes = [self.group.entry, *(step.node for step in self.top_steps[-1:])]
         return next((node for node in nodes if error_of(node) is not None), None)
 
     def _unanswered_model_call(self, final_response: str | None) -> Node | None:
-        """The last model call, when it failed and nobody answered instead: some frameworks end
-        their agent well all the same.
+        """The last model call, if it failed and there is no answer. Some frameworks report success
+        for the agent in that case.
         """
-        last = self.top_steps[-1].node if self.top_steps else None
-        return (
-            last
-            if last is not None and final_response is None and error_of(last) is not None
-            else None
-        )
-
-    def _calls_unknown(self, shown: set[int | None]) -> bool:
-        """Whether calls may have been made that the telemetry shows nowhere; `shown` are the model
-        calls whose calls it does show.
-        """
-        if not self.steps and not self.tools:
-            return True
-        if not shown and any(
-            node.dialect is not None and not node.dialect.shows_tools for node in self.agents
-        ):
-            return True
-        for number, step in enumerate(self.steps):
-            if step.content.output or number in shown or error_of(step.node) is not None:
-                continue
-            reasons = first(step.node.spans, step.node.fields.finish_reasons)
-            if "tool" in str(reasons).lower() or (reasons is None and not self.tools):
-                return True
-        return False
+        if final_response is not None or not self.top_steps:
+            return None
+        last = self.top_steps[-1].node
+        if error_of(last) is not None:
+            return last
+        return None
 
     def _tokens(self, models: Sequence[ModelCall]) -> tuple[int | None, int | None]:
-        """Sums over model calls, since agent spans repeat them; the agents' own totals only where a
-        model call that answered says none.
+        """Sums over model calls, because agent spans repeat them. The totals of the agents are used
+        only if no model call has token counts.
         """
         sums = total_tokens(models)
         if sums != (None, None):
@@ -248,85 +223,122 @@ class _Reading:
 
     def _sub_agents(
         self, main: str | None, user_input: str | None, calls: Iterable[ToolCall]
-    ) -> Iterable[AgentRun]:
-        """All runs but those of the main agent, which may get control back; after a handoff an
-        agent answers the user.
+    ) -> Iterator[AgentRun]:
+        """All agent runs except those of the main agent, which may get control back. After a
+        handoff, an agent answers the user.
         """
         handed_over = any(call.kind == "handoff" for call in calls)
-        first_run = next((node for node in self.top_agents if node.name == main), None)
+        main_run = next((node for node in self.top_agents if node.name == main), None)
         for node in self.agents:
-            inner = self.group.inner(node)
-            if node.name == main and not inner:
+            if node.name == main and not self.group.by_sub_agent(node):
                 continue
+            above = node.agent_run() or main_run
             steps = [step for step in self.steps if step.node.agent is node]
-            above = node.agent_run() or first_run
-            via: Literal["agent", "handoff"] = (
-                "handoff" if handed_over and node in self.top_agents else "agent"
-            )
+            by_handoff = handed_over and node in self.top_agents
+            asked = user_input if by_handoff else self.dialogue.asked(node, steps)
+            error = error_of(node)
             yield AgentRun(
                 span_id=node.span.span_id,
                 agent=node.name,
                 parent=above.name if above else main,
                 parent_run=above.span.span_id if above else None,
-                via=via,
-                user_input=user_input if via == "handoff" else self.dialogue.asked(node, steps),
+                via="handoff" if by_handoff else "agent",
+                user_input=asked,
                 final_response=self.dialogue.answered([node], steps),
-                error=(error := error_of(node)),
-                error_type=error_type(node) if error is not None else None,
+                error=error,
+                error_type=_error_type(node, error),
                 start_ns=node.span.start_ns,
                 end_ns=node.span.end_ns,
             )
 
-    def _flag_gaps(
+    def _content_missing(
         self,
-        calls: Sequence[ToolCall],
+        calls: Iterable[ToolCall],
         user_input: str | None,
         final_response: str | None,
         *,
         failed: bool,
-    ) -> None:
-        """Say what the telemetry lacks."""
-        silent = self.steps and user_input is None and final_response is None
+    ) -> bool:
+        """Whether input, output or arguments are not recorded."""
+        if any(call.arguments is None for call in calls):
+            return True
+        if final_response is not None:
+            return False
+        if self.steps and user_input is None:
+            return True
         answering = self._answering_steps()[-1:]
-        unheard = (
-            final_response is None
-            and not failed
-            and self.top_steps
-            and not any(step.content.output for step in answering)
-        )
-        if silent or unheard or any(call.arguments is None for call in calls):
-            self.flags.add("content_missing")
+        has_output = any(step.content.output for step in answering)
+        return not failed and bool(self.top_steps) and not has_output
+
+    def _flag_gaps(self, calls: Iterable[ToolCall]) -> None:
+        """Flag what the telemetry lacks, except content."""
+        entry = self.group.entry.span
+        spans = [span for node in self.group.nodes if node.kind != "other" for span in node.spans]
         if self._calls_unknown({call.group for call in calls}):
             self.flags.add("no_tool_spans")
         if any(node.own_spans != node.spans for node in self.agents):
             self.flags.add("llm_detail_unreliable")
-        if any(
-            span.dropped_attributes
-            for node in self.group.nodes
-            if node.kind != "other"
-            for span in node.spans
-        ):
+        if any(span.dropped_attributes for span in spans):
             self.flags.add("dropped_attributes")
-        spans = (span for node in self.group.nodes if node.kind != "other" for span in node.spans)
-        if any(REDACTED_KEY in span.attributes for span in spans) or any(
-            REDACTED_KEY in log.attributes for log in self._member_logs()
-        ):
+        if self._is_redacted(spans):
             self.flags.add("redacted")
         if self.trace.truncated:
             self.flags.add("dropped_spans")
-        if self.group.entry.span.end_ns < self.group.entry.span.start_ns:
+        if entry.end_ns < entry.start_ns:
             self.flags.add("clock_skew")
+
+    def _is_redacted(self, spans: Iterable[Span]) -> bool:
+        records = (spans, self._member_logs())
+        return any(REDACTED_KEY in record.attributes for some in records for record in some)
+
+    def _calls_unknown(self, with_calls: set[int | None]) -> bool:
+        """Whether tools may have been called without any record. `with_calls` are the numbers of
+        the model calls whose tool calls are recorded.
+        """
+        if not self.steps and not self.tools:
+            return True
+        if not with_calls and any(map(_hides_tools, self.agents)):
+            return True
+        return any(
+            self._may_have_called(step)
+            for number, step in enumerate(self.steps)
+            if number not in with_calls
+        )
+
+    def _may_have_called(self, step: Step) -> bool:
+        """Whether a model call without recorded tool calls may have asked for some."""
+        node = step.node
+        if step.content.output or error_of(node) is not None:
+            return False
+        reasons = first(node.spans, node.fields.finish_reasons)
+        if reasons is None:
+            return not self.tools
+        return "tool" in str(reasons).lower()
+
+
+def _error_type(node: Node, error: str | None) -> str | None:
+    return None if error is None else error_type(node)
+
+
+def _is_tool(node: Node) -> bool:
+    return node.kind in ("tool", "handoff") or node.called
+
+
+def _hides_tools(node: Node) -> bool:
+    return node.dialect is not None and not node.dialect.shows_tools
+
+
+def _agent_version(spans: Sequence[Span], fields: Fields) -> str | None:
+    stated = as_id(first(spans, fields.agent_version))
+    return stated or as_id(spans[0].resource.attributes.get("service.version"))
 
 
 def _model_call(step: Step) -> ModelCall:
     node = step.node
-    counts = (
-        as_int(first(node.spans, node.fields.input_tokens)),
-        as_int(first(node.spans, node.fields.output_tokens)),
-    )
-    input_tokens, output_tokens = (
-        counts if any(counts) else (None, None)
-    )  # zeros stand where nothing was counted
+    input_tokens = as_int(first(node.spans, node.fields.input_tokens))
+    output_tokens = as_int(first(node.spans, node.fields.output_tokens))
+    if not input_tokens and not output_tokens:  # Some write zeros if nothing was counted.
+        input_tokens = output_tokens = None
     return ModelCall(
         span_id=node.span.span_id,
         agent=node.worker(),
@@ -341,13 +353,12 @@ def _model_call(step: Step) -> ModelCall:
 
 
 def _model_of(node: Node) -> str | None:
-    return as_id(first(node.spans, node.fields.response_model)) or as_id(
-        first(node.spans, node.fields.request_model)
-    )
+    response_model = as_id(first(node.spans, node.fields.response_model))
+    return response_model or as_id(first(node.spans, node.fields.request_model))
 
 
 def _stated_total(node: Node) -> ModelCall:
-    """The tokens that an agent's span states, as if it were one model call."""
+    """The tokens that an agent span states, in the form of one model call."""
     return ModelCall(
         span_id=node.span.span_id,
         input_tokens=as_int(first(node.own_spans, node.fields.total_input_tokens)),

@@ -1,10 +1,9 @@
-"""Puts right what hangs in the wrong place of a `Tree`, by the times of its spans; the tree comes
-in and is changed.
+"""Corrects wrong parents in a `Tree`, by the times of its spans.
 
-Four things go wrong: a span's parent never arrived; an agent's span was made beside its work
-instead of around it; an agent that was called as a tool hangs beside its caller instead of below
-the call; and what the members of a team do hangs below the messages that they get, one beside the
-other.
+Four things go wrong: the parent of a span never arrived; the span of an agent is a sibling of its
+run instead of around it; an agent that was called as a tool is a sibling of its caller instead of
+below the call; the work of the members of a team is below the messages that they receive, and these
+are siblings.
 """
 
 from __future__ import annotations
@@ -18,147 +17,139 @@ from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.tree import Tree
 from pathgauge.collector.core.otlp.spans import Span
 
-MAX_HOSTS = 100
-"""In a trace with more anchors than this, nothing can be told from times; and looking would take
-its time.
+MAX_CANDIDATES = 100
+"""Bound on entry agents or siblings that are compared. With more of them, times are ambiguous and
+the comparison is slow.
 """
 
-_STEP_NS = 2_000
-"""Times that went through a store of whole microseconds may be off by as much."""
+_TOLERANCE_NS = 2_000
+"""Some stores round times to microseconds."""
 
-_SENT = ("task", "message")
+_TEAM_MESSAGES = ("task", "message")
 
 
-def adopt(tree: Tree) -> set[int]:
-    """Find the right parents; returns the ids (of the objects) of the anchors below which an orphan
-    was hung.
-    """
+def reparent(tree: Tree) -> set[int]:
+    """Correct the tree. Returns the ids (of the objects) of the entry agents that got an orphan."""
     _gather_teams(tree)
-    _join_halves(tree)
-    _hang_called_agents(tree)
-    return _adopt_orphans(tree)
+    _nest_runs(tree)
+    _attach_called_agents(tree)
+    return _attach_orphans(tree)
 
 
 def _gather_teams(tree: Tree) -> None:
-    """A task with agents that work on it is their workflow, with all messages of its conversation
-    beside it until the next task.
+    """Turn a task with agents below it into their workflow, together with all messages of its
+    conversation until the next task.
     """
-    begun: dict[tuple[Node | str, str | None], list[Node]] = {}
+    for task, *messages in _team_runs(tree):
+        if any(below.kind == "agent" for message in messages for below in tree.below(message)):
+            _make_workflow(tree, task, messages)
+
+
+def _team_runs(tree: Tree) -> list[list[Node]]:
+    """Each task with the messages after it, among the siblings of the same conversation."""
+    current: dict[tuple[Node | str, str | None], list[Node]] = {}
     runs: list[list[Node]] = []
     for node in tree.nodes:
-        beside = node.parent or node.span.parent_id
-        if (
-            node.kind not in _SENT
-            or beside is None
-            or (node.parent is not None and node.parent.kind in _SENT)
-        ):
+        parent = node.parent or node.span.parent_id
+        if node.kind not in _TEAM_MESSAGES or parent is None:
             continue
-        conversation = beside, as_id(first(node.spans, node.fields.conversation_id))
+        if node.parent is not None and node.parent.kind in _TEAM_MESSAGES:
+            continue
+        conversation = parent, as_id(first(node.spans, node.fields.conversation_id))
         if node.kind == "task":
-            begun[conversation] = [node]
-            runs.append(begun[conversation])
-        elif conversation in begun:
-            begun[conversation].append(node)
-    for task, *messages in runs:
-        if any(below.kind == "agent" for message in messages for below in tree.below(message)):
-            _begin(tree, task, messages)
+            current[conversation] = [node]
+            runs.append(current[conversation])
+        elif conversation in current:
+            current[conversation].append(node)
+    return runs
 
 
-def _begin(tree: Tree, task: Node, messages: list[Node]) -> None:
-    """What the task says lies on the span of its processing."""
+def _make_workflow(tree: Tree, task: Node, messages: list[Node]) -> None:
+    """The spans below the task, which process it, hold its input."""
     own = list(tree.children(task))
     task.kind = "workflow"
     task.spans.extend(node.span for node in own)
     for node in (*own, *messages):
-        tree.hang(node, task)
+        tree.attach(node, task)
 
 
-def _join_halves(tree: Tree) -> None:
-    """An agent's span without anything below it, and beside it the run of the same agent: the one
-    encloses the other.
-    """
-    beside: dict[tuple[Node, str], list[Node]] = defaultdict(list)
+def _nest_runs(tree: Tree) -> None:
+    """Attach the run of an agent to the agent's span, if that has no children and is a sibling."""
+    siblings: dict[tuple[Node, str], list[Node]] = defaultdict(list)
     for node in tree.nodes:
-        if (
-            node.kind in ("agent", "other")
-            and node.parent is not None
-            and any(dialect.beside_run for dialect in node.dialects)
-        ):
-            beside[node.parent, node.name or ""].append(node)
-    for twins in beside.values():
-        for node in twins if 1 < len(twins) <= MAX_HOSTS else ():
-            if node.kind == "agent" and not tree.children(node):
-                twin = next(
-                    (
-                        other
-                        for other in twins
-                        if tree.children(other) and _ran_during(other.span, node.span)
-                    ),
-                    None,
-                )
-                if twin is not None and twin.parent is node.parent:
-                    tree.hang(twin, node)
+        if node.kind not in ("agent", "other") or node.parent is None:
+            continue
+        if any(dialect.beside_run for dialect in node.dialects):
+            siblings[node.parent, node.name or ""].append(node)
+    for same_name in siblings.values():
+        if 1 < len(same_name) <= MAX_CANDIDATES:
+            for node in same_name:
+                _nest_run(tree, node, same_name)
 
 
-def _hang_called_agents(tree: Tree) -> None:
-    """Agents of dialects that lose the call above them, hung below the one tool call of another
-    agent during which they ran.
+def _nest_run(tree: Tree, node: Node, same_name: list[Node]) -> None:
+    if node.kind != "agent" or tree.children(node):
+        return
+    for other in same_name:
+        if tree.children(other) and _ran_during(other.span, node.span):
+            if other.parent is node.parent:
+                tree.attach(other, node)
+            return
+
+
+def _attach_called_agents(tree: Tree) -> None:
+    """Attach agents of dialects with `loses_parent` to the one tool call of another agent during
+    which they ran.
     """
-    beside: dict[Node, list[Node]] = defaultdict(list)
+    siblings: dict[Node, list[Node]] = defaultdict(list)
     for node in tree.nodes:
-        if (
-            node.kind == "agent"
-            and node.parent is not None
-            and any(dialect.loses_parent for dialect in node.dialects)
-        ):
-            beside[node.parent].append(node)
-    for agents in beside.values():
-        for agent in agents if 1 < len(agents) <= MAX_HOSTS else ():
-            others = (other for other in agents if other is not agent)
-            calls = [
-                call
-                for other in others
-                for call in _childless_calls(tree, other)
-                if _ran_during(agent.span, call.span)
-            ]
-            if len(calls) == 1:
-                tree.hang(agent, calls[0])
+        if node.kind != "agent" or node.parent is None:
+            continue
+        if any(dialect.loses_parent for dialect in node.dialects):
+            siblings[node.parent].append(node)
+    for agents in siblings.values():
+        if 1 < len(agents) <= MAX_CANDIDATES:
+            for agent in agents:
+                calls = list(_calls_around(tree, agent, agents))
+                if len(calls) == 1:
+                    tree.attach(agent, calls[0])
 
 
-def _childless_calls(tree: Tree, agent: Node) -> Iterator[Node]:
-    return (
-        child for child in tree.children(agent) if child.kind == "tool" and not tree.children(child)
-    )
+def _calls_around(tree: Tree, agent: Node, agents: list[Node]) -> Iterator[Node]:
+    """The childless tool calls of other agents during which the agent ran."""
+    for other in agents:
+        if other is agent:
+            continue
+        for child in tree.children(other):
+            is_call = child.kind == "tool" and not tree.children(child)
+            if is_call and _ran_during(agent.span, child.span):
+                yield child
 
 
-def _adopt_orphans(tree: Tree) -> set[int]:
-    """Hang subtrees whose parent never arrived below the one anchor during which each ran."""
+def _attach_orphans(tree: Tree) -> set[int]:
+    """Attach subtrees whose parent never arrived to the one entry agent during which each ran."""
     hosts = set()
     entry_agents = tree.entry_agents()
     for root in tree.roots():
-        host = (
-            _host(root, entry_agents)
-            if root.span.parent_id is not None and len(entry_agents) <= MAX_HOSTS
-            else None
-        )
-        if host is not None and tree.hang(root, host):
+        if root.span.parent_id is None or len(entry_agents) > MAX_CANDIDATES:
+            continue
+        host = _host(root, entry_agents)
+        if host is not None and tree.attach(root, host):
             hosts.add(id(host))
-            entry_agents = [
-                entry_agent
-                for entry_agent in entry_agents
-                if entry_agent.entry_agent is entry_agent
-            ]
+            entry_agents = [node for node in entry_agents if node.entry_agent is node]
     return hosts
 
 
 def _host(root: Node, entry_agents: list[Node]) -> Node | None:
     hosts = [
-        entry_agent
-        for entry_agent in entry_agents
-        if entry_agent is not root and _ran_during(root.span, entry_agent.span)
+        node for node in entry_agents if node is not root and _ran_during(root.span, node.span)
     ]
-    return hosts[0] if len(hosts) == 1 and hosts[0].span.parent_id != root.span.parent_id else None
+    if len(hosts) != 1 or hosts[0].span.parent_id == root.span.parent_id:
+        return None
+    return hosts[0]
 
 
 def _ran_during(inner: Span, outer: Span) -> bool:
-    return outer.start_ns - _STEP_NS <= inner.start_ns and inner.end_ns <= outer.end_ns + _STEP_NS
+    if inner.start_ns < outer.start_ns - _TOLERANCE_NS:
+        return False
+    return inner.end_ns <= outer.end_ns + _TOLERANCE_NS

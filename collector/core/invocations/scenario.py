@@ -1,13 +1,12 @@
-"""Finds the scenario of an invocation, the turn and the test run: its place in the tree comes in,
-ids go out, or that they contradict.
+"""Finds the scenario id of an invocation, its turn and its test run.
 
-Places, the first that holds a scenario id decides: the anchor, its ancestors (nearest first), its
-descendants, their log records, the W3C `tracestate` member `pathgauge`, metadata in a framework's
-own wrapping, the resource. Two different ids in one place are a conflict, which is reported and
+The first source with a scenario id decides: the entry span, its ancestors (nearest first), its
+descendants, their log records, the W3C `tracestate` member `pathgauge`, metadata in the wrapping of
+a framework, the resource. Two different ids in one source are a conflict, which is reported and
 never resolved by a guess.
 
-The member is `pathgauge=c:<scenario id>;t:<turn>;r:<run id>`, its values percent-encoded, all but
-the scenario id left out where not known.
+The member is `pathgauge=c:<scenario id>;t:<turn>;r:<run id>` with percent-encoded values.
+Everything except the scenario id is optional.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ WRAPPERS = (
     "ai.settings.context.",
     "mlflow.traceTag.",
 )
-"""Prefixes under which frameworks write the metadata that their users gave."""
+"""Prefixes under which frameworks write the metadata of their users."""
 
 _MEMBER = b"pathgauge="
 
@@ -50,30 +49,32 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The scenario id; `conflict` says that a place held several."""
+    """The scenario id. `conflict`: a source has several."""
 
     scenario_id: str | None = None
     conflict: bool = False
 
 
 def find(
-    entry_agent: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys: tuple[str, ...]
+    entry: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys: tuple[str, ...]
 ) -> Found:
-    """Look through all places in their order."""
-    for place in _places(entry_agent, members, logs, keys):
-        ids = set(place)
+    """Search all sources in their order."""
+    for source in _sources(entry, members, logs, keys):
+        ids = set(source)
         if ids:
-            return Found(ids.pop()) if len(ids) == 1 else Found(conflict=True)
+            if len(ids) == 1:
+                return Found(ids.pop())
+            return Found(conflict=True)
     return Found()
 
 
 def turn_and_run(
     scenario_id: str | None, spans: Sequence[Span], members: Iterable[Node]
 ) -> tuple[int | None, str | None]:
-    """The turn and the test run: what the first of the `spans` or their resource says, else what
-    the `tracestate` states for the scenario.
+    """The turn and the test run: from the first of the `spans` that has them, or the resource,
+    otherwise from the `tracestate` of the scenario.
 
-    `None` also where the `tracestate` states several.
+    `None` if the `tracestate` has several.
     """
     turn = as_int(first(spans, (TURN,)))
     run = as_id(_unquoted(first(spans, RUN_KEYS))) or next(
@@ -81,78 +82,89 @@ def turn_and_run(
     )
     if scenario_id is None or (turn is not None and run is not None):
         return turn, run
-    stated = [
-        field
-        for fields in _tracestates(members)
-        if ("c", scenario_id) in fields
-        for field in fields
-    ]
-    turns = {
-        number for name, text in stated if name == "t" and (number := as_int(text)) is not None
-    }
-    runs = {found for name, text in stated if name == "r" and (found := as_id(text)) is not None}
-    return _only(turns) if turn is None else turn, _only(runs) if run is None else run
+    turns, runs = _in_tracestates(scenario_id, members)
+    if turn is None:
+        turn = _only(turns)
+    if run is None:
+        run = _only(runs)
+    return turn, run
+
+
+def _in_tracestates(scenario_id: str, members: Iterable[Node]) -> tuple[set[int], set[str]]:
+    """The turns and the test runs in all `tracestate` members of the scenario."""
+    turns: set[int] = set()
+    runs: set[str] = set()
+    for fields in _tracestates(members):
+        if ("c", scenario_id) not in fields:
+            continue
+        for name, text in fields:
+            turn = as_int(text) if name == "t" else None
+            if turn is not None:
+                turns.add(turn)
+            run = as_id(text) if name == "r" else None
+            if run is not None:
+                runs.add(run)
+    return turns, runs
 
 
 def _only(values: set[_T]) -> _T | None:
-    return values.pop() if len(values) == 1 else None
+    if len(values) == 1:
+        return values.pop()
+    return None
 
 
-def _places(
-    entry_agent: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys: tuple[str, ...]
+def _sources(
+    entry: Node, members: Sequence[Node], logs: Sequence[LogRecord], keys: tuple[str, ...]
 ) -> Iterator[Iterable[str]]:
-    above = list(_above(entry_agent))
-    yield _ids([entry_agent.span.attributes], keys)
+    """The ids in each source."""
+    above = list(entry.ancestors())
+    yield _ids([entry.span.attributes], keys)
     for node in above:
         yield _ids([node.span.attributes], keys)
     byte_marks = tuple(key.encode() for key in keys)
-    below = [node.span for node in members if node is not entry_agent]
-    yield _ids(
-        (span.attributes for span in below if any(mark in span.raw for mark in byte_marks)), keys
-    )
+    below = [node.span for node in members if node is not entry]
+    yield _ids((span.attributes for span in below if _has_mark(span, byte_marks)), keys)
     yield _ids((log.attributes for log in logs), keys)
-    yield (
-        text
-        for fields in _tracestates(members)
-        for name, text in fields
-        if name == "c" and as_id(text) is not None
-    )
+    yield _scenarios_in_tracestates(members)
     byte_marks += tuple(key.replace(".", "_").encode() for key in keys)
-    yield _ids(
-        (_metadata(span, keys) for node in (entry_agent, *above) for span in node.spans), keys
-    )
-    yield _ids(
-        (_metadata(span, keys) for span in below if any(mark in span.raw for mark in byte_marks)),
-        keys,
-    )
-    yield _ids([entry_agent.span.resource.attributes], keys)
+    own = (span for node in (entry, *above) for span in node.spans)
+    yield _ids((_metadata(span, keys) for span in own), keys)
+    yield _ids((_metadata(span, keys) for span in below if _has_mark(span, byte_marks)), keys)
+    yield _ids([entry.span.resource.attributes], keys)
 
 
-def _above(entry_agent: Node) -> Iterator[Node]:
-    node = entry_agent.parent
-    while node is not None:
-        yield node
-        node = node.parent
+def _has_mark(span: Span, byte_marks: tuple[bytes, ...]) -> bool:
+    """Whether a span may have one of the keys. Avoids decoding most spans."""
+    raw = span.raw
+    return any(mark in raw for mark in byte_marks)
 
 
-def _ids(places: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterator[str]:
-    """The id of each place, under the first key that it has."""
-    for attributes in places:
-        found = next(
-            (value for key in keys if (value := as_id(_unquoted(attributes.get(key)))) is not None),
-            None,
-        )
-        if found is not None:
-            yield found
+def _ids(sources: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterator[str]:
+    """The id in each source, under the first key with a value."""
+    for attributes in sources:
+        for key in keys:
+            value = as_id(_unquoted(attributes.get(key)))
+            if value is not None:
+                yield value
+                break
 
 
 def _unquoted(value: Any) -> Any:
-    """The value without the JSON encoding that MLflow gives to every attribute."""
-    return decoded(value) if isinstance(value, str) and value.startswith('"') else value
+    """The value without JSON quotes, which MLflow adds to every attribute."""
+    if isinstance(value, str) and value.startswith('"'):
+        return decoded(value)
+    return value
+
+
+def _scenarios_in_tracestates(members: Iterable[Node]) -> Iterator[str]:
+    for fields in _tracestates(members):
+        for name, text in fields:
+            if name == "c" and as_id(text) is not None:
+                yield text
 
 
 def _tracestates(members: Iterable[Node]) -> Iterator[list[tuple[str, str]]]:
-    """The fields of each different member `pathgauge`, decoded."""
+    """The decoded fields of each distinct `tracestate` member `pathgauge`."""
     states = {node.span.trace_state for node in members if _MEMBER in node.span.raw}
     for state in states:
         for member in state.split(","):
@@ -163,15 +175,15 @@ def _tracestates(members: Iterable[Node]) -> Iterator[list[tuple[str, str]]]:
 
 
 def _metadata(span: Span, keys: tuple[str, ...]) -> dict[str, Any]:
-    """User metadata by key; its keys may have underscores for dots, its values may be JSON."""
+    """User metadata by key. Keys may have underscores instead of dots, values may be JSON."""
     attributes = span.attributes
-    members = dict(as_object(decoded(attributes.get("metadata"))) or {})
+    metadata = dict(as_object(decoded(attributes.get("metadata"))) or {})
     for key, value in attributes.items():
         for wrapper in WRAPPERS:
             if key.startswith(wrapper):
-                members[key[len(wrapper) :]] = decoded(value)
-    return members | {
-        key: members[alias]
-        for key in keys
-        if (alias := key.replace(".", "_")) in members and key not in members
-    }
+                metadata[key[len(wrapper) :]] = decoded(value)
+    for key in keys:
+        alias = key.replace(".", "_")
+        if alias in metadata and key not in metadata:
+            metadata[key] = metadata[alias]
+    return metadata

@@ -1,9 +1,8 @@
-"""Finds the agents of an invocation that worked for another agent and not for the user, though no
-tool called them.
+"""Finds side agents: agents of an invocation that worked for another agent and not for the user,
+although no tool called them.
 
-Guardrails and judges run that way, right inside the agent that they watch. An agent inside another
-one speaks for the user only when control was passed on to it, or when the other one is a mere shell
-that asked no model itself.
+Guardrails and judges run like this, inside the agent that they watch. An agent inside another one
+answers the user only if control was passed to it, or if the other one made no model call itself.
 """
 
 from __future__ import annotations
@@ -16,20 +15,21 @@ from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.tool_calls import call_kind
 
 
-def asides(agents: Sequence[Node], steps: Sequence[Step], tools: Sequence[Node]) -> set[str]:
-    """The span ids of their runs, of all agents that they called included; parents come before
-    their children in `agents`.
+def side_agents(agents: Sequence[Node], steps: Sequence[Step], tools: Sequence[Node]) -> set[str]:
+    """The span ids of side agents and of all agents that they called. `agents` has parents before
+    their children.
     """
     found: set[str] = set()
     for agent in agents:
         above = agent.agent_run()
         if above is None:
             continue
+        if above.span.span_id in found:
+            found.add(agent.span.span_id)
+            continue
         own = [step for step in steps if step.node.agent is above]
         nested = agent.tool is above.tool
-        if above.span.span_id in found or (
-            nested and own and not _passes_control(above, own, tools)
-        ):
+        if nested and own and not _passes_control(above, own, tools):
             found.add(agent.span.span_id)
     return found
 

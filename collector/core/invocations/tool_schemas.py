@@ -1,9 +1,8 @@
-"""Finds the schemas of the tools that the agents of an invocation could use: its nodes and tool
-calls come in, schemas by name go out.
+"""Collects the argument schemas of the tools that the agents of an invocation could use.
 
-An agent's span says what its models were offered, else the first model call that asked for tools
-does, as the others nearly always say the same. Where a tool was called that these do not define,
-the model call that asked for it is looked at, and the span of the tool.
+The span of an agent states the tools, otherwise the first model call that asked for tools does:
+later calls nearly always repeat the same definitions. If a called tool is missing from these, the
+model call that asked for it and the span of the tool are read.
 """
 
 from __future__ import annotations
@@ -16,60 +15,71 @@ from pathgauge.collector.core.invocations.dialects.field_paths import first, val
 from pathgauge.collector.core.invocations.input_output import Step
 from pathgauge.collector.core.invocations.messages.tool_definitions import schemas
 from pathgauge.collector.core.invocations.node import Node
-from pathgauge.collector.core.invocations.tool_calls import renaming
+from pathgauge.collector.core.invocations.tool_calls import function_naming
 from pathgauge.scorers.types import Json, ToolCall
+
+_Schemas = Mapping[str, Json]
 
 
 def tool_schemas(
     agents: Sequence[Node], steps: Sequence[Step], tools: Sequence[Node], calls: Sequence[ToolCall]
-) -> Mapping[str, Json]:
-    """The schemas of all agents by the name of the tool, the first of a name; `steps` are the model
-    calls that `calls` name as `group`.
+) -> _Schemas:
+    """Schemas by tool name over all agents; the first one seen wins. `steps` are the model calls
+    that `calls` refer to by `group`.
     """
-    found: Mapping[str, Json] = {}
-    told: set[str | None] = set()
-    for node in agents:
-        if defined := _defined(
-            node,
-            (
-                value_at(place, span)
-                for span in node.spans
-                for place in node.fields.tool_definitions
-            ),
-        ):
-            found = {**defined, **found}
-            told.add(node.span.span_id)
+    by_run = {node.span.span_id: of_agent for node in agents if (of_agent := _of_agent(node))}
     asked = [(steps[call.group], call.name) for call in calls if call.group is not None]
-    for run, step in _first_of_runs(chain((step for step, _ in asked), steps)).items():
-        if run not in told and (defined := _of_step(step)):
-            found = {**defined, **found}
-            told.add(run)
-    for step in dict.fromkeys(
-        step for step, name in asked if name not in found and step.run in told
-    ):
-        found = {**_of_step(step), **found}
+    found = _merged({}, by_run.values())
+    of_steps = _of_first_steps(chain((step for step, _ in asked), steps), by_run.keys())
+    found = _merged(found, of_steps.values())
+    known_runs = by_run.keys() | of_steps.keys()
+    missing = (step for step, name in asked if name not in found and step.run in known_runs)
+    found = _merged(found, [_of_step(step) for step in dict.fromkeys(missing)])
     for node in tools:
-        if (
-            node.name not in found
-            and (recorded := first(node.spans, node.fields.tool_schema)) is not None
-        ):
-            found = {**schemas({"name": node.name, "parameters": recorded}), **found}
+        if node.name not in found:
+            found = _merged(found, [_of_tool(node)])
     return found
 
 
-def _first_of_runs(steps: Iterable[Step]) -> dict[str | None, Step]:
+def _merged(found: _Schemas, more: Iterable[_Schemas]) -> _Schemas:
+    for definitions in more:
+        found = {**definitions, **found}
+    return found
+
+
+def _of_first_steps(steps: Iterable[Step], known_runs: Iterable[str]) -> dict[str | None, _Schemas]:
+    """The definitions of the first step of each run that has none yet."""
     firsts: dict[str | None, Step] = {}
     for step in steps:
         firsts.setdefault(step.run, step)
-    return firsts
+    known = set(known_runs)
+    return {
+        run: of_step
+        for run, step in firsts.items()
+        if run not in known and (of_step := _of_step(step))
+    }
 
 
-def _of_step(step: Step) -> Mapping[str, Json]:
+def _of_agent(node: Node) -> _Schemas:
+    paths = node.fields.tool_definitions
+    return _defined(node, (value_at(path, span) for span in node.spans for path in paths))
+
+
+def _of_step(step: Step) -> _Schemas:
     return _defined(step.node, step.content.tool_definitions)
 
 
-def _defined(node: Node, recorded: Iterable[Any]) -> Mapping[str, Json]:
-    """What the first place that tells of arguments has."""
-    defined = next((tools for raw in recorded if raw is not None and (tools := schemas(raw))), {})
-    rename = renaming(node) if defined else None
-    return {rename(name): schema for name, schema in defined.items()} if rename else defined
+def _of_tool(node: Node) -> _Schemas:
+    recorded = first(node.spans, node.fields.tool_schema)
+    if recorded is None:
+        return {}
+    return schemas({"name": node.name, "parameters": recorded})
+
+
+def _defined(node: Node, recorded: Iterable[Any]) -> _Schemas:
+    """The schemas of the first value that has any."""
+    defined = next((found for raw in recorded if raw is not None and (found := schemas(raw))), {})
+    rename = function_naming(node) if defined else None
+    if rename:
+        return {rename(name): schema for name, schema in defined.items()}
+    return defined

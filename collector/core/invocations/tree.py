@@ -1,10 +1,9 @@
-"""The span tree of a trace, read as agents, model calls and tools: a `Trace` comes in, `Node`s go
-out.
+"""The span tree of a trace, read as agents, model calls and tools.
 
-One thing that happened is often described by several nested spans (a framework's and a client's; an
-MCP client's and server's). Such spans become one node: a model call inside a model call, an agent
-directly inside an agent of the same name, and a tool inside a tool of the same name, with nothing
-else between. Links to spans that never arrived leave several roots; cycles are cut.
+Several nested spans often describe one operation: those of a framework and of a client, or of an
+MCP client and server. They become one node: a model call inside a model call, an agent directly
+inside an agent of the same name, and a tool inside a tool of the same name. Parents that never
+arrived leave several roots; cycles are cut.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from pathgauge.collector.core.invocations.dialects import BUILT_IN, Registry
+from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.otlp.spans import Trace, start_order
 
 
 class Tree:
-    """All nodes of a trace, ordered by start, an enclosing span before the one it encloses."""
+    """All nodes of a trace, ordered by start, an enclosing span before the one inside it."""
 
-    def __init__(self, trace: Trace, registry: Registry = BUILT_IN) -> None:
+    def __init__(self, trace: Trace, registry: Registry) -> None:
         spans = sorted(trace.spans, key=start_order)
         classified = [registry.classify(span) for span in spans]
         fields = registry.fields(
@@ -36,23 +35,23 @@ class Tree:
             node.parent = by_id.get(node.span.parent_id or "")
             if node.parent is not None:
                 self._children[node.parent.span.span_id].append(node)
-        self._place()
+        self._place_nodes()
 
     def below(self, root: Node) -> Iterator[Node]:
         """A node and everything below it, parents before children."""
-        waiting = [root]
-        while waiting:
-            node = waiting.pop()
+        pending = [root]
+        while pending:
+            node = pending.pop()
             yield node
-            waiting.extend(reversed(self._children.get(node.span.span_id, ())))
+            pending.extend(reversed(self._children.get(node.span.span_id, ())))
 
     def children(self, node: Node) -> Sequence[Node]:
-        """The nodes right below a node, by start."""
+        """The direct children of a node, by start."""
         return self._children.get(node.span.span_id, ())
 
-    def hang(self, node: Node, parent: Node) -> bool:
-        """Give a node the parent that it should have had, unless that hangs below the node itself;
-        returns whether it did.
+    def attach(self, node: Node, parent: Node) -> bool:
+        """Move a node below another parent, unless that parent is below the node itself. Returns
+        whether it was moved.
         """
         if parent in self.below(node):
             return False
@@ -60,7 +59,7 @@ class Tree:
             self._children[node.parent.span.span_id].remove(node)
         node.parent = parent
         self._children[parent.span.span_id].append(node)
-        self._walk(node)
+        self._place_below(node)
         return True
 
     def roots(self) -> list[Node]:
@@ -71,30 +70,30 @@ class Tree:
         """The top-most agents and workflows."""
         return [node for node in self.nodes if node.entry_agent is node]
 
-    def _place(self) -> None:
-        """Walk down from the roots; what no root leads to hangs in a cycle, which is cut at its
-        earliest span.
+    def _place_nodes(self) -> None:
+        """Place all nodes from the roots downwards. Nodes that no root leads to are in a cycle,
+        which is cut at its earliest span.
         """
         roots = self.roots()
-        orphans = Counter(root.span.parent_id for root in roots if root.is_step)
+        steps = Counter(root.span.parent_id for root in roots if root.is_step)
         for root in roots:
             span = root.span
-            root.stand_alone(
-                alone=span.parent_id is None or span.remote_parent or orphans[span.parent_id] == 1
-            )
-        reached = {span_id for root in roots for span_id in self._walk(root)}
+            is_start = span.parent_id is None or span.remote_parent
+            root.place_at_root(alone=is_start or steps[span.parent_id] == 1)
+        reached = {span_id for root in roots for span_id in self._place_below(root)}
         for node in self.nodes:
             if node.parent is not None and node.span.span_id not in reached:
                 self._children[node.parent.span.span_id].remove(node)
                 node.parent = None
-                node.stand_alone(alone=True)
-                reached.update(self._walk(node))
+                node.place_at_root(alone=True)
+                reached.update(self._place_below(node))
 
-    def _walk(self, root: Node) -> list[str]:
-        walked = []
+    def _place_below(self, root: Node) -> list[str]:
+        """Place a node and everything below it. Returns the span ids."""
+        placed = []
         turns: dict[str, Node] = {}
         for node in self.below(root):
-            walked.append(node.span.span_id)
+            placed.append(node.span.span_id)
             if node.parent is not None:
                 node.place_below(node.parent, turns)
-        return walked
+        return placed

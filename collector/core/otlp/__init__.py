@@ -1,6 +1,4 @@
-"""OTLP export requests in, spans and log records out; what cannot be read is rejected alone and
-counted.
-"""
+"""Decodes OTLP export requests. Invalid records are rejected and counted, valid ones are kept."""
 
 from pathgauge.collector.core.otlp.decode import (
     Decoded,

@@ -1,6 +1,4 @@
-"""What every receiver hands on: an export request with its valid records, and the question whether
-there is room for it.
-"""
+"""A decoded export request, as every receiver passes it to the service."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ Transport: TypeAlias = Literal["grpc", "http"]
 
 
 class Origin(NamedTuple):
-    """Who sent a request, and how; enough to decode its body again."""
+    """The sender and encoding of a request: enough to decode its body again."""
 
     tenant: str
     transport: Transport
@@ -26,19 +24,19 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One export request that is going to be acknowledged."""
+    """One export request that will be acknowledged."""
 
     origin: Origin
     body: bytes
-    """Decodes to the records below. It is what may be stored: nothing that must not be is in it."""
+    """The redacted request, which may be stored. It decodes to the records below."""
     spans: tuple[Span, ...] = ()
     logs: tuple[LogRecord, ...] = ()
     without_trace: int = 0
-    """Log records that name no trace: valid, and of no use here."""
+    """Number of valid log records without a trace id, which are not used."""
     own_events: int = 0
-    """Evaluations that pathgauge itself exported, and that came back."""
+    """Number of evaluation events that pathgauge exported and received back."""
     sent_as: Encoding | None = None
-    """The encoding that the sender chose, where the body is not the one it sent."""
+    """The encoding that the sender used, if the body was encoded anew."""
 
     def count(self, telemetry: InternalTelemetry) -> None:
         """Count the records as accepted."""
@@ -46,15 +44,14 @@ class Batch:
         if self.origin.signal == "traces":
             telemetry.accepted.add(transport, encoding, n=len(self.spans))
         else:
-            telemetry.accepted_logs.add(
-                transport, encoding, n=len(self.logs) + self.without_trace + self.own_events
-            )
+            accepted = len(self.logs) + self.without_trace + self.own_events
+            telemetry.accepted_logs.add(transport, encoding, n=accepted)
             telemetry.logs_dropped.add("no_trace_id", n=self.without_trace)
             if self.own_events:
                 telemetry.logs_dropped.add("own_event", n=self.own_events)
 
 
 Consumer: TypeAlias = Callable[[Batch], Awaitable[bool]]
-"""Takes responsibility for a batch before the sender is answered; `False` means no room now, retry
-later.
+"""Takes responsibility for a batch before the sender is answered. `False`: there is no capacity,
+the sender should retry later.
 """

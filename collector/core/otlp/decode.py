@@ -1,6 +1,4 @@
-"""Bytes of an OTLP export request in; its valid spans or log records, and what was rejected and
-why, out.
-"""
+"""Decodes the body of an OTLP export request into valid spans or log records."""
 
 from __future__ import annotations
 
@@ -33,29 +31,29 @@ RecordT = TypeVar("RecordT", Span, LogRecord)
 _NO_TRACE_ID, _NO_SPAN_ID = "0" * 32, "0" * 16
 _MAX_REASON_CHARS = 200
 _VALUE_TAGS = (b"\n", b"\x8a")
-"""What begins each attribute of a resource, each key, and each value in an array or a map; the
-second one when padded to two bytes.
+"""Bytes that begin each attribute of a resource, each key, and each value in an array or a map; the
+second one if padded to two bytes. Counting them gives an upper bound without decoding.
 """
 _DEFAULT_LIMITS = DecodeLimits()
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded(Generic[RecordT]):
-    """What one export request held."""
+    """The contents of one export request."""
 
     records: tuple[RecordT, ...]
     rejected: Mapping[Reason, int] = field(default_factory=dict)
-    """How many records are lost for good, by reason; the sender is told, and must not send them
-    again.
+    """Number of permanently rejected records by reason. The sender is informed and must not resend
+    them.
     """
     without_trace: int = 0
-    """Log records that name no trace: valid, and of no use here."""
+    """Number of valid log records without a trace id, which are not used."""
     own_events: int = 0
-    """Evaluations that pathgauge itself exported: valid, and nothing that may become part of a
+    """Number of evaluation events that pathgauge exported itself. They must not become part of a
     trace.
     """
     message: str = ""
-    """What the sender is told about the rejected records; empty when there are none."""
+    """The message to the sender about rejected records; empty if there are none."""
 
 
 def decode_traces(
@@ -121,13 +119,12 @@ def _decode(
 ) -> Decoded[RecordT]:
     rejections = _Rejections()
     records: list[RecordT] = []
-    without_trace, room = 0, limits.max_records
-    for resource, scope, sources in _contexts(
-        reader, reader.groups(body, signal), rejections, limits
-    ):
-        taken = sources[:room]
-        room -= len(taken)
-        for source in taken:
+    without_trace, remaining = 0, limits.max_records
+    groups = reader.groups(body, signal)
+    for resource, scope, sources in _contexts(reader, groups, rejections, limits):
+        accepted = sources[:remaining]
+        remaining -= len(accepted)
+        for source in accepted:
             try:
                 record = read(source, resource, scope)
             except RejectedError as error:
@@ -137,13 +134,9 @@ def _decode(
                 without_trace += 1
             else:
                 records.append(record)
-        if surplus := len(sources) - len(taken):
-            rejections.add(
-                RejectedError(
-                    "too_many_records", f"more than {limits.max_records:,} in one request"
-                ),
-                surplus,
-            )
+        if surplus := len(sources) - len(accepted):
+            message = f"more than {limits.max_records:,} in one request"
+            rejections.add(RejectedError("too_many_records", message), surplus)
     return Decoded(tuple(records), rejections.counts, without_trace, message=rejections.message)
 
 
@@ -153,10 +146,10 @@ def _contexts(
     rejections: _Rejections,
     limits: DecodeLimits,
 ) -> Iterator[tuple[Resource, Scope, Sequence[SourceT]]]:
-    """The records with what they share. Where that cannot be read they are rejected: without it
-    they would be misattributed.
+    """Each resource and scope with its records. If a resource or scope cannot be decoded, its
+    records are rejected, because they would be attributed to the wrong sender.
     """
-    room = limits.max_context_values
+    remaining = limits.max_context_values
     for group in groups:
         scopes = [scope for scope in group.scopes if scope.records]
         if not scopes:
@@ -164,12 +157,12 @@ def _contexts(
         try:
             raw, shared = reader.message(group.resource, ResourceProto, limits.max_context_bytes)
             values = sum(map(raw.count, _VALUE_TAGS))
-            if values > room:
+            if values > remaining:
                 raise RejectedError(
                     "too_many_attributes",
                     f"more than {limits.max_context_values:,} keys and values of resources",
                 )
-            room -= values
+            remaining -= values
             resource = Resource(decode_attributes(shared.attributes), len(raw))
         except RejectedError as error:
             rejections.add(error, sum(len(scope.records) for scope in scopes))
@@ -184,18 +177,15 @@ def _contexts(
 
 
 def _check_ids(span: Span) -> None:
+    message = ""
     if not _is_trace_id(span.trace_id):
-        raise RejectedError(
-            "invalid_id", f"trace id: expected 16 bytes, not all zero, found {span.trace_id!r}"
-        )
-    if len(span.span_id) != len(_NO_SPAN_ID) or span.span_id == _NO_SPAN_ID:
-        raise RejectedError(
-            "invalid_id", f"span id: expected 8 bytes, not all zero, found {span.span_id!r}"
-        )
-    if span.parent_id is not None and len(span.parent_id) != len(_NO_SPAN_ID):
-        raise RejectedError(
-            "invalid_id", f"parent span id: expected 8 bytes or none, found {span.parent_id!r}"
-        )
+        message = f"trace id: expected 16 bytes, not all zero, found {span.trace_id!r}"
+    elif len(span.span_id) != len(_NO_SPAN_ID) or span.span_id == _NO_SPAN_ID:
+        message = f"span id: expected 8 bytes, not all zero, found {span.span_id!r}"
+    elif span.parent_id is not None and len(span.parent_id) != len(_NO_SPAN_ID):
+        message = f"parent span id: expected 8 bytes or none, found {span.parent_id!r}"
+    if message:
+        raise RejectedError("invalid_id", message)
 
 
 def _is_trace_id(identifier: str) -> bool:
@@ -203,7 +193,7 @@ def _is_trace_id(identifier: str) -> bool:
 
 
 class _Rejections:
-    """How many records were rejected for which reason, and the first such error as an example."""
+    """Number of rejected records by reason, and the first error as an example."""
 
     def __init__(self) -> None:
         self.counts: Counter[Reason] = Counter()

@@ -1,5 +1,6 @@
-"""Records in, the body of an OTLP export request that holds them out; decoded again, it gives equal
-records.
+"""Encodes records as the body of an OTLP export request. Decoding it gives equal records.
+
+Redacted requests are stored in this form.
 """
 
 from __future__ import annotations
@@ -12,37 +13,34 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourcePro
 
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, encode_attributes
 
-# Tags of the length-delimited fields 1 and 2: requests, resource groups and scope groups of both
-# signals number theirs alike.
+# Tags of the length-delimited fields 1 and 2. Requests, resource groups and scope groups of both
+# signals use the same field numbers.
 _GROUP = _CONTEXT = b"\x0a"
 _MEMBER = b"\x12"
 
 
 def encode_request(records: Iterable[Span | LogRecord], without_trace: int = 0) -> bytes:
-    """An `ExportTraceServiceRequest` or `ExportLogsServiceRequest`; neighbours that share a
-    resource or a scope are one group.
+    """An `ExportTraceServiceRequest` or `ExportLogsServiceRequest`. Adjacent records that share a
+    resource or a scope form one group.
 
-    Log records that name no trace are to be counted, so as many empty ones are put in.
+    `without_trace` log records without a trace id are only counted, so empty records stand for
+    them.
     """
     groups = []
     for _, group in groupby(records, key=lambda record: id(record.resource)):
         members = list(group)
-        resource = ResourceProto(
-            attributes=encode_attributes(members[0].resource.attributes)
-        ).SerializeToString()
-        scopes = [
-            _scope_group(list(of_scope))
-            for _, of_scope in groupby(members, key=lambda record: id(record.scope))
-        ]
-        groups.append(
-            _field(
-                _GROUP,
-                _field(_CONTEXT, resource) + b"".join(_field(_MEMBER, scope) for scope in scopes),
-            )
-        )
+        groups.append(_field(_GROUP, _resource_group(members)))
     if without_trace:
         groups.append(_field(_GROUP, _field(_MEMBER, _field(_MEMBER, b"") * without_trace)))
     return b"".join(groups)
+
+
+def _resource_group(records: list[Span | LogRecord]) -> bytes:
+    attributes = encode_attributes(records[0].resource.attributes)
+    resource = ResourceProto(attributes=attributes).SerializeToString()
+    by_scope = groupby(records, key=lambda record: id(record.scope))
+    scopes = (_field(_MEMBER, _scope_group(list(of_scope))) for _, of_scope in by_scope)
+    return _field(_CONTEXT, resource) + b"".join(scopes)
 
 
 def _scope_group(records: list[Span | LogRecord]) -> bytes:

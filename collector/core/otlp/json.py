@@ -1,8 +1,8 @@
-"""OTLP/JSON: an export request becomes the same protobuf messages as the binary encoding.
+"""OTLP/JSON: converts an export request into the same protobuf messages as the binary encoding.
 
-It is proto3 JSON with two exceptions: ids are hex, where protobuf's own reader would silently take
-them for base64, and unknown fields are ignored. Each record is converted alone, so a bad one spoils
-no other.
+OTLP/JSON is proto3 JSON with two exceptions: ids are hexadecimal, which protobuf's parser would
+silently read as base64, and unknown fields are ignored. Each record is converted separately, so
+that an invalid record does not affect the others.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ _GROUP_KEYS: dict[Signal, tuple[str, str, str]] = {
 }
 _ID_KEYS = ("traceId", "spanId", "parentSpanId")
 _NOT_AN_ID = b64encode(b"\0").decode()
-"""Stands for what is not hex: present, and of no valid length, so it meets the check that protobuf
-ids meet.
+"""Replaces an id that is not hexadecimal. Its invalid length makes the id check reject it, as it
+does for protobuf.
 """
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|[,\[{]', re.DOTALL)
-"""A string, or what stands before every value but one: a comma or an opening bracket. Possessive,
-as a string may lack its end.
+"""A string, a comma or an opening bracket: every value but the first follows one of the latter. The
+quantifiers are possessive, so that an unterminated string costs linear time.
 """
 
 _SURROGATE = re.compile(
-    rb"(?<!\\)((?:\\\\)*+)"  # the backslash of an escape is not escaped itself
+    rb"(?<!\\)((?:\\\\)*+)"  # an even number of backslashes
     rb"\\u(?:(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|d[89a-f][0-9a-f]{2})",
     re.IGNORECASE,
 )
-"""The escapes of a surrogate pair, which are a group, or of half of one."""
-_HALF = rb"\ufffd"
+"""The escape of a surrogate pair (group 2) or of a lone surrogate."""
+_REPLACEMENT = rb"\ufffd"
 
 
 @dataclass(slots=True)
 class JsonReader:
-    """Reads a JSON request of either signal."""
+    """Reads JSON requests of either signal."""
 
     limits: DecodeLimits
-    crowded: bool = True
-    """Whether a record of the request may hold too many values."""
+    may_exceed_values: bool = True
+    """Whether a record of the request may have too many values, so that they must be counted."""
 
     def groups(self, body: bytes, signal: Signal) -> Iterator[ResourceGroup[Any]]:
         """Find the groups of a request. Raises `UndecodableError`."""
@@ -76,16 +76,14 @@ class JsonReader:
         if source is None:
             return b"", kind()
         if not isinstance(source, dict):
-            raise RejectedError(
-                "undecodable", f"expected a JSON object, found {type(source).__name__}"
-            )
+            text = f"expected a JSON object, found {type(source).__name__}"
+            raise RejectedError("undecodable", text)
         self._check_counts(source)
         try:
             message = ParseDict(_with_base64_ids(source), kind(), ignore_unknown_fields=True)
         except (ParseError, RecursionError) as error:
-            raise RejectedError(
-                "undecodable", f"not a valid {kind.DESCRIPTOR.name} object: {error}"
-            ) from error
+            text = f"not a valid {kind.DESCRIPTOR.name} object: {error}"
+            raise RejectedError("undecodable", text) from error
         raw = message.SerializeToString()
         if len(raw) > max_bytes:
             raise too_large(len(raw), max_bytes)
@@ -96,7 +94,7 @@ class JsonReader:
             raise UndecodableError(
                 f"more than {self.limits.max_json_tokens:,} JSON strings, commas and brackets"
             )
-        self.crowded = body.count(b"{") > self.limits.max_values
+        self.may_exceed_values = body.count(b"{") > self.limits.max_values
         try:
             request = _parsed(body)
         except orjson.JSONDecodeError as error:
@@ -106,30 +104,34 @@ class JsonReader:
         return request
 
     def _check_counts(self, source: dict[str, Any]) -> None:
-        if sum(len(value) for value in source.values() if isinstance(value, list)) > (
-            most := self.limits.max_attributes
-        ):
-            raise too_many_attributes(most)
-        if self.crowded and more_than(self.limits.max_values, _inner_objects(source)):
+        entries = sum(len(value) for value in source.values() if isinstance(value, list))
+        if entries > self.limits.max_attributes:
+            raise too_many_attributes(self.limits.max_attributes)
+        if self.may_exceed_values and more_than(self.limits.max_values, _inner_objects(source)):
             raise too_many_values(self.limits.max_values)
 
 
 def _parsed(body: bytes) -> Any:
-    """The value of a JSON text. JavaScript cuts text inside of characters, and writes the half that
-    is left as an escape that stands for nothing: U+FFFD takes its place.
+    """The value of a JSON text. JavaScript may truncate text in the middle of a surrogate pair and
+    write a lone surrogate, which JSON parsers refuse; U+FFFD replaces it.
     """
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
-        whole = _SURROGATE.sub(lambda found: found[0] if found[2] else found[1] + _HALF, body)
-        if whole == body:
+        repaired = _SURROGATE.sub(_replace_lone_surrogate, body)
+        if repaired == body:
             raise
-        return orjson.loads(whole)
+        return orjson.loads(repaired)
+
+
+def _replace_lone_surrogate(escape: re.Match[bytes]) -> bytes:
+    is_pair = bool(escape[2])
+    return escape[0] if is_pair else escape[1] + _REPLACEMENT
 
 
 def _has_more_tokens(body: bytes, limit: int) -> bool:
-    """Whether a text has more than so many tokens. Looks closely only when brackets, commas and
-    quotes, those in strings too, may do.
+    """Whether a text has more than `limit` tokens. It is tokenized only if the number of brackets,
+    commas and quotes, including those inside strings, exceeds the limit.
     """
     if sum(map(body.count, (b"{", b"[", b","))) + body.count(b'"') // 2 <= limit:
         return False
@@ -169,10 +171,12 @@ def _with_base64_ids(record: dict[str, Any]) -> dict[str, Any]:
     record = record | _base64_ids(record)
     links = record.get("links")
     if isinstance(links, list):
-        record["links"] = [
-            link | _base64_ids(link) if isinstance(link, dict) else link for link in links
-        ]
+        record["links"] = [_link_with_base64_ids(link) for link in links]
     return record
+
+
+def _link_with_base64_ids(link: Any) -> Any:
+    return link | _base64_ids(link) if isinstance(link, dict) else link
 
 
 def _base64_ids(record: dict[str, Any]) -> dict[str, str]:
@@ -184,6 +188,6 @@ def _base64(identifier: Any) -> str:
         raw = bytes.fromhex(identifier)
     except (TypeError, ValueError):
         return _NOT_AN_ID
-    return (
-        b64encode(raw).decode() if 2 * len(raw) == len(identifier) else _NOT_AN_ID
-    )  # `fromhex` passes over white space
+    if 2 * len(raw) != len(identifier):  # `fromhex` ignores white space
+        return _NOT_AN_ID
+    return b64encode(raw).decode()

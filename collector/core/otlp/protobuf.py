@@ -1,9 +1,9 @@
-"""OTLP/protobuf: an export request is split into the bytes of its records without decoding them.
+"""OTLP/protobuf: splits an export request into the bytes of its records without decoding them.
 
-A walk over the wire format does this instead of a generated parser, for three reasons. A generated
-parser refuses a whole request for one bad record. It builds an object per entry, which makes 16 MiB
-of two-byte entries (16 KiB after gzip) grow by 400 MiB. And it cannot stop early. The walk costs a
-quarter of a microsecond per span; records themselves are decoded by protobuf.
+This walks the wire format instead of using the generated parser, for three reasons. The parser
+refuses a whole request because of one invalid record. It creates an object per entry, so that
+16 MiB of two-byte entries (16 KiB after gzip) take 400 MiB of memory. And it cannot stop early. The
+walk takes a quarter of a microsecond per span; the records themselves are decoded by protobuf.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from pathgauge.collector.core.otlp.request import (
     too_many_values,
 )
 
-# Tags of the length-delimited fields 1 and 2: requests, resource groups and scope groups of both
-# signals number theirs alike.
+# Tags of the length-delimited fields 1 and 2. Requests, resource groups and scope groups of both
+# signals use the same field numbers.
 _GROUP = _CONTEXT = 0x0A
 _MEMBER = 0x12
 
 _VARINT, _FIXED64, _LENGTH_DELIMITED, _FIXED32 = 0, 1, 2, 5
 _FIXED_SIZES = {_FIXED64: 8, _FIXED32: 4}
-_SMALLEST_TAG = 1 << 3
+_MIN_TAG = 1 << 3
 _ONE_BYTE = 0x80
-"""Numbers below it take one byte."""
-_SMALLEST_FIELD = 2
+"""Varints below this number take one byte."""
+_MIN_FIELD_BYTES = 2
 """Bytes of an empty field: tag and length."""
 
 
@@ -72,24 +72,23 @@ class ProtobufReader:
             self._check_counts(source, kind)
             return source, kind.FromString(source)
         except (DecodeError, UndecodableError) as error:
-            raise RejectedError(
-                "undecodable", f"not a valid {kind.DESCRIPTOR.name} message"
-            ) from error
+            text = f"not a valid {kind.DESCRIPTOR.name} message"
+            raise RejectedError("undecodable", text) from error
 
     def _check_counts(self, source: bytes, kind: type[MessageT]) -> None:
-        """An empty message of two bytes takes fifty once it is decoded, so they are counted first."""
-        most = self.limits.max_attributes
-        if len(source) > most * _SMALLEST_FIELD and more_than(
-            most, fields(source, slice(0, len(source)))
-        ):
-            raise too_many_attributes(most)
-        most = self.limits.max_values
-        if len(source) > most * _SMALLEST_FIELD and more_than(most, _inner_messages(source, kind)):
-            raise too_many_values(most)
+        """Count before decoding: an empty message of two bytes takes fifty bytes when decoded."""
+        # Short records, which cannot exceed a limit, are not walked.
+        max_fields = len(source) // _MIN_FIELD_BYTES
+        limit = self.limits.max_attributes
+        if max_fields > limit and more_than(limit, fields(source, slice(0, len(source)))):
+            raise too_many_attributes(limit)
+        limit = self.limits.max_values
+        if max_fields > limit and more_than(limit, _inner_messages(source, kind)):
+            raise too_many_values(limit)
 
 
 class _Envelope:
-    """A request whose entries are counted as they are found."""
+    """A request. Its entries are counted while they are found."""
 
     __slots__ = ("_body", "_left", "_max_entries")
 
@@ -98,7 +97,7 @@ class _Envelope:
         self._max_entries = self._left = max_entries
 
     def group(self, message: slice, member: int = _MEMBER) -> tuple[slice, list[slice]]:
-        """Where the resource or scope of a group lies, and where its members do. Raises
+        """The positions of a group's resource or scope and of its members. Raises
         `UndecodableError`.
         """
         context, members = slice(0), []
@@ -114,7 +113,7 @@ class _Envelope:
 
 
 def fields(data: bytes, message: slice) -> Iterator[tuple[int, slice]]:
-    """Yield tag and place of each field of the message at `data[message]`. Raises
+    """Yield tag and position of each field of the message at `data[message]`. Raises
     `UndecodableError`.
     """
     position, end = message.start, message.stop
@@ -133,7 +132,7 @@ def fields(data: bytes, message: slice) -> Iterator[tuple[int, slice]]:
                 _, position = _varint(data, start)
             else:
                 position = start + _FIXED_SIZES[kind]
-            if position > end or tag < _SMALLEST_TAG:
+            if position > end or tag < _MIN_TAG:
                 raise IndexError
             yield tag, slice(start, position)
     except LookupError:
@@ -141,20 +140,20 @@ def fields(data: bytes, message: slice) -> Iterator[tuple[int, slice]]:
 
 
 def _inner_messages(data: bytes, kind: type[Message]) -> Iterator[slice]:
-    """Find the messages inside a message, at any depth. Raises `UndecodableError`."""
+    """Yield the positions of nested messages, at any depth. Raises `UndecodableError`."""
     unread = [(slice(0, len(data)), kind.DESCRIPTOR)]
     while unread:
         message, descriptor = unread.pop()
         kinds = _message_fields(descriptor)
-        for tag, place in fields(data, message):
+        for tag, position in fields(data, message):
             if tag in kinds:
-                yield place
-                unread.append((place, kinds[tag]))
+                yield position
+                unread.append((position, kinds[tag]))
 
 
 @cache
 def _message_fields(kind: Descriptor) -> Mapping[int, Descriptor]:
-    """The fields that hold messages, by tag."""
+    """The fields whose values are messages, by tag."""
     return {
         field.number << 3 | _LENGTH_DELIMITED: field.message_type
         for field in kind.fields
@@ -163,7 +162,7 @@ def _message_fields(kind: Descriptor) -> Mapping[int, Descriptor]:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """Read a number of seven bits a byte, and say where it ends. Raises `IndexError`."""
+    """Decode a varint. Returns its value and the position after it. Raises `IndexError`."""
     value = data[position]
     if value < 0x80:
         return value, position + 1

@@ -1,8 +1,8 @@
-"""What both encodings of an export request share: its groups, its limits, and the two ways to fail.
+"""What both encodings of an export request share: groups, limits and errors.
 
-A request holds groups by resource, these hold groups by scope, and these the records (spans or log
-records). A reader of an encoding finds the groups without looking into the records, so that a
-broken record is rejected alone; only a request whose groups cannot be found is undecodable.
+A request contains a group per resource, each with a group per scope, each with records (spans or
+log records). A `Reader` finds the groups without decoding the records, so that an invalid record is
+rejected alone. A request is undecodable only if its groups cannot be found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Encoding = Literal["protobuf", "json"]
 Reason = Literal[
     "invalid_id", "undecodable", "too_large", "too_many_attributes", "too_many_records"
 ]
-"""Why a record is rejected for good; a closed set, so that it can label a counter."""
+"""Why a record is permanently rejected. A closed set, because it is a metric label."""
 
 SourceT = TypeVar("SourceT")
 MessageT = TypeVar("MessageT", bound=Message)
@@ -27,53 +27,51 @@ MessageT = TypeVar("MessageT", bound=Message)
 
 @dataclass(frozen=True, slots=True)
 class DecodeLimits:
-    """How much one request may hold. Each bound keeps a small hostile request from growing large in
-    memory.
-    """
+    """Limits of one request. They prevent a small malicious request from taking much memory."""
 
     max_records: int = 20_000
-    """Spans or log records in a request; those beyond it are rejected."""
+    """Spans or log records in a request; further ones are rejected."""
     max_record_bytes: int = 4 * 1024 * 1024
-    """Encoded size of one record. The size of a whole request is for the transport to limit."""
+    """Encoded size of one record. The transport limits the size of the whole request."""
     max_context_bytes: int = 256 * 1024
-    """Encoded size of one resource or scope: each is kept for as long as a record that names it."""
+    """Encoded size of one resource or scope. It is kept as long as any of its records."""
     max_attributes: int = 8_192
-    """Attributes, events and links of one record together. Flattened message lists really reach
-    thousands.
+    """Attributes, events and links of one record together. Flattened message lists reach
+    thousands in practice.
     """
     max_values: int = 65_536
-    """Messages inside one record: its attributes, events and links, and all the values in them,
-    however nested. A span with the embeddings of 20 documents has 30,000.
+    """Nested messages in one record: its attributes, events and links, and all values in them at
+    any depth. A span with the embeddings of 20 documents has 30,000.
     """
 
     @property
     def max_entries(self) -> int:
-        """Groups and records looked for; a request with more is not read at all, so that tiny
-        entries cannot buy much time.
+        """Groups and records of a request. A request with more is refused as a whole, so that tiny
+        entries cannot take much CPU time.
         """
         return self.max_records * 10
 
     @property
     def max_context_values(self) -> int:
-        """Keys and values of all resources of a request; they are decoded at once, while those of
-        records wait until these are read.
+        """Keys and values in all resources of a request. They are decoded at once, unlike those of
+        records.
         """
         return self.max_records * 20
 
     @property
     def max_json_tokens(self) -> int:
-        """Strings, commas and opening brackets of a JSON request, counted before it is parsed: each
-        may cost 160 bytes of memory. A span of an agent has about 130.
+        """Strings, commas and opening brackets of a JSON request. They are counted before parsing,
+        because each may take 160 bytes of memory. An agent span has about 130.
         """
         return self.max_records * 75
 
 
 class UndecodableError(ValueError):
-    """The request as a whole cannot be read; sending it again would not help."""
+    """The whole request cannot be decoded; resending it would not help."""
 
 
 class RejectedError(ValueError):
-    """One record, or one resource or scope with its records, cannot be read."""
+    """One record, or one resource or scope with its records, is rejected."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -81,7 +79,7 @@ class RejectedError(ValueError):
 
 
 def more_than(limit: int, items: Iterable[object]) -> bool:
-    """Whether there are more items than that; looks no further."""
+    """Whether there are more than `limit` items; consumes one item more at most."""
     return any(True for _ in islice(items, limit, None))
 
 
@@ -97,10 +95,8 @@ def too_many_attributes(limit: int) -> RejectedError:
 
 def too_many_values(limit: int) -> RejectedError:
     """The error for a record with too many values inside its attributes."""
-    return RejectedError(
-        "too_many_attributes",
-        f"more than {limit:,} attributes, events, links and values inside them",
-    )
+    text = f"more than {limit:,} attributes, events, links and values inside them"
+    return RejectedError("too_many_attributes", text)
 
 
 class ScopeGroup(NamedTuple, Generic[SourceT]):

@@ -1,9 +1,8 @@
-"""Spans and log records as the core sees them: identity at once, content on demand.
+"""Spans and log records. Ids, names and times are decoded on arrival, the content on demand.
 
-Each holds the protobuf bytes of its own OTLP message (`opentelemetry.proto.trace.v1.Span`,
-`…logs.v1.LogRecord`), whatever the encoding it arrived in. Names, ids and times are read on
-arrival; attributes and events are decoded once, when the trace is read. Ids are lower-case hex,
-times Unix nanoseconds (0 where the sender gave none).
+Each object keeps the protobuf bytes of its OTLP message (`opentelemetry.proto.trace.v1.Span`,
+`…logs.v1.LogRecord`), whatever encoding the sender used. Attributes and events are decoded once,
+when the trace is read. Ids are lower-case hexadecimal; times are Unix nanoseconds, 0 if unknown.
 """
 
 from __future__ import annotations
@@ -17,26 +16,27 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
 
 Attributes = Mapping[str, Any]
-"""Attribute values as Python ones: str, bool, int, float, bytes, list, dict or None."""
+"""Attribute values as Python values: str, bool, int, float, bytes, list, dict or None."""
 
 STATUS_UNSET, STATUS_ERROR = 0, 2
 
-_HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200
+_REMOTE = 0x100 | 0x200
+"""The flags of a span that say that its parent's location is known, and remote."""
 _NO_SPAN_ID = bytes(8)
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """The process that sent a span; one object is shared by all spans of an export request."""
+    """The process that sent a span. All spans of a resource group share one object."""
 
     attributes: Attributes = field(default_factory=dict)
     size: int = field(default=0, compare=False)
-    """Bytes of its OTLP message, where it came in one."""
+    """Size of its OTLP message in bytes; 0 if it was not decoded from one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The instrumentation library that made a span."""
+    """The instrumentation library that created a span."""
 
     name: str = ""
     version: str = ""
@@ -55,9 +55,7 @@ ProtoT = TypeVar("ProtoT", SpanProto, LogRecordProto)
 
 
 class _Encoded(Generic[ProtoT]):
-    """What spans and log records share: their bytes, where they came from, and attributes on
-    demand.
-    """
+    """A record with its encoded bytes, and attributes that are decoded on demand."""
 
     __slots__ = ("_attributes", "_proto", "raw", "resource", "scope", "tenant", "trace_id")
 
@@ -83,18 +81,18 @@ class _Encoded(Generic[ProtoT]):
 
     @property
     def attributes(self) -> Attributes:
-        """The attributes; of a repeated key the last one wins."""
+        """The attributes. For a repeated key, the last value wins."""
         if self._attributes is None:
             self._attributes = decode_attributes(self.proto.attributes)
         return self._attributes
 
     def release(self) -> None:
-        """Give back what was decoded; it is decoded again when asked for."""
+        """Drop the decoded content; it is decoded again on the next access."""
         self._proto = self._attributes = None
 
 
 class Span(_Encoded[SpanProto]):
-    """One finished span. Two spans are equal when tenant, ids and bytes are."""
+    """One finished span. Spans are equal if their tenant and bytes are equal."""
 
     __slots__ = (
         "_events",
@@ -118,24 +116,20 @@ class Span(_Encoded[SpanProto]):
         tenant: str = "",
         proto: SpanProto | None = None,
     ) -> None:
-        """Read the head of `raw`; `proto` spares parsing it again. Raises
+        """Decode ids, names and times. `proto` is the parsed form of `raw`, if there is one. Raises
         `google.protobuf.message.DecodeError`.
         """
         proto = proto or SpanProto.FromString(raw)
         super().__init__(raw, resource, scope, tenant, proto)
         self.span_id = proto.span_id.hex()
-        self.parent_id = (
-            None if (parent := proto.parent_span_id) == _NO_SPAN_ID else parent.hex() or None
-        )
-        self.remote_parent = (
-            proto.flags & (_HAS_IS_REMOTE | _IS_REMOTE) == _HAS_IS_REMOTE | _IS_REMOTE
-        )
+        self.parent_id = _parent_id(proto.parent_span_id)
+        self.remote_parent = proto.flags & _REMOTE == _REMOTE
         self.name = proto.name
         self.start_ns = proto.start_time_unix_nano
         self.end_ns = proto.end_time_unix_nano
-        self.status, self.status_message = (
-            (proto.status.code, proto.status.message) if proto.HasField("status") else (0, "")
-        )
+        self.status, self.status_message = STATUS_UNSET, ""
+        if proto.HasField("status"):
+            self.status, self.status_message = proto.status.code, proto.status.message
         self._events: tuple[Event, ...] | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -151,7 +145,7 @@ class Span(_Encoded[SpanProto]):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The events in the order of their times."""
+        """The events, ordered by time."""
         if self._events is None:
             events = (
                 Event(e.name, e.time_unix_nano, decode_attributes(e.attributes))
@@ -162,7 +156,7 @@ class Span(_Encoded[SpanProto]):
 
     @property
     def dropped_attributes(self) -> int:
-        """How many attributes and events the sender's SDK threw away."""
+        """Number of attributes and events that the sender's SDK dropped."""
         return self.proto.dropped_attributes_count + self.proto.dropped_events_count
 
     @property
@@ -171,21 +165,19 @@ class Span(_Encoded[SpanProto]):
         return self.proto.trace_state
 
     def release(self) -> None:
-        """Give back what was decoded; it is decoded again when asked for."""
+        """Drop the decoded content; it is decoded again on the next access."""
         super().release()
         self._events = None
 
 
 def start_order(span: Span) -> tuple[int, int, str]:
-    """Sorts spans by start, an enclosing one before the one it encloses; the id settles what the
-    clock cannot.
-    """
+    """Sort key: by start time, enclosing spans before enclosed ones, then by id."""
     return span.start_ns, -span.end_ns, span.span_id
 
 
 class LogRecord(_Encoded[LogRecordProto]):
-    """One log record that names a trace; it belongs to the span `span_id`, or to the whole trace
-    when that is `None`.
+    """One log record with a trace id. It belongs to the span `span_id`, or to the whole trace if
+    that is `None`.
     """
 
     __slots__ = ("_body", "span_id", "time_ns")
@@ -200,22 +192,18 @@ class LogRecord(_Encoded[LogRecordProto]):
         tenant: str = "",
         proto: LogRecordProto | None = None,
     ) -> None:
-        """Read the head of `raw`; `proto` spares parsing it again. Raises
+        """Decode ids, names and times. `proto` is the parsed form of `raw`, if there is one. Raises
         `google.protobuf.message.DecodeError`.
         """
         proto = proto or LogRecordProto.FromString(raw)
         super().__init__(raw, resource, scope, tenant, proto)
-        self.span_id = (
-            span_id.hex()
-            if len(span_id := proto.span_id) == len(_NO_SPAN_ID) and span_id != _NO_SPAN_ID
-            else None
-        )
+        self.span_id = _span_id(proto.span_id)
         self.time_ns = proto.time_unix_nano or proto.observed_time_unix_nano
         self._body: Any = None
 
     @property
     def event_name(self) -> str:
-        """The event name; older SDKs carry it in the attribute `event.name`."""
+        """The event name. Older SDKs put it into the attribute `event.name`."""
         return self.proto.event_name or str(self.attributes.get("event.name") or "")
 
     @property
@@ -226,19 +214,29 @@ class LogRecord(_Encoded[LogRecordProto]):
         return self._body
 
     def release(self) -> None:
-        """Give back what was decoded; it is decoded again when asked for."""
+        """Drop the decoded content; it is decoded again on the next access."""
         super().release()
         self._body = None
 
 
+def _parent_id(raw: bytes) -> str | None:
+    return None if raw == _NO_SPAN_ID else raw.hex() or None
+
+
+def _span_id(raw: bytes) -> str | None:
+    if len(raw) != len(_NO_SPAN_ID) or raw == _NO_SPAN_ID:
+        return None
+    return raw.hex()
+
+
 def decode_attributes(pairs: Iterable[KeyValue]) -> dict[str, Any]:
     """OTLP key-values as a dict."""
-    # Most values are non-empty strings, and asking for one outright spares the look-up of the kind.
+    # Most values are non-empty strings; trying `string_value` first avoids looking up the kind.
     return {pair.key: (value := pair.value).string_value or decode_value(value) for pair in pairs}
 
 
 def decode_value(value: AnyValue) -> Any:
-    """An OTLP value as the Python value it stands for; an empty one is `None`."""
+    """An OTLP value as a Python value; an empty one is `None`."""
     kind = value.WhichOneof("value")
     if kind is None:
         return None
@@ -250,12 +248,12 @@ def decode_value(value: AnyValue) -> Any:
 
 
 def encode_attributes(attributes: Mapping[str, Any]) -> list[KeyValue]:
-    """A dict as OTLP key-values: `decode_attributes` turned round."""
+    """A dict as OTLP key-values: the inverse of `decode_attributes`."""
     return [KeyValue(key=key, value=encode_value(value)) for key, value in attributes.items()]
 
 
 def encode_value(value: Any) -> AnyValue:
-    """A Python value as an OTLP one."""
+    """A Python value as an OTLP value."""
     match value:
         case None:
             return AnyValue()
@@ -276,13 +274,13 @@ def encode_value(value: Any) -> AnyValue:
 
 
 ClosedBy = Literal["root_ended", "idle", "too_old", "too_big", "shutdown"]
-"""What made a trace readable; a closed set, so that it can label a counter."""
+"""Why a trace was read. A closed set, because it is a metric label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The spans and log records of one trace, or of those invocations of it that are complete, in a
-    stable order.
+    """The spans and log records of one trace, or of single complete invocations in it, in a stable
+    order.
     """
 
     tenant: str
@@ -291,4 +289,5 @@ class Trace:
     logs: tuple[LogRecord, ...] = ()
     closed_by: ClosedBy = "root_ended"
     truncated: bool = False
-    """Whether spans of this trace were dropped because it was too big."""
+    """Whether spans of the trace may be missing, because it was too big or journal rows were lost.
+    """

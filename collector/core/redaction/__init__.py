@@ -1,8 +1,8 @@
-"""Decoded records of one export request in; the same without what a tenant's rules take out, and
-the request body for them, out.
+"""Redacts the decoded records of one export request by the rules of their tenant, and encodes the
+request body for the result.
 
-Pure: no clock, no I/O, and the salt of the hashes is given. What is covered, and what is not, is
-told in docs/redaction.md.
+Pure: no clock and no I/O; the caller provides the salt of the hashes. docs/redaction.md lists what
+is covered and what is not.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pathgauge.collector.core.invocations.dialects import BUILT_IN, Registry
+from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.scenario import DEFAULT_KEYS
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, Span
 from pathgauge.collector.core.redaction.content import ContentFilter
-from pathgauge.collector.core.redaction.needed_keys import Structure
+from pathgauge.collector.core.redaction.needed_keys import NeededKeys
 from pathgauge.collector.core.redaction.records import Records
 from pathgauge.collector.core.redaction.replace import RedactionCounts, Replacements
 from pathgauge.collector.core.redaction.rules import (
@@ -45,11 +45,11 @@ RecordT = TypeVar("RecordT", Span, LogRecord)
 
 @dataclass(frozen=True, slots=True)
 class Redacted(Generic[RecordT]):
-    """What is left of one export request."""
+    """One export request after redaction."""
 
     records: tuple[RecordT, ...]
     body: bytes
-    """OTLP/protobuf; decodes to the records."""
+    """The records as OTLP/protobuf."""
     counts: RedactionCounts
 
 
@@ -61,13 +61,13 @@ class Redactor:
         rules: Rules,
         tenants: Mapping[str, Rules],
         salt: bytes,
-        registry: Registry = BUILT_IN,
+        registry: Registry,
         scenario_keys: Sequence[str] = DEFAULT_KEYS,
     ) -> None:
-        """`rules` hold for every tenant that has none of its own in `tenants`. Hashes are equal
-        where the values and the `salt` are.
+        """`rules` apply to every tenant without rules of its own in `tenants`. Equal values have
+        equal hashes if the `salt` is the same.
         """
-        self._structure = Structure(registry, scenario_keys)
+        self._needed = NeededKeys(registry, scenario_keys)
         self._common = _Policy(rules, salt)
         self._tenants = {tenant: _Policy(own, salt) for tenant, own in tenants.items()}
 
@@ -76,8 +76,10 @@ class Redactor:
         return self._redact(spans, Records.span)
 
     def logs(self, logs: Sequence[LogRecord], without_trace: int = 0) -> Redacted[LogRecord]:
-        """Redact the log records of one request, all of one tenant. Of those `without_trace`
-        nothing stays but their number.
+        """Redact the log records of one request, all of one tenant.
+
+        `without_trace`: number of records outside of any trace. They are dropped, and the encoded
+        request keeps only their number.
         """
         return self._redact(logs, Records.log, without_trace)
 
@@ -92,24 +94,27 @@ class Redactor:
         values = Values(
             policy.keys,
             policy.replacements,
-            self._structure.names,
-            self._structure.identities,
+            self._needed.names,
+            self._needed.ids,
             counts,
         )
-        walk = Records(values, None if policy.content else ContentFilter(self._structure))
+        redactor = Records(values, None if policy.content else ContentFilter(self._needed))
         resources = {
-            id(one): walk.resource(one) for one in _distinct(record.resource for record in records)
+            id(one): redactor.resource(one)
+            for one in _distinct(record.resource for record in records)
         }
-        scopes = {id(one): walk.scope(one) for one in _distinct(record.scope for record in records)}
+        scopes = {
+            id(one): redactor.scope(one) for one in _distinct(record.scope for record in records)
+        }
         redacted = tuple(
-            redact(walk, record, resources[id(record.resource)], scopes[id(record.scope)])
+            redact(redactor, record, resources[id(record.resource)], scopes[id(record.scope)])
             for record in records
         )
         return Redacted(redacted, encode_request(redacted, without_trace), counts)
 
 
 class _Policy:
-    """The rules of one tenant, made ready."""
+    """The rules of one tenant, compiled."""
 
     def __init__(self, rules: Rules, salt: bytes) -> None:
         self.keys = KeyActions(rules.attributes)
@@ -121,7 +126,5 @@ SharedT = TypeVar("SharedT", Resource, Scope)
 
 
 def _distinct(shared: Iterable[SharedT]) -> list[SharedT]:
-    """Each object once: those that are shared have to stay shared, as the request is grouped by
-    them.
-    """
+    """Each object once. Shared objects must stay shared: encoding groups records by them."""
     return list({id(one): one for one in shared}.values())

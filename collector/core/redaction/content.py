@@ -1,9 +1,8 @@
-"""Takes content out of records: messages, arguments, results and answers go, and what scoring needs
-of their structure stays.
+"""Removes content from records: messages, arguments, results and answers.
 
-Only attributes that are known to be needed stay. Of the messages of model calls there stay the
-names and ids of the tool calls in them, with a placeholder for the arguments, so that a call whose
-arguments were removed is not taken for one without any.
+Only attributes that scoring needs are kept. Of the messages of model calls, the names and ids of
+the tool calls are kept. Their arguments become a placeholder, because a call without arguments
+would mean that the tool was called with none.
 """
 
 from __future__ import annotations
@@ -19,8 +18,15 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
 
 from pathgauge.collector.core.invocations.dialects import Dialect, Kind
-from pathgauge.collector.core.invocations.dialects.field_paths import Flattened, Member, value_at
-from pathgauge.collector.core.invocations.messages.message import Message
+from pathgauge.collector.core.invocations.dialects.field_paths import (
+    Derived,
+    Flattened,
+    InEvent,
+    JsonPath,
+    value_at,
+    value_below,
+)
+from pathgauge.collector.core.invocations.messages.message import AskedCall, Message
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.spans import (
@@ -30,48 +36,46 @@ from pathgauge.collector.core.otlp.spans import (
     decode_value,
     encode_value,
 )
-from pathgauge.collector.core.redaction.needed_keys import Path, Structure
+from pathgauge.collector.core.redaction.needed_keys import NeededKeys
 from pathgauge.collector.core.redaction.parsing import encoded
 from pathgauge.collector.core.redaction.replace import MASKED, RedactionCounts
 from pathgauge.collector.core.redaction.values import has_members
 
 _CHOICE = "gen_ai.choice"
 _DETAILS = "gen_ai.client.inference.operation.details"
-_CALLS = "ai.response.toolCalls"
-"""A list of calls, and no messages."""
+_OUTPUT_MESSAGES = "gen_ai.output.messages"
 
-_EVENTS = frozenset({_CHOICE, _DETAILS, "exception"})
-"""Events of spans that are known by their names; some bridges write log messages there."""
+_EVENTS = frozenset({_CHOICE, _DETAILS, "exception", MASKED})
+"""Names of span events that are kept. Others may be content: some bridges write log messages as
+event names.
+"""
 
-_OWN_MEMBER = "pathgauge="
+_TRACESTATE_MEMBER = "pathgauge="
 
 
 class ContentFilter:
     """Removes the content of records, in place."""
 
-    def __init__(self, structure: Structure) -> None:
-        self._structure = structure
+    def __init__(self, needed: NeededKeys) -> None:
+        self._needed = needed
+        self._event_names = _EVENTS | needed.event_keys.keys()
 
     def attributes(self, pairs: Repeated[KeyValue], counts: RedactionCounts) -> None:
-        """Attributes of what holds no messages."""
+        """Filter attributes that hold no messages."""
         self._keep(pairs, {}, counts)
 
     def span(self, span: Span, proto: SpanProto, counts: RedactionCounts) -> None:
-        """A span; `proto` is changed, `span` says what it was."""
-        kind, dialects = self._structure.registry.classify(span)
+        """Filter a span: changes `proto`; `span` is the original."""
+        kind, dialects = self._needed.registry.classify(span)
         outputs = self._outputs(span, dialects) if kind == "model" else {}
-        self._keep(
-            proto.attributes,
-            self._parts(span.attributes) | outputs | _name(span, kind, dialects),
-            counts,
-        )
+        added = self._json_members(span.attributes) | outputs | _turn_name(span, kind, dialects)
+        self._keep(proto.attributes, added, counts)
         for event in proto.events:
-            self._keep(
-                event.attributes,
-                self._shown(event.name, decode_attributes(event.attributes), dialects),
-                counts,
-            )
-            if event.name not in (*_EVENTS, MASKED):
+            attributes = decode_attributes(event.attributes)
+            added = self._event_output(event.name, attributes, dialects)
+            event_keys = self._needed.event_keys.get(event.name, frozenset())
+            self._keep(event.attributes, added, counts, event_keys)
+            if event.name not in self._event_names:
                 event.name = MASKED
                 counts["content", "drop"] += 1
         for link in proto.links:
@@ -83,140 +87,150 @@ class ContentFilter:
             counts["content", "drop"] += 1
 
     def log(self, log: LogRecord, proto: LogRecordProto, counts: RedactionCounts) -> None:
-        """A log record; `proto` is changed, `log` says what it was."""
+        """Filter a log record: changes `proto`; `log` is the original."""
         name = log.event_name
-        self._keep(proto.attributes, self._shown(name, log.attributes, ()), counts)
-        if proto.HasField("body"):
-            body = decode_value(proto.body)
-            shown = self._shown(name, body, ()) if isinstance(body, dict) else {}
-            proto.ClearField("body")
-            if shown:
-                told = {
-                    key: value if key == "finish_reason" else orjson.loads(value)
-                    for key, value in shown.items()
-                }
-                proto.body.CopyFrom(encode_value(told))
-            counts["content", "drop"] += 1
+        self._keep(proto.attributes, self._event_output(name, log.attributes, ()), counts)
+        if not proto.HasField("body"):
+            return
+        body = decode_value(proto.body)
+        output = self._event_output(name, body, ()) if isinstance(body, dict) else {}
+        proto.ClearField("body")
+        if output:
+            kept = {
+                key: value if key == "finish_reason" else orjson.loads(value)
+                for key, value in output.items()
+            }
+            proto.body.CopyFrom(encode_value(kept))
+        counts["content", "drop"] += 1
 
     def _keep(
-        self, pairs: Repeated[KeyValue], instead: Mapping[str, Any], counts: RedactionCounts
+        self,
+        pairs: Repeated[KeyValue],
+        added: Mapping[str, Any],
+        counts: RedactionCounts,
+        also_needed: frozenset[str] = frozenset(),
     ) -> None:
-        """Leave what is needed; `instead` are values that stand for others or are added."""
-        needed = self._structure.needed
+        """Keep the needed attributes, and add replacements for others."""
         for index in reversed(range(len(pairs))):
-            if pairs[index].key not in needed or has_members(pairs[index].value):
+            key = pairs[index].key
+            is_needed = key in self._needed.needed or key in also_needed
+            if not is_needed and self._needed.prefixes:
+                is_needed = key.startswith(self._needed.prefixes)
+            if not is_needed or has_members(pairs[index].value):
                 del pairs[index]
                 counts["content", "drop"] += 1
-        pairs.extend(KeyValue(key=key, value=encode_value(value)) for key, value in instead.items())
+        pairs.extend(KeyValue(key=key, value=encode_value(value)) for key, value in added.items())
 
-    def _parts(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
-        """The needed parts of JSON attributes."""
+    def _json_members(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """The needed members of JSON attributes."""
         found = {}
-        for key, paths in self._structure.members.items():
+        for key, paths in self._needed.members.items():
             if key in attributes:
-                parts = _sparse(decoded(attributes[key]), paths)
-                if parts is not None:
-                    found[key] = encoded(parts)
+                kept = _sparse(decoded(attributes[key]), paths)
+                if kept is not None:
+                    found[key] = encoded(kept)
         return found
 
     def _outputs(self, span: Span, dialects: tuple[Dialect, ...]) -> dict[str, Any]:
-        """The calls in the messages of a model, at the keys where its messages were."""
+        """The tool calls in the output of a model, at the keys that held the messages."""
         found: dict[str, Any] = {}
-        for place in self._structure.outputs:
-            if not isinstance(place, str | Member | Flattened):
+        for path in self._needed.outputs:
+            if isinstance(path, Derived | InEvent):
                 continue
-            messages = _skeleton(decoded(value_at(place, span)), dialects)
+            messages = _skeleton(decoded(value_at(path, span)), dialects)
             if messages is None:
                 continue
-            if isinstance(place, Flattened):
-                found.update(_flattened(messages, place.prefix))
+            if isinstance(path, Flattened):
+                found.update(_flattened(messages, path.prefix))
             else:
-                key = place if isinstance(place, str) else place.key
-                found[key] = encoded(self._around(span, key, messages))
-        if _CALLS in span.attributes:
-            calls = _skeleton(
-                {"role": "assistant", "tool_calls": decoded(span.attributes[_CALLS])}, ()
-            )
-            found[_CALLS] = encoded([part for message in calls or () for part in message["parts"]])
-        return found
+                key = path if isinstance(path, str) else path.key
+                found[key] = encoded(self._with_members(span, key, messages))
+        return found or _derived_output(span, dialects)
 
-    def _around(self, span: Span, key: str, messages: list[dict[str, Any]]) -> Any:
-        """The messages, with the other needed parts of their attribute, which lie beside the first
-        of them.
+    def _with_members(self, span: Span, key: str, messages: list[dict[str, Any]]) -> Any:
+        """The messages with the other needed members of their attribute, which are members of the
+        first message.
         """
-        parts = _sparse(decoded(span.attributes[key]), self._structure.members.get(key, ()))
-        container, beside = next(iter((parts or {}).items()), ("", None))
-        return (
-            {container: [messages[0] | beside[0], *messages[1:]]}
-            if isinstance(beside, list)
-            else messages
-        )
+        kept = _sparse(decoded(span.attributes[key]), self._needed.members.get(key, ()))
+        container, items = next(iter((kept or {}).items()), ("", None))
+        if not isinstance(items, list):
+            return messages
+        return {container: [messages[0] | items[0], *messages[1:]]}
 
-    def _shown(
-        self, event: str, members: Mapping[str, Any], dialects: tuple[Dialect, ...]
+    def _event_output(
+        self, event: str, attributes: Mapping[str, Any], dialects: tuple[Dialect, ...]
     ) -> dict[str, Any]:
-        """What stays of an event that shows the output of a model."""
+        """The tool calls in an event with the output of a model; empty for other events."""
         if event == _CHOICE:
-            messages = _skeleton({key: decoded(value) for key, value in members.items()}, dialects)
-            calls = [part for message in messages or () for part in message["parts"]]
-            shown = {"message": encoded(calls)} if calls else {}
-            return shown | {
-                key: value
-                for key, value in members.items()
-                if key == "finish_reason" and isinstance(value, str)
-            }
+            return _choice(attributes, dialects)
         if event == _DETAILS:
-            places = (
-                place
-                for place in self._structure.outputs
-                if isinstance(place, str) and place in members
-            )
-            found = {place: _skeleton(decoded(members[place]), dialects) for place in places}
-            return {
-                place: encoded(messages)
-                for place, messages in found.items()
-                if messages is not None
-            }
+            return self._details(attributes, dialects)
         return {}
 
+    def _details(
+        self, attributes: Mapping[str, Any], dialects: tuple[Dialect, ...]
+    ) -> dict[str, Any]:
+        found = {}
+        for key in self._needed.outputs:
+            if isinstance(key, str) and key in attributes:
+                messages = _skeleton(decoded(attributes[key]), dialects)
+                if messages is not None:
+                    found[key] = encoded(messages)
+        return found
 
-def _name(span: Span, kind: Kind, dialects: tuple[Dialect, ...]) -> dict[str, Any]:
-    """The agent whose turn it is, where that is told by what the agent was given."""
-    naming = dialects[0].name_of if kind == "turn" else None
-    name = naming(span) if naming is not None else None
-    return {} if name is None else {"gen_ai.agent.name": name}
+
+def _choice(attributes: Mapping[str, Any], dialects: tuple[Dialect, ...]) -> dict[str, Any]:
+    values = {key: decoded(value) for key, value in attributes.items()}
+    messages = _skeleton(values, dialects)
+    calls = [part for message in messages or () for part in message["parts"]]
+    found: dict[str, Any] = {"message": encoded(calls)} if calls else {}
+    if isinstance(attributes.get("finish_reason"), str):
+        found["finish_reason"] = attributes["finish_reason"]
+    return found
+
+
+def _derived_output(span: Span, dialects: tuple[Dialect, ...]) -> dict[str, Any]:
+    """The tool calls in an output that a function computes from several attributes. They are
+    written as in the conventions, because there is no single key to put them back to.
+    """
+    paths = (path for dialect in dialects for path in dialect.fields.output_messages)
+    for path in paths:
+        if isinstance(path, Derived):
+            messages = _skeleton(decoded(path.find(span)), dialects)
+            if messages is not None:
+                return {_OUTPUT_MESSAGES: encoded(messages)}
+    return {}
+
+
+def _turn_name(span: Span, kind: Kind, dialects: tuple[Dialect, ...]) -> dict[str, Any]:
+    """The agent of a turn, which some dialects find in the input of the agent."""
+    name_of = dialects[0].name_of if kind == "turn" else None
+    name = name_of(span) if name_of is not None else None
+    if name is None:
+        return {}
+    return {"gen_ai.agent.name": name}
 
 
 def _skeleton(value: Any, dialects: tuple[Dialect, ...]) -> list[dict[str, Any]] | None:
-    """The assistant's messages in the form of the GenAI conventions, with nothing but the calls in
-    them.
-    """
+    """The assistant messages in the form of the GenAI conventions, reduced to their tool calls."""
     if value is None:
         return None
-    reader = next(
-        (dialect.messages for dialect in dialects if dialect.messages is not None), parse_messages
-    )
-    return [
-        _without_text(message)
-        for message in reader(value, "assistant")
-        if message.role == "assistant"
-    ] or None
+    readers = (dialect.messages for dialect in dialects if dialect.messages is not None)
+    read = next(readers, parse_messages)
+    messages = (message for message in read(value, "assistant") if message.role == "assistant")
+    return [_without_text(message) for message in messages] or None
 
 
 def _without_text(message: Message) -> dict[str, Any]:
-    calls = [
-        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": MASKED}
-        for call in message.calls
-    ]
-    shown = {
-        "role": "assistant",
-        "parts": [
-            {key: value for key, value in call.items() if value is not None} for call in calls
-        ],
-    }
-    return (
-        shown if message.finish_reason is None else shown | {"finish_reason": message.finish_reason}
-    )
+    reduced: dict[str, Any] = {"role": "assistant", "parts": list(map(_call, message.calls))}
+    if message.finish_reason is not None:
+        reduced["finish_reason"] = message.finish_reason
+    return reduced
+
+
+def _call(call: AskedCall) -> dict[str, Any]:
+    part = {"type": "tool_call", "id": call.id, "name": call.name, "arguments": MASKED}
+    return {key: value for key, value in part.items() if value is not None}
 
 
 def _flattened(messages: list[dict[str, Any]], prefix: str) -> Iterator[tuple[str, Any]]:
@@ -225,46 +239,31 @@ def _flattened(messages: list[dict[str, Any]], prefix: str) -> Iterator[tuple[st
             if key in message:
                 yield f"{prefix}.{number}.{key}", message[key]
         for index, part in enumerate(message["parts"]):
-            yield from (
-                (f"{prefix}.{number}.parts.{index}.{key}", value) for key, value in part.items()
-            )
+            for key, value in part.items():
+                yield f"{prefix}.{number}.parts.{index}.{key}", value
 
 
-def _sparse(value: Any, paths: tuple[Path, ...]) -> dict[str, Any] | None:
-    """An object of the scalars at the paths alone; `None` when there are none. Indices of lists are
-    0.
+def _sparse(value: Any, paths: tuple[JsonPath, ...]) -> dict[str, Any] | None:
+    """An object with only the scalars at the paths; `None` if there are none. List indices in
+    `paths` must be 0.
     """
     found: dict[str, Any] = {}
     for path in paths:
-        leaf = _at(value, path)
-        if leaf is None or isinstance(leaf, dict | list):
-            continue
-        _plant(found, path, leaf)
+        leaf = value_below(value, path)
+        if leaf is not None and not isinstance(leaf, dict | list):
+            _insert(found, path, leaf)
     return found or None
 
 
-def _at(value: Any, path: Path) -> Any:
-    for step in path:
-        if isinstance(step, str):
-            value = value.get(step) if isinstance(value, dict) else None
-        else:
-            value = value[step] if isinstance(value, list) and len(value) > step else None
-    return value
-
-
-def _plant(tree: Any, path: Path, leaf: Any) -> None:
-    for step, after in pairwise(path):
-        tree = (
-            tree.setdefault(step, {} if isinstance(after, str) else [{}])
-            if isinstance(step, str)
-            else tree[step]
-        )
+def _insert(tree: Any, path: JsonPath, leaf: Any) -> None:
+    for step, following in pairwise(path):
+        if isinstance(step, int):
+            tree = tree[step]
+            continue
+        tree = tree.setdefault(step, {} if isinstance(following, str) else [{}])
     tree[path[-1]] = leaf
 
 
 def _own_member(trace_state: str) -> str:
-    return ",".join(
-        member
-        for member in map(str.strip, trace_state.split(","))
-        if member.startswith(_OWN_MEMBER)
-    )
+    members = map(str.strip, trace_state.split(","))
+    return ",".join(member for member in members if member.startswith(_TRACESTATE_MEMBER))

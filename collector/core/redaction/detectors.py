@@ -1,8 +1,7 @@
-r"""Finds personal data and secrets in text by their form: text comes in, the places of what was
-found go out.
+r"""Finds personal data and secrets in text by their form.
 
-Every search takes time in proportion to the text. Texts may be JSON with escapes, so `\n` counts as
-the line break that it stands for.
+Every search takes time proportional to the length of the text. Text may be JSON with escapes, so
+`\n` also counts as a line break.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from dataclasses import dataclass
 from pathgauge.collector.core.redaction.rules import DetectorName
 
 Span = tuple[int, int]
-"""Start and end of what was found."""
+"""Start and end of a finding."""
 
 _START = r"(?:(?<!\w)|(?<=\\[nrtbf]))"
-"""Where no word goes on."""
+"""A position that is not inside a word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """Finds one kind of thing."""
+    """Finds one kind of personal data or secret."""
 
     name: DetectorName
     find: Callable[[str], list[Span]]
-    """Gives what is found from left to right, nothing of it overlapping."""
+    """Returns the findings from left to right, without overlaps."""
 
 
 def _merged(found: list[Span]) -> list[Span]:
-    """In order, those that overlap as one."""
+    """The findings in order, overlapping ones merged."""
     merged: list[Span] = []
     for start, stop in sorted(found):
         if merged and start < merged[-1][1]:
@@ -70,8 +69,7 @@ _TOKEN_FORMS = (
     ("ya29.", _WORD_START + r"ya29\.[\w-]{20,}"),
     ("hf_", _WORD_START + r"hf_[A-Za-z0-9]{20,}"),
     ("npm_", _WORD_START + r"npm_[A-Za-z0-9]{30,}"),
-    # Words begin inside of a run of such characters, too: each run is looked at once, from where it
-    # begins.
+    # A token may start inside a run of such characters. Each run is searched once, from its start.
     (
         "eyJ",
         r"(?<![\w-])(?=[\w-]{11,}+\.[\w-]{4,}+\.)[\w-]*?"
@@ -79,7 +77,7 @@ _TOKEN_FORMS = (
         + r"(eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*){1,3})",
     ),
 )
-"""Each with a text that is part of it. What is found is the group, where there is one."""
+"""Each pattern with a text that every match contains. The finding is the group, if there is one."""
 
 _BASIC = re.compile(_WORD_START + r"[Bb]asic ([A-Za-z0-9+/]{6,})={0,2}", re.ASCII)
 
@@ -87,7 +85,7 @@ _VALUE = r"[^\s\"'\\&,;<>\[\]{}()=]"
 _ASSIGNED = re.compile(
     rf"(?<![=!])=(?:[ \t]|\\t)*(?:\\?[\"'])?((?={_VALUE}*\d|{_VALUE}{{20}}){_VALUE}{{6,}}={{0,2}})"
 )
-"""What is assigned, when it is longer than a word or has a digit."""
+"""The value of an assignment, if it is longer than a word or has a digit."""
 _SECRETS = (
     "secret",
     "token",
@@ -99,34 +97,32 @@ _SECRETS = (
     "access_key",
     "private_key",
 )
-"""How the names of variables end that hold one."""
-_LONGEST_ENDING = 24
+"""Suffixes of names of variables that hold secrets."""
+_MAX_NAME_CHARACTERS = 24
+"""How much text before `=` is compared with the suffixes."""
 
 _TOKENS = tuple((hint, re.compile(pattern, re.ASCII)) for hint, pattern in _TOKEN_FORMS)
 
 _EMAIL = re.compile(
     r"(?:(?<![\w.+\\-])|(?<=\\[nrtbfu]))[\w.+-]++(?:@|%40)(?:[\w-]+\.)+(?:xn--[\w-]+|[^\W\d_]{2,63})"
 )
-"""The local part begins where no such text goes on, so that a long word without @ is looked at
-once.
-"""
+"""The local part must not start inside a word, so that a long word without @ is searched once."""
 
 _QUOTED_EMAIL = re.compile(
     r"\\?\"(?:[^\"\\\n]|\\[rtbf]){1,64}\\?\"@(?:[\w-]+\.)+(?:xn--[\w-]+|[^\W\d_]{2,63})"
 )
 
-_UNUSUAL = re.compile(r"[\u2007-\u2015\u202f\u2212\u3000\uff0b-\uff19]")
-_USUAL = str.maketrans(
+_NON_ASCII = re.compile(r"[\u2007-\u2015\u202f\u2212\u3000\uff0b-\uff19]")
+_TO_ASCII = str.maketrans(
     {chr(0xFF10 + digit): str(digit) for digit in range(10)}
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\uff0d", "-")
     | dict.fromkeys("\u2007\u2008\u2009\u200a\u202f\u3000", " ")
     | {"\uff0b": "+"}
 )
-"""Digits, hyphens and spaces as numbers have them, each for one of another width."""
+"""ASCII digits, hyphens and spaces for their Unicode variants, one character each."""
 
 _NUMBER = re.compile(r"[+(\d][\d +()./\xa0-]{6,}", re.ASCII)
-"""Where cards and telephone numbers may be; quickly found, as it begins with a set of characters.
-"""
+"""Text that may be a card or telephone number. Fast, because it starts with a character set."""
 
 _CARD = re.compile(rf"{_START}(?<!\d[.,])[2-6]\d{{3}}(?:[ .\xa0-]?\d){{9,15}}", re.ASCII)
 _GROUP = re.compile(r"\d+", re.ASCII)
@@ -140,10 +136,10 @@ _WITH_COUNTRY = re.compile(
 )
 _IN_GROUPS = re.compile(
     rf"{_START}(?:(?<!\w-)|(?<=\\[nrtbf]-))(?<!\d[.,/])(?:"
-    r"00[1-9]\d{0,2}[ /-](?:\d[ /-]?){6,12}\d"  # 00 and the country
+    r"00[1-9]\d{0,2}[ /-](?:\d[ /-]?){6,12}\d"  # 00 and the country code
     r"|(?:1[ .-])?(?:\([2-9]\d{2}\)[ .-]?|[2-9]\d{2}[.-])[2-9]\d{2}[ .-]\d{4}"  # North America
     r"|(?<!\d )(?:1 )?[2-9]\d{2} [2-9]\d{2} \d{4}(?! \d)"
-    # with the 0 of national numbers
+    # National numbers with their leading 0
     r"|(?<!\d )(?!\d\d[/-]\d\d[/-]\d)\(?0[1-9]\d{0,3}\)?(?:[ /-]\d{2,4}){2,5}+(?! \d)"
     r"|\(?0[1-9]\d{1,3}\)?[ /-]\d{5,8}"
     r")(?!\w|-\w|[.,:/]\d)",
@@ -154,7 +150,7 @@ _NATIONAL_DIGITS = range(9, 13)
 
 
 def _tokens(text: str) -> list[Span]:
-    """Secrets that are known by how they begin."""
+    """Secrets with a known prefix, credentials and assignments."""
     found = [
         match.span(pattern.groups)
         for hint, pattern in _TOKENS
@@ -167,43 +163,45 @@ def _tokens(text: str) -> list[Span]:
         found += (
             match.span(1)
             for match in _ASSIGNED.finditer(text)
-            if _is_secret(text[max(0, match.start() - _LONGEST_ENDING) : match.start()])
+            if _is_secret(text[max(0, match.start() - _MAX_NAME_CHARACTERS) : match.start()])
         )
-    return _merged(found) if found else found
+    if found:
+        return _merged(found)
+    return found
 
 
 def _is_basic(encoded: str) -> bool:
-    """Whether a name and a password are encoded there."""
+    """Whether this encodes a user name and a password."""
     return b":" in binascii.a2b_base64(encoded[: len(encoded) // 4 * 4])
 
 
 def _is_secret(variable: str) -> bool:
-    """Whether text ends in the name of a variable that holds a secret."""
+    """Whether text ends with the name of a variable that holds a secret."""
     return variable.replace(r"\t", " ").rstrip(" \t").lower().endswith(_SECRETS)
 
 
 def _emails(text: str) -> list[Span]:
-    """E-mail addresses, in URLs too."""
-    found = (
-        [match.span() for match in _EMAIL.finditer(text)] if "@" in text or "%40" in text else []
-    )
-    return (
-        _merged(found + [match.span() for match in _QUOTED_EMAIL.finditer(text)])
-        if '"@' in text
-        else found
-    )
+    """E-mail addresses, including those in URLs."""
+    found: list[Span] = []
+    if "@" in text or "%40" in text:
+        found = [match.span() for match in _EMAIL.finditer(text)]
+    if '"@' not in text:
+        return found
+    return _merged(found + [match.span() for match in _QUOTED_EMAIL.finditer(text)])
 
 
-def _usual(text: str) -> str:
-    """The text with digits, hyphens and spaces of numbers as in ASCII, all at the same places."""
-    return text if text.isascii() or not _UNUSUAL.search(text) else text.translate(_USUAL)
+def _to_ascii(text: str) -> str:
+    """The text with digits, hyphens and spaces in ASCII, at the same positions."""
+    if text.isascii() or not _NON_ASCII.search(text):
+        return text
+    return text.translate(_TO_ASCII)
 
 
 def _cards(text: str) -> list[Span]:
-    """Payment card numbers: 13 to 19 digits, in groups or not, with a valid check digit. A shorter
-    or longer number may stand beside.
+    """Payment card numbers: 13 to 19 digits, in groups or not, with a valid check digit. Other
+    numbers may precede or follow.
     """
-    text, found = _usual(text), []
+    text, found = _to_ascii(text), []
     for number in _NUMBER.finditer(text):
         at = number.start()
         while match := _CARD.search(text, at, number.end() + 1):
@@ -215,39 +213,41 @@ def _cards(text: str) -> list[Span]:
 
 
 def _card_end(text: str, match: re.Match[str]) -> int | None:
-    """Where the longest card number ends that begins there, and consists of whole groups."""
+    """The end of the longest card number that starts there and consists of whole groups."""
     digits, ends = "", []
     for group in _GROUP.finditer(text, match.start(), match.end()):
         digits += group[0]
         ends.append((group.end(), len(digits)))
     ends = [(end, count) for end, count in ends if count in _CARD_DIGITS]
-    if (
-        ends
-        and (after := text[ends[-1][0] : ends[-1][0] + 1])
-        and (after.isalnum() or after == "_")
-    ):
+    if ends and _continues_word(text, ends[-1][0]):
         ends.pop()
     return next((end for end, count in reversed(ends) if _is_card(digits[:count])), None)
 
 
+def _continues_word(text: str, at: int) -> bool:
+    after = text[at : at + 1]
+    return after.isalnum() or after == "_"
+
+
 def _is_card(digits: str) -> bool:
-    """Whether the check digit is right."""
+    """Whether the check digit is valid."""
     codes = digits.encode()
     return (sum(codes[-1::-2]) + sum(codes[-2::-2].translate(_DOUBLED)) - 48 * len(codes)) % 10 == 0
 
 
 def _phones(text: str) -> list[Span]:
-    """Telephone numbers that are written as such: with a country code, or in groups. A mere run of
-    digits is none.
-    """
-    text = _usual(text)
+    """Telephone numbers with a country code or in groups. A plain run of digits is not one."""
+    text = _to_ascii(text)
     found = [match.span() for match in _WITH_COUNTRY.finditer(text)] if "+" in text else []
     for number in _NUMBER.finditer(text):
         for match in _IN_GROUPS.finditer(text, number.start(), number.end() + 2):
-            national = match[0].lstrip("(")[:1] == "0" and match[0][:2] != "00"
-            if sum(map(str.isdigit, match[0])) in (_NATIONAL_DIGITS if national else _PHONE_DIGITS):
+            is_national = match[0].lstrip("(")[:1] == "0" and match[0][:2] != "00"
+            expected = _NATIONAL_DIGITS if is_national else _PHONE_DIGITS
+            if sum(map(str.isdigit, match[0])) in expected:
                 found.append(match.span())
-    return _merged(found) if found else found
+    if found:
+        return _merged(found)
+    return found
 
 
 DETECTORS: tuple[Detector, ...] = (
@@ -256,15 +256,15 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("card", _cards),
     Detector("phone", _phones),
 )
-"""In the order in which they are asked: what one has found, the next does not see."""
+"""In the order in which they run. A detector does not see the findings of those before it."""
 
 
-SHORTEST = 6
-"""Characters of the shortest text in which there is something to find."""
+MIN_CHARACTERS = 6
+"""The shortest text that can have a finding."""
 
 
 def is_card(number: float) -> bool:
-    """Whether a number is that of a payment card."""
+    """Whether a number is a payment card number."""
     if not 10**12 <= number < 10**19 or number != int(number):
         return False
     digits = str(int(number))

@@ -1,168 +1,119 @@
-"""Which attribute keys scoring needs, and where messages live: the dialects come in, sets of keys
-go out.
+"""Which attributes scoring needs when content is not kept.
 
-What the tables of the dialects say is taken from there. Listed here is what the dialects ask spans
-for in their code.
+The dialects declare them: `Dialect.fields` and `Dialect.reads`, and `Derived.reads` for fields that
+a function computes. Only the keys that the code shared by all dialects reads are listed here.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pathgauge.collector.core.invocations.dialects import Registry, langgraph
+from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.dialects.field_paths import (
+    Derived,
+    FieldPath,
     FieldPaths,
+    Flattened,
     InEvent,
-    Member,
-    Place,
+    JsonMember,
+    JsonPath,
 )
 from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY
 from pathgauge.collector.core.invocations.scenario import RUN_KEYS, TURN, WRAPPERS
 
-Path = tuple[str | int, ...]
-
-_NAMES: tuple[str, ...] = (
-    *(
-        "agent_name",
-        "agent_version",
-        "workflow_name",
-        "tool_name",
-        "tool_type",
-        "request_model",
-        "response_model",
-    ),
-    *(
-        "input_tokens",
-        "output_tokens",
-        "total_input_tokens",
-        "total_output_tokens",
-        "finish_reasons",
-        "error_type",
-    ),
-)
-_IDENTITIES: tuple[str, ...] = ("conversation_id", "user_id", "call_id")
-
-_KINDS = (
-    "gen_ai.operation.name",
-    "gen_ai.provider.name",
-    "gen_ai.system",
-    "gen_ai.transfer.mode",
-    "gen_ai.workflow.nodes",
-    "mcp.method.name",
-    "openinference.span.kind",
-    "traceloop.span.kind",
-    "traceloop.entity.name",
-    "llm.request.type",
-    "langsmith.span.kind",
-    "langfuse.observation.type",
-    "langfuse.observation.level",
-    "langfuse.observation.usage_details",
-    "langfuse.internal.is_app_root",
-    "langfuse.observation.metadata.is_langchain_root",
-    "langfuse.observation.metadata.langgraph_step",
-    "mlflow.spanType",
-    "ai.operationId",
-    "haystack.component.type",
-    "haystack.component.name",
-    "span.type",
+_NAME_FIELDS = (
+    "agent_name",
+    "agent_version",
+    "workflow_name",
     "tool_name",
+    "tool_type",
+    "request_model",
+    "response_model",
     "input_tokens",
     "output_tokens",
-    "cache_read_tokens",
-    "cache_creation_tokens",
-    "stop_reason",
-    "success",
-    "decision",
-    "event.name",
-    "exception.type",
-    "service.name",
-    "service.version",
-    TURN,
-    REDACTED_KEY,
+    "total_input_tokens",
+    "total_output_tokens",
+    "finish_reasons",
+    "error_type",
 )
-"""What tells the kind of a span, and numbers and names that no table has."""
+_ID_FIELDS = ("conversation_id", "user_id", "call_id")
 
-_GROUPS = ("gen_ai.agent.id", "messaging.destination")
-"""Ids beside those in the tables."""
-
-_LANGGRAPH = (langgraph.AGENT_NAME, langgraph.THREAD, langgraph.NODE, langgraph.PATH)
-_GRAPHS = (
-    "langsmith.metadata.",
-    "langfuse.observation.metadata.",
-    "traceloop.association.properties.",
-)
-
-_MEMBERS = (
-    *(Member("metadata", (key,)) for key in _LANGGRAPH),
-    Member("mlflow.spanInputs", ("from_agent",)),
-)
+_SHARED_KEYS = ("event.name", "exception.type", "service.version", TURN, REDACTED_KEY)
 
 
-class Structure:
-    """The keys of one registry of dialects and of the scenario keys in use."""
+class NeededKeys:
+    """The needed keys for one registry of dialects and the configured scenario keys."""
 
     def __init__(self, registry: Registry, scenario_keys: Sequence[str]) -> None:
         self.registry = registry
-        named = (
-            frozenset(self._keys(_NAMES))
-            | frozenset(_scenario_keys(scenario_keys))
-            | frozenset(_KINDS)
+        read = tuple(path for dialect in registry.dialects for path in dialect.reads)
+        names = (*self._paths(_NAME_FIELDS), *read)
+        ids = self._paths(_ID_FIELDS)
+        self.names = frozenset(
+            (*_keys(names), *_SHARED_KEYS, *_wrapped_scenario_keys(scenario_keys))
         )
-        self.identities = (
-            frozenset(self._keys(_IDENTITIES))
-            | frozenset(_GROUPS)
-            | frozenset(prefix + langgraph.THREAD for prefix in _GRAPHS)
-        )
-        self.names = named | frozenset(
-            prefix + key for prefix in _GRAPHS for key in _LANGGRAPH if key != langgraph.THREAD
-        )
-        """Keys of names and numbers by which scoring compares and files. What they hold is
-        nobody's.
-        """
-        self.needed = self.names | self.identities
-        """Keys of all that scoring needs but messages, arguments, results and answers."""
-        self.members = self._members(scenario_keys)
-        """Parts of JSON attributes that are needed: paths by key."""
-        self.outputs = tuple(
-            place for place in self._places(("output_messages",)) if not isinstance(place, InEvent)
-        )
-        """Where the messages live that models gave back."""
+        """Keys of names and numbers that scoring compares or groups by; not personal data."""
+        self.ids = frozenset(_keys(ids))
+        self.needed = self.names | self.ids
+        """Everything that scoring needs except messages, arguments, results and answers."""
+        flattened = (path for path in (*names, *ids) if isinstance(path, Flattened))
+        self.prefixes = tuple(f"{path.prefix}." for path in flattened)
+        """Prefixes of needed keys."""
+        self.members = self._members((*names, *ids), scenario_keys)
+        """Needed members of JSON attributes: paths by key."""
+        self.event_keys = _event_keys((*names, *ids))
+        """Needed attributes of span events, by the name of the event."""
+        self.outputs = self._paths(("output_messages",))
+        """The field paths of model outputs."""
 
-    def _keys(self, fields: Sequence[str]) -> Iterator[str]:
-        for place in self._places(fields):
-            if isinstance(place, str):
-                yield place
-            elif isinstance(place, Member) and not place.path:
-                yield place.key
-
-    def _places(self, fields: Sequence[str]) -> FieldPaths:
-        found: dict[Place, None] = {}
+    def _paths(self, fields: Sequence[str]) -> FieldPaths:
+        found: dict[FieldPath, None] = {}
         for dialect in self.registry.dialects:
             for field in fields:
                 found.update(dict.fromkeys(getattr(dialect.fields, field)))
         return tuple(found)
 
-    def _members(self, scenario_keys: Sequence[str]) -> dict[str, tuple[Path, ...]]:
-        members: dict[str, list[Path]] = defaultdict(list)
-        told = [
-            place
-            for place in self._places((*_NAMES, *_IDENTITIES))
-            if isinstance(place, Member) and place.path
-        ]
-        scenarios = [
-            Member("metadata", (key,)) for key in (*_with_aliases(scenario_keys), *RUN_KEYS, TURN)
-        ]
-        for member in (*told, *_MEMBERS, *scenarios):
-            members[member.key].append(member.path)
-        return {
-            key: tuple(dict.fromkeys(paths))
-            for key, paths in members.items()
-            if key not in self.needed
-        }
+    def _members(
+        self, paths: FieldPaths, scenario_keys: Sequence[str]
+    ) -> dict[str, tuple[JsonPath, ...]]:
+        metadata_keys = (*_with_aliases(scenario_keys), *RUN_KEYS, TURN)
+        found: dict[str, dict[JsonPath, None]] = defaultdict(dict)
+        for path in _attributes(paths):
+            if isinstance(path, JsonMember) and path.path:
+                found[path.key][path.path] = None
+        for key in metadata_keys:
+            found["metadata"][key,] = None
+        return {key: tuple(found[key]) for key in found if key not in self.needed}
 
 
-def _scenario_keys(keys: Sequence[str]) -> Iterator[str]:
+def _attributes(paths: FieldPaths) -> Iterator[str | JsonMember]:
+    """The attributes at the field paths, and those that functions read for them."""
+    for path in paths:
+        if isinstance(path, Derived):
+            yield from path.reads
+        elif isinstance(path, str | JsonMember):
+            yield path
+
+
+def _keys(paths: FieldPaths) -> Iterator[str]:
+    """The keys of attributes that are needed as a whole."""
+    for path in _attributes(paths):
+        if isinstance(path, str):
+            yield path
+        elif not path.path:
+            yield path.key
+
+
+def _event_keys(paths: Iterable[FieldPath]) -> Mapping[str, frozenset[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in paths:
+        if isinstance(path, InEvent):
+            found[path.event].add(path.key)
+    return {event: frozenset(keys) for event, keys in found.items()}
+
+
+def _wrapped_scenario_keys(keys: Sequence[str]) -> Iterator[str]:
     yield from (*keys, *RUN_KEYS)
     yield from (wrapper + key for wrapper in WRAPPERS for key in _with_aliases(keys))
 

@@ -1,6 +1,4 @@
-"""Objects and lists inside of text: text in, the value, how deep that is nested, and how it is
-written again out.
-"""
+"""Parses objects and lists inside text, with their nesting depth and a way to encode them again."""
 
 from __future__ import annotations
 
@@ -14,16 +12,16 @@ import orjson
 from pathgauge.collector.core.invocations.messages.literals import expression
 
 MAX_LEVELS = 100
-"""Text that is nested deeper, all texts around it counted, is redacted as text, so that the walk
-may recurse.
+"""Text that is nested deeper, counting the texts around it, is redacted as plain text, so that
+code that walks values can recurse.
 """
 
 _OPENERS = frozenset('{["')
 
 
 def parsed(text: str) -> tuple[Any, int]:
-    """The value of a JSON text and its levels; no levels where the text is not that of an object, a
-    list or a text.
+    """The value of JSON text and its nesting levels; 0 levels if the text is not an object, a list
+    or a string.
     """
     if text.lstrip()[:1] not in _OPENERS:
         return None, 0
@@ -31,9 +29,9 @@ def parsed(text: str) -> tuple[Any, int]:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None, 0
-    return value, _levels(value) if text.count("[") + text.count(
-        "{"
-    ) > MAX_LEVELS // 2 else 1 + text.count("[") + text.count("{")
+    max_levels = 1 + text.count("[") + text.count("{")
+    # Counting brackets is faster than walking the value, and exact enough for shallow values.
+    return value, max_levels if max_levels <= MAX_LEVELS // 2 + 1 else _levels(value)
 
 
 def encoded(value: Any) -> str:
@@ -42,10 +40,10 @@ def encoded(value: Any) -> str:
 
 
 def leniently_parsed(text: str) -> tuple[Any, int, Callable[[Any], str]]:
-    """The same for what Python writes: JSON with `NaN` or lone surrogates, and the `repr` of an
-    object or a list. Slow.
+    """Like `parsed`, for text written by Python: JSON with `NaN` or lone surrogates, and the `repr`
+    of a dict or list. Slow.
 
-    The third says how such text is written.
+    Also returns the function that encodes such text.
     """
     if text.lstrip()[:1] in _OPENERS:
         for decode, encode in ((_with_nan, json.dumps), (_literal, repr)):
@@ -66,20 +64,19 @@ def _literal(text: str) -> Any:
 
 
 def _levels(value: Any) -> int:
-    """How deep a value is nested; looked at no deeper than anybody asks."""
+    """How deep a value is nested, counted up to `MAX_LEVELS` + 1."""
     levels, layer = 1, [value]
-    while levels <= MAX_LEVELS and (
-        layer := [child for item in layer for child in _children(item)]
-    ):
+    while levels <= MAX_LEVELS:
+        layer = [child for item in layer for child in _children(item)]
+        if not layer:
+            break
         levels += 1
     return levels
 
 
 def _children(value: Any) -> Collection[Any]:
-    return (
-        value.values()
-        if isinstance(value, dict)
-        else value
-        if isinstance(value, list | tuple)
-        else ()
-    )
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, list | tuple):
+        return value
+    return ()

@@ -1,8 +1,7 @@
-"""Redacts whole records: a span, a log record or a resource comes in, the same without what the
-rules take out goes out.
+"""Redacts whole records: spans, log records and resources.
 
-No record makes it raise. A span or log record of which anything was changed says so in the
-attribute `pathgauge.redacted`.
+No record makes it raise. A span or log record that was changed gets the attribute
+`pathgauge.redacted`.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from pathgauge.collector.core.redaction.content import ContentFilter
 from pathgauge.collector.core.redaction.replace import MASKED
 from pathgauge.collector.core.redaction.values import DroppedError, Values
 
-_OWN_MEMBER = "pathgauge="
-"""Of the `tracestate`: names the scenario, and nothing of it is content."""
+_TRACESTATE_MEMBER = "pathgauge="
+"""This `tracestate` member has the scenario id. It is not content."""
 
 RecordT = TypeVar("RecordT", Span, LogRecord)
 
@@ -37,12 +36,12 @@ class Records:
     """Redacts the records of one export request."""
 
     def __init__(self, values: Values, without_content: ContentFilter | None) -> None:
-        """`without_content` is given where content is not to be kept."""
+        """`without_content`: the filter to apply if content must not be kept."""
         self._values = values
         self._without_content = without_content
 
     def resource(self, resource: Resource) -> Resource:
-        """A resource; what all of its records have in common marks none of them."""
+        """Redact a resource. This does not mark its records as redacted."""
         try:
             pairs = KeyValueList(values=encode_attributes(resource.attributes)).values
             if self._without_content is not None:
@@ -54,7 +53,7 @@ class Records:
             return Resource({})
 
     def scope(self, scope: Scope) -> Scope:
-        """An instrumentation scope; its attributes are not kept at all."""
+        """Redact an instrumentation scope. Its attributes are never kept."""
         try:
             return Scope(
                 self._values.field(scope.name, "scope.name"),
@@ -65,7 +64,7 @@ class Records:
             return Scope()
 
     def span(self, span: Span, resource: Resource, scope: Scope) -> Span:
-        """A span with what it shares, redacted before."""
+        """Redact a span. `resource` and `scope` are redacted already."""
         proto, before = SpanProto.FromString(span.raw), self._values.counts.total()
         proto.DiscardUnknownFields()
         try:
@@ -102,7 +101,7 @@ class Records:
             self._values.pairs(link.attributes)
 
     def log(self, log: LogRecord, resource: Resource, scope: Scope) -> LogRecord:
-        """A log record with what it shares, redacted before."""
+        """Redact a log record. `resource` and `scope` are redacted already."""
         proto, before = LogRecordProto.FromString(log.raw), self._values.counts.total()
         proto.DiscardUnknownFields()
         try:
@@ -133,18 +132,21 @@ class Records:
         self._values.pairs(proto.attributes)
 
     def _count_unreadable(self) -> None:
-        """Of what cannot be redacted nothing is kept but ids and times. Refused, its request would
-        come again and again.
+        """Count a record that cannot be redacted, of which only ids and times are kept. Refusing
+        the request instead would make the sender repeat it forever.
         """
         self._values.counts["unreadable", "drop"] += 1
 
     def _trace_state(self, trace_state: str) -> str:
-        members = [member.strip() for member in trace_state.split(",")] if trace_state else []
-        kept = (
-            m if m.startswith(_OWN_MEMBER) else self._values.field(m, "span.trace_state")
-            for m in members
-        )
+        if not trace_state:
+            return ""
+        kept = (self._trace_state_member(member.strip()) for member in trace_state.split(","))
         return ",".join(member for member in kept if member)
+
+    def _trace_state_member(self, member: str) -> str:
+        if member.startswith(_TRACESTATE_MEMBER):
+            return member
+        return self._values.field(member, "span.trace_state")
 
     def _mark(self, attributes: Repeated[KeyValue], before: int) -> None:
         if self._values.counts.total() > before and not any(

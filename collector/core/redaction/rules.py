@@ -1,4 +1,4 @@
-"""What is to be redacted: a tenant's rules, and the key of a value in; the action for it out."""
+"""The redaction rules of a tenant, and the action for a key."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from fnmatch import translate
 from typing import Literal
 
 Action = Literal["keep", "mask", "hash", "drop"]
-"""What becomes of a value: it stays, a placeholder or a salted hash takes its place, or it is
-removed.
-"""
+"""What happens to a value: it is kept, replaced by a placeholder or a salted hash, or removed."""
 
 DetectorName = Literal["token", "email", "card", "phone"]
-"""What is found by its form, wherever it stands."""
+"""What a detector recognises by its form, in any text."""
 
 MASK_ALL: Mapping[str, Action] = {"token": "mask", "email": "mask", "card": "mask", "phone": "mask"}
 
@@ -24,13 +22,11 @@ _DELIMITER = re.compile(r"[*?\].]")
 _ESCAPE = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 
 _MAX_KEYS = 4096
-"""Kept in mind at a time; senders may invent as many as they like."""
-_LONGEST_KEPT = 256
-"""Characters of a key that is kept in mind."""
-_LONGEST_PATH = 4096
-"""Characters of a path that is compared with patterns: every member below it is looked up by all of
-them.
-"""
+"""Cache limit: senders can invent any number of keys."""
+_MAX_CACHED_CHARACTERS = 256
+"""Longer keys are not cached."""
+_MAX_PATH_CHARACTERS = 4096
+"""Longer paths are not compared with patterns, which would be slow for all members below them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,82 +39,78 @@ class KeyRule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What holds for the telemetry of one tenant."""
+    """The redaction rules of one tenant."""
 
     attributes: tuple[KeyRule, ...] = ()
-    """The first that matches a key decides, and no detector looks at its value."""
+    """The first rule that matches a key decides, and detectors skip its value."""
     detectors: Mapping[str, Action] = field(default_factory=lambda: MASK_ALL)
-    """By `DetectorName`; one that is left out finds nothing."""
+    """By `DetectorName`. Detectors without an action are off."""
     content: bool = True
-    """Whether messages, arguments, results and answers are kept at all."""
+    """Whether messages, arguments, results and answers are kept."""
 
 
 class KeyActions:
-    """The key rules of one tenant, made ready."""
+    """The key rules of one tenant, compiled."""
 
     def __init__(self, rules: tuple[KeyRule, ...]) -> None:
         self._rules = [(re.compile(translate(rule.match)), rule.action) for rule in rules]
-        self._beginnings = [_WILDCARD.split(rule.match)[0] for rule in rules]
-        self._endings = [_ending(rule.match) for rule in rules]
+        self._literal_starts = [_WILDCARD.split(rule.match)[0] for rule in rules]
+        self._last_keys = [_last_key(rule.match) for rule in rules]
         self._known: dict[str, Action | None] = {}
 
     def of(self, key: str) -> Action | None:
-        """The action of the first rule that matches; `None` where none does. What is too long to be
-        compared is dropped.
+        """The action of the first rule that matches, or `None`. Values whose path is too long to be
+        compared are dropped.
         """
         if not self._rules:
             return None
-        if len(key) > _LONGEST_KEPT:
-            return self._found(key) if len(key) <= _LONGEST_PATH else "drop"
+        if len(key) > _MAX_PATH_CHARACTERS:
+            return "drop"
+        if len(key) > _MAX_CACHED_CHARACTERS:
+            return self._find(key)
         try:
             return self._known[key]
         except KeyError:
             if len(self._known) >= _MAX_KEYS:
                 self._known.clear()
-            return self._known.setdefault(key, self._found(key))
+            return self._known.setdefault(key, self._find(key))
 
-    def _found(self, key: str) -> Action | None:
+    def _find(self, key: str) -> Action | None:
         return next((action for pattern, action in self._rules if pattern.match(key)), None)
 
     def reach_into(self, key: str) -> bool:
-        """Whether a rule may match a member of the value, whose key goes on from there."""
-        return any(_may_match_below(key, beginning) for beginning in self._beginnings)
+        """Whether a rule may match a member of the value at `key`."""
+        return any(_may_match_below(key, start) for start in self._literal_starts)
 
     def may_find(self, key: str, text: str) -> bool:
-        """Whether a rule may match a member of an object in the text, which is below `key`, however
-        the object is written.
-        """
+        """Whether a rule may match a member of an object in the text at `key`, in any notation."""
         if not self._rules or not ("{" in text or "}" in text):
             return False
-        endings = [
-            ending
-            for (_, action), beginning, ending in zip(
-                self._rules, self._beginnings, self._endings, strict=True
-            )
-            if action != "keep" and _may_match_below(key, beginning)
+        rules = zip(self._rules, self._literal_starts, self._last_keys, strict=True)
+        last_keys = [
+            last_key
+            for (_, action), start, last_key in rules
+            if action != "keep" and _may_match_below(key, start)
         ]
-        if not endings:
+        if not last_keys:
             return False
-        plain = (
-            _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
-            if "\\" in text
-            else text
-        )
-        return any(ending.search(plain) for ending in endings)
+        if "\\" in text:
+            text = _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
+        return any(last_key.search(text) for last_key in last_keys)
 
 
 def path_below(path: str, name: object) -> str:
-    """The path of a member; what is above it is cut off where it is too long to be compared."""
-    return f"{path[:_LONGEST_PATH]}.{name}"
+    """The path of a member. A parent path that is too long to be compared is truncated."""
+    return f"{path[:_MAX_PATH_CHARACTERS]}.{name}"
 
 
-def _may_match_below(key: str, beginning: str) -> bool:
+def _may_match_below(key: str, literal_start: str) -> bool:
     inside = f"{key}."
-    return beginning.startswith(inside) or inside.startswith(beginning)
+    return literal_start.startswith(inside) or inside.startswith(literal_start)
 
 
-def _ending(pattern: str) -> re.Pattern[str]:
-    """Finds in text what may be the last key of a path that the glob pattern matches."""
+def _last_key(pattern: str) -> re.Pattern[str]:
+    """Finds text that may be the last key of a path that the glob pattern matches."""
     delimiters = [match.end() for match in _DELIMITER.finditer(pattern)]
     at = delimiters[-1] if delimiters else 0
     name = re.escape(pattern[at:])

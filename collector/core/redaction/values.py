@@ -1,8 +1,8 @@
-"""Redacts values wherever they are nested: attributes, lists, objects, JSON inside of text, and
-JSON inside of that.
+"""Redacts values at any nesting: attributes, lists, objects, JSON inside text, and JSON inside
+that.
 
-A member of an object has a path for its key, `gen_ai.tool.call.arguments.card.number`; the places
-in lists are left out of it.
+A member of an object has a path as its key, `gen_ai.tool.call.arguments.card.number`. List indices
+are not part of paths.
 """
 
 from __future__ import annotations
@@ -27,46 +27,44 @@ from pathgauge.collector.core.redaction.replace import MASKED, RedactionCounts, 
 from pathgauge.collector.core.redaction.rules import Action, KeyActions, path_below
 
 CALL_IDS = frozenset({"id", "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId"})
-"""Members of messages that tell one call from another."""
+"""Members of messages that hold the id of a call."""
 
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _MAX_LITERALS = 8
-"""JSON strings inside of each other that are looked into where text is no JSON as a whole: each is
-searched again, and written with twice as many escapes.
+"""Bound on nested JSON strings inside text that is not JSON as a whole: each level is searched
+again and doubles the escapes.
 """
 _MAX_GROWTH = 16
-"""Times the characters of a text. What is written again has escapes where there were shorter ones,
-and each level doubles them.
+"""Bound on the length of encoded text, as a multiple of the original: encoding may use longer
+escapes, and each level doubles them.
 """
 _SMALLEST_CARD = 10**12
 
 
 class DroppedError(Exception):
-    """A value is not to stay."""
+    """A value must be removed."""
 
 
 class Values:
-    """Redacts the values of one export request in place, and keeps the tally."""
+    """Redacts the values of one export request in place, and counts them."""
 
     def __init__(
         self,
         keys: KeyActions,
         replacements: Replacements,
         names: Collection[str],
-        identities: Collection[str],
+        ids: Collection[str],
         counts: RedactionCounts,
     ) -> None:
-        """`names` are the keys whose values no detector touches, `identities` those whose values
-        must stay different from each other.
-        """
+        """Detectors skip the values of `names`. Different values of `ids` must stay different."""
         self._keys = keys
         self._replacements = replacements
         self._names = names
-        self._identities = identities
+        self._ids = ids
         self.counts = counts
 
     def pairs(self, pairs: Repeated[KeyValue], path: str = "") -> None:
-        """Attributes, or the members of an object at `path`."""
+        """Redact attributes, or the members of an object at `path`."""
         for index in reversed(range(len(pairs))):
             try:
                 self._pair(pairs[index], path)
@@ -74,8 +72,8 @@ class Values:
                 del pairs[index]
 
     def text(self, text: str, path: str, *, identity: bool = False, level: int = 0) -> str:
-        """Text, of whatever it may be the encoding. Raises `DroppedError`."""
-        if not text or not (self._suspicious(text) or self._keys.reach_into(path)):
+        """Redact text, which may be encoded JSON. Raises `DroppedError`."""
+        if not text or not (self._needs_redaction(text) or self._keys.reach_into(path)):
             return text
         value, levels = parsed(text)
         if levels and level + levels <= MAX_LEVELS:
@@ -84,25 +82,24 @@ class Values:
             return self._unparsed(text, path, identity=identity, level=level)
         head, newline, rest = text.partition("\n")
         if newline and not levels and parsed(rest)[1]:
-            return (
-                self._plain(head, identity)
-                + newline
-                + self.text(rest, path, identity=identity, level=level)
-            )
+            redacted = self.text(rest, path, identity=identity, level=level)
+            return self._plain(head, identity) + newline + redacted
         return self._plain(text, identity)
 
     def field(self, text: str, path: str) -> str:
-        """Text of a field that is no attribute; nothing is left where it is to be dropped."""
+        """Redact the text of a field that is not an attribute; empty if it is dropped."""
         action = self._keys.of(path)
         if not text or action == "keep":
             return text
         try:
-            return self.text(text, path) if action is None else self._instead(text.encode(), action)
+            if action is None:
+                return self.text(text, path)
+            return self._replacement(text.encode(), action)
         except DroppedError:
             return ""
 
     def value(self, value: AnyValue, path: str, *, identity: bool = False) -> None:
-        """An OTLP value of whatever kind. Raises `DroppedError`."""
+        """Redact an OTLP value of any kind. Raises `DroppedError`."""
         kind = value.WhichOneof("value")
         if kind == "string_value":
             text = value.string_value
@@ -121,12 +118,12 @@ class Values:
                 value.string_value = number
 
     def body(self, value: AnyValue, path: str) -> None:
-        """A value that is no attribute's. Raises `DroppedError`."""
+        """Redact a value that is not an attribute. Raises `DroppedError`."""
         action = self._keys.of(path)
         if action is None:
             self.value(value, path)
         elif action != "keep":
-            value.CopyFrom(AnyValue(string_value=self._instead(_content(value), action)))
+            value.CopyFrom(AnyValue(string_value=self._replacement(_content(value), action)))
 
     def _parsed(
         self,
@@ -138,7 +135,7 @@ class Values:
         identity: bool,
         level: int,
     ) -> str:
-        """Text whose value is known, and how it is written."""
+        """Redact text whose value has been parsed; `encode` writes the text again."""
         before = self.counts.total()
         redacted = self._json(value, path, identity, level + 1)
         unchanged = self.counts.total() == before
@@ -146,40 +143,40 @@ class Values:
             return text
         written = encode(redacted)
         if len(written) > _MAX_GROWTH * len(text):
-            return self._instead(
-                text.encode(errors="surrogatepass"), "hash" if identity else "mask"
-            )
-        # The text may hold what parsing hides, such as the first of two members with the same key.
-        return (
-            text
-            if unchanged and self._replacements.found(text) <= self._replacements.found(written)
-            else written
-        )
+            action: Action = "hash" if identity else "mask"
+            return self._replacement(text.encode(errors="surrogatepass"), action)
+        if not unchanged:
+            return written
+        # Parsing may hide findings, such as the first of two members with the same key.
+        if self._replacements.found(text) <= self._replacements.found(written):
+            return text
+        return written
 
     def _unparsed(self, text: str, path: str, *, identity: bool, level: int) -> str:
-        """Text that is no JSON as a whole, and holds something for a rule for keys. Masked where no
-        object in it can be read.
+        """Redact text that is not JSON as a whole but has a key that a rule may match. The whole
+        text is masked if no object in it can be parsed.
         """
         value, levels, encode = leniently_parsed(text)
         if levels and level + levels <= MAX_LEVELS:
             return self._parsed(text, value, encode, path, identity=identity, level=level)
         lines = text.split("\n")
         if len(lines) > 1 and all(not line.strip() or parsed(line)[1] for line in lines):
-            return "\n".join(
+            redacted_lines = [
                 self.text(line, path, identity=identity, level=level) for line in lines
-            )
+            ]
+            return "\n".join(redacted_lines)
         start, stop = text.find("{"), text.rfind("}") + 1
         head, inner, tail = text[:start], text[start:stop], text[stop:]
-        around = self._keys.may_find(path, head) or self._keys.may_find(path, tail)
-        if (
-            0 <= start < stop
-            and inner != text
-            and not around
-            and (parsed(inner)[1] or leniently_parsed(inner)[1])
-        ):
+        if 0 <= start < stop and inner != text and self._is_only_object(path, head, inner, tail):
             redacted = self.text(inner, path, identity=identity, level=level)
             return self._plain(head, identity) + redacted + self._plain(tail, identity)
-        return self._instead(text.encode(errors="surrogatepass"), "mask")
+        return self._replacement(text.encode(errors="surrogatepass"), "mask")
+
+    def _is_only_object(self, path: str, head: str, inner: str, tail: str) -> bool:
+        """Whether `inner` is an object and the text around it has no key that a rule may match."""
+        if self._keys.may_find(path, head) or self._keys.may_find(path, tail):
+            return False
+        return bool(parsed(inner)[1] or leniently_parsed(inner)[1])
 
     def _pair(self, pair: KeyValue, path: str) -> None:
         key = path_below(path, pair.key) if path else pair.key
@@ -190,36 +187,38 @@ class Values:
         if action == "keep":
             return
         if action is not None:
-            pair.value.CopyFrom(AnyValue(string_value=self._instead(_content(pair.value), action)))
+            pair.value.CopyFrom(
+                AnyValue(string_value=self._replacement(_content(pair.value), action))
+            )
             return
-        named = self._name(pair.key)
-        if named != pair.key:
-            pair.key = named
+        name = self._name(pair.key)
+        if name != pair.key:
+            pair.key = name
         if path or not self._is_name(key, pair.value):
             self.value(
                 pair.value,
                 key,
-                identity=key in self._identities or (bool(path) and pair.key in CALL_IDS),
+                identity=key in self._ids or (bool(path) and pair.key in CALL_IDS),
             )
 
     def _is_name(self, key: str, value: AnyValue) -> bool:
-        """Whether an attribute is one by which scoring compares. An object is none, nor is text
-        with one in which a rule may match.
+        """Whether an attribute is a name that scoring compares. Objects are not, and neither is
+        text with an object that a rule may match.
         """
         if key not in self._names or has_members(value):
             return False
-        return value.WhichOneof("value") != "string_value" or not self._keys.may_find(
-            key, value.string_value
-        )
+        if value.WhichOneof("value") != "string_value":
+            return True
+        return not self._keys.may_find(key, value.string_value)
 
-    def _instead(self, content: bytes, action: Action) -> str:
-        """What a rule for keys puts in the place of a value. Raises `DroppedError`."""
-        stands_for = MASKED if action == "mask" else self._replacements.hashed(content)
-        if action == "drop" or content != stands_for.encode():
+    def _replacement(self, content: bytes, action: Action) -> str:
+        """The replacement of a whole value by the action of a rule. Raises `DroppedError`."""
+        replacement = MASKED if action == "mask" else self._replacements.hashed(content)
+        if action == "drop" or content != replacement.encode():
             self.counts["attribute", action] += 1
         if action == "drop":
             raise DroppedError
-        return stands_for
+        return replacement
 
     def _items(self, items: Repeated[AnyValue], path: str, identity: bool) -> None:
         for index in reversed(range(len(items))):
@@ -229,7 +228,7 @@ class Values:
                 del items[index]
 
     def _bytes(self, data: bytes, path: str, identity: bool) -> bytes:
-        """Bytes that are no text are searched as if each were a character."""
+        """Redact bytes. Those that are not UTF-8 are searched as Latin-1."""
         try:
             text, encoding = data.decode(), "utf-8"
         except UnicodeDecodeError:
@@ -247,11 +246,9 @@ class Values:
             return type(value)(self._elements(value, path, identity, level))
         if isinstance(value, bytes):
             return self._bytes(value, path, identity)
-        return (
-            value
-            if isinstance(value, bool) or not isinstance(value, int | float)
-            else self._number(value)
-        )
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return self._number(value)
+        return value
 
     def _members(self, members: dict[Any, Any], path: str, level: int) -> dict[Any, Any]:
         kept = {}
@@ -262,17 +259,20 @@ class Values:
                 if action == "keep":
                     kept[name] = value
                 elif action is not None:
-                    kept[name] = self._instead(_json_content(value), action)
+                    kept[name] = self._replacement(_json_content(value), action)
                 else:
-                    named = (
-                        self._name(name)
-                        if isinstance(name, str)
-                        else self._json(name, key, True, level + 1)
+                    kept[self._key(name, key, level)] = self._json(
+                        value, key, name in CALL_IDS, level + 1
                     )
-                    kept[named] = self._json(value, key, name in CALL_IDS, level + 1)
             except DroppedError:
                 continue
         return kept
+
+    def _key(self, name: Any, path: str, level: int) -> Any:
+        """The redacted key of a member, which in a Python `repr` may be any value."""
+        if isinstance(name, str):
+            return self._name(name)
+        return self._json(name, path, True, level + 1)
 
     def _elements(
         self, elements: Iterable[Any], path: str, identity: bool, level: int
@@ -294,12 +294,14 @@ class Values:
         return redacted
 
     def _name(self, name: str) -> str:
-        """The key of a member. Masked, many might become one, of which only the last is read."""
-        return self._plain(name, True) if self._suspicious(name) else name
+        """The redacted key of a member. Hashed, because masking could make keys equal."""
+        if self._needs_redaction(name):
+            return self._plain(name, True)
+        return name
 
     def _plain(self, text: str, identity: bool, literals: int = 0) -> str:
-        """Text that is no JSON as a whole, inside of so many literals; JSON strings in it may hide
-        something behind escapes.
+        """Redact text that is not JSON as a whole, inside of `literals` levels of JSON strings.
+        Escapes in JSON strings could hide findings.
         """
         redacted = self._replacements.text(text, self.counts, identity=identity)
         if redacted is None:
@@ -328,15 +330,15 @@ class Values:
         self.counts["unreadable", "drop"] += 1
         return f'"{MASKED}"'
 
-    def _suspicious(self, text: str) -> bool:
-        """Whether a text has to be looked into: the detectors know single escapes, but not
-        characters by number and escaped escapes.
+    def _needs_redaction(self, text: str) -> bool:
+        """Whether text must be redacted. Detectors understand single escapes, but not numeric
+        escapes and escaped escapes.
         """
         return "\\u" in text or "\\/" in text or "\\\\" in text or self._replacements.finds(text)
 
 
 def has_members(value: AnyValue) -> bool:
-    """Whether a value is an object, or a list with one in it."""
+    """Whether a value is an object, or a list that contains one."""
     kind = value.WhichOneof("value")
     return kind == "kvlist_value" or (
         kind == "array_value" and any(map(has_members, value.array_value.values))
@@ -344,21 +346,21 @@ def has_members(value: AnyValue) -> bool:
 
 
 def _content(value: AnyValue) -> bytes:
-    """What a hash is taken of: the text as it is, so that it hashes alike as an attribute and as a
-    member of JSON.
+    """The bytes to hash: text unchanged, so that an attribute and a JSON member with the same text
+    have the same hash.
     """
     kind = value.WhichOneof("value")
     if kind == "string_value":
         return value.string_value.encode()
-    return (
-        value.bytes_value if kind == "bytes_value" else value.SerializeToString(deterministic=True)
-    )
+    if kind == "bytes_value":
+        return value.bytes_value
+    return value.SerializeToString(deterministic=True)
 
 
 def _json_content(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode(errors="surrogatepass")
     try:
-        return (
-            value.encode(errors="surrogatepass") if isinstance(value, str) else orjson.dumps(value)
-        )
+        return orjson.dumps(value)
     except TypeError:
         return repr(value).encode()

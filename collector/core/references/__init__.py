@@ -1,8 +1,7 @@
-"""The references in force: reference files come in through the loaders beside this file, a
-`ReferenceSet` answers look-ups.
+"""The active references: a `ReferenceSet` finds the reference turn of an invocation.
 
-The look-up is pure. Which turn of a multi-turn reference an invocation is,
-`pathgauge.collector.core.evaluations.conversations` knows.
+The look-up does no I/O. For a reference with several turns, the caller must pass the invocation's
+turn index, which `pathgauge.collector.core.evaluations.conversations` determines.
 """
 
 from __future__ import annotations
@@ -21,21 +20,23 @@ Unmatched = Literal[
     "unexpected_turn",
     "no_conversation_id",
 ]
-"""Why an invocation has no reference turn; a closed set, so that it can label a counter."""
+"""Why an invocation has no reference turn. A closed set, because it is a metric label."""
 UNMATCHED: tuple[Unmatched, ...] = get_args(Unmatched)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The reference turn of an invocation, or why there is none."""
+    """The reference turn of an invocation, or the reason why there is none."""
 
     reference: Reference | None = None
     turn: ReferenceTurn | None = None
     turn_index: int | None = None
     unmatched: Unmatched | None = None
-    """Set exactly when `turn` is `None`."""
-    beyond: int = 0
-    """Of a turn of a conversation that has too many to keep them: how many were not kept so far."""
+    """Set if and only if `turn` is `None`."""
+    dropped_turns: int = 0
+    """Number of turns dropped so far because the conversation exceeded its limit; 0 for a turn
+    that was kept.
+    """
 
 
 class ReferenceSet:
@@ -44,8 +45,8 @@ class ReferenceSet:
     def __init__(
         self, references: Iterable[Reference] = (), *, match_user_input: bool = False
     ) -> None:
-        """With `match_user_input`, an invocation without scenario id matches the one single-turn
-        reference with its user input.
+        """`match_user_input`: an invocation without scenario id matches the only single-turn
+        reference with the same user input.
         """
         self._by_scenario = {reference.scenario_id: reference for reference in references}
         self._by_user_input = _unambiguous(self) if match_user_input else {}
@@ -57,29 +58,25 @@ class ReferenceSet:
         return len(self._by_scenario)
 
     def multi_turn(self, invocation: Invocation) -> Reference | None:
-        """The reference of the invocation's scenario when it has several turns, so that the place
-        in the conversation matters.
-        """
+        """The reference of the invocation's scenario, if it has more than one turn."""
         reference = self._by_scenario.get(invocation.scenario_id or "")
         return reference if reference is not None and len(reference.turns) > 1 else None
 
     def match(self, invocation: Invocation, turn_index: int | None = None) -> Match:
-        """Find the reference turn of `invocation`; `turn_index` is its place in its conversation,
-        `None` when unknown.
+        """Find the reference turn. `turn_index` counts from 0; `None` means unknown.
 
-        A reference with one turn matches every invocation of its scenario, as each is a case of its
-        own.
+        A reference with one turn matches every invocation of its scenario.
         """
         if "scenario_conflict" in invocation.flags:
             return Match(unmatched="scenario_conflict")
         if invocation.scenario_id is None:
             reference = self._by_user_input.get(_normalised(invocation.user_input or ""))
+            missing: Unmatched = "no_scenario_id"
         else:
             reference = self._by_scenario.get(invocation.scenario_id)
+            missing = "unknown_scenario"
         if reference is None:
-            return Match(
-                unmatched="no_scenario_id" if invocation.scenario_id is None else "unknown_scenario"
-            )
+            return Match(unmatched=missing)
         if len(reference.turns) == 1:
             return Match(reference, reference.turns[0], 0)
         if turn_index is None:
@@ -90,9 +87,7 @@ class ReferenceSet:
 
 
 def _unambiguous(references: Iterable[Reference]) -> dict[str, Reference]:
-    """Single-turn references by their normalised user input; an input that several share is no way
-    to tell them apart.
-    """
+    """Single-turn references by normalised user input, without inputs that several share."""
     by_input: dict[str, list[Reference]] = defaultdict(list)
     for reference in references:
         if len(reference.turns) == 1 and reference.turns[0].user_input:
@@ -101,5 +96,5 @@ def _unambiguous(references: Iterable[Reference]) -> dict[str, Reference]:
 
 
 def _normalised(text: str) -> str:
-    """Letter case and white space do not count."""
+    """The text without differences of letter case and white space."""
     return " ".join(text.casefold().split())

@@ -1,9 +1,8 @@
-"""ADK evalsets (`*.evalset.json`, `*.test.json`): a `Document` comes in, one `Reference` a case
-goes out, with its path in the document.
+"""The format for evalsets of Google's Agent Development Kit (`*.evalset.json`, `*.test.json`).
 
-Keys may be in snake_case (adk-python) or camelCase (ADK for TypeScript); keys that are not needed
-here are counted. The scenario id is the `eval_id`; several invocations make a conversation. A case
-for a simulated user has nothing to compare with and is refused.
+Keys may be in snake_case (adk-python) or camelCase (ADK for TypeScript). Each case becomes a
+reference with its `eval_id` as scenario id; several invocations make a conversation. A case with a
+simulated user is refused, because it contains nothing to compare with.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from pydantic.alias_generators import to_camel
 
 from pathgauge.collector.core.documents import ConfigError, Document, KeyPath, Problems, show_value
 from pathgauge.collector.core.documents.validation import validate
-from pathgauge.collector.core.references.loaded import Contents, unread
+from pathgauge.collector.core.references.format import Format, LoadedReferences
+from pathgauge.collector.core.references.ignored_keys import unknown_keys
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
-KEYS = ("eval_cases", "evalCases")
-"""The key that tells an evalset from other formats, in both casings."""
+_KEYS = ("eval_cases", "evalCases")
 
 
 class _Part(BaseModel):
-    """Accepts each key in both casings, and keys that newer versions of ADK may have."""
+    """Accepts every key in both casings, and unknown keys, which newer versions of ADK may add."""
 
     model_config = ConfigDict(
         extra="allow",
@@ -71,24 +70,27 @@ class _Case(_Part):
 
 def recognises(data: Json) -> bool:
     """Whether the data is an evalset."""
-    return isinstance(data, dict) and any(key in data for key in KEYS)
+    return isinstance(data, dict) and any(key in data for key in _KEYS)
 
 
-def load(document: Document) -> Contents:
+def load(document: Document) -> LoadedReferences:
     """The references of one evalset. Raises `ConfigError` with every problem."""
-    key = next(key for key in KEYS if key in document.data)
+    key = next(key for key in _KEYS if key in document.data)
     cases = document.data[key]
     if not isinstance(cases, list):
         raise ConfigError([document.problem((key,), f"found {show_value(cases)}, expected a list")])
-    contents, problems = Contents(document), Problems()
+    loaded, problems = LoadedReferences(document), Problems()
     for index, item in enumerate(cases):
         with problems:
             _refuse_simulated_user(document, (key, index), item)
             case = validate(_Case, document, item, (key, index))
-            contents.add((key, index), _reference(case))
-            contents.ignored.update(unread(case))
+            loaded.add((key, index), _reference(case))
+            loaded.ignored.update(unknown_keys(case))
     problems.report()
-    return contents
+    return loaded
+
+
+FORMAT = Format("ADK evalset", _KEYS, recognises, load, before=("pathgauge",))
 
 
 def _refuse_simulated_user(document: Document, path: KeyPath, case: Json) -> None:
@@ -116,23 +118,21 @@ def _turn(invocation: _Invocation) -> ReferenceTurn:
 
 
 def _text(content: _Content | None) -> str | None:
-    """The text parts, a line each, without the model's thoughts; `None` when there are none."""
+    """The text parts, one per line, without the model's thoughts; `None` if there are none."""
     parts = (content.parts if content else None) or []
     return "\n".join(part.text for part in parts if part.text and not part.thought) or None
 
 
 def _tool_calls(data: _IntermediateData | None) -> tuple[ExpectedCall, ...] | None:
-    """`None` when the evalset has no intermediate data: it says nothing about tools then."""
+    """The expected calls; `None`, which means any calls, if there is no intermediate data."""
     if data is None:
         return None
-    calls = (
-        data.tool_uses
-        if data.tool_uses is not None
-        else _calls_of_events(data.invocation_events or [])
-    )
+    calls = data.tool_uses
+    if calls is None:
+        calls = _calls_in_events(data.invocation_events or [])
     return tuple(ExpectedCall(call.name, call.args) for call in calls)
 
 
-def _calls_of_events(events: list[_Event]) -> list[_FunctionCall]:
+def _calls_in_events(events: list[_Event]) -> list[_FunctionCall]:
     parts = (part for event in events if event.content for part in event.content.parts or [])
     return [part.function_call for part in parts if part.function_call]

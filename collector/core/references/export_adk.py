@@ -1,8 +1,7 @@
-"""Writes references as an ADK evalset: references come in, the evalset goes out, with a list of
-what ADK has no words for.
+"""Exports references as an ADK evalset, with a list of everything that ADK cannot express.
 
-ADK compares names and arguments with `==`: it knows one order of calls, all of them needed, and no
-other expectation than the response.
+ADK compares names and arguments with `==`. It supports one order of calls, all of them required,
+and no expectation about the answer other than the expected response.
 """
 
 from __future__ import annotations
@@ -11,36 +10,32 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from pathgauge.collector.core.references.parallel_groups import pieces
+from pathgauge.collector.core.references.parallel_groups import steps
 from pathgauge.scorers.matching.matchers import holds_matcher
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
 
 @dataclass(frozen=True, slots=True)
 class Evalset:
-    """An evalset of google-adk in snake_case, and what it leaves out."""
+    """An evalset of google-adk in snake_case."""
 
     data: dict[str, Json]
     left_out: tuple[str, ...]
-    """A line for each thing that the references say and the evalset does not, with the file, the
-    scenario and its place.
-    """
+    """One line for each expectation that the evalset lacks, with file, scenario and turn."""
 
 
 def evalset(references: Iterable[Reference], eval_set_id: str) -> Evalset:
-    """The references as the cases of one evalset."""
+    """An evalset with one case per reference."""
     left_out: list[str] = []
     cases = [_case(reference, left_out) for reference in references]
     return Evalset({"eval_set_id": eval_set_id, "eval_cases": cases}, tuple(left_out))
 
 
 def to_json(data: Json) -> str:
-    """JSON text for people."""
-    # Half a surrogate pair has no UTF-8 form, and its escape is the same in Python and in JSON.
-    return (
-        json.dumps(data, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
-        + "\n"
-    )
+    """Indented JSON text."""
+    text = json.dumps(data, indent=2, ensure_ascii=False)
+    # A lone surrogate has no UTF-8 form; its escape is the same in Python and in JSON.
+    return text.encode("utf-8", "backslashreplace").decode() + "\n"
 
 
 def _case(reference: Reference, left_out: list[str]) -> dict[str, Json]:
@@ -54,23 +49,22 @@ def _case(reference: Reference, left_out: list[str]) -> dict[str, Json]:
     conversation = []
     for index, turn in enumerate(reference.turns):
         where = f"{place}: turn {index}" if len(reference.turns) > 1 else place
-        left_out.extend(f"{where}: ADK cannot express {thing}" for thing in _beyond(turn))
+        left_out.extend(f"{where}: ADK cannot express {thing}" for thing in _left_out(turn))
         conversation.append(_invocation(turn, f"{reference.scenario_id}-{index}"))
     return {"eval_id": reference.scenario_id, "conversation": conversation}
 
 
 def _invocation(turn: ReferenceTurn, invocation_id: str) -> dict[str, Json]:
-    said: dict[str, Json] = {
+    invocation: dict[str, Json] = {
         "invocation_id": invocation_id,
         "user_content": _content("user", turn.user_input),
     }
     if turn.response:
-        said["final_response"] = _content("model", turn.response)
+        invocation["final_response"] = _content("model", turn.response)
     if turn.tool_calls is not None:
-        said["intermediate_data"] = {
-            "tool_uses": [_tool_use(call) for call in turn.tool_calls if not call.optional]
-        }
-    return said
+        tool_uses = [_tool_use(call) for call in turn.tool_calls if not call.optional]
+        invocation["intermediate_data"] = {"tool_uses": tool_uses}
+    return invocation
 
 
 def _content(role: str, text: str | None) -> dict[str, Json]:
@@ -80,19 +74,17 @@ def _content(role: str, text: str | None) -> dict[str, Json]:
 def _tool_use(call: ExpectedCall) -> dict[str, Json]:
     if call.arguments is None:
         return {"name": call.name}
-    return {
-        "name": call.name,
-        "args": {key: value for key, value in call.arguments.items() if _is_json(value)},
-    }
+    arguments = {key: value for key, value in call.arguments.items() if _is_json(value)}
+    return {"name": call.name, "args": arguments}
 
 
-def _beyond(turn: ReferenceTurn) -> Iterator[str]:
-    """What a turn says that ADK cannot say."""
-    for piece in pieces(turn.tool_calls or ()):
-        if len(piece) > 1:
-            yield f"that {', '.join(call.name for call in piece)} may come in any order"
-        for call in piece:
-            yield from _beyond_a_tool_use(call)
+def _left_out(turn: ReferenceTurn) -> Iterator[str]:
+    """The expectations of a turn that ADK cannot express."""
+    for step in steps(turn.tool_calls or ()):
+        if len(step) > 1:
+            yield f"that {', '.join(call.name for call in step)} may come in any order"
+        for call in step:
+            yield from _left_out_of_call(call)
     if turn.alternatives:
         yield f"alternatives ({len(turn.alternatives)})"
     yield from (f"the forbidden call of {call.name}" for call in turn.forbidden)
@@ -104,20 +96,18 @@ def _beyond(turn: ReferenceTurn) -> Iterator[str]:
     yield from (f"what the agent {name} should do" for name in turn.agents)
 
 
-def _beyond_a_tool_use(call: ExpectedCall) -> Iterator[str]:
+def _left_out_of_call(call: ExpectedCall) -> Iterator[str]:
     if call.optional:
         yield f"the optional call of {call.name}"
         return
     for key, value in (call.arguments or {}).items():
         if not _is_json(value):
-            yield (
-                f"the {'matcher' if holds_matcher(value) else 'number without end'} in {key} of"
-                f" {call.name}"
-            )
+            kind = "matcher" if holds_matcher(value) else "non-finite number"
+            yield f"the {kind} in {key} of {call.name}"
 
 
 def _is_json(value: Json) -> bool:
-    """Whether a value holds neither a matcher nor NaN and its like."""
+    """Whether a value has no matcher and no NaN or infinity in it."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):

@@ -1,8 +1,7 @@
-"""Writes references in the native format: references come in, YAML text goes out that loads as the
-same references.
+"""Exports references as YAML in the native format; loading the text gives equal references.
 
-Keys stand in the order of docs/references.md, a call on one line where it fits, text of several
-lines as a block.
+The layout is meant for people: keys in the order of docs/references.md, a call on one line where
+it fits, text of several lines as a block.
 """
 
 from __future__ import annotations
@@ -13,21 +12,21 @@ from collections.abc import Iterable, Mapping
 
 import yaml
 
-from pathgauge.collector.core.references.parallel_groups import pieces
+from pathgauge.collector.core.references.parallel_groups import steps
 from pathgauge.scorers.matching import matchers
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
 _WIDTH = 120
-"""Longer lines are broken at a blank where that changes nothing."""
-_LONGEST_INLINE = 110
-"""A longer call, or a longer value in it, stands on several lines."""
+"""PyYAML wraps longer lines at a space where that keeps the meaning."""
+_MAX_INLINE = 110
+"""A call, or a value inside it, with more characters is written on several lines."""
 _BREAKS = re.compile("[\x85\u2028\u2029]")
-"""Line breaks in YAML 1.1, which reads them as others, except where they are escaped."""
+"""Characters that YAML 1.1 treats as line breaks and changes unless they are escaped."""
 
 
 def to_yaml(references: Iterable[Reference]) -> str:
-    """A YAML list of scenarios, or the one scenario. Raises `ValueError` for a matcher that cannot
-    be written.
+    """YAML: a list of scenarios, or the single scenario. Raises `ValueError` for a matcher that has
+    no notation.
     """
     scenarios = [scenario(reference) for reference in references]
     if len(scenarios) == 1:
@@ -36,22 +35,24 @@ def to_yaml(references: Iterable[Reference]) -> str:
 
 
 def scenario(reference: Reference) -> dict[str, Json]:
-    """A reference as the native format says it, in JSON. Raises `ValueError` for a matcher that
-    cannot be written.
+    """A reference in the native format, as JSON values. Raises `ValueError` for a matcher that has
+    no notation.
     """
     turns = [_turn(turn) for turn in reference.turns]
-    said: dict[str, Json] = {"scenario": reference.scenario_id}
-    said |= turns[0] if len(turns) == 1 and turns[0] else {"turns": turns}
-    said |= {"criteria": dict(reference.criteria)} if reference.criteria else {}
-    return said | (
-        {"expected_interval": reference.expected_interval}
-        if reference.expected_interval is not None
-        else {}
-    )
+    written: dict[str, Json] = {"scenario": reference.scenario_id}
+    if len(turns) == 1 and turns[0]:
+        written.update(turns[0])
+    else:
+        written["turns"] = turns
+    if reference.criteria:
+        written["criteria"] = dict(reference.criteria)
+    if reference.expected_interval is not None:
+        written["expected_interval"] = reference.expected_interval
+    return written
 
 
 def _turn(turn: ReferenceTurn) -> dict[str, Json]:
-    said = {
+    written = {
         "input": turn.user_input,
         "expected_tools": None if turn.tool_calls is None else _steps(turn.tool_calls),
         "expected_response": turn.response,
@@ -62,39 +63,44 @@ def _turn(turn: ReferenceTurn) -> dict[str, Json]:
         "escalate": turn.escalate,
         "agents": {name: _turn(agent) for name, agent in turn.agents.items()} or None,
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in written.items() if value is not None}
 
 
 def _steps(calls: Iterable[ExpectedCall]) -> list[Json]:
-    return [
-        _call(piece[0]) if len(piece) == 1 else {"any_order": [_call(call) for call in piece]}
-        for piece in pieces(calls)
-    ]
+    return [_step(step) for step in steps(calls)]
+
+
+def _step(step: tuple[ExpectedCall, ...]) -> Json:
+    if len(step) == 1:
+        return _call(step[0])
+    return {"any_order": [_call(call) for call in step]}
 
 
 def _call(call: ExpectedCall) -> Json:
     if call.arguments is None and not call.optional:
         return call.name
-    said: dict[str, Json] = {"name": call.name}
+    written: dict[str, Json] = {"name": call.name}
     if call.arguments is not None:
-        said["args"] = matchers.written(call.arguments)
+        written["args"] = matchers.written(call.arguments)
     if call.optional:
-        said["optional"] = True
-    return _compact(said)
+        written["optional"] = True
+    return _compact(written)
 
 
 class _Mapping(dict[str, Json]):
-    """A mapping that stands on one line where it fits."""
+    """A mapping that is written on one line where it fits."""
 
 
 class _List(list[Json]):
-    """A list that stands on one line where it fits."""
+    """A list that is written on one line where it fits."""
 
 
 def _compact(value: Json) -> Json:
     if isinstance(value, Mapping):
         return _Mapping({key: _compact(item) for key, item in value.items()})
-    return _List(map(_compact, value)) if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return _List(map(_compact, value))
+    return value
 
 
 class _Dumper(yaml.SafeDumper):
@@ -104,15 +110,19 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
-# PyYAML quotes the text that YAML 1.1 takes for something else; 1.2 knows more numbers, such as
-# 0o17 and 1e5.
+# PyYAML quotes text that YAML 1.1 would read as another type. YAML 1.2 has more number formats,
+# such as 0o17 and 1e5.
 _Dumper.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?[.0-9][-+.\w]*\Z"), list("-+.0123456789")
 )
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
-    style = '"' if _BREAKS.search(text) else "|" if "\n" in text.strip("\n") else None
+    style = None
+    if _BREAKS.search(text):
+        style = '"'
+    elif "\n" in text.strip("\n"):
+        style = "|"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -130,7 +140,7 @@ _Dumper.add_representer(_List, _represent_list)
 
 
 def _fits(value: Json) -> bool:
-    return len(json.dumps(value, ensure_ascii=False).replace('"', "")) < _LONGEST_INLINE
+    return len(json.dumps(value, ensure_ascii=False).replace('"', "")) < _MAX_INLINE
 
 
 def _dump(value: Json) -> str:

@@ -1,15 +1,10 @@
-"""Tells the format of reference data and loads it: a `Document` comes in, its references with their
-versions go out.
-
-`FORMATS` is where a new format is added.
-"""
+"""Recognises the format of a reference document and loads its references."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from pathgauge.collector.core.documents import (
     ConfigError,
@@ -19,46 +14,14 @@ from pathgauge.collector.core.documents import (
     did_you_mean,
     show_value,
 )
-from pathgauge.collector.core.references import (
-    adk,
-    chat_messages,
-    langgraph,
-    native,
-    vertex,
-)
-from pathgauge.collector.core.references.loaded import Contents, Ignored
+from pathgauge.collector.core.references.format import Format, LoadedReferences
 from pathgauge.collector.core.references.versions import version
 from pathgauge.scorers.types import Json, Reference
 
 
-class Format(NamedTuple):
-    """One way to write references."""
-
-    title: str
-    keys: tuple[str, ...]
-    """The keys that tell it from the others."""
-    recognises: Callable[[Json], bool]
-    load: Callable[[Document], Contents]
-    """Raises `ConfigError`."""
-
-
-FORMATS: Mapping[str, Format] = {
-    "adk": Format("ADK evalset", adk.KEYS, adk.recognises, adk.load),
-    "vertex": Format("Vertex AI dataset", vertex.KEYS, vertex.recognises, vertex.load),
-    "graph": Format("LangGraph trajectories", langgraph.KEYS, langgraph.recognises, langgraph.load),
-    "messages": Format(
-        "chat messages", chat_messages.KEYS, chat_messages.recognises, chat_messages.load
-    ),
-    "pathgauge": Format("pathgauge", native.KEYS, native.recognises, native.load),
-}
-"""By the name that the command line gives them. The first that recognises a document loads it: the
-keys of later ones may stand in earlier ones too.
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A reference and where it stands."""
+    """A reference and its position."""
 
     reference: Reference
     document: Document
@@ -66,39 +29,46 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """What documents hold."""
+class FileContents:
+    """The references of one or more documents, and what was ignored in them."""
 
     entries: list[Entry] = field(default_factory=list)
-    ignored: Ignored = field(default_factory=Counter)
+    ignored: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     titles: set[str] = field(default_factory=set)
-    """Of the formats that were found."""
+    """Titles of the formats that were found."""
 
-    def add(self, other: Read) -> None:
-        """Add what another document holds."""
+    def add(self, other: FileContents) -> None:
+        """Add the contents of another document."""
         self.entries.extend(other.entries)
         self.ignored.update(other.ignored)
         self.notes.extend(other.notes)
         self.titles.update(other.titles)
 
 
-def load(document: Document, name: str | None = None) -> Read:
-    """The references of a document in the format of that name, or in any known format. Raises
-    `ConfigError`.
-    """
-    known = _format(document, FORMATS if name is None else {name: FORMATS[name]})
-    contents = known.load(document)
-    found = contents.document
+def load(document: Document, formats: Mapping[str, Format]) -> FileContents:
+    """Load a document in the first of `formats` that recognises it. Raises `ConfigError`."""
+    found = _recognise(document, formats)
+    loaded = _load(found, document)
     entries = [
-        Entry(_finished(reference, found, path), found, path)
-        for path, reference in contents.references
+        Entry(_with_source_and_version(reference, loaded.document, path), loaded.document, path)
+        for path, reference in loaded.references
     ]
-    return Read(entries, contents.ignored, contents.notes, {known.title})
+    return FileContents(entries, loaded.ignored, loaded.notes, {found.title})
+
+
+def _load(found: Format, document: Document) -> LoadedReferences:
+    try:
+        return found.load(document)
+    except ConfigError:
+        raise
+    except Exception as error:  # third-party code may raise anything
+        text = f"the format {found.title} failed: {type(error).__name__}: {error}"
+        raise ConfigError([document.problem((), text)]) from error
 
 
 def refuse_duplicates(entries: Iterable[Entry]) -> None:
-    """Raise `ConfigError` when two references are of one scenario."""
+    """Raise `ConfigError` if a scenario has more than one reference."""
     first: dict[str, Reference] = {}
     problems: list[Problem] = []
     for entry in entries:
@@ -114,22 +84,33 @@ def refuse_duplicates(entries: Iterable[Entry]) -> None:
         raise ConfigError(problems)
 
 
-def _format(document: Document, formats: Mapping[str, Format]) -> Format:
-    for known in formats.values():
-        if known.recognises(document.data):
-            return known
-    found, hint = show_value(document.data), ""
-    if isinstance(document.data, dict):
-        keys = [key for known in formats.values() for key in known.keys]
-        found = f"the keys {', '.join(document.data)}" if document.data else "no keys"
-        hint = next((hint for key in document.data if (hint := did_you_mean(key, keys))), "")
-    *others, last = [f"{known.keys[0]} ({known.title})" for known in list(formats.values())[::-1]]
+def _recognise(document: Document, formats: Mapping[str, Format]) -> Format:
+    for candidate in formats.values():
+        if candidate.recognises(document.data):
+            return candidate
+    # The native format comes last, but operators should read about it first.
+    *others, last = [
+        f"{candidate.keys[0]} ({candidate.title})" for candidate in reversed([*formats.values()])
+    ]
     expected = f"{', '.join(others)} or {last}" if others else last
-    raise ConfigError([document.problem((), f"found {found}, expected the key {expected}{hint}")])
+    keys = [key for candidate in formats.values() for key in candidate.keys]
+    text = f"found {_show_keys(document.data)}, expected the key {expected}"
+    raise ConfigError([document.problem((), text + _spelling_hint(document.data, keys))])
 
 
-def _finished(reference: Reference, document: Document, path: KeyPath) -> Reference:
-    """The reference with its source and version."""
+def _show_keys(data: Json) -> str:
+    if not isinstance(data, dict):
+        return show_value(data)
+    return f"the keys {', '.join(data)}" if data else "no keys"
+
+
+def _spelling_hint(data: Json, keys: list[str]) -> str:
+    if not isinstance(data, dict):
+        return ""
+    return next((hint for key in data if (hint := did_you_mean(key, keys))), "")
+
+
+def _with_source_and_version(reference: Reference, document: Document, path: KeyPath) -> Reference:
     position = document.position(path)
     source = f"{document.file}:{position.line}" if position else document.file
     return replace(reference, source=source, version=version(reference))

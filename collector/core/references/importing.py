@@ -1,13 +1,11 @@
-"""Brings references of other formats together: what files hold comes in, references and an account
-of each file go out.
-"""
+"""The result of `pathgauge import`: the references of all files, and a summary of each file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pathgauge.collector.core.references.formats import Read
+from pathgauge.collector.core.references.formats import FileContents
 from pathgauge.scorers.types import Reference
 
 
@@ -17,36 +15,35 @@ class Imported:
 
     references: tuple[Reference, ...]
     summary: tuple[str, ...]
-    """What each file held, what was left aside, and what the operator should know, a line each."""
+    """Lines for the operator: what each file contained, what was ignored, and notes."""
 
 
-def gather(files: Mapping[str, Read], scenario_prefix: str = "") -> Imported:
-    """The references of all files by name, with the prefix before every scenario id."""
-    references = [entry.reference for read in files.values() for entry in read.entries]
-    named = tuple(
-        replace(reference, scenario_id=scenario_prefix + reference.scenario_id)
-        for reference in references
+def gather(files: Mapping[str, FileContents], scenario_prefix: str = "") -> Imported:
+    """Combine the contents of files by name; every scenario id gets the prefix."""
+    references = tuple(
+        replace(entry.reference, scenario_id=scenario_prefix + entry.reference.scenario_id)
+        for contents in files.values()
+        for entry in contents.entries
     )
-    return Imported(
-        named, tuple(line for file, read in files.items() for line in _account(file, read))
-    )
+    summary = (line for file, contents in files.items() for line in _summary(file, contents))
+    return Imported(references, tuple(summary))
 
 
-def _account(file: str, read: Read) -> Iterator[str]:
-    references = [entry.reference for entry in read.entries]
-    turns = [turn for reference in references for turn in reference.turns]
+def _summary(file: str, contents: FileContents) -> Iterator[str]:
+    turns = [turn for entry in contents.entries for turn in entry.reference.turns]
     calls = sum(len(turn.tool_calls or ()) for turn in turns)
-    held = ", ".join(
-        [_count(len(references), "scenario"), _count(len(turns), "turn"), _count(calls, "call")]
+    counts = (
+        _count(len(contents.entries), "scenario"),
+        _count(len(turns), "turn"),
+        _count(calls, "call"),
     )
-    yield f"{file}: {held} ({', '.join(sorted(read.titles))})"
-    if read.ignored:
-        yield (
-            f"{file}: ignored"
-            f" {', '.join(f'{key} ({count})' for key, count in sorted(read.ignored.items()))}"
-        )
-    yield from (f"{file}: {note}" for note in read.notes)
+    yield f"{file}: {', '.join(counts)} ({', '.join(sorted(contents.titles))})"
+    if contents.ignored:
+        ignored = (f"{key} ({count})" for key, count in sorted(contents.ignored.items()))
+        yield f"{file}: ignored {', '.join(ignored)}"
+    yield from (f"{file}: {note}" for note in contents.notes)
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    plural = "" if number == 1 else "s"
+    return f"{number} {noun}{plural}"

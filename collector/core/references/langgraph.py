@@ -1,10 +1,10 @@
-"""Trajectories of LangGraph graphs, as LangChain's agentevals extracts them: a `Document` comes in,
-one `Reference` a thread goes out.
+"""The format for LangGraph trajectories, as agentevals extracts them from a thread.
 
-A trajectory is `{"inputs": [...], "results": [...], "steps": [["__start__", "agent", "tools"],
-...]}`; it stands alone, in a list, or under `outputs` or `reference_outputs` of a row. Each list of
-steps is a turn. A step is expected as a call of its node's name, with any arguments, so it matches
-a tool, or an agent used as a tool, of that name; marks such as `__start__` are no nodes.
+A trajectory is `{"inputs": [...], "results": [...], "steps": [["__start__", "agent", "tools"]]}`:
+the whole document, an item of a list, or the value of `outputs` or `reference_outputs` in a row.
+Each list of steps is a turn. A step becomes an expected call of its node's name with any arguments,
+so it matches a tool, or an agent used as a tool, of that name. Markers such as `__start__` are not
+nodes.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pathgauge.collector.core.documents import ConfigError, Document, KeyPath, Problems
 from pathgauge.collector.core.documents.validation import validate
-from pathgauge.collector.core.references.loaded import Contents, said, unread
-from pathgauge.collector.core.references.rows import Names, id_key, mappings, rows
-from pathgauge.collector.core.references.transcripts import last_said
+from pathgauge.collector.core.references.format import Format, LoadedReferences
+from pathgauge.collector.core.references.ignored_keys import non_empty_keys, unknown_keys
+from pathgauge.collector.core.references.rows import RowNames, id_key, mappings, rows
+from pathgauge.collector.core.references.transcripts import last_text
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
-KEYS = ("steps",)
-"""The key that tells a trajectory from other formats."""
-
+_BEFORE = ("messages", "pathgauge")
+"""A row may contain keys of these formats: `reference_outputs`, or `scenario` as its id."""
 _WRAPPERS = ("reference_outputs", "outputs")
 _NOTE = (
     "steps are nodes of a graph: as tool calls they match tools, and agents used as tools, of the"
@@ -43,53 +43,60 @@ def recognises(data: Json) -> bool:
     return any("steps" in _unwrapped((), row)[1] for row in mappings(data))
 
 
-def load(document: Document) -> Contents:
+def load(document: Document) -> LoadedReferences:
     """The references of one document. Raises `ConfigError` with every problem."""
-    contents, names, problems = Contents(document), Names(document), Problems()
+    loaded, names, problems = LoadedReferences(document), RowNames(document), Problems()
     for path, row in rows(document):
         with problems:
-            contents.add(path, _reference(document, path, row, names, contents))
+            loaded.add(path, _reference(document, path, row, names, loaded))
     problems.report()
-    contents.notes.extend([*names.notes(), _NOTE])
-    return contents
+    loaded.notes.extend([*names.notes(), _NOTE])
+    return loaded
+
+
+FORMAT = Format(
+    "LangGraph trajectories",
+    ("steps",),
+    recognises,
+    load,
+    _BEFORE,
+)
 
 
 def _reference(
-    document: Document, path: KeyPath, row: Json, names: Names, contents: Contents
+    document: Document, path: KeyPath, row: Json, names: RowNames, loaded: LoadedReferences
 ) -> Reference:
-    place, found = _unwrapped(path, row)
-    trajectory = validate(_Trajectory, document, found, place)
-    inputs = _per_turn(
-        document,
-        (*place, "inputs"),
-        trajectory.inputs or (row.get("inputs") if found is not row else None),
-        trajectory,
-    )
-    results = _per_turn(document, (*place, "results"), trajectory.results, trajectory)
-    asked = [_said(value, by_user=True) for value in inputs]
+    inner_path, inner = _unwrapped(path, row)
+    is_wrapped = inner is not row
+    trajectory = validate(_Trajectory, document, inner, inner_path)
+    inputs = trajectory.inputs or (row.get("inputs") if is_wrapped else None)
+    inputs = _one_per_turn(document, (*inner_path, "inputs"), inputs, trajectory)
+    results = _one_per_turn(document, (*inner_path, "results"), trajectory.results, trajectory)
+    prompt = [_text(state, by_user=True) for state in inputs]
     turns = [
         ReferenceTurn(
             text,
-            tuple(ExpectedCall(node) for node in steps if not _is_mark(node)),
-            _said(result, by_user=False),
+            tuple(ExpectedCall(node) for node in steps if not _is_marker(node)),
+            _text(result, by_user=False),
         )
-        for text, steps, result in zip(asked, trajectory.steps, results, strict=True)
+        for text, steps, result in zip(prompt, trajectory.steps, results, strict=True)
     ]
-    ignored = [
-        *unread(trajectory),
-        *(key for key in said(row) if found is not row and key not in ("inputs", *_WRAPPERS)),
-    ]
-    contents.ignored.update(key for key in ignored if key != id_key(row))
-    contents.ignored.update(
-        f"steps.{node}" for steps in trajectory.steps for node in steps if _is_mark(node)
+    ignored = list(unknown_keys(trajectory))
+    if is_wrapped:
+        ignored += [key for key in non_empty_keys(row) if key not in ("inputs", *_WRAPPERS)]
+    loaded.ignored.update(key for key in ignored if key != id_key(row))
+    loaded.ignored.update(
+        f"steps.{node}" for steps in trajectory.steps for node in steps if _is_marker(node)
     )
-    return Reference(names.name(path, row, asked), tuple(turns))
+    return Reference(names.name(path, row, prompt), tuple(turns))
 
 
-def _per_turn(
+def _one_per_turn(
     document: Document, path: KeyPath, values: Json, trajectory: _Trajectory
 ) -> list[Json]:
-    """One value for each list of steps. Raises `ConfigError`."""
+    """The values, which must be as many as there are turns; all `None` if there are no values.
+    Raises `ConfigError`.
+    """
     if not isinstance(values, list) or not values:
         return [None] * len(trajectory.steps)
     if len(values) != len(trajectory.steps):
@@ -102,22 +109,25 @@ def _per_turn(
 
 
 def _unwrapped(path: KeyPath, row: Json) -> tuple[KeyPath, Json]:
-    for key in _WRAPPERS if isinstance(row, dict) else ():
-        if isinstance(row.get(key), dict) and "steps" in row[key]:
-            return (*path, key), row[key]
+    if isinstance(row, dict):
+        for key in _WRAPPERS:
+            if isinstance(row.get(key), dict) and "steps" in row[key]:
+                return (*path, key), row[key]
     return path, row
 
 
-def _is_mark(node: str) -> bool:
+def _is_marker(node: str) -> bool:
     return node.startswith("__") and node.endswith("__")
 
 
-def _said(state: Json, *, by_user: bool) -> str | None:
-    """What the user or the assistant said last in a state of the graph, which may stand below the
-    name of a node.
+def _text(state: Json, *, by_user: bool) -> str | None:
+    """The last text of the user or the assistant in a state of the graph. The state may be nested
+    under the name of a node.
     """
     if isinstance(state, dict) and "messages" not in state and len(state) == 1:
         state = next(iter(state.values()))
     if isinstance(state, dict):
-        return last_said(state.get("messages"), by_user=by_user)
-    return state if by_user and isinstance(state, str) and not _is_mark(state) else None
+        return last_text(state.get("messages"), by_user=by_user)
+    if by_user and isinstance(state, str) and not _is_marker(state):
+        return state
+    return None

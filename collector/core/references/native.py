@@ -1,13 +1,12 @@
-"""The native reference format: a YAML or JSON `Document` comes in, its `Reference`s go out, each
-with its path in the document.
+"""The native reference format, in YAML or JSON: one scenario or a list of scenarios.
 
-One scenario, or a list of them. The keys of a turn stand in `turns`, or beside `scenario` where
-there is only one turn. docs/references.md tells the format to its writers.
+A conversation lists its turns under `turns`; a scenario with a single turn may have the keys of the
+turn beside `scenario`. docs/references.md documents the format for users.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -22,34 +21,29 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
-from pathgauge.collector.core.documents import Document, KeyPath, Problems
+from pathgauge.collector.core.documents import Document, KeyPath, Position, Problems
 from pathgauge.collector.core.documents.quantities import Duration
 from pathgauge.collector.core.documents.validation import validate
-from pathgauge.collector.core.references.loaded import Contents
+from pathgauge.collector.core.references.format import Format, LoadedReferences
 from pathgauge.collector.core.references.parallel_groups import joined
-from pathgauge.collector.core.references.rows import rows
+from pathgauge.collector.core.references.rows import mappings, rows
 from pathgauge.scorers.matching import matchers
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
-KEYS = ("scenario",)
-"""The keys that tell a scenario from other formats."""
-
 
 def _not_null(value: Json) -> Json:
-    """Whether null means nothing or everything, readers would disagree."""
+    """Refuse null: it could mean both "no expectation" and "nothing is allowed"."""
     if value is None:
         raise ValueError("a value; leave the key out to say nothing")
     return value
 
 
 def _with_matchers(args: dict[str, Json]) -> dict[str, Json]:
-    """The arguments with matchers in place of what stands for them; a mistake is reported at its
-    own place.
-    """
+    """The arguments with their matchers parsed. A mistake is reported at its own path."""
     try:
         read = matchers.read(args)
     except ValueError as error:
-        path, found, error = _mistake(args, error)
+        path, found, error = _innermost_mistake(args, error)
         details = InitErrorDetails(type="value_error", loc=path, input=found, ctx={"error": error})
         raise ValidationError.from_exception_data("args", [details]) from None
     if not isinstance(read, dict):
@@ -60,23 +54,26 @@ def _with_matchers(args: dict[str, Json]) -> dict[str, Json]:
     return read
 
 
-def _mistake(
+def _innermost_mistake(
     value: Json, error: ValueError, path: KeyPath = ()
 ) -> tuple[KeyPath, Json, ValueError]:
-    """Where the innermost value stands that cannot be read, the value, and why not."""
-    inner = (
-        enumerate(value)
-        if isinstance(value, list)
-        else value.items()
-        if not any(key.startswith("$") for key in value)
-        else ()
-    )
-    for key, item in inner:
+    """The innermost value that cannot be parsed: its path, the value and its error."""
+    for key, item in _items(value):
         try:
             matchers.read(item)
-        except ValueError as found:
-            return _mistake(item, found, (*path, key))
+        except ValueError as inner_error:
+            return _innermost_mistake(item, inner_error, (*path, key))
     return path, value, error
+
+
+def _items(value: Json) -> Iterable[tuple[str | int, Json]]:
+    """The items of a list or a mapping; none of a matcher, which is reported as a whole."""
+    if isinstance(value, list):
+        return enumerate(value)
+    if any(key.startswith("$") for key in value):
+        return ()
+    items: Iterable[tuple[str | int, Json]] = value.items()
+    return items
 
 
 class _Part(BaseModel):
@@ -100,7 +97,7 @@ class _ExpectedCall(_Call):
 
 
 class _Step(_ExpectedCall):
-    """A call, or several in any order, which need no name."""
+    """A call, or several calls in any order, which then need no name."""
 
     any_order: Annotated[
         list[_ExpectedCall] | None, Field(min_length=1), BeforeValidator(_not_null)
@@ -163,13 +160,14 @@ class _Scenario(_Turn):
             raise ValueError(
                 f"found turns and {', '.join(both)}, expected either (the latter inside a turn)"
             )
-        if (
-            self.turns is None
-            and not both
-            and not self.criteria
-            and not self.thresholds
-            and self.expected_interval is None
-        ):
+        has_content = (
+            self.turns is not None
+            or both
+            or self.criteria
+            or self.thresholds
+            or self.expected_interval is not None
+        )
+        if not has_content:
             raise ValueError(
                 "found the scenario alone, expected turns, or the keys of a turn, such as"
                 " expected_tools"
@@ -188,34 +186,40 @@ class _Scenario(_Turn):
 
 
 def recognises(data: Json) -> bool:
-    """Whether the data is a scenario or a list that has one."""
-    candidates = data if isinstance(data, list) else [data]
-    return any(isinstance(candidate, dict) and KEYS[0] in candidate for candidate in candidates)
+    """Whether the data is a scenario or a list with a scenario in it."""
+    return any("scenario" in row for row in mappings(data))
 
 
-def load(document: Document) -> Contents:
+def load(document: Document) -> LoadedReferences:
     """The references of one document. Raises `ConfigError` with every problem."""
-    contents, problems = Contents(_with_criteria(document)), Problems()
+    loaded, problems = LoadedReferences(_with_positions_of_criteria(document)), Problems()
     for path, item in rows(document):
         with problems:
-            contents.add(path, _reference(validate(_Scenario, document, item, path)))
+            loaded.add(path, _reference(validate(_Scenario, document, item, path)))
     problems.report()
-    return contents
+    return loaded
 
 
-def _with_criteria(document: Document) -> Document:
-    """The document with thresholds where criteria are looked for, so that a mistake in one is found
-    in its line.
+FORMAT = Format("pathgauge", ("scenario",), recognises, load)
+
+
+def _with_positions_of_criteria(document: Document) -> Document:
+    """The document with the positions of `thresholds` also under `criteria`, where mistakes in
+    criteria are reported.
     """
-    values, keys = [
-        {
-            (*path[:-2], "criteria", path[-1]): position
-            for path, position in places.items()
-            if path[-2:-1] == ("thresholds",)
-        }
-        for places in (document.values, document.keys)
-    ]
-    return replace(document, values={**document.values, **values}, keys={**document.keys, **keys})
+    return replace(
+        document,
+        values={**document.values, **_thresholds_as_criteria(document.values)},
+        keys={**document.keys, **_thresholds_as_criteria(document.keys)},
+    )
+
+
+def _thresholds_as_criteria(positions: Mapping[KeyPath, Position]) -> dict[KeyPath, Position]:
+    return {
+        (*path[:-2], "criteria", path[-1]): position
+        for path, position in positions.items()
+        if path[-2:-1] == ("thresholds",)
+    }
 
 
 def _reference(scenario: _Scenario) -> Reference:
@@ -236,7 +240,7 @@ def _turn(turn: _Turn) -> ReferenceTurn:
 
 
 def expectation(part: Expectation) -> ReferenceTurn:
-    """What is expected, as scorers know it."""
+    """The expectation as scorers take it."""
     return ReferenceTurn(
         user_input=part.input,
         tool_calls=None if part.expected_tools is None else _trajectory(part.expected_tools),

@@ -1,5 +1,7 @@
-"""Groups of calls whose order does not matter: pieces of a trajectory come in, numbered calls go
-out, and the other way round.
+"""Groups of expected calls whose order does not matter.
+
+A format lists such calls together; an `ExpectedCall` carries the number of its group. These
+functions convert between the two.
 """
 
 from __future__ import annotations
@@ -11,20 +13,20 @@ from itertools import count, groupby
 from pathgauge.scorers.types import ExpectedCall
 
 
-def joined(pieces: Iterable[Sequence[ExpectedCall]]) -> tuple[ExpectedCall, ...]:
-    """All calls in order; those of one piece share a group, numbered from 0, when there are
-    several.
-    """
+def joined(steps: Iterable[Sequence[ExpectedCall]]) -> tuple[ExpectedCall, ...]:
+    """All calls in order. The calls of a step with several calls share a group, numbered from 0."""
     numbers = count()
     calls: list[ExpectedCall] = []
-    for piece in pieces:
-        group = next(numbers) if len(piece) > 1 else None
-        calls.extend(replace(call, group=group) for call in piece)
+    for step in steps:
+        group = next(numbers) if len(step) > 1 else None
+        calls.extend(replace(call, group=group) for call in step)
     return tuple(calls)
 
 
-def pieces(calls: Iterable[ExpectedCall]) -> Iterator[tuple[ExpectedCall, ...]]:
-    """The calls of one group together, every other call alone."""
+def steps(calls: Iterable[ExpectedCall]) -> Iterator[tuple[ExpectedCall, ...]]:
+    """The inverse of `joined`: the calls of a group together, every other call alone."""
     for group, run in groupby(calls, key=lambda call: call.group):
-        together = tuple(run)
-        yield from [together] if group is not None else [(call,) for call in together]
+        if group is None:
+            yield from ((call,) for call in run)
+        else:
+            yield tuple(run)

@@ -1,8 +1,8 @@
-"""Datasets, in which one row is one scenario: the data of a document comes in, its rows and their
-names go out.
+"""Datasets in which each row is one scenario: iteration over the rows, and their scenario ids.
 
-A row is named by its id, else after a hash of its prompt: that stays the same when the row moves,
-or when what is expected changes. A document that is one row without id is named after its file.
+A row without an id is named after a hash of its prompt, so that its name survives when the row
+moves or its expected values change. A document that is a single row without id is named after its
+file.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathgauge.collector.core.documents import ConfigError, Document, KeyPath, s
 from pathgauge.scorers.types import Json
 
 IDS = ("id", "scenario", "scenario_id", "eval_id", "case_id", "example_id")
-"""The keys that may hold the id of a row; the first that is there counts."""
+"""Keys that may hold the id of a row; the first one present is used."""
 
 
 def rows(document: Document) -> Iterator[tuple[KeyPath, Json]]:
-    """The rows of a list, or the one row that the document is, each with its path."""
+    """The items of a list with their paths, or the whole document as the only row."""
     if isinstance(document.data, list):
         yield from (((index,), row) for index, row in enumerate(document.data))
     else:
@@ -29,8 +29,9 @@ def rows(document: Document) -> Iterator[tuple[KeyPath, Json]]:
 
 
 def mappings(data: Json) -> list[Mapping[str, Json]]:
-    """All rows that have keys, to recognise a dataset by them."""
-    return [row for row in (data if isinstance(data, list) else [data]) if isinstance(row, dict)]
+    """All rows that are mappings; formats recognise a dataset by their keys."""
+    items = data if isinstance(data, list) else [data]
+    return [row for row in items if isinstance(row, dict)]
 
 
 def id_key(row: Mapping[str, Json]) -> str | None:
@@ -38,54 +39,53 @@ def id_key(row: Mapping[str, Json]) -> str | None:
     return next((key for key in IDS if row.get(key) not in (None, "")), None)
 
 
-def text(document: Document, path: KeyPath, value: Json) -> str | None:
-    """The text at `path`; nothing and empty text are `None`. Raises `ConfigError`."""
+def text_at(document: Document, path: KeyPath, value: Json) -> str | None:
+    """The text at `path`, `None` if it is null or empty. Raises `ConfigError` for anything else."""
     if value is None or isinstance(value, str):
         return value or None
     raise ConfigError([document.problem(path, f"found {show_value(value)}, expected text")])
 
 
 @dataclass(slots=True)
-class Names:
-    """Gives the rows of one document their names."""
+class RowNames:
+    """Assigns scenario ids to the rows of one document."""
 
     document: Document
     hashed: list[str] = field(default_factory=list)
-    """The names that are hashes."""
+    """The names that are hashes of a prompt."""
 
     def name(self, path: KeyPath, row: Mapping[str, Json], prompt: Json) -> str:
-        """The name of the row at `path`; an id may be text or a whole number. Raises `ConfigError`."""
+        """The scenario id of the row at `path`. Raises `ConfigError` if its id is neither text nor
+        a whole number, or if two rows without id have the same prompt.
+        """
         key = id_key(row)
         if key is not None:
             return self._id((*path, key), row[key])
         if not path:
-            return re.split(r"[\\/]", self.document.file)[-1].split(".")[0] or "scenario"
-        hashed = (
-            "row-" + hashlib.sha256(json.dumps(prompt, sort_keys=True).encode()).hexdigest()[:12]
-        )
-        if hashed in self.hashed:
+            return self._file_name() or "scenario"
+        canonical = json.dumps(prompt, sort_keys=True).encode()
+        name = "row-" + hashlib.sha256(canonical).hexdigest()[:12]
+        if name in self.hashed:
             problem = (
                 "found a row without an id and with the prompt of another one, expected an id"
                 f" ({', '.join(IDS)})"
             )
             raise ConfigError([self.document.problem(path, problem)])
-        self.hashed.append(hashed)
-        return hashed
+        self.hashed.append(name)
+        return name
 
     def notes(self) -> list[str]:
-        """What the operator should know of the names, a line each."""
+        """A remark for the operator about the rows without id, if there are any."""
         if not self.hashed:
             return []
         named = f"named after a hash of their prompt, such as {self.hashed[0]}"
         return [f"rows without an id ({', '.join(IDS)}): {len(self.hashed)}, {named}"]
 
+    def _file_name(self) -> str:
+        return re.split(r"[\\/]", self.document.file)[-1].split(".")[0]
+
     def _id(self, path: KeyPath, value: Json) -> str:
         if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
             return str(value)
-        raise ConfigError(
-            [
-                self.document.problem(
-                    path, f"found {show_value(value)}, expected text or a whole number"
-                )
-            ]
-        )
+        text = f"found {show_value(value)}, expected text or a whole number"
+        raise ConfigError([self.document.problem(path, text)])

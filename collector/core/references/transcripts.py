@@ -1,13 +1,13 @@
-"""Chat messages of OpenAI, Anthropic and LangChain: the messages of a conversation come in, its
-reference turns go out.
+"""Converts a list of chat messages (OpenAI, Anthropic, LangChain) into reference turns.
 
-Every message of the user begins a turn. The calls that one message asks for may come in any order.
-What the assistant says without calling a tool is the response. A transcript shows all calls, so a
-turn without calls expects none.
+Each user message begins a turn. Tool calls in one assistant message may come in any order. The
+response is the last assistant text without tool calls. A transcript contains every call, so a turn
+without calls expects none.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ from pathgauge.collector.core.documents import (
     show_value,
 )
 from pathgauge.collector.core.documents.validation import validate
-from pathgauge.collector.core.references.loaded import Ignored, unread
+from pathgauge.collector.core.references.ignored_keys import unknown_keys
 from pathgauge.collector.core.references.parallel_groups import joined
 from pathgauge.scorers.types import ExpectedCall, Json, ReferenceTurn
 
@@ -42,7 +42,7 @@ _OTHERS = frozenset(
     }
 )
 _WRAPPERS = ("data", "kwargs")
-"""Under these keys LangChain's `messages_to_dict` and `dumps` put the message itself."""
+"""LangChain's `messages_to_dict` and `dumps` nest the message under these keys."""
 
 
 class _Part(BaseModel):
@@ -55,9 +55,7 @@ class _Function(_Part):
 
 
 class _Call(_Part):
-    """A call as OpenAI writes it, with a function, or as LangChain does, with name and arguments of
-    its own.
-    """
+    """A call with a `function` (OpenAI), or with `name` and `args` (LangChain)."""
 
     function: _Function | None = None
     name: Annotated[str, Field(min_length=1)] | None = None
@@ -65,7 +63,7 @@ class _Call(_Part):
 
 
 class _Block(_Part):
-    """A call as Anthropic writes it, among the parts of a content."""
+    """A `tool_use` block in the content of a message, as Anthropic writes calls."""
 
     name: Annotated[str, Field(min_length=1)]
     input: Any = None
@@ -83,7 +81,7 @@ class _Message(_Part):
 class _Turn:
     user_input: str | None = None
     calls: list[list[ExpectedCall]] = field(default_factory=list)
-    """Those of each message."""
+    """The calls of each message."""
     response: str | None = None
     answered: bool = False
 
@@ -96,72 +94,72 @@ def is_message(value: Json) -> bool:
 
 
 def turns(
-    document: Document, path: KeyPath, messages: Json, asked: str | None, ignored: Ignored
+    document: Document,
+    path: KeyPath,
+    messages: Json,
+    user_input: str | None,
+    ignored: Counter[str],
 ) -> tuple[ReferenceTurn, ...]:
-    """The turns of the messages at `path`; `asked` is what the user said where the messages begin
-    with the answer to it.
+    """The turns of the messages at `path`. `user_input` is the user's first text if the messages
+    begin with the answer to it.
 
-    What is passed over is counted in `ignored`. Raises `ConfigError` with every problem.
+    Counts ignored messages and keys in `ignored`. Raises `ConfigError` with every problem.
     """
     if not isinstance(messages, list):
-        raise ConfigError(
-            [document.problem(path, f"found {show_value(messages)}, expected a list of messages")]
-        )
-    found: list[_Turn] = [] if asked is None else [_Turn(asked)]
+        text = f"found {show_value(messages)}, expected a list of messages"
+        raise ConfigError([document.problem(path, text)])
+    found: list[_Turn] = [] if user_input is None else [_Turn(user_input)]
     problems = Problems()
     for index, message in enumerate(messages):
         with problems:
-            _take(document, *_unwrapped((*path, index), message), found, ignored)
+            _add_message(document, *_unwrapped((*path, index), message), found, ignored)
     problems.report()
     if len(found) > 1 and found[0].user_input is None and not found[0].calls:
         ignored["messages before the user's first"] += 1
         del found[0]
     if not found:
-        raise ConfigError(
-            [
-                document.problem(
-                    path, "found no message of a user or an assistant, expected a conversation"
-                )
-            ]
-        )
+        text = "found no message of a user or an assistant, expected a conversation"
+        raise ConfigError([document.problem(path, text)])
     return tuple(
         ReferenceTurn(turn.user_input, joined(turn.calls), turn.response) for turn in found
     )
 
 
 def begins_with_user(messages: Json) -> bool:
-    """Whether the user speaks before the assistant in what may be a list of messages."""
-    return next((role in _USER for role, _ in _spoken(messages)), False)
+    """Whether the first message of user or assistant is the user's; `False` if there is none."""
+    return next((role in _USER for role, _ in _texts(messages)), False)
 
 
-def last_said(messages: Json, *, by_user: bool) -> str | None:
-    """The text of the last message of the user, or of the assistant, in what may be a list of
-    messages, or one.
+def last_text(messages: Json, *, by_user: bool) -> str | None:
+    """The text of the last message of the user (or else of the assistant) in a list of messages or
+    a single message; `None` for any other value.
     """
-    texts = [text for role, text in _spoken(messages) if (role in _USER) is by_user]
+    texts = [text for role, text in _texts(messages) if (role in _USER) is by_user]
     return texts[-1] if texts else None
 
 
-def _spoken(messages: Json) -> Iterator[tuple[str, str | None]]:
-    """The role and the text of every message of the user and the assistant."""
-    for message in messages if isinstance(messages, list) else [messages]:
-        _, found = _unwrapped((), message)
-        role = found.get("role", found.get("type")) if isinstance(found, dict) else None
-        if isinstance(role, str) and role in _USER | _ASSISTANT:
-            yield role, _text(found.get("content"))
+def _texts(messages: Json) -> Iterator[tuple[str, str | None]]:
+    """Role and text of every message of the user and the assistant."""
+    for wrapped in messages if isinstance(messages, list) else [messages]:
+        _, message = _unwrapped((), wrapped)
+        if isinstance(message, dict):
+            role = message.get("role", message.get("type"))
+            if isinstance(role, str) and role in _USER | _ASSISTANT:
+                yield role, _text(message.get("content"))
 
 
 def _unwrapped(path: KeyPath, message: Json) -> tuple[KeyPath, Json]:
-    for key in _WRAPPERS if isinstance(message, dict) else ():
-        if isinstance(message.get(key), dict) and "content" not in message:
-            return (*path, key), {"type": message.get("type"), **message[key]}
+    if isinstance(message, dict) and "content" not in message:
+        for key in _WRAPPERS:
+            if isinstance(message.get(key), dict):
+                return (*path, key), {"type": message.get("type"), **message[key]}
     return path, message
 
 
-def _take(
-    document: Document, path: KeyPath, raw: Json, found: list[_Turn], ignored: Ignored
+def _add_message(
+    document: Document, path: KeyPath, raw: Json, found: list[_Turn], ignored: Counter[str]
 ) -> None:
-    """Add a message to the turns."""
+    """Add one message to the turns found so far."""
     message = validate(_Message, document, raw, path)
     role = message.role or message.type
     if role in _OTHERS:
@@ -171,32 +169,25 @@ def _take(
         ignored["tool results"] += 1
         return
     if role in _USER:
-        _ask(_text(message.content), found)
+        _add_user_text(_text(message.content), found)
     elif role in _ASSISTANT:
-        _answer(list(_calls(document, path, message)), _text(message.content), found)
+        _add_answer(list(_calls(document, path, message)), _text(message.content), found)
     else:
         key = "role" if message.role is not None else "type"
-        raise ConfigError(
-            [
-                document.problem(
-                    (*path, key),
-                    f"found {show_value(role)}, expected a role such as user, assistant or tool",
-                )
-            ]
-        )
-    ignored.update(key for key in unread(message, "messages.") if not key.endswith(".id"))
+        text = f"found {show_value(role)}, expected a role such as user, assistant or tool"
+        raise ConfigError([document.problem((*path, key), text)])
+    ignored.update(key for key in unknown_keys(message, "messages.") if not key.endswith(".id"))
 
 
-def _ask(text: str | None, found: list[_Turn]) -> None:
-    if found and not found[-1].answered:  # the user went on before the assistant said anything
-        found[-1].user_input = (
-            "\n".join(part for part in (found[-1].user_input, text) if part) or None
-        )
-    else:
+def _add_user_text(text: str | None, found: list[_Turn]) -> None:
+    if not found or found[-1].answered:
         found.append(_Turn(text))
+        return
+    turn = found[-1]  # several user messages in a row belong to one turn
+    turn.user_input = "\n".join(part for part in (turn.user_input, text) if part) or None
 
 
-def _answer(calls: list[ExpectedCall], text: str | None, found: list[_Turn]) -> None:
+def _add_answer(calls: list[ExpectedCall], text: str | None, found: list[_Turn]) -> None:
     if not found:
         found.append(_Turn())
     turn = found[-1]
@@ -208,35 +199,31 @@ def _answer(calls: list[ExpectedCall], text: str | None, found: list[_Turn]) -> 
 
 
 def _text(content: Json) -> str | None:
-    """The text parts of a content, a line each, without images and the like; `None` when there are
-    none.
+    """The text parts of a message's content, one per line, without images and other media; `None`
+    if there are none.
     """
     if isinstance(content, str):
         return content or None
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in _parts(content)]
     return "\n".join(text for text in texts if isinstance(text, str) and text) or None
 
 
+def _parts(content: Json) -> list[Json]:
+    return content if isinstance(content, list) else []
+
+
 def _returns_results(content: Json) -> bool:
-    """Whether a message of the user holds nothing but results of tools, as Anthropic's do."""
-    parts = content if isinstance(content, list) else []
+    """Whether a user message contains tool results only, as Anthropic's API sends them."""
+    parts = _parts(content)
     return bool(parts) and all(
         isinstance(part, dict) and part.get("type") == "tool_result" for part in parts
     )
 
 
 def _calls(document: Document, path: KeyPath, message: _Message) -> Iterator[ExpectedCall]:
-    for index, part in enumerate(message.content if isinstance(message.content, list) else ()):
-        if isinstance(part, dict) and part.get("type") == "tool_use":
-            called = validate(_Block, document, part, (*path, "content", index))
-            if (
-                not message.tool_calls
-            ):  # LangChain writes the calls of Anthropic's models there, too
-                yield ExpectedCall(
-                    called.name,
-                    _arguments(document, (*path, "content", index, "input"), called.input),
-                )
+    for place, block in _tool_use_blocks(document, (*path, "content"), message.content):
+        if not message.tool_calls:  # LangChain repeats the calls of Anthropic's models there
+            yield ExpectedCall(block.name, _arguments(document, (*place, "input"), block.input))
     if message.function_call is not None:
         yield _call_of(document, (*path, "function_call"), message.function_call)
     for index, call in enumerate(message.tool_calls or ()):
@@ -246,9 +233,16 @@ def _calls(document: Document, path: KeyPath, message: _Message) -> Iterator[Exp
         elif call.name is not None:
             yield ExpectedCall(call.name, _arguments(document, (*place, "args"), call.args))
         else:
-            raise ConfigError(
-                [document.problem(place, "found neither function nor name, expected one of them")]
-            )
+            text = "found neither function nor name, expected one of them"
+            raise ConfigError([document.problem(place, text)])
+
+
+def _tool_use_blocks(
+    document: Document, path: KeyPath, content: Json
+) -> Iterator[tuple[KeyPath, _Block]]:
+    for index, part in enumerate(_parts(content)):
+        if isinstance(part, dict) and part.get("type") == "tool_use":
+            yield (*path, index), validate(_Block, document, part, (*path, index))
 
 
 def _call_of(document: Document, path: KeyPath, function: _Function) -> ExpectedCall:
@@ -258,8 +252,8 @@ def _call_of(document: Document, path: KeyPath, function: _Function) -> Expected
 
 
 def _arguments(document: Document, path: KeyPath, value: Json) -> dict[str, Json] | None:
-    """An object, or text that holds one; models that call without arguments often write no text at
-    all.
+    """Arguments given as an object or as JSON text. Empty text is what many models write for a call
+    without arguments.
     """
     if isinstance(value, str):
         value = embedded.read(document, path, value) if value.strip() else {}

@@ -1,8 +1,7 @@
-"""The version of a reference: its content comes in, a short hash goes out that is the same for the
-same content in every format.
+"""The version of a reference: a hash of its content, the same in every format.
 
-Fields that say nothing are no content, so that a reference keeps its version when references learn
-to say more.
+Fields with their default value are left out of the hash, so that existing references keep their
+version when a later release adds a field.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 from pathgauge.scorers.matching import matchers
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
-_ALWAYS = frozenset(
+_ALWAYS_HASHED = frozenset(
     {
         "scenario_id",
         "turns",
@@ -30,12 +29,12 @@ _ALWAYS = frozenset(
         "arguments",
     }
 )
-"""What references said from the beginning; it is part of every hash."""
+"""The fields of the first release. They are part of every hash, even with their default value."""
 
 
 def version(reference: Reference) -> str:
-    """Twelve hex digits that change with everything that scores depend on: not with the source, nor
-    with the expected interval.
+    """Twelve hex digits that change with everything that affects scores. Source and expected
+    interval do not.
     """
     content = _content(
         dataclasses.replace(reference, source="", version="", expected_interval=None)
@@ -53,18 +52,21 @@ def _content(value: Any) -> Json:
         case list() | tuple():
             return [_content(item) for item in value]
         case Reference() | ReferenceTurn() | ExpectedCall():
-            return dict(_said(value))
-        case _:  # no JSON key begins so: a matcher is not the arguments that look like it
+            return dict(_hashed_fields(value))
+        case _:  # the null character keeps a matcher apart from arguments that look like one
             return {"\0matcher": matchers.written(value)}
 
 
-def _said(value: Reference | ReferenceTurn | ExpectedCall) -> Iterator[tuple[str, Json]]:
+def _hashed_fields(
+    value: Reference | ReferenceTurn | ExpectedCall,
+) -> Iterator[tuple[str, Json]]:
     for field in dataclasses.fields(value):
         item = getattr(value, field.name)
-        default = (
-            field.default_factory()
-            if field.default_factory is not dataclasses.MISSING
-            else field.default
-        )
-        if field.name in _ALWAYS or item != default:
+        if field.name in _ALWAYS_HASHED or item != _default(field):
             yield field.name, _content(item)
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default

@@ -1,8 +1,8 @@
-"""Evaluation datasets of Vertex AI: a `Document` comes in, one `Reference` a row goes out.
+"""The format for evaluation datasets of Vertex AI: each row becomes a reference with one turn.
 
-Rows stand in a list, a line or a CSV row each, or as columns of one mapping, as pandas writes them.
-A trajectory and the input of a tool may be text that holds JSON. What an agent did
-(`predicted_trajectory`, `response`) is no reference and is left aside.
+A dataset is a list of rows, or one mapping of columns, as pandas writes it. Trajectories and tool
+inputs may be JSON text. The recorded behaviour of an agent (`predicted_trajectory`, `response`) is
+ignored, because it is not a reference.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from pathgauge.collector.core.documents import (
     ConfigError,
     Document,
     KeyPath,
+    Position,
     Problems,
     embedded,
     show_value,
 )
 from pathgauge.collector.core.documents.validation import validate
-from pathgauge.collector.core.references.loaded import Contents, said, unread
-from pathgauge.collector.core.references.rows import Names, id_key, mappings, rows, text
+from pathgauge.collector.core.references.format import Format, LoadedReferences
+from pathgauge.collector.core.references.ignored_keys import non_empty_keys, unknown_keys
+from pathgauge.collector.core.references.rows import RowNames, id_key, mappings, rows, text_at
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
-KEYS = ("reference_trajectory",)
-"""The key that tells a dataset from other formats; one for responses alone has `prompt` and
-`reference`.
-"""
-
+_BEFORE = ("graph", "messages", "pathgauge")
+"""A row may contain keys of these formats, such as `scenario` as its id."""
 _READ = ("prompt", "reference", "reference_trajectory")
 
 
@@ -42,90 +41,96 @@ class _Call(BaseModel):
 
 
 def recognises(data: Json) -> bool:
-    """Whether the data has a row, or columns, of such a dataset."""
+    """Whether the data has a row, or columns, of such a dataset. A dataset for responses alone has
+    `prompt` and `reference`.
+    """
     return any(
         "reference_trajectory" in row or {"prompt", "reference"} <= row.keys()
         for row in mappings(data)
     )
 
 
-def load(document: Document) -> Contents:
+def load(document: Document) -> LoadedReferences:
     """The references of one dataset. Raises `ConfigError` with every problem."""
     if isinstance(document.data, dict) and _is_columns(document.data):
         document = _by_row(document)
-    contents, names, problems = Contents(document), Names(document), Problems()
+    loaded, names, problems = LoadedReferences(document), RowNames(document), Problems()
     for path, row in rows(document):
         with problems:
             if not isinstance(row, dict):
-                raise ConfigError(
-                    [document.problem(path, f"found {show_value(row)}, expected a mapping")]
-                )
-            contents.add(path, _reference(document, path, row, names, contents))
+                text = f"found {show_value(row)}, expected a mapping"
+                raise ConfigError([document.problem(path, text)])
+            loaded.add(path, _reference(document, path, row, names, loaded))
     problems.report()
-    contents.notes.extend(names.notes())
-    return contents
+    loaded.notes.extend(names.notes())
+    return loaded
+
+
+FORMAT = Format(
+    "Vertex AI dataset",
+    ("reference_trajectory",),
+    recognises,
+    load,
+    _BEFORE,
+)
 
 
 def _reference(
-    document: Document, path: KeyPath, row: Mapping[str, Json], names: Names, contents: Contents
+    document: Document,
+    path: KeyPath,
+    row: Mapping[str, Json],
+    names: RowNames,
+    loaded: LoadedReferences,
 ) -> Reference:
-    prompt = text(document, (*path, "prompt"), row.get("prompt"))
-    response = text(document, (*path, "reference"), row.get("reference"))
-    calls = _trajectory(
-        document, (*path, "reference_trajectory"), row.get("reference_trajectory"), contents
-    )
+    prompt = text_at(document, (*path, "prompt"), row.get("prompt"))
+    response = text_at(document, (*path, "reference"), row.get("reference"))
+    trajectory = row.get("reference_trajectory")
+    calls = _trajectory(document, (*path, "reference_trajectory"), trajectory, loaded)
     if calls is None and response is None:
-        raise ConfigError(
-            [
-                document.problem(
-                    path, "found neither reference_trajectory nor reference, expected one of them"
-                )
-            ]
-        )
-    contents.ignored.update(key for key in said(row) if key not in (*_READ, id_key(row)))
-    name = names.name(path, row, prompt if prompt is not None else row.get("reference_trajectory"))
+        text = "found neither reference_trajectory nor reference, expected one of them"
+        raise ConfigError([document.problem(path, text)])
+    loaded.ignored.update(key for key in non_empty_keys(row) if key not in (*_READ, id_key(row)))
+    name = names.name(path, row, trajectory if prompt is None else prompt)
     return Reference(name, (ReferenceTurn(prompt, calls, response),))
 
 
 def _trajectory(
-    document: Document, path: KeyPath, value: Json, contents: Contents
+    document: Document, path: KeyPath, value: Json, loaded: LoadedReferences
 ) -> tuple[ExpectedCall, ...] | None:
-    """Calls are mappings, or names alone; `None` when the row says nothing about tools."""
+    """The expected calls, written as mappings or as names. `None`, which means any calls, if the
+    row has no trajectory.
+    """
     if value in (None, ""):
         return None
     if isinstance(value, str):
         value = embedded.read(document, path, value)
     if not isinstance(value, list):
-        raise ConfigError(
-            [document.problem(path, f"found {show_value(value)}, expected a list of tool calls")]
-        )
+        text = f"found {show_value(value)}, expected a list of tool calls"
+        raise ConfigError([document.problem(path, text)])
     problems = Problems()
     calls = []
     for index, item in enumerate(value):
         with problems:
-            call = validate(
-                _Call, document, _mapping(document, (*path, index), item), (*path, index)
-            )
-            contents.ignored.update(unread(call, "reference_trajectory."))
+            item_path = (*path, index)
+            call = validate(_Call, document, _call_mapping(document, item_path, item), item_path)
+            loaded.ignored.update(unknown_keys(call, "reference_trajectory."))
             calls.append(ExpectedCall(call.tool_name, call.tool_input))
     problems.report()
     return tuple(calls)
 
 
-def _mapping(document: Document, path: KeyPath, call: Json) -> Json:
-    """A call as a mapping, its input too."""
+def _call_mapping(document: Document, path: KeyPath, call: Json) -> Json:
+    """A call as a mapping, with its tool input parsed if it is JSON text."""
     if isinstance(call, str):
         return {"tool_name": call}
     if isinstance(call, dict) and isinstance(call.get("tool_input"), str):
-        return {
-            **call,
-            "tool_input": embedded.read(document, (*path, "tool_input"), call["tool_input"]),
-        }
+        tool_input = embedded.read(document, (*path, "tool_input"), call["tool_input"])
+        return {**call, "tool_input": tool_input}
     return call
 
 
 def _is_columns(data: Mapping[str, Json]) -> bool:
-    """Whether a mapping holds columns instead of one row."""
+    """Whether a mapping contains columns instead of a single row."""
     trajectories = data.get("reference_trajectory")
     if isinstance(data.get("prompt"), list | dict) or isinstance(trajectories, dict):
         return True
@@ -133,34 +138,25 @@ def _is_columns(data: Mapping[str, Json]) -> bool:
 
 
 def _by_row(document: Document) -> Document:
-    """The document with a row for what stands at the same place of every column. Raises
-    `ConfigError`.
+    """The document with its columns transposed into rows. Raises `ConfigError` if the columns
+    differ in length.
     """
     columns = {key: dict(_cells(document, key, column)) for key, column in document.data.items()}
     indices = list(next(iter(columns.values())))
     for key, column in columns.items():
         if list(column) != indices:
-            raise ConfigError(
-                [
-                    document.problem(
-                        (key,),
-                        f"found {len(column)} cells, expected {len(indices)} as in the first"
-                        " column",
-                    )
-                ]
-            )
-    places = {index: row for row, index in enumerate(indices)}
-    values = {
-        (places[path[1]], path[0], *path[2:]): position
+            text = f"found {len(column)} cells, expected {len(indices)} as in the first column"
+            raise ConfigError([document.problem((key,), text)])
+    row_of = {index: row for row, index in enumerate(indices)}
+    values: dict[KeyPath, Position] = {
+        (row_of[path[1]], path[0], *path[2:]): position
         for path, position in document.values.items()
         if len(path) > 1
     }
+    if () in document.values:
+        values[()] = document.values[()]
     data = [{key: column[index] for key, column in columns.items()} for index in indices]
-    return replace(
-        document,
-        data=data,
-        values=values | {(): document.values[()]} if () in document.values else values,
-    )
+    return replace(document, data=data, values=values)
 
 
 def _cells(document: Document, key: str, column: Json) -> Iterator[tuple[str | int, Json]]:
@@ -169,6 +165,5 @@ def _cells(document: Document, key: str, column: Json) -> Iterator[tuple[str | i
     elif isinstance(column, list):
         yield from enumerate(column)
     else:
-        raise ConfigError(
-            [document.problem((key,), f"found {show_value(column)}, expected a column of cells")]
-        )
+        text = f"found {show_value(column)}, expected a column of cells"
+        raise ConfigError([document.problem((key,), text)])

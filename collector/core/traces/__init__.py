@@ -1,6 +1,4 @@
-"""Spans and log records come in one by one, traces that can be read go out; what does not fit in
-memory waits in the journal.
-"""
+"""Collects spans and log records into traces and decides when a trace can be read."""
 
 from pathgauge.collector.core.traces.assembler import AT_ONCE, AT_ONCE_BYTES, Assembler
 from pathgauge.collector.core.traces.completion import Bounds

@@ -1,21 +1,23 @@
-"""Collects spans and log records into traces and decides when they can be read: a state machine
-without clock.
+"""Collects spans and log records into traces and decides when a trace can be read.
 
-`feed` takes what arrived and the time, `expire` returns the traces that time has made readable,
-`deadline` says when to call it next, `drain` gives up everything. A wake-up that comes early, late
-or with nothing to do is harmless. `completion` says when a trace can be read.
+A state machine without a clock: `feed` takes records and the time, `expire` returns the traces that
+have become readable, `deadline` says when to call `expire` next. Calling it early, late or in vain
+is harmless. The conditions for reading a trace are in `completion.py`.
 
-States of a trace
-    open       spans arrive. It closes when it is complete and nothing arrived for `settle` (`root_ended`), when nothing arrived
-               for `idle` (`idle`), at the age of `max_age` (`too_old`), or when it outgrows its bounds (`too_big`).
-    retained   read once; it is kept for `late_ttl` (for less when `max_retained_bytes` are used up). A span that
-               arrives now opens it again, and it is read again: a revision.
-    forgotten  only its id is remembered. Spans that arrive now are dropped and counted as late.
+States of a trace:
 
-With a journal behind it (`recall`), a trace can be *spilled*: its records are given up and only the
-journal rows that hold them are kept, until it is looked at or grows. That happens to retained
-traces at once, to the open ones that were silent longest when `max_open_bytes` are used up, and to
-all of them at a restart.
+- *open*: records arrive. It is read when it is complete and quiet for `settle` (`root_ended`),
+  quiet for `idle` although incomplete (`idle`), older than `max_age` (`too_old`), or larger than
+  its limits (`too_big`).
+- *retained*: it was read and is kept for `late_ttl`, or shorter if `max_retained_bytes` are used
+  up. A record that arrives now opens it again; the next reading may cause revisions.
+- *forgotten*: only its id is remembered. Records that arrive now are dropped and counted as
+  `late`.
+
+With a journal (`recall`), a trace can be *spilled*: its records are dropped from memory, and only
+the numbers of its journal rows are kept until it is read or receives a record. Retained traces are
+spilled at once, the quietest open traces when `max_open_bytes` are used up, and all traces at a
+restart.
 """
 
 from __future__ import annotations
@@ -28,19 +30,19 @@ from itertools import chain, islice
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import ClosedBy, LogRecord, Span, Trace
 from pathgauge.collector.core.traces.ancestry import is_complete
-from pathgauge.collector.core.traces.completion import Bounds, closed_by, settled_invocations
-from pathgauge.collector.core.traces.journal_rows import Rows
+from pathgauge.collector.core.traces.completion import Bounds, closed_by, quiet_invocations
+from pathgauge.collector.core.traces.journal_rows import JournalRows
 from pathgauge.collector.core.traces.memory import Memory
 from pathgauge.collector.core.traces.open_trace import OpenTrace, Recall, TraceKey, TraceSnapshot
 
 AT_ONCE = 100
-"""How many traces `expire` returns before what has arrived meanwhile gets its turn."""
+"""Maximum number of traces that `expire` returns at once, so that new records do not wait long."""
 AT_ONCE_BYTES = 16 << 20
-"""How large they may become together."""
+"""Size of their spans in bytes at which `expire` stops adding traces."""
 
 
 class Assembler:
-    """The traces of one partition."""
+    """All traces that are open, retained or forgotten."""
 
     def __init__(
         self,
@@ -49,15 +51,13 @@ class Assembler:
         may_be_entry: Callable[[Span], bool],
         recall: Recall | None = None,
     ) -> None:
-        """`may_be_entry` tells without decoding a span whether it may be the top-most one of an
-        invocation.
-        """
+        """`may_be_entry` tells whether a span may be an entry agent, without decoding it."""
         self._bounds = bounds
         self._telemetry = telemetry
         self._may_be_entry = may_be_entry
         self._has_journal = recall is not None
         self._memory = Memory(bounds, telemetry, may_be_entry, recall)
-        self._rows = Rows()
+        self._rows = JournalRows()
         self._traces: dict[TraceKey, OpenTrace] = {}
         self._retained: OrderedDict[TraceKey, None] = OrderedDict()
         self._forgotten: OrderedDict[TraceKey, str] = OrderedDict()
@@ -67,22 +67,24 @@ class Assembler:
 
     @property
     def open_traces(self) -> int:
-        """Traces that wait to be read."""
+        """Number of traces that wait to be read."""
         return len(self._traces) - len(self._retained)
 
     @property
     def retained_traces(self) -> int:
-        """Traces that were read and are kept for spans that come late."""
+        """Number of traces that were read and are kept for late spans."""
         return len(self._retained)
 
     @property
     def spilled_traces(self) -> int:
-        """Traces that wait to be read and whose records only the journal holds."""
-        return max(0, self.open_traces - self._memory.spillable) if self._has_journal else 0
+        """Number of open traces whose records are only in the journal."""
+        if not self._has_journal:
+            return 0
+        return max(0, self.open_traces - self._memory.spillable)
 
     @property
     def open_bytes(self) -> int:
-        """What the open traces hold; retained ones give way and do not count."""
+        """Memory of open traces in bytes. Retained traces do not count, as they can be dropped."""
         return self._memory.open_bytes
 
     @property
@@ -93,115 +95,109 @@ class Assembler:
     def feed(
         self, spans: Iterable[Span], logs: Iterable[LogRecord], now: float, row: int = 0
     ) -> Iterator[Trace]:
-        """Take in what arrived at `now` in one journal row (0: there is no journal), and give each
-        trace that outgrows its bounds.
+        """Add records that arrived at `now` in journal row `row` (0: no journal). Yields each trace
+        that exceeds its limits.
 
-        All of it is done while the caller iterates, so that what is beyond `max_open_bytes` is one
-        trace at a time.
+        The work is done while the caller iterates, so that at most one trace at a time is held
+        beyond `max_open_bytes`.
         """
         if row:
             self._rows.take(row)
         for key, records in _by_trace(chain(spans, logs)).items():
-            yield from self._take_in(key, records, now, row)
-            self._memory.tidy()
+            yield from self._add_all(key, records, now, row)
+            self._memory.spill_excess()
         if row:
-            self._rows.give_back((row,))
+            self._rows.release((row,))
 
     def expire(self, now: float) -> list[Trace]:
-        """The traces, and the invocations of still busy traces, that have become readable by `now`,
-        or some of them if they are many.
+        """The traces, and single invocations of busy traces, that can be read at `now`. If they are
+        many, only some of them; call it again for the rest.
         """
         readable: list[Trace] = []
         size = 0
-        while (
-            self._due
-            and self._due[0][0] <= now
-            and len(readable) < AT_ONCE
-            and size < AT_ONCE_BYTES
-        ):
+        while self._due and self._due[0][0] <= now:
+            if len(readable) >= AT_ONCE or size >= AT_ONCE_BYTES:
+                break
             due, key = heapq.heappop(self._due)
             trace = self._traces.get(key)
             if trace is not None and trace.due == due:
                 found = self._check(trace, now)
                 readable.extend(found)
-                size += sum(len(span.raw) for one in found for span in one.spans)
-                self._memory.tidy()
+                size += sum(len(span.raw) for part in found for span in part.spans)
+                self._memory.spill_excess()
         return readable
 
     def deadline(self) -> float | None:
-        """When `expire` may next have something to do."""
+        """The earliest time at which `expire` may have something to do."""
         return self._due[0][0] if self._due else None
 
     def drain(self, now: float) -> list[Trace]:
-        """Close everything that is open, complete or not."""
+        """Close all open traces, complete or not."""
         waiting = [trace for trace in self._traces.values() if trace.closed_at is None]
         return [
             self._close(trace, "root_ended" if is_complete(trace.spans) else "shutdown", now)
             for trace in waiting
         ]
 
-    def oldest(self, most: int) -> list[OpenTrace]:
-        """The traces that wait to be read, the longest open first."""
+    def oldest(self, max_traces: int) -> list[OpenTrace]:
+        """The traces that wait to be read, the one that has been open longest first."""
         waiting = (trace for trace in self._traces.values() if trace.closed_at is None)
-        return heapq.nsmallest(most, waiting, key=lambda trace: trace.first)
+        return heapq.nsmallest(max_traces, waiting, key=lambda trace: trace.first)
 
     @property
     def has_released(self) -> bool:
-        """Whether there are journal rows that no trace needs any more."""
+        """Whether `released` would return anything."""
         return self._rows.any_released
 
     def released(self) -> list[int]:
-        """Journal rows that no trace needs any more; each is told once."""
+        """Journal rows that no trace needs any more. Each is returned once."""
         return self._rows.released()
 
     def given_up(self) -> list[TraceKey]:
-        """Traces that were forgotten before their time, or of which something came too late; they
-        have to stay forgotten.
+        """Traces that were forgotten early, or received a record too late. The store must know, so
+        that a restart does not open them again. Each is returned once.
         """
         given_up, self._given_up = list(self._given_up), {}
         return given_up
 
-    def standing(self, key: TraceKey) -> TraceSnapshot:
-        """What has to outlive the process for `key` to be known after a restart."""
+    def snapshot(self, key: TraceKey) -> TraceSnapshot:
+        """The state of a trace to be stored."""
         trace = self._traces.get(key)
         if trace is not None:
-            return trace.standing()
+            return trace.snapshot()
         return TraceSnapshot(key, (), 0.0, 0.0, forgotten=self._forgotten.get(key, "late"))
 
-    def standings(self) -> Iterator[TraceSnapshot]:
-        """All traces that are open or retained."""
-        return (trace.standing() for trace in self._traces.values())
+    def snapshots(self) -> Iterator[TraceSnapshot]:
+        """The state of all open and retained traces."""
+        return (trace.snapshot() for trace in self._traces.values())
 
-    def restore(self, standing: TraceSnapshot, now: float) -> None:
-        """Know a trace again after a restart; its records stay in the journal until they are
-        needed.
-        """
-        for row in standing.rows:
+    def restore(self, snapshot: TraceSnapshot, now: float) -> None:
+        """Restore a trace after a restart. Its records stay in the journal until needed."""
+        for row in snapshot.rows:
             self._rows.take(row)
-        closed_at = standing.closed_at
-        if standing.forgotten or (
-            closed_at is not None and closed_at + self._bounds.late_ttl <= now
-        ):
-            self._rows.give_back(standing.rows)
-            self._remember(standing.key, standing.forgotten or "late")
+        closed_at = snapshot.closed_at
+        too_old = closed_at is not None and closed_at + self._bounds.late_ttl <= now
+        if snapshot.forgotten or too_old:
+            self._rows.release(snapshot.rows)
+            self._remember(snapshot.key, snapshot.forgotten or "late")
             return
         trace = OpenTrace(
-            standing.key,
-            standing.first,
-            standing.last,
-            rows=list(standing.rows),
-            completed=standing.completed,
+            snapshot.key,
+            snapshot.first,
+            snapshot.last,
+            rows=list(snapshot.rows),
+            completed=snapshot.completed,
         )
-        self._traces[standing.key] = trace
+        self._traces[snapshot.key] = trace
         self._memory.spill(trace)
         if closed_at is None:
-            self._schedule(trace, standing.last + self._bounds.settle)
+            self._schedule(trace, snapshot.last + self._bounds.settle)
         else:
             self._retain(trace, closed_at)
 
     def suspect(self, row: int) -> None:
-        """Journal rows up to `row` may be lost: what waits and came by then may lack something, and
-        says so.
+        """Journal rows up to `row` may be lost: open traces that began by then are read as
+        truncated.
         """
         if row <= self._suspect:
             return
@@ -211,8 +207,8 @@ class Assembler:
                 trace.damaged = True
 
     def forget_retained(self, traces: int) -> int:
-        """Give up the traces that were read longest ago, so that their journal rows can go; returns
-        how many.
+        """Forget up to `traces` retained traces, those read first, so that their journal rows can
+        be deleted. Returns how many were forgotten.
         """
         oldest = list(islice(self._retained, traces))
         for key in oldest:
@@ -220,9 +216,7 @@ class Assembler:
         return len(oldest)
 
     def discard(self, keys: Iterable[TraceKey]) -> None:
-        """Forget traces, read or not. What still comes of them is dropped, even if nothing came
-        before.
-        """
+        """Purge traces, read or not. Records that still arrive for these ids are dropped."""
         for key in keys:
             trace = self._traces.get(key)
             if trace is None:
@@ -231,7 +225,7 @@ class Assembler:
                 self._forget(trace, "purged")
             self._given_up.pop(key, None)
 
-    def _take_in(
+    def _add_all(
         self, key: TraceKey, records: Iterable[Span | LogRecord], now: float, row: int
     ) -> Iterator[Trace]:
         for record in records:
@@ -246,9 +240,8 @@ class Assembler:
             if reason is not None:
                 self._drop(item, reason)
                 if reason == "late" and self._has_journal:
-                    self._given_up[key] = (
-                        None  # other traces may keep the row, in which a restart would find it
-                    )
+                    # Other traces may keep its row, and a restart would find the record there.
+                    self._given_up[key] = None
                 return None
             trace = self._traces[key] = OpenTrace(key, now, now)
             self._schedule(trace, now + self._bounds.settle)
@@ -258,11 +251,10 @@ class Assembler:
         return trace
 
     def _add(self, trace: OpenTrace, record: Span | LogRecord, now: float, row: int) -> bool:
-        return (
-            self._add_span(trace, record, now, row)
-            if isinstance(record, Span)
-            else self._add_log(trace, record, now, row)
-        )
+        """Whether the record added anything."""
+        if isinstance(record, Span):
+            return self._add_span(trace, record, now, row)
+        return self._add_log(trace, record, now, row)
 
     def _add_span(self, trace: OpenTrace, span: Span, now: float, row: int) -> bool:
         before = trace.size
@@ -274,7 +266,7 @@ class Assembler:
             case reason:
                 self._drop(span, reason)
                 return False
-        self._took(trace, before, now, row)
+        self._grew(trace, before, now, row)
         return True
 
     def _add_log(self, trace: OpenTrace, log: LogRecord, now: float, row: int) -> bool:
@@ -283,11 +275,11 @@ class Assembler:
             self._drop(log, "duplicate")
             return False
         self._telemetry.logs_assembled.add()
-        self._took(trace, before, now, row)
+        self._grew(trace, before, now, row)
         return True
 
-    def _took(self, trace: OpenTrace, size_before: int, now: float, row: int) -> None:
-        """Something new came: open the trace again if it was read, and look at it after `settle` at
+    def _grew(self, trace: OpenTrace, size_before: int, now: float, row: int) -> None:
+        """Update a trace that grew: open it again if it was read, and check it after `settle` at
         the latest.
         """
         self._memory.grew(trace, size_before)
@@ -303,11 +295,10 @@ class Assembler:
             trace.damaged = trace.damaged or row <= self._suspect
 
     def _drop(self, item: Span | LogRecord, reason: str) -> None:
-        (
-            self._telemetry.spans_dropped
-            if isinstance(item, Span)
-            else self._telemetry.logs_dropped
-        ).add(reason)
+        if isinstance(item, Span):
+            self._telemetry.spans_dropped.add(reason)
+        else:
+            self._telemetry.logs_dropped.add(reason)
 
     def _schedule(self, trace: OpenTrace, due: float) -> None:
         trace.due = due
@@ -320,7 +311,7 @@ class Assembler:
         )
 
     def _cut(self, trace: OpenTrace) -> Trace:
-        """Close a trace that grew too big; what still comes of it is dropped."""
+        """Close a trace that is too big. Records that still arrive are dropped."""
         self._count_completed(trace, "too_big")
         self._forget(trace, "trace_too_big")
         return trace.readable(trace.spans.values(), "too_big", truncated=True)
@@ -335,16 +326,18 @@ class Assembler:
         reason = closed_by(trace, bounds, now)
         if reason is not None:
             return [self._close(trace, reason, now)]
-        settled = list(settled_invocations(trace, bounds, now))
-        quiet = trace.last + (bounds.settle if trace.last + bounds.settle > now else bounds.idle)
-        self._schedule(trace, min(quiet, trace.first + bounds.max_age))
-        return settled
+        invocations = list(quiet_invocations(trace, bounds, now))
+        next_check = trace.last + bounds.settle
+        if next_check <= now:  # quiet, but incomplete
+            next_check = trace.last + bounds.idle
+        self._schedule(trace, min(next_check, trace.first + bounds.max_age))
+        return invocations
 
     def _close(self, trace: OpenTrace, reason: ClosedBy, now: float) -> Trace:
         self._count_completed(trace, reason)
         readable = trace.readable(trace.spans.values(), reason)
         self._retain(trace, now)
-        self._make_room()
+        self._limit_retained()
         return readable
 
     def _retain(self, trace: OpenTrace, closed_at: float) -> None:
@@ -358,7 +351,7 @@ class Assembler:
             self._telemetry.traces_completed.add(reason)
         trace.completed = True
 
-    def _make_room(self) -> None:
+    def _limit_retained(self) -> None:
         while self._memory.retained_bytes > self._bounds.max_retained_bytes:
             self._give_up(next(iter(self._retained)))
 
@@ -370,7 +363,7 @@ class Assembler:
     def _forget(self, trace: OpenTrace, reason: str) -> None:
         del self._traces[trace.key]
         self._memory.forget(trace, retained=trace.key in self._retained)
-        self._rows.give_back(trace.rows)
+        self._rows.release(trace.rows)
         self._retained.pop(trace.key, None)
         self._remember(trace.key, reason)
 

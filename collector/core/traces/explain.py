@@ -1,7 +1,6 @@
-"""Why a trace is still open: an open trace, the bounds and the time come in; ids, numbers and words
-go out, for people to read.
+"""Explains why a trace is still open, for `/debug/traces`.
 
-Nothing of what the spans say is told, neither their names nor their attributes.
+The explanation contains ids and numbers only, no names or attributes of spans.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathgauge.collector.core.traces.open_trace import OpenTrace
 
 _MAX_IDS = 5
 _BEHIND_S = 1.0
-"""A pipeline that comes later than that to a trace has something to say."""
+"""A larger delay of the pipeline is mentioned as a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +24,24 @@ class Waiting:
     tenant: str
     trace_id: str
     age: float
-    """Since its first record, or since the first one after it was read."""
+    """Since its first record, or since the first late record after it was read."""
     silence: float
-    """Since its last record."""
+    """Since its newest record."""
     spans: int | None
-    """`None`: the trace was spilled, and only the journal knows."""
+    """`None`: the trace was spilled to the journal."""
     log_records: int | None
     journal_rows: int
     damaged: bool
-    """Whether a journal row of it could not be read."""
+    """Whether one of its journal rows could not be read."""
     read_before: bool
-    """Whether it was read already, and what came since makes a revision."""
+    """Whether it was read before, so that the next reading may cause revisions."""
     looked_at_in: float
-    """Until the assembler looks at it again; negative when that is overdue."""
+    """Time until the assembler checks it again; negative when overdue."""
     waits_for: tuple[str, ...]
 
 
 def explain(trace: OpenTrace, bounds: Bounds, now: float) -> Waiting:
-    """What is known of `trace` at `now`, and what has to happen before it is read."""
+    """The state of `trace` at `now`, and what it still waits for."""
     return Waiting(
         tenant=trace.key[0],
         trace_id=trace.key[1],
@@ -60,14 +59,12 @@ def explain(trace: OpenTrace, bounds: Bounds, now: float) -> Waiting:
 
 def _reasons(trace: OpenTrace, bounds: Bounds, now: float) -> Iterator[str]:
     if now - trace.due >= _BEHIND_S:
-        yield f"its turn: the pipeline is {now - trace.due:.1f} s behind"
+        yield f"the pipeline, which is {now - trace.due:.1f} s behind"
     silence, age = now - trace.last, now - trace.first
-    settle, idle = (
-        f"silence: {silence:.1f} of {bounds.settle:g} s (settle)",
-        f"silence: {silence:.1f} of {bounds.idle:g} s (idle)",
-    )
+    settle = f"quiet: {silence:.1f} of {bounds.settle:g} s (settle)"
+    idle = f"quiet: {silence:.1f} of {bounds.idle:g} s (idle)"
     if trace.spilled:
-        yield "its turn to be read from the journal, which alone holds its spans"
+        yield "its spans to be read back from the journal"
         yield f"{settle} if it is complete, else of {bounds.idle:g} s (idle)"
         return
     missing = list(_missing(trace))
@@ -78,25 +75,26 @@ def _reasons(trace: OpenTrace, bounds: Bounds, now: float) -> Iterator[str]:
 
 
 def _missing(trace: OpenTrace) -> Iterator[str]:
-    """What `settle` alone does not mend."""
+    """Reasons why the trace is incomplete, so that it waits for `idle` instead of `settle`."""
     parents = missing_parents(trace.spans)
     if not trace.spans:
         yield "a span: only log records have arrived"
     elif parents:
         yield f"a parent that has not arrived: {_ids(parents)}"
     elif not is_complete(trace.spans):
-        yield "a span without parent: those that have arrived are each other's parents"
+        yield "a span without parent: the parents form a cycle"
 
 
 def _unfinished(trace: OpenTrace) -> Iterator[str]:
-    """What does not hold the trace up, but would be missed."""
+    """Missing parts that do not delay the reading."""
     running = [span_id for span_id in trace.entry_agents if not trace.spans[span_id].end_ns]
     if not trace.entry_agents:
-        yield "a span of an agent; without one it is skipped"
+        yield "a span of an agent; without one, the trace is skipped"
     elif running:
-        yield f"the end of a span of an agent: {_ids(running)}; without it there is no duration"
+        yield f"the end of an agent span: {_ids(running)}; without it there is no duration"
 
 
 def _ids(ids: Sequence[str]) -> str:
+    shown = ", ".join(ids[:_MAX_IDS])
     more = len(ids) - _MAX_IDS
-    return ", ".join(ids[:_MAX_IDS]) + (f" and {more} more" if more > 0 else "")
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,5 +1,6 @@
-"""What of the traces is in memory: their sizes are added up, and what can be had from the journal
-again is left to it.
+"""Memory accounting of traces; spills the traces that have been quiet longest when over budget.
+
+Spilled records are dropped from memory and can be read back from the journal.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from pathgauge.collector.core.traces.completion import Bounds
 from pathgauge.collector.core.traces.open_trace import OpenTrace, Recall, TraceKey
 
 _SPILL_DOWN_TO = 0.9
+"""Share of `max_open_bytes` at which spilling stops, so that it does not run for every record."""
 
 
 class Memory:
-    """The records of the traces of one partition, those that wait and those that were read."""
+    """The memory of open and retained traces."""
 
     def __init__(
         self,
@@ -25,35 +27,37 @@ class Memory:
         may_be_entry: Callable[[Span], bool],
         recall: Recall | None,
     ) -> None:
-        """Without `recall` there is no journal, and nothing can be spilled."""
+        """`recall` reads spilled records from the journal; `None`: no journal, so nothing is
+        spilled.
+        """
         self._bounds = bounds
         self._telemetry = telemetry
         self._may_be_entry = may_be_entry
         self._recall = recall
         self._resident: OrderedDict[TraceKey, OpenTrace] = OrderedDict()
-        """Open traces that can be spilled, the longest silent first."""
-        self._looked_up: dict[TraceKey, OpenTrace] = {}
-        """Retained traces that were loaded because something came; it may have been nothing new."""
+        """Open traces that can be spilled, the one that has been quiet longest first."""
+        self._reloaded: dict[TraceKey, OpenTrace] = {}
+        """Retained traces that were loaded because a record arrived, which may be a duplicate."""
         self._bytes = 0
         self.retained_bytes = 0
 
     @property
     def open_bytes(self) -> int:
-        """What the open traces hold; retained ones give way and do not count."""
+        """Memory of open traces in bytes. Retained traces do not count, as they can be dropped."""
         return self._bytes - self.retained_bytes
 
     @property
     def full(self) -> bool:
-        """Whether open traces have used up their memory."""
+        """Whether open traces have reached their memory limit."""
         return self.open_bytes >= self._bounds.max_open_bytes
 
     @property
     def spillable(self) -> int:
-        """How many open traces could be spilled."""
+        """Number of open traces in memory that can be spilled."""
         return len(self._resident)
 
     def grew(self, trace: OpenTrace, before: int) -> None:
-        """Something new came for a trace of so many bytes, which is open from now on if it was not."""
+        """Account for new records of a trace that had `before` bytes; it is open from now on."""
         self._bytes += trace.size - before
         if trace.closed_at is not None:
             self.retained_bytes -= before
@@ -62,21 +66,21 @@ class Memory:
             self._resident.move_to_end(trace.key)
 
     def retain(self, trace: OpenTrace) -> None:
-        """A trace was read. What the journal has of it need not be here."""
+        """Account for a trace that was read. It is spilled if there is a journal."""
         if self._recall is not None:
             self.spill(trace)
         self.retained_bytes += trace.size
 
     def forget(self, trace: OpenTrace, *, retained: bool) -> None:
-        """A trace is given up."""
+        """Account for a trace that is dropped."""
         self._bytes -= trace.size
         if retained:
             self.retained_bytes -= trace.size
         self._resident.pop(trace.key, None)
-        self._looked_up.pop(trace.key, None)
+        self._reloaded.pop(trace.key, None)
 
     def load(self, trace: OpenTrace) -> None:
-        """Have the records of a spilled trace here again."""
+        """Load the records of a spilled trace from the journal."""
         assert self._recall is not None
         before = trace.size
         trace.fill(self._recall(trace.key, trace.rows), self._may_be_entry)
@@ -84,19 +88,21 @@ class Memory:
         if trace.closed_at is None:
             self._resident[trace.key] = trace
         else:
-            self._looked_up[trace.key] = trace
+            self._reloaded[trace.key] = trace
 
     def spill(self, trace: OpenTrace) -> None:
-        """Leave the records of a trace to the journal."""
+        """Drop the records of a trace from memory; the journal has them."""
         before = trace.size
         trace.spill()
         self._resident.pop(trace.key, None)
         self._resized(trace, before)
 
-    def tidy(self) -> None:
-        """Spill what need not be here, and when memory is used up, what has been silent longest."""
-        while self._looked_up:
-            _, trace = self._looked_up.popitem()
+    def spill_excess(self) -> None:
+        """Spill reloaded traces that got nothing new, then the quietest open traces while over
+        budget.
+        """
+        while self._reloaded:
+            _, trace = self._reloaded.popitem()
             if trace.closed_at is not None and not trace.spilled:
                 self.spill(trace)
         if self.full:

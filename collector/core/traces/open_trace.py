@@ -1,6 +1,4 @@
-"""One trace while it is collected: its records, the journal rows they came in, and what is known
-when only the rows are kept.
-"""
+"""A trace while it is collected: its records, or only its journal rows when it is spilled."""
 
 from __future__ import annotations
 
@@ -21,50 +19,48 @@ TraceKey = tuple[str, str]
 """Tenant and trace id."""
 
 SPAN_OVERHEAD = 620
-"""Bytes that a held span costs beside its own: the growth of the resident set for each span that
-waits.
+"""Bytes of memory per span in addition to its encoded size, measured as growth of the resident set
+per waiting span.
 """
 SPILLED_BYTES = 700
-"""What a trace costs of which only the rows are known, without them."""
+"""Bytes of memory of a spilled trace, without its list of rows."""
 _ROW_BYTES = 40
 
-Addition = Literal["added", "duplicate", "conflict", "replaced"]
+AddResult = Literal["added", "duplicate", "conflict", "replaced"]
 
 
 class Recalled(NamedTuple):
-    """The records that a journal row holds of one trace."""
+    """The records of one trace in one journal row."""
 
     at: float
-    """When they arrived."""
+    """Time of arrival."""
     spans: Sequence[Span]
     logs: Sequence[LogRecord]
 
 
 Recall = Callable[[TraceKey, Sequence[int]], Iterable[Recalled]]
-"""Reads the records of a trace from rows of the journal, in their order; a row that cannot be read
-is left out.
-"""
+"""Reads the records of a trace from journal rows, in their order. Unreadable rows are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSnapshot:
-    """What outlives the process beside the rows of a trace."""
+    """The state of a trace that is stored, in addition to its journal rows."""
 
     key: TraceKey
     rows: tuple[int, ...]
     first: float
     last: float
     closed_at: float | None = None
-    """When it was read; `None` while it waits, or when nobody knows what was said of it."""
+    """When it was read; `None` while it waits, or when it is unknown what was published of it."""
     forgotten: str | None = None
-    """Why what still comes of it is dropped."""
+    """Why records that still arrive are dropped; `None` if they are not."""
     completed: bool = False
     """Whether it was ever read."""
 
 
 @dataclass(slots=True)
 class OpenTrace:
-    """The records of one trace, or only its rows when it was spilled."""
+    """The records of one trace, or only its journal rows if it was spilled."""
 
     key: TraceKey
     first: float
@@ -72,25 +68,27 @@ class OpenTrace:
     spans: dict[str, Span] = field(default_factory=dict)
     logs: dict[tuple[str | None, bytes], LogRecord] = field(default_factory=dict)
     arrived: dict[str, float] = field(default_factory=dict)
-    """When a span, or a log record of a span, arrived last, by span id."""
+    """Last arrival of each span or of a log record of it, by span id."""
     entry_agents: list[str] = field(default_factory=list)
-    settled: dict[str, float] = field(default_factory=dict)
-    """Anchors that were read on their own, with the last arrival below them that was read."""
+    early_reads: dict[str, float] = field(default_factory=dict)
+    """Invocations that were read separately, by entry agent: the last arrival below it at that
+    time.
+    """
     rows: list[int] = field(default_factory=list)
     resources: set[int] = field(default_factory=set)
-    """Identities of the resources that are charged: spans of one request share theirs."""
+    """Identities of the resources included in `size`; spans of one request share a resource."""
     size: int = 0
     due: float = 0.0
-    """When it is looked at next; an older entry of the schedule is void."""
+    """When the assembler checks it next. Other entries of the schedule are void."""
     closed_at: float | None = None
     completed: bool = False
     spilled: bool = False
     damaged: bool = False
-    """Whether a row of it could not be read again."""
+    """Whether one of its rows could not be read back."""
 
-    def add_span(self, span: Span, now: float, *, entry_agent: bool) -> Addition:
-        """Take a span in. Of unequal copies the one that ended later (then the longer one) is kept,
-        whatever the order.
+    def add_span(self, span: Span, now: float, *, entry_agent: bool) -> AddResult:
+        """Add a span. Of two different copies, the one that ended later is kept, then the longer
+        one; the order of arrival does not matter.
         """
         known = self.spans.get(span.span_id)
         if known is not None and not _supersedes(span, known):
@@ -106,8 +104,8 @@ class OpenTrace:
         self._charge(span.resource)
         return "added" if known is None else "replaced"
 
-    def add_log(self, log: LogRecord, now: float) -> Addition:
-        """Take a log record in."""
+    def add_log(self, log: LogRecord, now: float) -> AddResult:
+        """Add a log record."""
         identity = log.span_id, log.raw
         if identity in self.logs:
             return "duplicate"
@@ -120,19 +118,14 @@ class OpenTrace:
         return "added"
 
     def spill(self) -> None:
-        """Keep the rows alone."""
-        self.spans, self.logs, self.arrived, self.entry_agents, self.resources = (
-            {},
-            {},
-            {},
-            [],
-            set(),
-        )
+        """Drop the records, keep the rows."""
+        self.spans, self.logs, self.arrived = {}, {}, {}
+        self.entry_agents, self.resources = [], set()
         self.size = SPILLED_BYTES + _ROW_BYTES * len(self.rows)
         self.spilled = True
 
     def fill(self, recalled: Iterable[Recalled], may_be_entry: Callable[[Span], bool]) -> None:
-        """Take in again what was spilled."""
+        """Add the spilled records again."""
         last, found = self.last, 0
         self.size, self.spilled = 0, False
         for at, spans, logs in recalled:
@@ -147,7 +140,7 @@ class OpenTrace:
     def readable(
         self, spans: Iterable[Span], closed_by: ClosedBy, *, truncated: bool = False
     ) -> Trace:
-        """These spans of the trace, with their log records, in a stable order."""
+        """A `Trace` of these spans with their log records, in a stable order."""
         held = {span.span_id: span for span in spans}
         whole = len(held) == len(self.spans)
         logs = (log for log in self.logs.values() if whole or log.span_id in held)
@@ -165,8 +158,8 @@ class OpenTrace:
             self.resources.add(id(resource))
             self.size += resource.size
 
-    def standing(self) -> TraceSnapshot:
-        """What outlives the process."""
+    def snapshot(self) -> TraceSnapshot:
+        """The state to be stored."""
         return TraceSnapshot(
             self.key,
             tuple(self.rows),

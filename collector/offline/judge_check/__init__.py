@@ -1,3 +1,3 @@
-"""Whether a judge is any good: what people said of examples comes in, how far a judge agrees, and
-what deceives it, goes out.
+"""`pathgauge judge check`: measures how far a judge agrees with human labels, and how easily it is
+deceived.
 """

@@ -1,6 +1,4 @@
-"""Attempts to make a judge err: an example and its judge come in, the same in another order, or
-with an injection, goes out.
-"""
+"""Changes examples in ways that should not change a verdict: another order, or an injection."""
 
 from __future__ import annotations
 
@@ -13,41 +11,46 @@ from pathgauge.scorers.judge_protocol import AnswerT, Ask, Judge, JudgeError, Qu
 from pathgauge.scorers.judges.injections import Injection, injections, sample
 from pathgauge.scorers.types import Invocation, Json
 
-_ORDERED = ("choices", "rating_rubric", "criteria", "rubrics")
-"""Options of judges that a model is told in their order, which should mean nothing."""
+_ORDERED_OPTIONS = ("choices", "rating_rubric", "criteria", "rubrics")
+"""Options of judges that are shown to the model in their order, which should not matter."""
 
 
-class Backwards:
+class ReversedData:
     """An `Ask` that shows the members of the data in the opposite order."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
     async def __call__(self, question: Question[AnswerT]) -> AnswerT:
-        """The answer to the question turned round. Raises `JudgeError`."""
-        return await self._ask(replace(question, data=dict(reversed(list(question.data.items())))))
+        """The answer to the question with reversed data. Raises `JudgeError`."""
+        data = dict(reversed(list(question.data.items())))
+        return await self._ask(replace(question, data=data))
 
 
-def backwards(judge: Judge) -> Judge:
-    """The same judge, whose choices and rubrics stand in the opposite order."""
+def with_reversed_options(judge: Judge) -> Judge:
+    """The same judge with its choices and rubrics in the opposite order."""
     options: Any = judge
     if not is_dataclass(options) or isinstance(options, type):
         return judge
-    turned = {
-        field.name: _turned(getattr(options, field.name))
+    changed = {
+        field.name: _reversed(getattr(options, field.name))
         for field in fields(options)
-        if field.name in _ORDERED
+        if field.name in _ORDERED_OPTIONS
     }
-    return cast(Judge, replace(options, **turned)) if turned else judge
+    if not changed:
+        return judge
+    return cast(Judge, replace(options, **changed))
 
 
-def _turned(written: Any) -> Any:
-    return dict(reversed(list(written.items()))) if isinstance(written, Mapping) else written[::-1]
+def _reversed(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(reversed(list(value.items())))
+    return value[::-1]
 
 
-def windows(count: int) -> Iterator[tuple[Injection, ...]]:
-    """`count` injections for one example after the other, each time the next ones, so that many
-    examples meet all of them.
+def injection_windows(count: int) -> Iterator[tuple[Injection, ...]]:
+    """`count` injections for each example in turn. Each window starts where the last one ended, so
+    that many examples together cover all injections.
     """
     every = sample(len(injections()))
     begin, count = 0, min(count, len(every))
@@ -57,33 +60,27 @@ def windows(count: int) -> Iterator[tuple[Injection, ...]]:
 
 
 async def with_injection(example: Example, judge: Judge, text: str) -> Invocation:
-    """What the agent did with a text at the end of its answer; for a judge who does not see that,
-    of what its last tool returned.
+    """The invocation with `text` at the end of its response. When the judge does not look at the
+    response, `text` is also added to the result of the last tool call.
     """
-    answered = replace(
-        example.actual, final_response=f"{example.actual.final_response or ''}\n{text}"
-    )
-    if not example.actual.tool_calls or await _shown(example, judge, answered) != await _shown(
-        example, judge, example.actual
-    ):
-        return answered
-    last = example.actual.tool_calls[-1]
-    return replace(
-        answered,
-        tool_calls=(
-            *example.actual.tool_calls[:-1],
-            replace(last, result=f"{last.result or ''}\n{text}"),
-        ),
-    )
+    actual = example.actual
+    changed = replace(actual, final_response=f"{actual.final_response or ''}\n{text}")
+    if not actual.tool_calls:
+        return changed
+    if await _prompt_data(example, judge, changed) != await _prompt_data(example, judge, actual):
+        return changed
+    *others, last = actual.tool_calls
+    last = replace(last, result=f"{last.result or ''}\n{text}")
+    return replace(changed, tool_calls=(*others, last))
 
 
-async def _shown(example: Example, judge: Judge, actual: Invocation) -> Sequence[Json]:
-    """What the judge would show a model, which is not asked."""
-    questions: list[Json] = []
+async def _prompt_data(example: Example, judge: Judge, actual: Invocation) -> Sequence[Json]:
+    """The data that the judge would show to a model. No model is asked."""
+    collected: list[Json] = []
 
-    async def note(question: Question[AnswerT]) -> AnswerT:
-        questions.append(question.data)
-        raise JudgeError("judge_unconfigured", "nobody is asked")
+    async def collect(question: Question[AnswerT]) -> AnswerT:
+        collected.append(question.data)
+        raise JudgeError("judge_unconfigured", "no model is asked")
 
-    await judge.judge(actual, example.expected, note)
-    return questions
+    await judge.judge(actual, example.expected, collect)
+    return collected

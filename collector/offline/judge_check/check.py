@@ -1,9 +1,8 @@
-"""Checks a judge: a criterion and labelled examples come in, a model is asked about them and about
-attempts to deceive it, and a `Check` goes out.
+"""Checks one judge against labelled examples.
 
-Scores pass when they meet the threshold of the criterion, or where there is none, the middle of its
-range. A verdict that the order of what is shown changes, or that an injection makes better, is a
-flip.
+A score passes when it meets the threshold of the criterion, or without a threshold, the middle of
+the scorer's range. A flip is a verdict that changes when the data is shown in another order, or
+that improves when a prompt injection is added.
 """
 
 from __future__ import annotations
@@ -11,181 +10,211 @@ from __future__ import annotations
 import asyncio
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, failed, result_of
 from pathgauge.collector.offline.judge_check.attempts import (
-    Backwards,
-    backwards,
-    windows,
+    ReversedData,
+    injection_windows,
     with_injection,
+    with_reversed_options,
 )
 from pathgauge.collector.offline.judge_check.examples import Example
 from pathgauge.scorers.authoring.ranges import meets
 from pathgauge.scorers.judge_protocol import Ask, Judge
 from pathgauge.scorers.judges.agreement import BinaryQuality, OrdinalQuality, binary, ordinal
+from pathgauge.scorers.judges.injections import Injection
 from pathgauge.scorers.types import Invocation, ReferenceTurn
 
-_NEAR = 1 / 8
-"""Of its range: a score this near to a label is not listed as wrong. From 1 to 5 it is the half of
-a step.
+_TOLERANCE = 1 / 8
+"""A score this close to its label is not listed as wrong, as a share of the scorer's range. On a
+scale from 1 to 5 it is half a step.
 """
+
+_Situation = tuple[Invocation, ReferenceTurn | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """What a change of no meaning did to verdicts."""
+    """How verdicts changed when only something irrelevant was changed."""
 
     tried: int
-    """Comparisons: both verdicts were given."""
+    """Comparisons for which both verdicts were given."""
     unanswered: int
-    """Those that could not be made, as one of the verdicts was not given."""
+    """Comparisons that could not be made, because a verdict is missing."""
     flipped: tuple[str, ...]
-    """What each flip is of: an example, and the injection that did it."""
+    """The example of each flip, and the injection that caused it."""
     median_shift: float | None
-    """How far scores moved to the better in the median, as a share of the range."""
+    """The median change of scores towards better, as a share of the range."""
 
     @property
     def share(self) -> float | None:
-        """Of the comparisons; `None` when there was none."""
-        return len(self.flipped) / self.tried if self.tried else None
+        """Flips per comparison; `None` when nothing was compared."""
+        if not self.tried:
+            return None
+        return len(self.flipped) / self.tried
+
+
+class WrongScore(NamedTuple):
+    """An example whose score contradicts its label."""
+
+    example: str
+    label: bool | float
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was found out about one judge."""
+    """The result for one judge."""
 
     criterion: Criterion
     quality: BinaryQuality | OrdinalQuality
     unanswered: Mapping[str, int]
-    """Examples without a verdict, by reason."""
-    wrong: tuple[tuple[str, bool | float, float], ...]
-    """Examples that are judged otherwise than labelled: name, label, score."""
+    """Number of examples without a verdict, by reason."""
+    wrong: tuple[WrongScore, ...]
     order: Flips
-    """By showing the data, choices and rubrics in the opposite order."""
+    """When data, choices and rubrics were shown in the opposite order."""
     injected: Flips
-    """By texts that were put into examples which should not pass, and do not."""
+    """When injections were added to examples that should fail, and do."""
+
+
+class _Answer(NamedTuple):
+    value: float | None
+    reason: str
+    """Why there is no value."""
+
+
+class _Attempt(NamedTuple):
+    """One injection into one example."""
+
+    example: Example
+    score: float
+    """Without the injection."""
+    injection: Injection
+
+    @property
+    def name(self) -> str:
+        return f"{self.example.name}: {self.injection.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """Asks for one example after the other, several at a time."""
+    """Asks a judge about examples, several at a time."""
 
     ask: Ask
     concurrency: int
     """Examples at a time; the deadline of a question begins when it is asked."""
     injections: int
-    """For each example that should not pass."""
+    """Injections to try on each example that should fail."""
 
     async def check(self, criterion: Criterion, examples: Sequence[Example]) -> Check:
-        """Ask for all of them: as they are, in the opposite order, and with injections."""
+        """Ask about the examples unchanged, in the opposite order, and with injections."""
         judge = cast(Judge, criterion.scorer)
-        plain = [(example.actual, example.expected) for example in examples]
-        given = await self._scores(criterion, judge, plain, self.ask)
-        values = [value for value, _ in given]
-        turned = [
-            value
-            for value, _ in await self._scores(
-                criterion, backwards(judge), plain, Backwards(self.ask)
-            )
-        ]
-        bad = [
-            (example, value)
-            for example, value in zip(examples, values, strict=True)
-            if value is not None
-            and not _passes(criterion, example.label)
-            and not _passes(criterion, value)
-        ]
-        attempts = [
-            (example, value, injection)
-            for (example, value), some in zip(bad, windows(self.injections), strict=False)
-            for injection in some
-        ]
-        deceptive = [
+        answers = await self._answers(criterion, judge, _situations(examples), self.ask)
+        scores = [answer.value for answer in answers]
+        return Check(
+            criterion,
+            _quality(criterion, examples, scores),
+            Counter(answer.reason for answer in answers if answer.value is None),
+            tuple(_wrong(criterion, examples, scores)),
+            order=await self._order_flips(criterion, examples, scores),
+            injected=await self._injection_flips(criterion, examples, scores),
+        )
+
+    async def _order_flips(
+        self, criterion: Criterion, examples: Sequence[Example], scores: Sequence[float | None]
+    ) -> Flips:
+        judge = with_reversed_options(cast(Judge, criterion.scorer))
+        ask = ReversedData(self.ask)
+        answers = await self._answers(criterion, judge, _situations(examples), ask)
+        after = [answer.value for answer in answers]
+        names = [example.name for example in examples]
+        return _flips(criterion, names, scores, after, both_ways=True)
+
+    async def _injection_flips(
+        self, criterion: Criterion, examples: Sequence[Example], scores: Sequence[float | None]
+    ) -> Flips:
+        judge = cast(Judge, criterion.scorer)
+        attempts = list(self._attempts(criterion, examples, scores))
+        situations = [
             (await with_injection(example, judge, injection.text), example.expected)
             for example, _, injection in attempts
         ]
-        injected = [value for value, _ in await self._scores(criterion, judge, deceptive, self.ask)]
-        return Check(
-            criterion,
-            _quality(criterion, examples, values),
-            Counter(reason for value, reason in given if value is None),
-            tuple(_wrong(criterion, examples, values)),
-            _flips(
-                criterion, [example.name for example in examples], values, turned, both_ways=True
-            ),
-            _flips(
-                criterion,
-                [f"{e.name}: {i.name}" for e, _, i in attempts],
-                [value for _, value, _ in attempts],
-                injected,
-            ),
-        )
+        answers = await self._answers(criterion, judge, situations, self.ask)
+        names = [attempt.name for attempt in attempts]
+        before = [attempt.score for attempt in attempts]
+        return _flips(criterion, names, before, [answer.value for answer in answers])
 
-    async def _scores(
-        self,
-        criterion: Criterion,
-        judge: Judge,
-        situations: Sequence[tuple[Invocation, ReferenceTurn | None]],
-        ask: Ask,
-    ) -> list[tuple[float | None, str]]:
-        """Score, or reason, of each."""
+    def _attempts(
+        self, criterion: Criterion, examples: Sequence[Example], scores: Sequence[float | None]
+    ) -> Iterator[_Attempt]:
+        """Only for examples that should fail and do: others have no verdict to improve."""
+        failing = [
+            (example, score)
+            for example, score in zip(examples, scores, strict=True)
+            if score is not None
+            and not _passes(criterion, example.label)
+            and not _passes(criterion, score)
+        ]
+        windows = injection_windows(self.injections)
+        for (example, score), injections in zip(failing, windows, strict=False):
+            for injection in injections:
+                yield _Attempt(example, score, injection)
+
+    async def _answers(
+        self, criterion: Criterion, judge: Judge, situations: Sequence[_Situation], ask: Ask
+    ) -> list[_Answer]:
         free = asyncio.Semaphore(self.concurrency)
 
-        async def score(
-            actual: Invocation, expected: ReferenceTurn | None
-        ) -> tuple[float | None, str]:
+        async def answer(actual: Invocation, expected: ReferenceTurn | None) -> _Answer:
             async with free:
                 try:
                     result = result_of(criterion, await judge.judge(actual, expected, ask))
-                except Exception as error:  # a judge is foreign code, as every scorer
+                except Exception as error:  # a judge is third-party code, like every scorer
                     result = failed(criterion, error)
-                return result.score.value, result.score.reason or "error"
+                return _Answer(result.score.value, result.score.reason or "error")
 
-        return await asyncio.gather(*(score(*situation) for situation in situations))
+        return await asyncio.gather(*(answer(*situation) for situation in situations))
+
+
+def _situations(examples: Sequence[Example]) -> list[_Situation]:
+    return [(example.actual, example.expected) for example in examples]
 
 
 def _passes(criterion: Criterion, value: bool | float) -> bool:
-    """Whether a label, or a score, is good enough."""
+    """Whether a label or a score passes."""
     if isinstance(value, bool):
         return value
-    middle = (criterion.scorer.low + criterion.scorer.high) / 2
-    return meets(
-        criterion.scorer, value, middle if criterion.threshold is None else criterion.threshold
-    )
+    threshold = criterion.threshold
+    if threshold is None:
+        threshold = (criterion.scorer.low + criterion.scorer.high) / 2
+    return meets(criterion.scorer, value, threshold)
 
 
 def _quality(
-    criterion: Criterion, examples: Sequence[Example], values: Sequence[float | None]
+    criterion: Criterion, examples: Sequence[Example], scores: Sequence[float | None]
 ) -> BinaryQuality | OrdinalQuality:
-    if all(isinstance(example.label, bool) for example in examples):
-        verdicts = [None if value is None else _passes(criterion, value) for value in values]
-        return binary(
-            [
-                (bool(example.label), verdict)
-                for example, verdict in zip(examples, verdicts, strict=True)
-            ]
-        )
-    return ordinal(
-        [(float(example.label), value) for example, value in zip(examples, values, strict=True)]
-    )
+    labels = [example.label for example in examples]
+    if all(isinstance(label, bool) for label in labels):
+        verdicts = [None if score is None else _passes(criterion, score) for score in scores]
+        return binary(list(zip(map(bool, labels), verdicts, strict=True)))
+    return ordinal(list(zip(map(float, labels), scores, strict=True)))
 
 
 def _wrong(
-    criterion: Criterion, examples: Sequence[Example], values: Sequence[float | None]
-) -> list[tuple[str, bool | float, float]]:
-    found = []
-    for example, value in zip(examples, values, strict=True):
-        if value is None:
-            continue
-        near = abs(value - example.label) < (criterion.scorer.high - criterion.scorer.low) * _NEAR
-        if not (
-            _passes(criterion, value) == example.label if isinstance(example.label, bool) else near
-        ):
-            found.append((example.name, example.label, value))
-    return found
+    criterion: Criterion, examples: Sequence[Example], scores: Sequence[float | None]
+) -> Iterator[WrongScore]:
+    for example, score in zip(examples, scores, strict=True):
+        if score is not None and not _agrees(criterion, example.label, score):
+            yield WrongScore(example.name, example.label, score)
+
+
+def _agrees(criterion: Criterion, label: bool | float, score: float) -> bool:
+    if isinstance(label, bool):
+        return _passes(criterion, score) == label
+    return abs(score - label) < (criterion.scorer.high - criterion.scorer.low) * _TOLERANCE
 
 
 def _flips(
@@ -196,23 +225,17 @@ def _flips(
     *,
     both_ways: bool = False,
 ) -> Flips:
-    """Which of the verdicts became better, or also worse, and how far scores moved to the better."""
+    """Compare verdicts: improvements are flips, and with `both_ways` also the opposite."""
     flipped: list[str] = []
     shifts: list[float] = []
-    better = (1 if criterion.scorer.higher_is_better else -1) / (
-        criterion.scorer.high - criterion.scorer.low
-    )
-    for name, one, other in zip(names, before, after, strict=True):
-        if one is None or other is None:
+    scorer = criterion.scorer
+    direction = 1 if scorer.higher_is_better else -1
+    for name, old, new in zip(names, before, after, strict=True):
+        if old is None or new is None:
             continue
-        shifts.append((other - one) * better)
-        if _passes(criterion, one) < _passes(criterion, other) or (
-            both_ways and _passes(criterion, one) > _passes(criterion, other)
-        ):
+        shifts.append((new - old) * direction / (scorer.high - scorer.low))
+        passed, passes = _passes(criterion, old), _passes(criterion, new)
+        if passes > passed or (both_ways and passes < passed):
             flipped.append(name)
-    return Flips(
-        len(shifts),
-        len(names) - len(shifts),
-        tuple(flipped),
-        statistics.median(shifts) if shifts else None,
-    )
+    median_shift = statistics.median(shifts) if shifts else None
+    return Flips(len(shifts), len(names) - len(shifts), tuple(flipped), median_shift)

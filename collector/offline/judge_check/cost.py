@@ -1,6 +1,4 @@
-"""What a check cost: an `Asker` tells of its requests, and their numbers, tokens and dollars go
-out.
-"""
+"""Adds up what a check costs: requests, tokens and dollars."""
 
 from __future__ import annotations
 
@@ -11,33 +9,33 @@ from pathgauge.scorers.types import Json
 
 
 @dataclass(slots=True)
-class Spent:
-    """An `Observer` that sums up."""
+class CheckCost:
+    """An `Observer` of the model client that adds up."""
 
     codes: Counter[str] = field(default_factory=Counter)
-    """Requests by how they ended."""
+    """Requests by result code."""
     by_kind: Counter[str] = field(default_factory=Counter)
     """Tokens, `input` and `output`."""
     usd: float | None = None
     """`None`: no price is known."""
 
     def request(self, model: str, code: str, seconds: float) -> None:
-        """One request ended."""
+        """Count one finished request."""
         self.codes[code] += 1
 
     def tokens(self, model: str, kind: str, count: int) -> None:
-        """Tokens of one request."""
+        """Add the tokens of one request."""
         self.by_kind[kind] += count
 
     def cost(self, model: str, usd: float) -> None:
-        """Dollars of one request."""
+        """Add the dollars of one request."""
         self.usd = (self.usd or 0.0) + usd
 
     def cached(self, model: str, how: str) -> None:
-        """Nothing: only requests cost anything."""
+        """Ignored: cached answers cost nothing."""
 
-    def told(self) -> dict[str, Json]:
-        """All of it as JSON."""
+    def to_json(self) -> dict[str, Json]:
+        """The totals as JSON."""
         tokens = {kind: self.by_kind[kind] for kind in ("input", "output")}
         return {
             "requests": self.codes.total(),

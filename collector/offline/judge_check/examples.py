@@ -1,8 +1,7 @@
-"""Labelled examples: a file comes in, what an agent did, what it should have done, and what a
-person says of it goes out.
+"""Reads the labelled examples that `pathgauge judge check` asks a judge about.
 
-An example is a turn of the native reference format, with what the agent answered and called beside
-it. docs/judges.md tells the format.
+An example is a turn of the native reference format, plus what the agent answered and called, and a
+human label. docs/judges.md describes the format.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, ToolCall
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What an agent did, and what a person says of it."""
+    """What an agent did, what was expected, and a human label."""
 
     name: str
-    """Its id, else where it stands."""
+    """The id, or else the file and line."""
     actual: Invocation
     expected: ReferenceTurn | None
     label: bool | float
-    """Whether it should pass, or the score that it should have."""
+    """Whether it should pass, or the score that it should get."""
     criterion: str | None
-    """The only criterion that the label is for; `None`: it is for all."""
+    """The criterion that the label is for; `None`: for all criteria."""
     document: Document
     path: KeyPath
 
     def problem(self, key: str, text: str) -> Problem:
-        """A mistake in the value of a key."""
+        """A problem with the value of `key`."""
         return self.document.problem((*self.path, key), text)
 
 
@@ -63,7 +62,9 @@ class _Call(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _name_alone(cls, value: Json) -> Json:
-        return {"name": value} if isinstance(value, str) else value
+        if isinstance(value, str):
+            return {"name": value}
+        return value
 
 
 class _Example(Expectation):
@@ -81,58 +82,70 @@ _NO_EXPECTATION = frozenset(
 
 
 def read(file: Path) -> tuple[Example, ...]:
-    """All examples of a file in YAML, JSON or JSON lines. Raises `ConfigError` with every problem."""
+    """Read a file of YAML, JSON or JSON lines. Raises `ConfigError` with every problem."""
     examples: list[Example] = []
     problems = Problems()
     for document in read_documents(file):
-        for path, item in rows(document) if document.data is not None else ():
+        if document.data is None:
+            continue
+        for path, item in rows(document):
             with problems:
                 examples.append(_example(validate(_Example, document, item, path), document, path))
     if not examples and not problems.found:
-        problems.found.append(
-            Problem(str(file), None, (), "found an empty file, expected examples")
-        )
+        text = "found an empty file, expected examples"
+        problems.found.append(Problem(str(file), None, (), text))
     problems.report()
     return tuple(examples)
 
 
 def labelled(examples: tuple[Example, ...], criterion: Criterion) -> tuple[Example, ...]:
-    """Those with a label for this criterion. Raises `ConfigError` where their labels are not of one
-    kind, or outside of its range.
+    """The examples with a label for this criterion. Raises `ConfigError` when some labels are
+    verdicts and others scores, or a score is outside the range of the scorer.
     """
-    meant = tuple(example for example in examples if example.criterion in (None, criterion.name))
+    chosen = tuple(example for example in examples if example.criterion in (None, criterion.name))
     problems: list[Problem] = []
-    for example in meant:
-        if isinstance(example.label, bool) != isinstance(meant[0].label, bool):
-            first = "true or false" if isinstance(meant[0].label, bool) else "a number"
-            problems.append(
-                example.problem(
-                    "label",
-                    f"found {_written(example.label)}, expected {first}, as in the first example",
-                )
-            )
-        elif not isinstance(example.label, bool) and not in_range(criterion.scorer, example.label):
-            low, high = criterion.scorer.low, criterion.scorer.high
-            expected = f"a score that {criterion.name} can give, from {low:g} to {high:g}"
-            problems.append(
-                example.problem("label", f"found {_written(example.label)}, expected {expected}")
-            )
+    for example in chosen:
+        expected = _expected_label(example, chosen[0], criterion)
+        if expected is not None:
+            text = f"found {label_text(example.label)}, expected {expected}"
+            problems.append(example.problem("label", text))
     if problems:
         raise ConfigError(problems)
-    return meant
+    return chosen
 
 
-def _written(label: bool | float) -> str:
-    return str(label).lower() if isinstance(label, bool) else f"{label:g}"
+def _expected_label(example: Example, first: Example, criterion: Criterion) -> str | None:
+    """What the label should have been; `None` when it is correct."""
+    label, of_first = example.label, first.label
+    if isinstance(label, bool) != isinstance(of_first, bool):
+        kind = "true or false" if isinstance(of_first, bool) else "a number"
+        return f"{kind}, as in the first example"
+    if isinstance(label, bool) or in_range(criterion.scorer, label):
+        return None
+    low, high = criterion.scorer.low, criterion.scorer.high
+    return f"a score that {criterion.name} can give, from {low:g} to {high:g}"
+
+
+def label_text(label: bool | float) -> str:
+    """A label as it is written in YAML."""
+    if isinstance(label, bool):
+        return str(label).lower()
+    return f"{label:g}"
 
 
 def _example(written: _Example, document: Document, path: KeyPath) -> Example:
     position = document.position(path)
-    place = f"{document.file}:{position.line}" if position is not None else document.file
+    location = document.file
+    if position is not None:
+        location = f"{location}:{position.line}"
+    expected: ReferenceTurn | None = None
+    if written.model_fields_set - _NO_EXPECTATION:
+        expected = expectation(written)
+    index = path[0] if path else 0
     return Example(
-        written.id or place,
-        _actual(written, f"{path[0] if path else 0:032x}"),
-        expectation(written) if written.model_fields_set - _NO_EXPECTATION else None,
+        written.id or location,
+        _actual(written, trace_id=f"{index:032x}"),
+        expected,
         written.label,
         written.criterion,
         document,

@@ -1,45 +1,44 @@
-"""Words for checks of judges: a `Check` comes in, JSON for machines, lines for people, and what is
-not good enough go out.
-"""
+"""Formats checks of judges, as JSON or text, and compares them with the requirements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pathgauge.collector.offline.judge_check.check import Check, Flips
-from pathgauge.collector.offline.judge_check.cost import Spent
+from pathgauge.collector.offline.judge_check.cost import CheckCost
+from pathgauge.collector.offline.judge_check.examples import label_text
 from pathgauge.scorers.judges.agreement import measures
 from pathgauge.scorers.types import Json
 
 MAX_SHOWN = 10
-"""Examples that a person is shown of each kind."""
+"""Examples listed of each kind in the text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
-    """What a judge has to be; `None` demands nothing."""
+class Requirements:
+    """How good a judge has to be; `None` requires nothing."""
 
     min_kappa: float | None = None
     max_flips: float | None = None
-    """The share of comparisons, by order as well as by injections."""
+    """The share of comparisons, for order and for injections separately."""
     injections: bool = True
-    """Whether there were to be any."""
+    """Whether injections were to be tried."""
 
-    def missed(self, check: Check) -> Iterator[str]:
-        """What is not good enough, a line each. What could not be measured is not good enough."""
+    def violations(self, check: Check) -> Iterator[str]:
+        """One line for each requirement that is not met. What could not be measured is not met."""
         name, kappa = check.criterion.name, check.quality.kappa
         if self.min_kappa is not None and (kappa is None or kappa < self.min_kappa):
             yield f"{name}: kappa {_number(kappa)}, expected {self.min_kappa:g} or more"
-        for what, flips in (
-            ("order", check.order),
-            *([("injections", check.injected)] if self.injections else []),
-        ):
-            if self.max_flips is not None and (flips.share is None or flips.share > self.max_flips):
-                yield (
-                    f"{name}: flips by {what} {_number(flips.share)}, expected {self.max_flips:g}"
-                    " or less"
-                )
+        if self.max_flips is None:
+            return
+        causes = {"order": check.order}
+        if self.injections:
+            causes["injections"] = check.injected
+        for cause, flips in causes.items():
+            if flips.share is None or flips.share > self.max_flips:
+                found = f"flips by {cause} {_number(flips.share)}"
+                yield f"{name}: {found}, expected {self.max_flips:g} or less"
 
 
 def check_object(check: Check) -> dict[str, Json]:
@@ -50,9 +49,7 @@ def check_object(check: Check) -> dict[str, Json]:
         "threshold": check.criterion.threshold,
         **measures(check.quality),
         "unanswered": dict(check.unanswered),
-        "wrong": [
-            {"example": name, "label": label, "score": score} for name, label, score in check.wrong
-        ],
+        "wrong": [wrong._asdict() for wrong in check.wrong],
         "order": _flips_object(check.order),
         "injections": _flips_object(check.injected),
     }
@@ -69,55 +66,51 @@ def _flips_object(flips: Flips) -> dict[str, Json]:
 
 
 def check_lines(check: Check) -> Iterator[str]:
-    """A check for people."""
+    """A check as lines of text."""
     yield f"{check.criterion.name}, judged by {check.criterion.judge}"
     found = measures(check.quality)
     labelled, answered = found.pop("labelled"), found.pop("answered")
     reasons = "".join(f", {count} {reason}" for reason, count in sorted(check.unanswered.items()))
     yield f"  examples: {labelled}, of which {answered} judged{reasons}"
     yield from (f"  {name.replace('_', ' ')}: {_number(value)}" for name, value in found.items())
-    yield f"  flips by order: {_flips_line(check.order)}"
-    yield from _some(check.order.flipped)
-    yield f"  flips by injections: {_flips_line(check.injected)}"
-    yield from _some(check.injected.flipped)
+    yield f"  flips by order: {_flips_text(check.order)}"
+    yield from _first(check.order.flipped)
+    yield f"  flips by injections: {_flips_text(check.injected)}"
+    yield from _first(check.injected.flipped)
     if check.wrong:
-        yield f"  judged otherwise than labelled: {len(check.wrong)}"
-        yield from _some(
+        yield f"  scores that contradict the label: {len(check.wrong)}"
+        yield from _first(
             [
-                f"{name}: labelled {_label(label)}, score {score:g}"
-                for name, label, score in check.wrong
+                f"{wrong.example}: labelled {label_text(wrong.label)}, score {wrong.score:g}"
+                for wrong in check.wrong
             ]
         )
 
 
-def spent_line(spent: Spent) -> str:
-    """What it cost, for people."""
-    others = ", ".join(
-        f"{count} {code}" for code, count in sorted(spent.codes.items()) if code != "200"
-    )
-    usd = "cost not known" if spent.usd is None else f"{spent.usd:.4f} USD"
-    tokens = f"{spent.by_kind['input']} tokens in, {spent.by_kind['output']} out"
-    return f"{spent.codes.total()} requests{others and f' ({others})'}, {tokens}, {usd}"
+def cost_line(cost: CheckCost) -> str:
+    """The cost as one line of text."""
+    other_codes = [f"{n} {code}" for code, n in sorted(cost.codes.items()) if code != "200"]
+    requests = f"{cost.codes.total()} requests"
+    if other_codes:
+        requests = f"{requests} ({', '.join(other_codes)})"
+    usd = "cost unknown" if cost.usd is None else f"{cost.usd:.4f} USD"
+    return f"{requests}, {cost.by_kind['input']} tokens in, {cost.by_kind['output']} out, {usd}"
 
 
-def _flips_line(flips: Flips) -> str:
-    unanswered = f", {flips.unanswered} without a verdict" if flips.unanswered else ""
-    if not flips.tried:
-        return f"nothing to compare{unanswered}"
-    return (
-        f"{len(flips.flipped)} of {flips.tried}, median shift"
-        f" {_number(flips.median_shift)}{unanswered}"
-    )
+def _flips_text(flips: Flips) -> str:
+    text = "nothing to compare"
+    if flips.tried:
+        shift = _number(flips.median_shift)
+        text = f"{len(flips.flipped)} of {flips.tried}, median shift {shift}"
+    if flips.unanswered:
+        text = f"{text}, {flips.unanswered} without a verdict"
+    return text
 
 
-def _some(names: tuple[str, ...] | list[str]) -> Iterator[str]:
+def _first(names: Sequence[str]) -> Iterator[str]:
     yield from (f"    {name}" for name in names[:MAX_SHOWN])
     if len(names) > MAX_SHOWN:
         yield f"    and {len(names) - MAX_SHOWN} others"
-
-
-def _label(label: bool | float) -> str:
-    return str(label).lower() if isinstance(label, bool) else f"{label:g}"
 
 
 def _number(value: float | None) -> str:

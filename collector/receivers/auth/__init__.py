@@ -1,1 +1,1 @@
-"""Who may send and who may read: tokens, tenants and certificates of the servers."""
+"""Authentication of senders and of readers of the metrics: tokens, tenants and certificates."""

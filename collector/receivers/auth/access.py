@@ -1,5 +1,5 @@
-"""Who may use which server: a configuration comes in; tenants, tokens and certificates go out with
-all files read, or every mistake.
+"""Loads tenants, tokens and certificates from the files that the configuration names, and reports
+all problems together.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _TOKEN_FILE = "token_file"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the servers ask of their callers."""
+    """The credentials that the servers ask for."""
 
     authenticate: Authenticate
-    """Of the receivers: gives the tenant."""
+    """For the receivers."""
     readers: TokenFile | None
-    """The tokens that open the metrics pages; `None` where they are open."""
+    """The tokens that open the metrics pages; `None` if these are open to all."""
     tls: Mapping[Server, ServerTls]
-    """Servers that are missing speak plain text."""
+    """Servers that are not listed use plain text."""
     tokens: Mapping[KeyPath, TokenFile]
     warnings: tuple[str, ...]
-    """What is allowed, but probably not meant."""
+    """Valid settings that are probably not intended."""
 
     def refresh(self) -> None:
-        """Put in force what changed in the files; reads them, so not for the event loop."""
+        """Apply changes of the files. This reads them, so it is not for the event loop."""
         for file in self.tokens.values():
             file.refresh()
         for certificate in self.tls.values():
@@ -52,8 +52,8 @@ def load_access(config: Config, *, insecure_bind: bool = False) -> Access:
     """Read all files that the configuration names for its servers. Raises `ConfigError` with every
     problem.
 
-    `insecure_bind` lets servers listen beyond this machine without credentials, as the key of the
-    configuration does.
+    `insecure_bind` allows servers to listen beyond loopback without credentials, like the
+    configuration key.
     """
     problems = Problems()
     tls: dict[Server, ServerTls] = {}
@@ -88,7 +88,7 @@ def _tls(config: Config, place: KeyPath, section: Tls) -> ServerTls:
 
 
 def _tokens(config: Config, problems: Problems) -> dict[KeyPath, TokenFile]:
-    """The token files by the key that names them."""
+    """The token files by their configuration key."""
     named: dict[KeyPath, str | None] = {
         (*SERVERS["metrics"], _TOKEN_FILE): config.exporters.prometheus.token_file
     }
@@ -107,8 +107,8 @@ def _tokens(config: Config, problems: Problems) -> dict[KeyPath, TokenFile]:
 def _token_file(
     config: Config, place: KeyPath, path: Path, files: Mapping[KeyPath, TokenFile]
 ) -> TokenFile:
-    """The file at `place`, which shares no token with another one of the `files`, now and after
-    every change.
+    """The file named by the key `place`. It must not share a token with another one of the `files`,
+    also after later changes.
     """
 
     def check(digests: Iterable[bytes]) -> None:

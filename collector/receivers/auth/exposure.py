@@ -1,6 +1,4 @@
-"""Which servers others than this machine can reach without saying who they are: a configuration
-comes in, problems or warnings go out.
-"""
+"""Finds servers that other machines can reach without credentials."""
 
 from __future__ import annotations
 
@@ -18,11 +16,11 @@ SERVERS: Mapping[Server, KeyPath] = {
     "http": ("receivers", "otlp", "protocols", "http"),
     "metrics": ("exporters", "prometheus"),
 }
-"""Where each of them stands in the configuration."""
+"""The configuration key of each server."""
 
 
 def servers(config: Config) -> dict[Server, Grpc | Http | Prometheus]:
-    """The sections of the servers that are on."""
+    """The sections of the enabled servers."""
     protocols = config.receivers.otlp.protocols
     sections: dict[Server, Grpc | Http | Prometheus | None] = {
         "grpc": protocols.grpc,
@@ -33,26 +31,25 @@ def servers(config: Config) -> dict[Server, Grpc | Http | Prometheus]:
 
 
 def exposures(config: Config) -> Iterator[Problem]:
-    """Endpoints that must not be opened, unless somebody says `insecure_bind`."""
+    """Endpoints that must not be opened without `insecure_bind`."""
     for server, section in servers(config).items():
-        if _is_reachable(section) and not _asks_who(config, server):
+        if _is_reachable(section) and not _authenticates(config, server):
             expected = "token_file" if server == "metrics" else "auth.tenants"
             yield config.problem(
                 (*SERVERS[server], "endpoint"),
-                f"found {section.endpoint}, where others than this machine get in without"
-                f" credentials; expected {expected} or tls.client_ca_file, or else insecure_bind:"
-                " true",
+                f"found {section.endpoint}, which other machines can reach without credentials;"
+                f" expected {expected} or tls.client_ca_file, or else insecure_bind: true",
             )
 
 
 def warnings(config: Config) -> Iterator[str]:
-    """What an operator may want to know of servers that are reachable."""
+    """Risks of servers that other machines can reach."""
     for server, section in servers(config).items():
         if not _is_reachable(section):
             continue
         place = show_path(SERVERS[server])
-        if not _asks_who(config, server):
-            yield f"{place}: insecure_bind lets everybody in who reaches {section.endpoint}"
+        if not _authenticates(config, server):
+            yield f"{place}: insecure_bind lets everybody in who can reach {section.endpoint}"
         elif section.tls is None:
             yield (
                 f"{place}: tokens for {section.endpoint} cross the network in plain text, unless"
@@ -61,17 +58,17 @@ def warnings(config: Config) -> Iterator[str]:
 
 
 def _is_reachable(section: Grpc | Http | Prometheus) -> bool:
-    """Whether it listens beyond loopback; names other than localhost may mean anything."""
+    """Whether it listens beyond loopback. Host names other than localhost count as reachable."""
     try:
         return not ipaddress.ip_address(section.endpoint.host).is_loopback
     except ValueError:
         return section.endpoint.host != "localhost"
 
 
-def _asks_who(config: Config, server: Server) -> bool:
-    section = servers(config)[server]
-    asks_for_certificate = section.tls is not None and section.tls.client_ca_file is not None
-    asks_for_token = (
-        config.exporters.prometheus.token_file if server == "metrics" else config.auth
-    ) is not None
-    return asks_for_certificate or asks_for_token
+def _authenticates(config: Config, server: Server) -> bool:
+    tls = servers(config)[server].tls
+    if tls is not None and tls.client_ca_file is not None:
+        return True
+    if server == "metrics":
+        return config.exporters.prometheus.token_file is not None
+    return config.auth is not None

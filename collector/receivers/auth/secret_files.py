@@ -1,8 +1,7 @@
-"""Files of secrets that are rotated while the collector runs: paths and a reader come in, what they
-hold now goes out.
+"""Reads files of secrets again when they are rotated while the collector runs.
 
-A rotation that goes wrong must not lock everybody out: what was good stays in force until the files
-can be read again.
+A failed rotation must not lock everybody out. So the last valid content stays active until the
+files are valid again.
 """
 
 from __future__ import annotations
@@ -21,48 +20,48 @@ _log = structlog.get_logger(__name__)
 
 
 class SecretFileError(ValueError):
-    """A file that cannot be used. The message says what was found and what was expected, and never
-    what is secret.
+    """A file that cannot be used. The message says what was found and what was expected, but never
+    contains secrets.
     """
 
     def __init__(self, key: str, text: str) -> None:
-        """`key` is that of the configuration which names the file."""
+        """`key` is the configuration key that names the file."""
         super().__init__(text)
         self.key = key
 
 
 class SecretFiles(Generic[_T]):
-    """What `read` makes of files, and makes again when they change."""
+    """The result of `read`, which is called again when the files change."""
 
     def __init__(self, paths: Iterable[Path], read: Callable[[], _T]) -> None:
         """`read` raises `SecretFileError`, and so does this."""
         self._paths = tuple(paths)
         self._read = read
-        self._seen = self._stamps()  # before reading: a change meanwhile must be noticed later
-        self._complaint = ""
+        self._seen = self._stamps()  # before reading, so that a change meanwhile is noticed later
+        self._logged = ""
         self.current = read()
 
     def refresh(self) -> None:
-        """Read again what has changed. What is wrong is logged once, and looked at again with every
-        call.
+        """Read the files again if they changed. A problem is logged only once, but every call tries
+        again.
         """
         seen = self._stamps()
         if seen == self._seen:
-            self._complaint = ""
+            self._logged = ""
             return
         try:
             self.current = self._read()
         except SecretFileError as error:
-            if str(error) != self._complaint:
+            if str(error) != self._logged:
                 _log.error(
-                    "file cannot be used, what was in force stays",
+                    "file cannot be used, its last valid content stays active",
                     files=self._names(),
                     key=error.key,
                     problem=str(error),
                 )
-            self._complaint = str(error)
+            self._logged = str(error)
         else:
-            self._seen, self._complaint = seen, ""
+            self._seen, self._logged = seen, ""
             _log.info("file read again", files=self._names())
 
     def _stamps(self) -> tuple[_Stamp, ...]:

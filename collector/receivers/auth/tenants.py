@@ -1,8 +1,4 @@
-"""Whose request it is: the credentials of a request come in, the name of its tenant goes out, or a
-refusal.
-
-Nothing that a sender writes into its telemetry has a say in this.
-"""
+"""Finds the tenant of a request by its credentials, never by the content of its telemetry."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from pathgauge.collector.receivers.auth.tokens import TokenFile, bearer, holds
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a request brings along."""
+    """The credentials of a request."""
 
     authorization: tuple[str, ...] = ()
     """The values of its Authorization headers."""
@@ -24,7 +20,7 @@ class Credentials:
 
 
 class RefusedError(Exception):
-    """Credentials that are not good enough, for good."""
+    """The credentials are not valid; a retry would not help."""
 
     def __init__(self, kind: Literal["unauthenticated", "forbidden"], message: str) -> None:
         super().__init__(message)
@@ -32,11 +28,11 @@ class RefusedError(Exception):
 
 
 Authenticate: TypeAlias = Callable[[Credentials], str]
-"""Gives the tenant of a request. Raises `RefusedError`."""
+"""Returns the tenant of a request. Raises `RefusedError`."""
 
 
 def anonymous(_: Credentials) -> str:
-    """The tenant of everybody where nobody has to say who they are."""
+    """The tenant of all requests when no credentials are configured."""
     return ""
 
 
@@ -44,12 +40,14 @@ class Tenants:
     """The tokens and the certificates of all tenants."""
 
     def __init__(self, tokens: Mapping[str, TokenFile], client_names: Mapping[str, str]) -> None:
-        """`tokens` are by tenant, `client_names` map the name in a certificate to its tenant."""
+        """`tokens` maps tenants to token files, `client_names` certificate names to tenants."""
         self._tokens = tokens
         self._client_names = client_names
 
     def authenticate(self, credentials: Credentials) -> str:
-        """The tenant; a token decides before a certificate, as it says more. Raises `RefusedError`."""
+        """The tenant of a request. A token takes precedence over a certificate, because it is more
+        specific. Raises `RefusedError`.
+        """
         if credentials.authorization:
             return self._of_token(bearer(credentials.authorization))
         if credentials.client_names is None:
@@ -63,15 +61,15 @@ class Tenants:
             raise RefusedError(
                 "unauthenticated", "found other credentials, expected Authorization: Bearer <token>"
             )
-        # A list, not a generator: every tenant is looked at, so that the time tells nothing of who
-        # it is.
+        # A list, not a generator: all tenants are checked, so that the time does not reveal which
+        # one matches.
         found = [tenant for tenant, file in self._tokens.items() if holds(file.digests, token)]
         if len(found) != 1:
-            raise RefusedError("unauthenticated", "found a token that is not known here")
+            raise RefusedError("unauthenticated", "found an unknown token")
         return found[0]
 
     def _of_certificate(self, names: tuple[str, ...]) -> str:
         found = {self._client_names[name] for name in names if name in self._client_names}
         if len(found) != 1:
-            raise RefusedError("forbidden", "found a client certificate that stands for no tenant")
+            raise RefusedError("forbidden", "found a client certificate without a tenant")
         return found.pop()

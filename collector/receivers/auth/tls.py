@@ -1,7 +1,6 @@
-"""TLS of a server: the files of a certificate, its key and the CA of the clients come in; what
-uvicorn and gRPC need goes out.
+"""TLS for uvicorn and gRPC: loads the certificate of a server, its key, and the CA of its clients.
 
-Rotated files are in force from the next handshake on; connections that are open stay as they are.
+Rotated files are used from the next handshake on; open connections do not change.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from pathgauge.collector.receivers.auth.secret_files import (
 )
 
 _NO_PASSWORD = ""
-"""Else OpenSSL would ask for the password of an encrypted key on the terminal."""
+"""Without it, OpenSSL would ask for the password of an encrypted key on the terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlsPaths:
-    """Where the files of one server are. With `client_ca_file` clients need a certificate."""
+    """The files of one server. With `client_ca_file`, clients need a certificate."""
 
     cert_file: Path
     key_file: Path
@@ -49,22 +48,22 @@ class ServerTls:
         )
 
     def context(self) -> ssl.SSLContext:
-        """For the next connection of an HTTP server."""
+        """The context for the next connection of an HTTP server."""
         return self._files.current.context
 
     def grpc_credentials(self) -> grpc.ServerCredentials:
-        """For a gRPC server, which asks for rotated ones by itself."""
-        handed_over = initial = self._files.current.grpc
+        """Credentials for a gRPC server, which fetches rotated certificates by itself."""
+        last = initial = self._files.current.grpc
 
         def fetch() -> grpc.ServerCertificateConfiguration | None:
-            nonlocal handed_over
+            nonlocal last
             current = self._files.current.grpc
-            if current is handed_over:
+            if current is last:
                 return None
-            handed_over = current
+            last = current
             return current
 
-        # None: nothing new
+        # The type stubs do not know that `fetch` may return None, which means no change.
         return grpc.dynamic_ssl_server_credentials(initial, fetch, self._asks_clients)  # type: ignore[arg-type]
 
     def refresh(self) -> None:
@@ -102,13 +101,11 @@ def _certificates(path: Path, key: str) -> bytes:
             cadata=content.decode("ascii")
         )
     except (ssl.SSLError, ValueError):
-        raise SecretFileError(
-            key, f"{path}: found no certificate that can be read, expected PEM"
-        ) from None
+        raise SecretFileError(key, f"{path}: found no readable certificate, expected PEM") from None
     return content
 
 
 def _reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
         return "found the key of another certificate"
-    return "found no key that can be read without a password"
+    return "found no key that is readable without a password"

@@ -1,8 +1,7 @@
-"""Bearer tokens: a file with one token a line comes in, and whether somebody's token is among them
-goes out.
+"""Bearer tokens from a file with one token per line.
 
-Several tokens in one file are for rotation. Blank lines and lines that begin with `#` do not count.
-Only hashes are kept.
+Several tokens in one file allow rotation. Blank lines and lines that begin with `#` are ignored.
+Only hashes are kept in memory.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from pathgauge.collector.receivers.auth.secret_files import (
 )
 
 MIN_TOKEN_LENGTH = 16
-"""Characters. Shorter ones could be guessed."""
+"""In characters. Shorter tokens could be guessed."""
 
 _KEY = "token_file"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
-"""What RFC 6750 lets stand in the header."""
+"""The tokens that RFC 6750 allows in the header."""
 
 
 class TokenFile:
@@ -34,8 +33,8 @@ class TokenFile:
     def __init__(
         self, path: Path, check: Callable[[Iterable[bytes]], None] = lambda _: None
     ) -> None:
-        """`check` looks at the digests before they are in force, each time. It raises
-        `SecretFileError`, and so does this.
+        """`check` is called with the digests each time before they become active. Raises
+        `SecretFileError`, also from `check`.
         """
         self._path = path
         self._file = SecretFiles((path,), lambda: _read(path, check))
@@ -47,21 +46,14 @@ class TokenFile:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is allowed, but probably not meant."""
+        """Properties of the file that are probably not intended."""
         mode = stat.S_IMODE(self._path.stat().st_mode)
-        return (
-            (
-                (
-                    f"{self._path}: others than its owner may read these tokens: mode {mode:04o},"
-                    " better 0600"
-                ),
-            )
-            if mode & 0o077
-            else ()
-        )
+        if not mode & 0o077:
+            return ()
+        return (f"{self._path}: other users can read these tokens: mode {mode:04o}, better 0600",)
 
     def holds(self, token: str) -> bool:
-        """Whether the token is in the file; takes as long for every token."""
+        """Whether the token is in the file. Takes the same time for every token."""
         return holds(self.digests, token)
 
     def refresh(self) -> None:
@@ -70,14 +62,14 @@ class TokenFile:
 
 
 def holds(digests: Iterable[bytes], token: str) -> bool:
-    """Whether one of the digests is that of the token; compares with all of them."""
+    """Whether one of the digests belongs to the token. Always compares with all of them."""
     digest = _digest(token)
     return sum([hmac.compare_digest(digest, other) for other in digests]) > 0
 
 
 def bearer(authorization: Sequence[str]) -> str | None:
-    """The token in the values of the Authorization headers; `None` when there is no single one of
-    this scheme.
+    """The token in the values of the Authorization headers; `None` unless there is exactly one
+    header, of the scheme Bearer.
     """
     if len(authorization) != 1:
         return None
@@ -90,7 +82,7 @@ def _read(path: Path, check: Callable[[Iterable[bytes]], None]) -> tuple[bytes, 
         lines = read_secret(path, _KEY).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise SecretFileError(
-            _KEY, f"{path}: found bytes that are no text, expected a token a line"
+            _KEY, f"{path}: found bytes that are not UTF-8, expected one token per line"
         ) from None
     found = tuple(
         _digest(_checked(line.strip(), f"{path}:{number}"))
@@ -98,7 +90,7 @@ def _read(path: Path, check: Callable[[Iterable[bytes]], None]) -> tuple[bytes, 
         if line.strip() and not line.lstrip().startswith("#")
     )
     if not found:
-        raise SecretFileError(_KEY, f"{path}: found no token, expected one a line")
+        raise SecretFileError(_KEY, f"{path}: found no token, expected one per line")
     check(found)
     return found
 
@@ -113,8 +105,8 @@ def _checked(token: str, place: str) -> str:
     if not _TOKEN.fullmatch(token):
         raise SecretFileError(
             _KEY,
-            f"{place}: found a character that no token may have, expected letters, digits and"
-            " -._~+/=",
+            f"{place}: found a character that is not allowed in tokens, expected letters, digits"
+            " and -._~+/=",
         )
     return token
 

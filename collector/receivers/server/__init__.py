@@ -1,1 +1,1 @@
-"""Sockets, connection limits and the ASGI server that HTTP receivers and pages share."""
+"""Sockets, connection limits and the ASGI server, shared by HTTP receivers and pages."""

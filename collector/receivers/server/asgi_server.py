@@ -1,10 +1,10 @@
-"""Serves an ASGI application on one endpoint inside the running event loop; the OTLP receiver and
-the metrics page share it.
+"""Serves an ASGI application on one endpoint in the running event loop. The OTLP receiver and the
+HTTP pages use it.
 
-uvicorn does the HTTP. What is ours: an address that cannot be had is an `OSError` and not an exit,
-signals belong to the service alone, connections have caps, and a peer that trickles its request
-head, or a body that was answered already, is cut off. Slow bodies that somebody reads are for the
-application to cut off.
+uvicorn handles HTTP. This module changes its behaviour: an unavailable address raises `OSError`
+instead of exiting the process, signals are left to the service, and connections have limits. A peer
+is disconnected when it trickles its request head, or a body that was answered already. Slow bodies
+that the application still reads are left to the application.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from pathgauge.collector.receivers.server.connections import Acceptor, Terms
 from pathgauge.collector.receivers.server.listen import listen
 
 HEAD_TIMEOUT_S = 10.0
-"""From the first byte of a request (or from connecting) to the end of its headers, and from an
-early answer to the end of the body.
+"""Time limit from the first byte of a request (or from connecting) to the end of its headers, and
+from an early answer to the end of the body.
 """
 KEEP_ALIVE_S = 75
-"""Longer than the export interval of senders, who else lose the race between our close and their
-next request.
+"""Longer than the export interval of senders. Otherwise a sender could send its next request just
+when the connection is closed.
 """
 MAX_HEAD_BYTES = 16 * 1024
 
 
 class HttpServer:
-    """An HTTP/1.1 server: `start` listens, `stop` drains. Safe to stop twice, or without a start."""
+    """An HTTP/1.1 server. It may be stopped twice, or without a start."""
 
     def __init__(self, app: ASGIApp, endpoint: str, terms: Terms | None = None) -> None:
-        """`endpoint` is `host:port` or `[v6]:port`, where port 0 takes a free one. Raises
-        ValueError on anything else.
+        """`endpoint` is `host:port` or `[v6]:port`; port 0 selects a free one. Raises ValueError
+        for anything else.
 
-        The names in a verified client certificate are in the state of the request, as
+        The names of a verified client certificate are in the state of the request, as
         `client_names`.
         """
         self._endpoint = parse_endpoint(endpoint)
@@ -55,7 +55,7 @@ class HttpServer:
                 ws="none",
                 lifespan="off",
                 log_config=None,
-                # its warnings are about requests, and anybody could fill the log with them
+                # Its warnings are about requests, so anybody could fill the log with them.
                 log_level="error",
                 access_log=False,
                 proxy_headers=False,
@@ -69,12 +69,12 @@ class HttpServer:
 
     @property
     def port(self) -> int:
-        """The port listened on; before `start` the configured one."""
+        """The open port; before `start` the configured one."""
         return self._port
 
     async def start(self) -> None:
         """Listen, and return once connections are accepted. Raises OSError, naming the endpoint,
-        when the address cannot be had.
+        when the address is unavailable.
         """
         listener = listen(self._endpoint)
         self._port = listener.getsockname()[1]
@@ -87,9 +87,7 @@ class HttpServer:
             self._serving.result()
 
     async def stop(self, grace: float = 5.0) -> None:
-        """Accept no more connections; requests under way have `grace` seconds to finish, then they
-        are cancelled.
-        """
+        """Accept no more connections. Active requests are cancelled after `grace` seconds."""
         if self._serving is None:
             return
         self._server.config.timeout_graceful_shutdown = math.ceil(grace)
@@ -103,25 +101,25 @@ class _Server(uvicorn.Server):
         self._acceptor = Acceptor(lambda lost: _Connection(config, self.server_state, lost), terms)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept connections ourselves."""
+        """Accept connections with our own `Acceptor`."""
         self.servers = []
         for listener in sockets or []:
             self._acceptor.start(listener)
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more before the connections are drained."""
+        """Stop accepting connections before the existing ones are drained."""
         await self._acceptor.stop()
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals alone: the service stops its parts in its own order."""
+        """Do not handle signals: the service stops its parts in its own order."""
         yield
 
 
 class _Connection(H11Protocol):
-    """One connection, closed when its peer owes the rest of a request for longer than
+    """One connection. It is closed when its peer does not send the rest of a request within
     `HEAD_TIMEOUT_S`.
     """
 
@@ -133,9 +131,8 @@ class _Connection(H11Protocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(
-            cast(asyncio.Transport, transport)
-        )  # uvicorn narrows the type that asyncio declares
+        # uvicorn narrows the type that asyncio declares.
+        super().connection_made(cast(asyncio.Transport, transport))
         self.app_state["client_names"] = client_names(transport.get_extra_info("peercert"))
         self._set_deadline()
 
@@ -144,7 +141,7 @@ class _Connection(H11Protocol):
         if self.conn.their_state is h11.IDLE:
             self._set_deadline()
         elif not self._answered_early():
-            self._forget_deadline()
+            self._clear_deadline()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -152,8 +149,8 @@ class _Connection(H11Protocol):
             self._set_deadline()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP, unless the answer to the request before it has begun; its
-        application answers too late from here on.
+        """Answer invalid HTTP, unless the answer to the previous request has begun. Later answers
+        of the application are dropped.
         """
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
@@ -163,25 +160,25 @@ class _Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._forget_deadline()
+        self._clear_deadline()
         self._lost()
 
     def _answered_early(self) -> bool:
-        """Whether the rest of a body arrives that nobody is going to read."""
+        """Whether the request was answered, but its body still arrives."""
         return self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
 
     def _set_deadline(self) -> None:
         if self._deadline is None:
             self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self.transport.close)
 
-    def _forget_deadline(self) -> None:
+    def _clear_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
 
 def client_names(certificate: Mapping[str, Any] | None) -> tuple[str, ...] | None:
-    """DNS names and URIs of a peer's certificate, as `ssl` gives it; `None` without a verified one."""
+    """DNS names and URIs of a certificate in the form of `ssl`; `None` without a verified one."""
     if not certificate:
         return None
     return tuple(

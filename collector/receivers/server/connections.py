@@ -1,9 +1,8 @@
-"""Accepts connections under caps: a listening socket comes in, asyncio protocols over plain text or
-TLS go out.
+"""Accepts connections, with limits on their number.
 
-asyncio's own server knows neither caps nor peers, and lets a TLS handshake hold a connection for a
-minute before the protocol hears of it. What is beyond the caps is closed at once, so that those who
-are connected already are served on.
+asyncio's own server has no such limits, and a TLS handshake can hold a connection for a minute
+before the protocol knows of it. Connections beyond a limit are closed at once, so that the existing
+ones are still served.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ import structlog
 HANDSHAKE_TIMEOUT_S = 10.0
 """From connecting to the end of the TLS handshake."""
 GOODBYE_TIMEOUT_S = 2.0
-"""For a peer to agree to the end of TLS."""
+"""Time for a peer to confirm the end of TLS."""
 STALLED_S = 30
-"""So long may a peer take nothing of what was sent to it, before the system ends the connection."""
+"""The system closes a connection whose peer acknowledges no data for this time."""
 _RETRY_S = 0.1
 _LOG_EVERY_S = 60.0
 
@@ -34,8 +33,8 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How many connections one server holds. Each takes a file descriptor, of which a process often
-    has 1024.
+    """The maximum number of connections to one server. Each needs a file descriptor, of which a
+    process often has 1024.
     """
 
     total: int = 512
@@ -45,13 +44,13 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On what terms a server takes connections."""
+    """How a server accepts connections."""
 
     caps: Caps = Caps()
     tls: Callable[[], ssl.SSLContext] | None = None
-    """Gives the certificate for the next connection; `None` is plain text."""
-    refused: Callable[[Refusal], None] = lambda _: None
-    """Hears of every connection that was not to be."""
+    """Returns the TLS context for the next connection; `None` means plain text."""
+    on_refused: Callable[[Refusal], None] = lambda _: None
+    """Called for every refused connection."""
 
 
 class Acceptor:
@@ -60,8 +59,8 @@ class Acceptor:
     def __init__(
         self, protocol: Callable[[Callable[[], object]], asyncio.Protocol], terms: Terms
     ) -> None:
-        """`protocol` makes the protocol of a connection, which calls its argument when the
-        connection is lost.
+        """`protocol` creates the protocol of a connection. The protocol calls the argument of
+        `protocol` when the connection is lost.
         """
         self._protocol = protocol
         self._terms = terms
@@ -72,12 +71,12 @@ class Acceptor:
         self._quiet_until: dict[Refusal, float] = {}
 
     def start(self, listener: socket.socket) -> None:
-        """Accept from now on, until `stop` closes the listener."""
+        """Accept connections until `stop`, which closes the listener."""
         listener.setblocking(False)
         self._accepting = asyncio.create_task(self._accept(listener), name="accept")
 
     async def stop(self) -> None:
-        """Accept no more; connections that are made already live on."""
+        """Accept no more connections; existing ones stay open."""
         connecting = dict(self._connecting)
         tasks = [*connecting, *([self._accepting] if self._accepting else [])]
         for task in tasks:
@@ -85,20 +84,19 @@ class Acceptor:
         await asyncio.gather(*tasks, return_exceptions=True)
         for task, connection in connecting.items():
             if task.cancelled():
-                connection.close()  # nobody else does where the task had not begun
+                connection.close()  # a task that was cancelled before it began closes nothing
 
     async def _accept(self, listener: socket.socket) -> None:
         with listener:
             while True:
                 try:
                     connection, address = await asyncio.get_running_loop().sock_accept(listener)
-                except OSError:  # no file descriptor is left, or the peer has gone already
+                except OSError:  # no file descriptor is left, or the peer disconnected already
                     await asyncio.sleep(_RETRY_S)
                 else:
                     self._admit(connection, str(address[0]))
-                    await asyncio.sleep(
-                        0
-                    )  # a flood of connections must not keep the loop from all else
+                    # A flood of connections must not block the event loop.
+                    await asyncio.sleep(0)
 
     def _admit(self, connection: socket.socket, peer: str) -> None:
         caps = self._terms.caps
@@ -109,10 +107,10 @@ class Acceptor:
                 connection, peer, "too_many_of_peer", f"there are {caps.per_peer} from this address"
             )
         else:
-            place = object()
-            self._peers[place] = peer
+            key = object()
+            self._peers[key] = peer
             task = asyncio.create_task(
-                self._connect(connection, peer, partial(self._peers.pop, place, None))
+                self._connect(connection, peer, partial(self._peers.pop, key, None))
             )
             self._connecting[task] = connection
             task.add_done_callback(self._connecting.pop)
@@ -139,10 +137,9 @@ class Acceptor:
 
     def _refuse(self, connection: socket.socket, peer: str, reason: Refusal, detail: str) -> None:
         connection.close()
-        self._terms.refused(reason)
+        self._terms.on_refused(reason)
         now = asyncio.get_running_loop().time()
-        if now >= self._quiet_until.get(
-            reason, 0.0
-        ):  # a flood of connections must not become one of log lines
+        # A flood of connections must not flood the log.
+        if now >= self._quiet_until.get(reason, 0.0):
             self._quiet_until[reason] = now + _LOG_EVERY_S
             _log.warning("connection refused", peer=peer, reason=reason, detail=detail)

@@ -1,4 +1,4 @@
-"""Takes an address: an endpoint comes in, a listening socket goes out, or an error in plain words."""
+"""Opens listening sockets, with readable errors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from pathgauge.collector.core.documents.quantities import Endpoint
 
 
 def listen(endpoint: Endpoint) -> socket.socket:
-    """Listen on TCP. Raises OSError, naming the endpoint, when the address cannot be had."""
+    """Listen on TCP. Raises OSError, naming the endpoint, when the address is unavailable."""
     family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
     try:
         return socket.create_server(endpoint, family=family)
     except OSError as error:
-        reason = (error.strerror or str(error)).partition(" (while ")[
-            0
-        ]  # Python adds the address, which is named already
+        # Python appends the address, which the message names already.
+        reason, _, _ = (error.strerror or str(error)).partition(" (while ")
         raise OSError(error.errno, f"cannot listen on {endpoint}: {reason}") from error

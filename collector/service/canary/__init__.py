@@ -1,13 +1,13 @@
-"""The canary: a small trace that the collector sends to itself, and how long it takes until its
-score is there.
+"""The canary: a small trace that the collector regularly sends to itself, to measure the delay
+until the trace is scored.
 """
 
-from pathgauge.collector.service.canary.canary import PATIENCE_S, TENANT, Canary, WithoutCanary
+from pathgauge.collector.service.canary.canary import MAX_DELAY_S, TENANT, Canary, WithoutCanary
 from pathgauge.collector.service.canary.send import AGENT, Send, export_request, over_socket, within
 
 __all__ = [
     "AGENT",
-    "PATIENCE_S",
+    "MAX_DELAY_S",
     "TENANT",
     "Canary",
     "Send",

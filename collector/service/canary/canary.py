@@ -1,8 +1,8 @@
-"""Proves the way from the socket to the score: a canary is sent every interval, and its evaluation
-is waited for; metrics go out.
+"""Tests the whole path from the socket to the score: sends a canary at every interval, waits for
+its evaluation, and exports metrics about it.
 
-A canary is known by its tenant, which stands for a token that is made at the start and that nobody
-else has: an agent that calls itself like ours is an agent like any other.
+Canaries are recognized by their tenant. Only a random token, made at the start, gives this tenant.
+So another agent with the same name is treated like any agent.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from prometheus_client.registry import Collector
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.pipeline_events import Judged
+from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.receivers.auth.tenants import Authenticate, Credentials
 from pathgauge.collector.receivers.auth.tokens import bearer
 from pathgauge.collector.service.canary.send import Send, export_request
-from pathgauge.collector.sinks import Sink
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 
 TENANT = "(canary)"
-"""No tenant of a configuration can have that name."""
+"""No configured tenant can have this name."""
 
-PATIENCE_S = 60.0
-"""How long a score may take beyond `settle`."""
+MAX_DELAY_S = 60.0
+"""A canary is lost when its score takes longer than this, plus the quiet period `settle`."""
 
 DELAY_BUCKETS = (0.5, 1, 2, 4, 6, 7, 8, 10, 15, 30, 60, 120)
 
@@ -43,18 +43,18 @@ _log = structlog.get_logger(__name__)
 
 
 class Canary(Collector):
-    """Sends from the event loop, and is a sink among those that are told what is durable."""
+    """Sends canaries from the event loop, and as a sink gets their evaluations when durable."""
 
-    def __init__(self, interval: float, patience: float) -> None:
-        """Both in seconds. A canary without a score after `patience` is lost."""
+    def __init__(self, interval: float, max_delay: float) -> None:
+        """Both in seconds. A canary without a score after `max_delay` is lost."""
         self.token = secrets.token_urlsafe(32)
         self._interval = interval
-        self._patience = patience
+        self._max_delay = max_delay
         self._waiting: dict[str, Future[float]] = {}
         self._succeeded_at: float | None = None
         self._traces = Counter(
             "pathgauge_canary_traces",
-            "Canaries, by what became of them.",
+            "Canary traces, by outcome.",
             ("outcome",),
             registry=None,
         )
@@ -62,13 +62,13 @@ class Canary(Collector):
             self._traces.labels(outcome)
         self._delay = Histogram(
             "pathgauge_canary_delay_seconds",
-            "Time from sending a canary until its score.",
+            "Time from sending a canary trace until its score can be scraped.",
             buckets=DELAY_BUCKETS,
             registry=None,
         )
 
     def authenticate(self, others: Authenticate) -> Authenticate:
-        """As `others` do, but know the canary by its token."""
+        """Like `others`, but recognize the canary by its token."""
 
         def authenticate(credentials: Credentials) -> str:
             token = bearer(credentials.authorization)
@@ -82,12 +82,12 @@ class Canary(Collector):
 
     async def run(self, send: Send) -> None:
         """Send a canary every interval, until cancelled."""
-        async with asyncio.TaskGroup() as under_way:
+        async with asyncio.TaskGroup() as tasks:
             while True:
-                under_way.create_task(self._fly(send))
+                tasks.create_task(self._send_one(send))
                 await asyncio.sleep(self._interval)
 
-    async def _fly(self, send: Send) -> None:
+    async def _send_one(self, send: Send) -> None:
         trace_id = secrets.token_bytes(16)
         scored: Future[float] = Future()
         scored.set_running_or_notify_cancel()
@@ -100,7 +100,7 @@ class Canary(Collector):
             else:
                 _log.warning("canary refused", reason=refusal)
                 self._traces.labels("refused").inc()
-        except Exception:  # the next one may fare better
+        except Exception:  # the next one may succeed
             _log.exception("canary could not be sent")
             self._traces.labels("refused").inc()
         finally:
@@ -108,12 +108,12 @@ class Canary(Collector):
 
     async def _wait(self, scored: Future[float], trace_id: str, sent_at: float) -> None:
         try:
-            scored_at = await asyncio.wait_for(asyncio.wrap_future(scored), self._patience)
+            scored_at = await asyncio.wait_for(asyncio.wrap_future(scored), self._max_delay)
         except TimeoutError:
             _log.error(
                 "canary lost: it was acknowledged, but has no score",
                 trace_id=trace_id,
-                waited_s=self._patience,
+                waited_s=self._max_delay,
             )
             self._traces.labels("lost").inc()
         else:
@@ -122,30 +122,30 @@ class Canary(Collector):
             self._traces.labels("ok").inc()
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
-        """Note that a canary has its score; runs in the worker thread."""
+        """Record that a canary has its score; called in the pipeline thread."""
         tenant, trace_id, _ = evaluation.key
         scored = self._waiting.pop(trace_id, None) if tenant == TENANT else None
         if scored is not None:
             scored.set_result(time.monotonic())
 
     def publish_judged(self, judged: Judged, now: float) -> None:
-        """Nobody judges canaries."""
+        """Do nothing: canaries are not judged."""
 
-    def publish_conversation(self, case: ConversationResult, now: float) -> None:
-        """Canaries have no conversations."""
+    def publish_conversation(self, result: ConversationResult, now: float) -> None:
+        """Do nothing: canaries have no conversations."""
 
     def withdraw(self, key: EvaluationKey) -> None:
-        """Whoever had a score once has arrived."""
+        """Do nothing: the canary was scored before."""
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: nothing is buffered."""
 
     def collect(self) -> Iterator[Metric]:
-        """What prometheus_client asks its collectors at a scrape."""
+        """The metrics; called by prometheus_client at a scrape."""
         yield from Live((self._traces, self._delay)).collect()
         last = GaugeMetricFamily(
             "pathgauge_canary_last_success_timestamp_seconds",
-            "Unix time at which a canary last got its score.",
+            "Unix time of the last canary trace that was scored in time.",
         )
         if self._succeeded_at is not None:
             last.add_metric((), self._succeeded_at)
@@ -153,27 +153,29 @@ class Canary(Collector):
 
 
 class WithoutCanary:
-    """A sink that is not told of canaries, those of an earlier process included."""
+    """A sink without the evaluations of canaries, including those of an earlier process."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, name: str, sink: Sink) -> None:
+        """`name` is the one of its section below `exporters`, for the log."""
+        self.name = name
         self._sink = sink
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
-        """Hand on all but canaries."""
+        """Pass on, except for canaries."""
         if evaluation.key[0] != TENANT:
             self._sink.publish(evaluation, now)
 
     def publish_judged(self, judged: Judged, now: float) -> None:
-        """Hand on: nobody judges canaries."""
+        """Pass on: canaries are not judged."""
         self._sink.publish_judged(judged, now)
 
-    def publish_conversation(self, case: ConversationResult, now: float) -> None:
-        """Hand on all but canaries."""
-        if case.tenant != TENANT:
-            self._sink.publish_conversation(case, now)
+    def publish_conversation(self, result: ConversationResult, now: float) -> None:
+        """Pass on, except for canaries."""
+        if result.tenant != TENANT:
+            self._sink.publish_conversation(result, now)
 
     def withdraw(self, key: EvaluationKey) -> None:
-        """Hand on all but canaries."""
+        """Pass on, except for canaries."""
         if key[0] != TENANT:
             self._sink.withdraw(key)
 

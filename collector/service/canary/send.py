@@ -1,8 +1,8 @@
-"""One canary on its way: an id goes in, an export request goes to a receiver, and why it was
-refused comes out.
+"""Builds the export request of a canary, and sends it to a receiver.
 
-Exporters of OpenTelemetry read proxies, headers and credentials from the environment, which is
-meant for others, and try again where we want to know. So the canary speaks for itself, once.
+The exporters of the OpenTelemetry SDK are not used here. They read proxies, headers and credentials
+from environment variables that are meant for other programs, and they retry, which would hide the
+failures that the canary is to find.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from pathgauge.collector.receivers.export import ExportService
 
 AGENT = "pathgauge-canary"
 TIMEOUT_S = 10.0
-"""For an answer, as exporters have it."""
+"""Time limit for the answer; the default of OpenTelemetry exporters."""
 
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _ANY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 Send = Callable[[bytes], Awaitable[str | None]]
-"""Sends an export request; returns why it was not acknowledged, `None` when it was."""
+"""Sends an export request; returns `None` when it was acknowledged, else the reason."""
 
 
 def export_request(trace_id: bytes) -> bytes:
-    """An agent that called one tool just now, without any content."""
+    """A trace of an agent that called one tool just now, without any content."""
     agent = _span("invoke_agent", {"gen_ai.agent.name": AGENT}, trace_id)
     tool = _span("execute_tool", {"gen_ai.tool.name": "canary"}, trace_id, agent.span_id)
     resource = Resource(attributes=encode_attributes({"service.name": AGENT}))
@@ -48,19 +48,19 @@ def export_request(trace_id: bytes) -> bytes:
 
 
 def over_socket(protocols: Protocols, ports: Mapping[str, int], token: str) -> Send | None:
-    """Through a receiver that listens on one of the `ports`; `None` where all of them speak TLS, as
-    only senders have what that takes.
+    """Sends to a plain-text receiver that listens on one of the `ports`. `None` when all receivers
+    use TLS: the collector has no client certificates.
     """
-    grpc, http = protocols.grpc, protocols.http
-    if grpc is not None and grpc.tls is None:
-        return over_grpc(grpc.endpoint._replace(port=ports["grpc"]), token)
-    if http is not None and http.tls is None:
-        return over_http(http.endpoint._replace(port=ports["http"]), token)
+    for_grpc, for_http = protocols.grpc, protocols.http
+    if for_grpc is not None and for_grpc.tls is None:
+        return over_grpc(for_grpc.endpoint._replace(port=ports["grpc"]), token)
+    if for_http is not None and for_http.tls is None:
+        return over_http(for_http.endpoint._replace(port=ports["http"]), token)
     return None
 
 
 def over_grpc(endpoint: Endpoint, token: str) -> Send:
-    """Sends over a connection of its own each time."""
+    """Opens a new connection for each request."""
 
     async def send(request: bytes) -> str | None:
         async with grpc.aio.insecure_channel(
@@ -79,7 +79,7 @@ def over_grpc(endpoint: Endpoint, token: str) -> Send:
 
 
 def over_http(endpoint: Endpoint, token: str) -> Send:
-    """Sends over a connection of its own each time."""
+    """Opens a new connection for each request."""
     host = _ANY_HOST.get(endpoint.host, endpoint.host)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/x-protobuf"}
 
@@ -88,22 +88,26 @@ def over_http(endpoint: Endpoint, token: str) -> Send:
         try:
             connection.request("POST", "/v1/traces", request, headers)
             answer = connection.getresponse()
-            return None if answer.status == 200 else f"{answer.status} {answer.reason}"
+            if answer.status != 200:
+                return f"{answer.status} {answer.reason}"
         except (OSError, http.client.HTTPException) as error:
             return str(error) or type(error).__name__
         finally:
             connection.close()
+        return None
 
     return lambda request: asyncio.to_thread(send, request)
 
 
 def within(service: ExportService, tenant: str) -> Send:
-    """Hands requests to the receiver, behind its socket."""
+    """Calls the export service of a receiver directly, without a socket."""
     origin = Origin(tenant, service.transport, "traces", "protobuf")
 
     async def send(request: bytes) -> str | None:
-        outcome = await service.export(origin, request)
-        return None if outcome.code == "ok" else f"{outcome.code}: {outcome.message}"
+        result = await service.export(origin, request)
+        if result.code == "ok":
+            return None
+        return f"{result.code}: {result.message}"
 
     return send
 

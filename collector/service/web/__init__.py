@@ -1,1 +1,1 @@
-"""What the collector shows over HTTP: its metrics, its health, and where to find them."""
+"""The HTTP pages of the collector: metrics, health and open traces."""

@@ -1,9 +1,8 @@
-"""The HTTP application for Prometheus and for probes: a metrics registry and a readiness check come
-in, an ASGI application goes out.
+"""The HTTP pages for Prometheus, for probes and for operators.
 
-`/metrics` is the exposition, `/healthz` says that the process answers, `/readyz` whether it takes
-spans, `/debug/traces` what is open, and `/` links to them. Where tokens are asked for, the two
-probes stay open.
+`/metrics` is the exposition, `/healthz` reports that the process answers, `/readyz` whether it
+accepts spans, `/debug/traces` lists open traces, and `/` links to them. With `token_file` set, the
+two probes stay open.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pathgauge.collector.receivers.auth.tokens import TokenFile, bearer
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-"""What probes ask for, who often cannot send a token."""
+"""Paths of probes, which often cannot send a token."""
 
 GZIP_LEVEL = 6
-"""A quarter of the time that the highest level takes, for a tenth more bytes."""
+"""Compared with the highest level: a quarter of the time, a tenth more bytes."""
 
 INDEX = """<!doctype html>
 <html lang="en">
@@ -39,7 +38,7 @@ INDEX = """<!doctype html>
 <ul>
 <li><a href="metrics">metrics</a>: scores of agent invocations, for Prometheus
 <li><a href="healthz">healthz</a>: whether the collector is alive
-<li><a href="readyz">readyz</a>: whether the collector takes spans
+<li><a href="readyz">readyz</a>: whether the collector accepts spans
 <li><a href="debug/traces">debug/traces</a>: which traces are open, and what they wait for
 </ul>
 </html>
@@ -52,14 +51,14 @@ def create_app(
     readers: TokenFile | None = None,
     traces: Callable[[Request], Awaitable[Response]] | None = None,
 ) -> ASGIApp:
-    """The application over `registry`, for everybody or for those with a token of `readers`.
+    """The application over `registry`. `readers` are the tokens that open it; `None` is open to
+    all.
 
-    `unready` gives the reasons, a line each, for which the collector takes no spans; none is ready.
+    `unready` returns the reasons for which the collector accepts no spans, `[]` when it is ready.
     `traces` is the page of open traces.
     """
-    # One exposition at a time, as a second one would share the interpreter with the first and
-    # double the memory; and in a thread of its own, so that no other work in the loop's pool makes
-    # a scrape wait.
+    # One exposition at a time: two at once would share the interpreter and double the memory. It
+    # has its own thread, so that a scrape never waits for other work in the pool of the loop.
     thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metrics")
 
     async def metrics(request: Request) -> Response:
@@ -86,7 +85,7 @@ def create_app(
 
 
 def _for_readers(pages: ASGIApp, readers: TokenFile) -> ASGIApp:
-    """The same pages, where everything but the probes takes a token."""
+    """Ask for a token on all pages except the probes."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         answer = pages
@@ -110,10 +109,10 @@ async def _healthz(_: Request) -> Response:
 
 
 def _exposition(registry: CollectorRegistry, request: Request) -> Response:
-    """The text in the format and encoding that the scraper asked for."""
+    """The metrics in the format and encoding that the scraper asked for."""
     try:
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
-    except TypeError:  # a version that is no number
+    except TypeError:  # the version in the header is not a number
         encode, content_type = choose_encoder("")
     headers = {"content-type": content_type, "vary": "accept, accept-encoding"}
     body = encode(registry)

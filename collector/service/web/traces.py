@@ -1,8 +1,8 @@
-"""The page of open traces, for a person at 3 a.m.: numbers of the collector and what waits come in,
-HTML or JSON goes out.
+"""The page `/debug/traces`: the open traces and what each of them waits for, as HTML or JSON.
 
-It names tenants and ids, and nothing of what telemetry says. Numbers are read at once; what single
-traces wait for is answered by the pipeline, which may be too busy: then the numbers stand alone.
+It shows tenants and ids, and no other content of the telemetry. The totals are always available.
+The list of traces comes from the pipeline thread; when that is too busy to answer in time, the page
+shows the totals alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from html import escape
 from typing import Any
 
@@ -18,13 +18,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from pathgauge.collector.core.traces.explain import Waiting
+from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 
 MAX_TRACES = 200
 TIMEOUT_S = 3.0
 
 TOO_BUSY = (
-    f"The pipeline did not say within {TIMEOUT_S:g} s what single traces wait for: it is busy,"
-    " waits for the store, or has ended. The numbers are of now."
+    f"The pipeline did not list the open traces within {TIMEOUT_S:g} s: it is busy, waits for the"
+    " store, or has stopped. The totals are current."
 )
 
 HEADERS = {
@@ -48,7 +49,7 @@ td, th {{ border: 1px solid #bbb; padding: .2em .6em; text-align: left; vertical
 </style>
 <h1>Open traces</h1>
 <table>
-{numbers}
+{totals}
 </table>
 {traces}
 </html>
@@ -58,57 +59,45 @@ _HEAD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """The state of the collector, in numbers that any thread may read."""
-
-    open_traces: int
-    """Traces that wait to be read."""
-    spilled_traces: int
-    """Those of which only the journal holds the spans."""
-    retained_traces: int
-    """Traces that were read and are kept for late spans."""
-    open_bytes: int
-    max_open_bytes: int
-    queued_bytes: int
-    """Requests that wait in memory for the pipeline."""
-    backlog_requests: int
-    """Requests that are durable and were not taken in yet."""
-    backlog_age_s: float
-    """How long the oldest of them has been waiting, at most."""
-    store_state: str
-
-
-Ask = Callable[[int], "Future[list[Waiting]]"]
-"""Has the pipeline say what the oldest open traces wait for, so many at most."""
+Explain = Callable[[int], "Future[list[Waiting]]"]
+"""Has the pipeline list the oldest open traces, at most as many as the argument says."""
 
 
 def traces_page(
-    numbers: Callable[[], Numbers], ask: Ask, timeout: float = TIMEOUT_S
+    usage: Callable[[], CollectorUsage], explain: Explain, timeout: float = TIMEOUT_S
 ) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint; `timeout` in seconds is how long it waits for the pipeline."""
+    """The endpoint. It waits at most `timeout` seconds for the pipeline."""
 
     async def page(request: Request) -> Response:
+        render = _json if _wants_json(request) else _html
         try:
-            traces = await asyncio.wait_for(asyncio.wrap_future(ask(MAX_TRACES)), timeout)
+            traces = await asyncio.wait_for(asyncio.wrap_future(explain(MAX_TRACES)), timeout)
         except TimeoutError:
-            traces = None
-        status, render = (
-            200 if traces is not None else 504,
-            _json if _wants_json(request) else _html,
-        )
-        return render(numbers(), traces, status)
+            return render(usage(), None, 504)
+        return render(usage(), traces, 200)
 
     return page
 
 
 def _wants_json(request: Request) -> bool:
     wanted = request.query_params.get("format")
-    return wanted == "json" if wanted else "application/json" in request.headers.get("accept", "")
+    if wanted:
+        return wanted == "json"
+    return "application/json" in request.headers.get("accept", "")
 
 
-def _json(numbers: Numbers, traces: Sequence[Waiting] | None, status: int) -> Response:
-    body: dict[str, Any] = asdict(numbers)
+def _json(usage: CollectorUsage, traces: Sequence[Waiting] | None, status: int) -> Response:
+    body: dict[str, Any] = {
+        "open_traces": usage.pipeline.open_traces,
+        "spilled_traces": usage.pipeline.spilled_traces,
+        "retained_traces": usage.pipeline.retained_traces,
+        "open_bytes": usage.pipeline.open_bytes,
+        "max_open_bytes": usage.pipeline.max_open_bytes,
+        "queued_bytes": usage.queued_bytes,
+        "backlog_requests": usage.backlog_requests,
+        "backlog_age_s": usage.backlog_age_s,
+        "store_state": usage.store.state,
+    }
     if traces is None:
         body["problem"] = TOO_BUSY
     else:
@@ -116,54 +105,45 @@ def _json(numbers: Numbers, traces: Sequence[Waiting] | None, status: int) -> Re
     return JSONResponse(body, status, HEADERS)
 
 
-def _html(numbers: Numbers, traces: Sequence[Waiting] | None, status: int) -> Response:
-    lines = [f'<tr><th>{name}<td class="number">{escape(value)}' for name, value in _shown(numbers)]
-    page = _PAGE.format(
-        numbers="\n".join(lines),
-        traces=f"<p>{TOO_BUSY}" if traces is None else _table(numbers, traces),
-    )
-    return HTMLResponse(page, status, HEADERS)
+def _html(usage: CollectorUsage, traces: Sequence[Waiting] | None, status: int) -> Response:
+    lines = [f'<tr><th>{name}<td class="number">{escape(text)}' for name, text in _totals(usage)]
+    table = f"<p>{TOO_BUSY}" if traces is None else _table(usage.pipeline.open_traces, traces)
+    return HTMLResponse(_PAGE.format(totals="\n".join(lines), traces=table), status, HEADERS)
 
 
-def _shown(numbers: Numbers) -> Iterator[tuple[str, str]]:
-    yield "open", f"{numbers.open_traces:,}"
-    yield "of these spilled to the journal", f"{numbers.spilled_traces:,}"
-    yield "read, kept for late spans", f"{numbers.retained_traces:,}"
-    yield "bytes of open traces", f"{numbers.open_bytes:,} of {numbers.max_open_bytes:,}"
-    yield "bytes of requests in the queue", f"{numbers.queued_bytes:,}"
-    yield "backlog: durable requests not taken in", f"{numbers.backlog_requests:,}"
-    yield "the oldest of them waits, at most", f"{numbers.backlog_age_s:.1f} s"
-    yield "store", numbers.store_state
+def _totals(usage: CollectorUsage) -> Iterator[tuple[str, str]]:
+    pipeline = usage.pipeline
+    yield "open", f"{pipeline.open_traces:,}"
+    yield "of these spilled to the journal", f"{pipeline.spilled_traces:,}"
+    yield "read, kept for late spans", f"{pipeline.retained_traces:,}"
+    yield "bytes of open traces", f"{pipeline.open_bytes:,} of {pipeline.max_open_bytes:,}"
+    yield "bytes of requests in the queue", f"{usage.queued_bytes:,}"
+    yield "backlog: durable requests not processed", f"{usage.backlog_requests:,}"
+    yield "the oldest of them waits, at most", f"{usage.backlog_age_s:.1f} s"
+    yield "store", usage.store.state
 
 
-def _table(numbers: Numbers, traces: Sequence[Waiting]) -> str:
+def _table(open_traces: int, traces: Sequence[Waiting]) -> str:
     if not traces:
         return "<p>No trace is open."
-    more = (
-        f"<p>The {len(traces)} oldest of {numbers.open_traces:,}."
-        if len(traces) < numbers.open_traces
-        else ""
-    )
+    more = ""
+    if len(traces) < open_traces:
+        more = f"<p>The {len(traces)} oldest of {open_traces:,}."
     return "\n".join([more, "<table>", _HEAD, *map(_row, traces), "</table>"])
 
 
 def _row(trace: Waiting) -> str:
+    read_before = " (read before)" if trace.read_before else ""
     next_look = "now" if trace.looked_at_in <= 0 else f"{trace.looked_at_in:.1f} s"
-    cells = [
-        f"<td>{escape(trace.tenant)}",
-        f'<td class="id">{escape(trace.trace_id)}{" (read before)" if trace.read_before else ""}',
-        *(
-            f'<td class="number">{text}'
-            for text in (
-                f"{trace.age:.1f} s",
-                f"{trace.silence:.1f} s",
-                *_records(trace),
-                next_look,
-            )
-        ),
-        f"<td>{'<br>'.join(map(escape, trace.waits_for))}",
-    ]
-    return "<tr>" + "".join(cells)
+    numbers = (f"{trace.age:.1f} s", f"{trace.silence:.1f} s", *_records(trace), next_look)
+    return "".join(
+        [
+            f"<tr><td>{escape(trace.tenant)}",
+            f'<td class="id">{escape(trace.trace_id)}{read_before}',
+            *(f'<td class="number">{text}' for text in numbers),
+            f"<td>{'<br>'.join(map(escape, trace.waits_for))}",
+        ]
+    )
 
 
 def _records(trace: Waiting) -> tuple[str, str]:

@@ -1,1 +1,35 @@
-"""Exports evaluations as `gen_ai.evaluation.result` events to an OTLP backend."""
+"""Exports evaluations as `gen_ai.evaluation.result` events to an OTLP backend: `exporters.otlp`.
+
+OpenTelemetry's exporters take half a second to import, so they are imported when the sink is built.
+"""
+
+from __future__ import annotations
+
+from pathgauge.collector.config.plugins.sinks import SinkContext, SinkType
+from pathgauge.collector.core.sink import Sink
+from pathgauge.collector.sinks.otlp_events.options import OtlpEventsOptions
+
+
+def _build(options: OtlpEventsOptions, context: SinkContext) -> Sink:
+    from pathgauge.collector.sinks.otlp_events.exporter import (  # noqa: PLC0415
+        EXPORT_ERRORS,
+        build_exporter,
+    )
+    from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents  # noqa: PLC0415
+
+    return OtlpEvents(
+        build_exporter(options, context),
+        context.telemetry,
+        queue_size=options.queue_size,
+        content=options.content,
+        reason=lambda: EXPORT_ERRORS.last,
+    )
+
+
+def _check(options: OtlpEventsOptions, context: SinkContext) -> None:
+    from pathgauge.collector.sinks.otlp_events.exporter import build_exporter  # noqa: PLC0415
+
+    build_exporter(options, context)
+
+
+OTLP_EVENTS = SinkType(OtlpEventsOptions, _build, _check)

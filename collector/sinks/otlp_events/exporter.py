@@ -1,6 +1,4 @@
-"""The way to a backend: the section of the configuration comes in, an exporter of log records goes
-out, or what is wrong with its files.
-"""
+"""Builds the OpenTelemetry exporter for the configured backend."""
 
 from __future__ import annotations
 
@@ -16,19 +14,16 @@ from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter as HttpExporter
 from opentelemetry.sdk._logs.export import LogRecordExporter
 
-from pathgauge.collector.config import Config, OtlpEvents
-from pathgauge.collector.core.documents import ConfigError, KeyPath
-
-PLACE: KeyPath = ("exporters", "otlp")
-
+from pathgauge.collector.config.plugins.sinks import SinkContext
+from pathgauge.collector.sinks.otlp_events.options import OtlpEventsOptions
 
 _LOGGER = logging.getLogger("opentelemetry.exporter.otlp.proto")
-_LONGEST_COMPLAINT = 300
+_MAX_ERROR_LENGTH = 300
 
 
 class ExportErrors(logging.Handler):
-    """Keeps what the exporter logged last, an attempt that failed and giving up: each would be a
-    line, and the sink writes one a minute.
+    """Keeps the last two messages that the exporter logged: a failed attempt, and giving up. The
+    sink logs them once a minute; otherwise every failure would be a log line.
     """
 
     def __init__(self) -> None:
@@ -37,87 +32,85 @@ class ExportErrors(logging.Handler):
 
     @property
     def last(self) -> str:
-        """On one line."""
+        """These messages on one line."""
         return "; ".join(dict.fromkeys(self._last))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take the message in place of an older one."""
-        self._last.append(record.getMessage()[:_LONGEST_COMPLAINT])
+        """Keep the message instead of an older one."""
+        self._last.append(record.getMessage()[:_MAX_ERROR_LENGTH])
 
 
 EXPORT_ERRORS = ExportErrors()
 
 
 class Session(requests.Session):
-    """Keeps to the configuration: `REQUESTS_CA_BUNDLE` is not trusted in place of `ca_file`, and no
-    `.netrc` replaces a header.
+    """Lets the configuration win over the environment: `REQUESTS_CA_BUNDLE` does not replace
+    `ca_file`, and `.netrc` does not replace a header.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.auth = _as_it_is
+        self.auth = _unchanged
 
     def merge_environment_settings(self, *settings: Any, **named: Any) -> Any:
-        """What `requests` asks for before each request."""
+        """The settings of a request; `requests` calls this before each request."""
         merged = super().merge_environment_settings(*settings, **named)
-        return {**merged, "verify": self.verify} if isinstance(self.verify, str) else merged
+        if isinstance(self.verify, str):
+            merged["verify"] = self.verify
+        return merged
 
 
-def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 
-def build_exporter(config: Config, section: OtlpEvents) -> LogRecordExporter:
-    """The exporter that `section` of the configuration asks for; nothing is connected before the
-    first export. Raises `ConfigError`.
-    """
-    files = {key: _readable(config, section, key) for key in ("ca_file", "cert_file", "key_file")}
+def build_exporter(options: OtlpEventsOptions, context: SinkContext) -> LogRecordExporter:
+    """The exporter for these options. It connects with its first export. Raises `ConfigError`."""
+    files = {key: _readable(options, context, key) for key in ("ca_file", "cert_file", "key_file")}
     _LOGGER.handlers, _LOGGER.propagate = [EXPORT_ERRORS], False
-    return _grpc(section, files) if section.protocol == "grpc" else _http(section, files)
+    return _grpc(options, files) if options.protocol == "grpc" else _http(options, files)
 
 
-def _grpc(section: OtlpEvents, files: dict[str, Path | None]) -> LogRecordExporter:
+def _grpc(options: OtlpEventsOptions, files: dict[str, Path | None]) -> LogRecordExporter:
     contents = {key: file.read_bytes() if file else None for key, file in files.items()}
     credentials = None
-    if not section.plain_text:
+    if not options.plain_text:
         credentials = grpc.ssl_channel_credentials(
             contents["ca_file"], contents["key_file"], contents["cert_file"]
         )
-    headers = tuple((key.lower(), value) for key, value in section.headers.items())
+    headers = tuple((key.lower(), value) for key, value in options.headers.items())
     return GrpcExporter(
-        str(section.endpoint.endpoint),
-        insecure=section.plain_text,
+        str(options.endpoint.endpoint),
+        insecure=options.plain_text,
         credentials=credentials,
         headers=headers,
-        timeout=section.timeout,
+        timeout=options.timeout,
         compression=grpc.Compression.Gzip,
     )
 
 
-def _http(section: OtlpEvents, files: dict[str, Path | None]) -> LogRecordExporter:
-    scheme = "http" if section.plain_text else "https"
+def _http(options: OtlpEventsOptions, files: dict[str, Path | None]) -> LogRecordExporter:
+    scheme = "http" if options.plain_text else "https"
     paths = {key: str(file) if file else None for key, file in files.items()}
     return HttpExporter(
-        f"{scheme}://{section.endpoint.endpoint}{section.endpoint.path}/v1/logs",
+        f"{scheme}://{options.endpoint.endpoint}{options.endpoint.path}/v1/logs",
         certificate_file=paths["ca_file"],
         client_key_file=paths["key_file"],
         client_certificate_file=paths["cert_file"],
-        headers=section.headers,
-        timeout=section.timeout,
+        headers=options.headers,
+        timeout=options.timeout,
         compression=Compression.Gzip,
         session=Session(),
     )
 
 
-def _readable(config: Config, section: OtlpEvents, key: str) -> Path | None:
-    name: str | None = getattr(section.tls, key)
+def _readable(options: OtlpEventsOptions, context: SinkContext, key: str) -> Path | None:
+    name: str | None = getattr(options.tls, key)
     if name is None:
         return None
-    file = config.folder / name
+    file = context.folder / name
     try:
         file.read_bytes()
     except OSError as error:
-        raise ConfigError(
-            [config.problem((*PLACE, "tls", key), f"found {name!r}: {error.strerror}")]
-        ) from None
+        raise context.mistake(("tls", key), f"found {name!r}: {error.strerror}") from None
     return file

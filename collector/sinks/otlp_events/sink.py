@@ -1,8 +1,7 @@
-"""Evaluations come in, OTLP log records go out to a backend, beside everything else: a thread of
-its own sends them.
+"""Sends evaluations to an OTLP backend as log records, in a thread of its own.
 
-What waits is bounded; what finds no room, and what the backend does not take in time, is dropped
-and counted. Scoring never waits.
+The queue is bounded. Events that do not fit, or that the backend does not accept in time, are
+dropped and counted. Scoring never waits.
 """
 
 from __future__ import annotations
@@ -26,22 +25,24 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluatio
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.own_events import EVALUATION_RESULT, SCOPE
 from pathgauge.collector.core.pipeline_events import Judged
-from pathgauge.collector.sinks.otlp_events.event import Event, events_of, events_of_case
+from pathgauge.collector.sinks.otlp_events.event import Event, events_of, events_of_conversation
 
 _log = structlog.get_logger(__name__)
 
-BATCH = 512
-"""Events of one request at most."""
-GATHER_S = 1.0
-"""How long the first event waits for others."""
-CLOSE_S = 3.0
-"""How long a stop waits for the backend."""
-COMPLAIN_S = 60.0
-"""How often the log says that a backend does not take events."""
+MAX_BATCH = 512
+"""Maximum number of events in a request."""
+MAX_BATCH_DELAY_S = 1.0
+"""How long the first event of a batch waits for others."""
+MAX_CLOSE_S = 3.0
+"""How long `close` waits for the backend."""
+LOG_INTERVAL_S = 60.0
+"""Minimum time between two log lines about failed exports."""
 
 
 class OtlpEvents:
-    """A sink. `withdraw` takes nothing back, as no backend could."""
+    """A sink. Withdrawn evaluations stay in the backend, which cannot delete events."""
+
+    queue_name = "events"
 
     def __init__(
         self,
@@ -52,19 +53,19 @@ class OtlpEvents:
         content: bool = False,
         reason: Callable[[], str] = str,
     ) -> None:
-        """`content` lets the explanations of scorers out; `reason` says why the exporter failed
-        last.
+        """With `content`, explanations of scorers are sent. `reason` returns why the last export
+        failed.
         """
         self._exporter = exporter
         self._telemetry = telemetry
-        self._queue_size = queue_size
+        self.queue_size = queue_size
         self._content = content
         self._reason = reason
         self._waiting: deque[Event] = deque()
         self._changed = threading.Condition()
         self._closing = False
         self._thread: threading.Thread | None = None
-        self._complained_at = float("-inf")
+        self._logged_at = float("-inf")
         self._resource = Resource(
             {"service.name": "pathgauge", "service.version": version("pathgauge")}
         )
@@ -72,44 +73,44 @@ class OtlpEvents:
 
     @property
     def waiting(self) -> int:
-        """How many events wait to be sent."""
+        """Number of events that wait to be sent."""
         return len(self._waiting)
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
-        """Have an evaluation sent soon, a revision as well."""
-        self._offer(events_of(evaluation, now, content=self._content))
+        """Queue the scores of an evaluation or a revision."""
+        self._queue(events_of(evaluation, now, content=self._content))
 
     def publish_judged(self, judged: Judged, now: float) -> None:
-        """Have what judges said sent soon."""
-        self._offer(events_of(judged.evaluation, now, content=self._content))
+        """Queue the scores of judges."""
+        self._queue(events_of(judged.evaluation, now, content=self._content))
 
-    def publish_conversation(self, case: ConversationResult, now: float) -> None:
-        """Have the scores of a conversation sent soon."""
-        self._offer(events_of_case(case, now))
+    def publish_conversation(self, result: ConversationResult, now: float) -> None:
+        """Queue the scores of a conversation."""
+        self._queue(events_of_conversation(result, now))
 
     def withdraw(self, key: EvaluationKey) -> None:
-        """What was sent stays sent."""
+        """Do nothing: sent events cannot be taken back."""
 
     def close(self) -> None:
-        """Send what waits, for `CLOSE_S` at most; the rest is dropped."""
+        """Send the waiting events for at most `MAX_CLOSE_S`, then drop the rest."""
         with self._changed:
             if self._closing:
                 return
             self._closing = True
             self._changed.notify()
         if self._thread is not None:
-            self._thread.join(CLOSE_S)
+            self._thread.join(MAX_CLOSE_S)
         self._exporter.shutdown()  # type: ignore[no-untyped-call]
         if self._thread is not None:
-            self._thread.join(CLOSE_S)
+            self._thread.join(MAX_CLOSE_S)
         with self._changed:
             self._drop("shutdown", len(self._waiting))
             self._waiting.clear()
 
-    def _offer(self, events: Iterable[Event]) -> None:
+    def _queue(self, events: Iterable[Event]) -> None:
         with self._changed:
             for event in events:
-                if self._closing or len(self._waiting) >= self._queue_size:
+                if self._closing or len(self._waiting) >= self.queue_size:
                     self._drop("shutdown" if self._closing else "full", 1)
                 else:
                     self._waiting.append(event)
@@ -127,29 +128,30 @@ class OtlpEvents:
                     self._drop("failed", len(batch))
 
     def _next(self) -> list[Event]:
-        """The next batch, as soon as there is one; none when nothing comes any more."""
+        """The next batch, when there is one; empty after the last one."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closing)
-            self._changed.wait_for(lambda: len(self._waiting) >= BATCH or self._closing, GATHER_S)
-            return [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            self._changed.wait_for(
+                lambda: len(self._waiting) >= MAX_BATCH or self._closing, MAX_BATCH_DELAY_S
+            )
+            return [self._waiting.popleft() for _ in range(min(MAX_BATCH, len(self._waiting)))]
 
     def _send(self, batch: list[Event]) -> bool:
         try:
-            taken = (
-                self._exporter.export([self._record(event) for event in batch])
-                is LogRecordExportResult.SUCCESS
-            )
-        except Exception:  # whatever the library trips over, the next batch may do better
+            result = self._exporter.export([self._record(event) for event in batch])
+        except Exception:  # unexpected errors of the library: the next batch may succeed
             _log.exception("evaluation events could not be sent")
             return False
-        if not taken and time.monotonic() >= self._complained_at + COMPLAIN_S:
-            self._complained_at = time.monotonic()
+        if result is LogRecordExportResult.SUCCESS:
+            return True
+        if time.monotonic() >= self._logged_at + LOG_INTERVAL_S:
+            self._logged_at = time.monotonic()
             _log.warning(
-                "the backend does not take evaluation events; they are dropped",
+                "the backend does not accept evaluation events; they are dropped",
                 events=len(batch),
                 reason=self._reason(),
             )
-        return taken
+        return False
 
     def _record(self, event: Event) -> ReadableLogRecord:
         at = int(event.at * 1e9)

@@ -1,1 +1,1 @@
-"""Exports evaluations as the series of `/metrics`, with bounded labels."""
+"""Publishes evaluations as the series of `/metrics`, with bounded labels."""

@@ -1,38 +1,40 @@
-"""What recent scores are compared with: scores come in one by one, those of earlier versions and of
-a week ago go out as `RunningStatistics`.
+"""The past scores that recent ones are compared with: those of earlier versions, and those of a
+week ago.
 
-Of each agent, scenario and metric two things are kept: all scores of each version, and all scores
-of each day (UTC) of the last week. They are stored beside the counts, so that they outlive a
-restart. Like the counters they hold each evaluation once, as it first was.
+For each agent, scenario and metric, running statistics are kept of each version and of each UTC day
+of the last week. They are stored with the counts, so they survive a restart. Like the counters they
+contain each evaluation once, at revision 0.
 
-A mark stands for what the scores were measured with: the scorer, its options, and the reference
-where the scorer needs one. Scores with another mark are of no use any more, and what was kept of
-them begins anew.
+A fingerprint identifies what the scores were measured with: the scorer, its options, and the
+reference if the scorer needs one. When it changes, the statistics start again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.statistics import RunningStatistics, plus
 from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.core.internal_telemetry import Counter
-from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics, Family
-from pathgauge.collector.sinks.prometheus.durable_series import Note
-from pathgauge.collector.sinks.prometheus.label_slots import Quota
+from pathgauge.collector.sinks.prometheus.durable_family import Family
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
+from pathgauge.collector.sinks.prometheus.durable_series import StoredValues
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
+from pathgauge.collector.sinks.prometheus.quota import Quota
 
 DAY_S = 86_400
 DAYS = 7
-"""How long ago the same day of the week was."""
-KEPT_S = (DAYS + 1) * DAY_S
-"""What was silent for so long is forgotten."""
+"""Distance to the same day of the week before."""
+MAX_IDLE_S = (DAYS + 1) * DAY_S
+"""Metrics without a score for so long are forgotten."""
+YIELD_AFTER_S = DAY_S
+"""A metric without a score for so long gives way to a new one if there is no room."""
 SEEN_S = 60
-"""How often it is noted that a metric is in use."""
+"""How often the time of the last score of a metric is updated."""
 MAX_VERSIONS = 10
-"""Of each metric. The longest silent gives way."""
+"""Of each metric. A new version replaces the one that has been idle for longest."""
 
 
 class Metric(NamedTuple):
@@ -43,54 +45,54 @@ class Metric(NamedTuple):
 
 
 class _Past(NamedTuple):
-    """The scores of a version, or of a day, as their note has them."""
+    """The stored scores of a version or of a day."""
 
-    mark: float
+    fingerprint: float
     since: float
-    """When the first of them came, in Unix seconds."""
+    """Unix time of the first score."""
     last: float
-    moments: RunningStatistics
+    """Unix time of the last score."""
+    statistics: RunningStatistics
 
 
 @dataclass(slots=True)
 class _Known:
-    """The notes of a metric, at hand for the next score."""
+    """The stored values of a metric."""
 
     seen: float
     day: int = -1
-    today: Note | None = None
-    versions: dict[str, Note] = field(default_factory=dict)
+    today: StoredValues | None = None
+    versions: dict[str, StoredValues] = field(default_factory=dict)
 
 
 class Baselines:
-    """The past of all metrics of one sink. Only one thread at a time may call its methods."""
+    """The past scores of one sink. Only one thread at a time may call its methods."""
 
     def __init__(
-        self, metrics: DurableMetrics, tenant: TenantLabel, most: int, overflow: Counter
+        self, metrics: DurableMetrics, tenant: TenantLabel, max_metrics: int, overflow: Counter
     ) -> None:
-        """`most` metrics of each tenant have a past; beyond that, `overflow` counts what has none."""
+        """`max_metrics` of each tenant are kept; `overflow` counts the scores of other metrics."""
         names = tenant.names("agent", "scenario", "metric")
         self._tenant = tenant
-        self._versions = metrics.notes("scores_of_version", (*names, "agent_version"))
-        self._days = metrics.notes("scores_of_day", (*names, "day"))
-        self._most = most
+        self._versions = metrics.stored_values("scores_of_version", (*names, "agent_version"))
+        self._days = metrics.stored_values("scores_of_day", (*names, "day"))
+        self._max_metrics = max_metrics
         self._overflow = overflow
         overflow.add("baselines", n=0)
-        self._rooms: dict[str, Quota[Metric]] = {}
+        self._quotas: dict[str, Quota[Metric]] = {}
         self._known: dict[Metric, _Known] = {}
-        """The metrics that have a past."""
         self._today = -1
         self.pinned: Mapping[str, str] = {}
-        """The versions to compare with, by agent, where it is not to be the one before."""
+        """The version to compare with, by agent, instead of the one before."""
 
     def record(
-        self, metric: Metric, version: str | None, mark: float, value: float, now: float
+        self, metric: Metric, version: str | None, fingerprint: float, value: float, now: float
     ) -> None:
-        """Add a score; `version` is `None` when it is not known."""
+        """Add a score. `version` is `None` if it is unknown."""
         day = int(now // DAY_S)
         if day > self._today:
             self._today = day
-            self._forget(now - KEPT_S)
+            self._forget(now - MAX_IDLE_S)
         known = self._known.get(metric)
         if known is None or not 0 <= now - known.seen <= SEEN_S:
             if not self._admit(metric, now):
@@ -100,142 +102,148 @@ class Baselines:
             known.seen = now
         if known.today is None or known.day != day:
             known.day, known.today = day, self._days.of(*self._values(metric), str(day))
-        _add(known.today, mark, value, now)
+        _add(known.today, fingerprint, value, now)
         if version is not None:
-            note = known.versions.get(version)
-            if note is None:
-                note = self._begin(metric, known, version)
-            _add(note, mark, value, now)
+            stored = known.versions.get(version)
+            if stored is None:
+                stored = self._add_version(metric, known, version)
+            _add(stored, fingerprint, value, now)
 
     def restore(self, now: float) -> None:
-        """Go on with what was restored of the notes; whatever claims to be later than `now` counts
-        as of now.
-        """
+        """Continue with the restored values. Times after `now` count as `now`."""
         seen: dict[Metric, float] = {}
         for family in (self._versions, self._days):
-            for note in family:
-                metric = self._metric(note)
-                seen[metric] = max(seen.get(metric, 0.0), _past(note).last)
+            for stored in family:
+                metric = self._metric(stored)
+                seen[metric] = max(seen.get(metric, 0.0), _past(stored).last)
         for metric, last in sorted(seen.items(), key=lambda item: -item[1]):
-            if self._room(metric.series.tenant).restore(metric, min(last, now)):
+            quota = self._quota(metric)
+            if quota.has_room():
+                quota.add(metric, min(last, now))
                 self._known[metric] = _Known(min(last, now))
-        for room in self._rooms.values():
-            room.sort()
-        for note in self._versions:
-            if (metric := self._metric(note)) in self._known:
-                self._known[metric].versions[note.labels[-1]] = note
+        for quota in self._quotas.values():
+            quota.sort()
+        for stored in self._versions:
+            if (metric := self._metric(stored)) in self._known:
+                self._known[metric].versions[stored.labels[-1]] = stored
         self._today = int(now // DAY_S)
-        self._forget(now - KEPT_S)
+        self._forget(now - MAX_IDLE_S)
 
-    def week_ago(self, metric: Metric, mark: float, now: float) -> RunningStatistics | None:
+    def week_ago(self, metric: Metric, fingerprint: float, now: float) -> RunningStatistics | None:
         """The scores of the same day of the week before, if there were any."""
-        return self._of(self._days, metric, str(int(now // DAY_S) - DAYS), mark)
+        day = str(int(now // DAY_S) - DAYS)
+        stored = self._days.get(*self._values(metric), day)
+        if stored is None:
+            return None
+        past = _past(stored)
+        return past.statistics if past.fingerprint == fingerprint else None
 
-    def newest(self, metric: Metric, versions: Collection[str], mark: float) -> str | None:
-        """That of `versions` which came last."""
+    def newest(self, metric: Metric, versions: Collection[str], fingerprint: float) -> str | None:
+        """The one of `versions` whose first score is the latest."""
         since = {
             version: past.since
-            for version, past in self._pasts(metric, mark)
+            for version, past in self._pasts(metric, fingerprint)
             if version in versions
         }
         return max(since, key=lambda version: since[version], default=None)
 
     def version_before(
-        self, metric: Metric, version: str, mark: float, least_samples: int
+        self, metric: Metric, version: str, fingerprint: float, min_samples: int
     ) -> RunningStatistics | None:
         """The scores of the pinned version, or else of the newest that is older than `version`.
 
-        Versions with less than `least_samples` are passed over where there is one that has them.
+        Versions with fewer than `min_samples` are skipped if another version has enough.
         """
-        pasts = dict(self._pasts(metric, mark))
+        pasts = dict(self._pasts(metric, fingerprint))
         pinned = self.pinned.get(metric.series.agent)
         if pinned is not None:
-            return pasts[pinned].moments if pinned in pasts and pinned != version else None
+            return pasts[pinned].statistics if pinned in pasts and pinned != version else None
         earlier = sorted(
             (past for past in pasts.values() if past.since < pasts[version].since),
             key=lambda past: past.since,
         )
-        enough = [past for past in earlier if past.moments.samples >= least_samples]
-        return (enough or earlier)[-1].moments if earlier else None
+        enough = [past for past in earlier if past.statistics.samples >= min_samples]
+        return (enough or earlier)[-1].statistics if earlier else None
 
     def _admit(self, metric: Metric, now: float) -> bool:
-        admitted = self._room(metric.series.tenant).admit(metric, now)
-        if (
-            metric not in self._known
-            and sum(map(len, self._rooms.values())) < len(self._known) + admitted
-        ):
-            self._prune()  # others were silent for so long that they had to give way
-        return admitted
+        quota = self._quota(metric)
+        if quota.touch(metric, now):
+            return True
+        if not quota.has_room() and quota.retire(now - YIELD_AFTER_S):
+            self._drop_unknown()
+        if not quota.has_room():
+            return False
+        quota.add(metric, now)
+        return True
 
-    def _pasts(self, metric: Metric, mark: float) -> Iterator[tuple[str, _Past]]:
+    def _pasts(self, metric: Metric, fingerprint: float) -> Iterator[tuple[str, _Past]]:
         known = self._known.get(metric)
-        for version, note in known.versions.items() if known is not None else ():
-            past = _past(note)
-            if past.mark == mark:
+        if known is None:
+            return
+        for version, stored in known.versions.items():
+            past = _past(stored)
+            if past.fingerprint == fingerprint:
                 yield version, past
 
-    def _of(
-        self, family: Family[Note], metric: Metric, label: str, mark: float
-    ) -> RunningStatistics | None:
-        note = family.get(*self._values(metric), label)
-        past = None if note is None else _past(note)
-        return None if past is None or past.mark != mark else past.moments
-
-    def _begin(self, metric: Metric, known: _Known, version: str) -> Note:
+    def _add_version(self, metric: Metric, known: _Known, version: str) -> StoredValues:
         if len(known.versions) >= MAX_VERSIONS:
-            silent = {
-                name: _past(note).last
-                for name, note in known.versions.items()
+            last = {
+                name: _past(stored).last
+                for name, stored in known.versions.items()
                 if name != self.pinned.get(metric.series.agent)
             }
-            longest = min(silent, key=lambda name: silent[name])
-            self._versions.drop([known.versions.pop(longest).labels])
-        note = known.versions[version] = self._versions.of(*self._values(metric), version)
-        return note
+            longest_idle = min(last, key=lambda name: last[name])
+            self._versions.drop([known.versions.pop(longest_idle).labels])
+        stored = known.versions[version] = self._versions.of(*self._values(metric), version)
+        return stored
 
     def _forget(self, before: float) -> None:
-        """Drop the days that no comparison reaches, and the metrics that were silent since
+        """Drop the days that are not compared any more, and the metrics that had no score since
         `before`.
         """
-        for room in self._rooms.values():
-            room.retire(before)
-        self._prune()
-        self._days.drop(
-            [note.labels for note in self._days if int(note.labels[-1]) < self._today - DAYS]
-        )
+        for quota in self._quotas.values():
+            quota.retire(before)
+        self._drop_unknown()
+        _drop(self._days, lambda stored: int(stored.labels[-1]) < self._today - DAYS)
 
-    def _prune(self) -> None:
-        """Drop what has no room any more."""
+    def _drop_unknown(self) -> None:
+        """Drop the metrics that are not in the quota of their tenant."""
         self._known = {
-            metric: known
-            for metric, known in self._known.items()
-            if metric in self._room(metric.series.tenant)
+            metric: known for metric, known in self._known.items() if metric in self._quota(metric)
         }
         for family in (self._versions, self._days):
-            family.drop([note.labels for note in family if self._metric(note) not in self._known])
+            _drop(family, lambda stored: self._metric(stored) not in self._known)
 
-    def _room(self, tenant: str) -> Quota[Metric]:
-        room = self._rooms.get(tenant)
-        if room is None:
-            room = self._rooms[tenant] = Quota(self._most, DAY_S)
-        return room
+    def _quota(self, metric: Metric) -> Quota[Metric]:
+        tenant = metric.series.tenant
+        quota = self._quotas.get(tenant)
+        if quota is None:
+            quota = self._quotas[tenant] = Quota(self._max_metrics)
+        return quota
 
     def _values(self, metric: Metric) -> tuple[str, ...]:
         series = metric.series
         return self._tenant.values(series.tenant, series.agent, series.scenario, metric.name)
 
-    def _metric(self, note: Note) -> Metric:
-        *tenant, agent, scenario, name, _ = note.labels
+    def _metric(self, stored: StoredValues) -> Metric:
+        *tenant, agent, scenario, name, _ = stored.labels
         return Metric(Series(agent, scenario, *tenant), name)
 
 
-def _past(note: Note) -> _Past:
-    mark, since, last, samples, mean, squares = note.numbers
-    return _Past(mark, since, last, RunningStatistics(int(samples), mean, squares))
+def _drop(family: Family[StoredValues], unwanted: Callable[[StoredValues], bool]) -> None:
+    family.drop([stored.labels for stored in family if unwanted(stored)])
 
 
-def _add(note: Note, mark: float, value: float, now: float) -> None:
-    before, since, _, samples, mean, squares = note.numbers or (mark, now, now, 0, 0.0, 0.0)
-    if before != mark:
+def _past(stored: StoredValues) -> _Past:
+    fingerprint, since, last, samples, mean, squares = stored.numbers
+    return _Past(fingerprint, since, last, RunningStatistics(int(samples), mean, squares))
+
+
+def _add(stored: StoredValues, fingerprint: float, value: float, now: float) -> None:
+    if stored.numbers:
+        before, since, _, samples, mean, squares = stored.numbers
+    else:
+        before, since, samples, mean, squares = fingerprint, now, 0, 0.0, 0.0
+    if before != fingerprint:
         samples, mean, squares = 0, 0.0, 0.0
-    note.put(mark, since, now, *plus(samples, mean, squares, value))
+    stored.put(fingerprint, since, now, *plus(samples, mean, squares, value))

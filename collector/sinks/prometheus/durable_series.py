@@ -1,7 +1,6 @@
-"""The numbers of one series as they are counted: what happened comes in, `State`s that nobody
-changes go out.
+"""The numbers of one series while it is counted.
 
-Exemplars name where an observation came from, so that a point on a graph leads to its trace.
+An exemplar names the trace of an observation, so that a point on a graph leads to its trace.
 """
 
 from __future__ import annotations
@@ -10,30 +9,32 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
-EXEMPLAR_S = 1.0
-"""How long an exemplar stands at least. A scrape sees only the latest, and each costs more than the
-count that it belongs to.
+MIN_EXEMPLAR_S = 1.0
+"""Minimum age of an exemplar before another replaces it. A scrape sees only the latest one, and
+storing an exemplar costs more than counting.
 """
 
 
 class Source(NamedTuple):
-    """Where an observation came from: labels that lead there, and its Unix time."""
+    """Where an observation came from."""
 
     labels: dict[str, str]
+    """Labels of the exemplar."""
     at: float
+    """Unix time."""
 
 
 class State(NamedTuple):
-    """A copy of the numbers of a series."""
+    """A copy of a series, which does not change any more."""
 
     numbers: tuple[float, ...]
     exemplars: dict[int, tuple[float, Source]]
-    """What was observed, and its source, by the place of the bucket; 0 for a counter."""
+    """Observed value and its source, by index of the bucket; 0 for a counter."""
 
 
 class DurableSeries:
-    """A series. `changed` takes note of those whose numbers changed; only one thread may change
-    those that share it.
+    """A series, which adds itself to `changed` when its numbers change. Only one thread at a time
+    may change the series that share a `changed`.
     """
 
     __slots__ = ("_changed", "exemplars", "labels", "numbers")
@@ -41,23 +42,23 @@ class DurableSeries:
     def __init__(
         self, labels: tuple[str, ...], changed: dict[DurableSeries, None], numbers: list[float]
     ) -> None:
-        """`labels` are the values alone."""
+        """`labels` are label values."""
         self.labels = labels
         self.numbers = numbers
         self.exemplars: dict[int, tuple[float, Source]] = {}
         self._changed = changed
 
     def state(self) -> State:
-        """The series as it is now."""
+        """A copy of the present numbers and exemplars."""
         return State(tuple(self.numbers), self.exemplars.copy())
 
-    def _exemplify(self, place: int, value: float, source: Source) -> None:
-        known = self.exemplars.get(place)
-        if known is None or abs(source.at - known[1].at) >= EXEMPLAR_S:
-            self.exemplars[place] = value, source
+    def _add_exemplar(self, index: int, value: float, source: Source) -> None:
+        known = self.exemplars.get(index)
+        if known is None or abs(source.at - known[1].at) >= MIN_EXEMPLAR_S:
+            self.exemplars[index] = value, source
 
 
-class Count(DurableSeries):
+class CounterSeries(DurableSeries):
     """A counter."""
 
     __slots__ = ()
@@ -66,16 +67,16 @@ class Count(DurableSeries):
         super().__init__(labels, changed, [0])
 
     def add(self, n: float = 1, source: Source | None = None) -> None:
-        """Count `n` more; whole numbers stay exact."""
+        """Count `n` more. Integers stay exact."""
         self.numbers[0] += n
         self._changed[self] = None
         if source is not None:
-            self._exemplify(0, n, source)
+            self._add_exemplar(0, n, source)
 
 
-class Distribution(DurableSeries):
-    """A histogram: the sum of what was observed, then how many fell into each bucket, of which the
-    last has no upper bound.
+class HistogramSeries(DurableSeries):
+    """A histogram. Its numbers are the sum of the observed values and the count of each bucket, not
+    cumulated; the last bucket is +Inf.
     """
 
     __slots__ = ("_bounds",)
@@ -87,17 +88,17 @@ class Distribution(DurableSeries):
         self._bounds = bounds
 
     def observe(self, value: float, source: Source | None = None) -> None:
-        """Count `value` in the bucket whose upper bound is not below it."""
-        place = bisect_left(self._bounds, value)
+        """Count `value` in the first bucket whose upper bound is not below it."""
+        index = bisect_left(self._bounds, value)
         self.numbers[0] += value
-        self.numbers[place + 1] += 1
+        self.numbers[index + 1] += 1
         self._changed[self] = None
         if source is not None:
-            self._exemplify(place, value, source)
+            self._add_exemplar(index, value, source)
 
 
-class Note(DurableSeries):
-    """Numbers that are stored beside the counts, and not shown."""
+class StoredValues(DurableSeries):
+    """Numbers that are stored with the counts and not shown to scrapes."""
 
     __slots__ = ()
 
@@ -105,6 +106,7 @@ class Note(DurableSeries):
         super().__init__(labels, changed, [])
 
     def put(self, *numbers: float) -> None:
-        """Take these in the place of the former ones."""
-        self.numbers[:] = numbers
-        self._changed[self] = None
+        """Replace the numbers."""
+        if self.numbers != [*numbers]:
+            self.numbers[:] = numbers
+            self._changed[self] = None

@@ -1,8 +1,7 @@
-"""What judges ask of models, as series: each request, token, dollar and answer from the cache comes
-in, counters and histograms go out.
+"""Metrics of the requests that judges send to models.
 
-Nothing that is judged comes near it: models are named by the configuration, everything else is a
-word of a closed set or a number.
+No label value comes from what is judged: model names come from the configuration, the others from
+closed sets.
 """
 
 from __future__ import annotations
@@ -14,43 +13,44 @@ from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pathgauge.collector.sinks.prometheus.evaluation_metrics import DURATION_BUCKETS
-from pathgauge.collector.sinks.prometheus.labels import NAME_BYTES, OTHER, label_value
+from pathgauge.collector.sinks.prometheus.invocation_metrics import DURATION_BUCKETS
+from pathgauge.collector.sinks.prometheus.labels import MAX_NAME_BYTES, OTHER, label_value
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 
 TOKEN_KINDS = ("input", "output")
 CACHE_RESULTS = ("hit", "joined", "miss")
-MOST = 1e12
-"""Of tokens and dollars for one request. The server reports them, and a counter that took in
-anything would never be of use again.
+MAX_REPORTED = 1e12
+"""Of tokens, or dollars, for one request. The server reports them; one absurd number would make the
+counter useless for good.
 """
 
 _CODE = re.compile(r"[1-9][0-9]{2}|timeout|connection|address|too_large|cancelled")
 
 Budgets = Callable[[], Iterable[tuple[str, str, float]]]
-"""Window (`hour`, `day`), kind (`calls`, `tokens`, `usd`) and the share of each budget that is
-left, from 0 to 1.
+"""Window (`hour` or `day`), kind (`calls`, `tokens` or `usd`) and remaining share (0 to 1) of each
+budget.
 """
 Circuits = Callable[[], Iterable[tuple[str, bool]]]
-"""Each model that was asked, and whether it is not asked for the present as it keeps failing."""
+"""Each model that was asked, and whether its circuit breaker is open."""
 
 
 class JudgeSeries(Collector):
-    """Told of requests in the thread that makes them, while scrapes run in others. All of it begins
-    at 0 with the process.
-    """
+    """All series start at 0 with the process. Requests and scrapes may run in different threads."""
 
     def __init__(
         self, models: Iterable[str] = (), budgets: Budgets = tuple, circuits: Circuits = tuple
     ) -> None:
-        """`models` are those that are configured; `budgets` and `circuits` are called at every
-        scrape, in whatever thread that runs.
+        """`models` are the configured ones. `budgets` and `circuits` are called at every scrape, in
+        the thread of the scrape.
         """
         self._budgets = budgets
         self._circuits = circuits
         name = "pathgauge_judge_"
         self._requests = Counter(
-            f"{name}requests", "Requests to models, by answer.", ("model", "code"), registry=None
+            f"{name}requests",
+            "Requests to models, by HTTP status or error.",
+            ("model", "code"),
+            registry=None,
         )
         self._seconds = Histogram(
             f"{name}request_duration_seconds",
@@ -61,27 +61,27 @@ class JudgeSeries(Collector):
         )
         self._tokens = Counter(
             f"{name}tokens",
-            "Tokens that models report for requests.",
+            "Tokens that models reported for requests, by type (input or output).",
             ("model", "type"),
             registry=None,
         )
         self._cost = Counter(
             f"{name}cost_usd",
-            "What these tokens cost, at the prices of the configuration.",
+            "Cost of these tokens in US dollars, at the configured prices.",
             ("model",),
             registry=None,
         )
         self._cache = Counter(
             f"{name}cache",
-            "Questions, by whether the answer was known.",
+            "Questions to models, by cache result (hit, joined or miss).",
             ("model", "result"),
             registry=None,
         )
         self.expect(models)
 
     def expect(self, models: Iterable[str]) -> None:
-        """Begin the series of these models at 0, so that `rate` and `increase` see the first of
-        everything.
+        """Start the series of these models at 0, so that `rate` and `increase` see the first
+        request.
         """
         for model in map(_label, models):
             self._requests.labels(model, "200")
@@ -93,36 +93,35 @@ class JudgeSeries(Collector):
                 self._cache.labels(model, how)
 
     def request(self, model: str, code: str, seconds: float) -> None:
-        """A request to `model` ended after `seconds`, with an HTTP status or a word for what came
-        in its place.
-        """
-        self._requests.labels(_label(model), code if _CODE.fullmatch(code) else OTHER).inc()
+        """Count a request that took `seconds`; `code` is the HTTP status or the kind of error."""
+        known_code = code if _CODE.fullmatch(code) else OTHER
+        self._requests.labels(_label(model), known_code).inc()
         self._seconds.labels(_label(model)).observe(max(0.0, seconds))
 
     def tokens(self, model: str, kind: str, count: int) -> None:
-        """The server reports so many tokens, `input` or `output`, for one request."""
-        if 0 <= count <= MOST:
+        """Count the tokens of one request, of the kind `input` or `output`."""
+        if 0 <= count <= MAX_REPORTED:
             self._tokens.labels(_label(model), kind).inc(count)
 
     def cost(self, model: str, usd: float) -> None:
-        """They cost so many US dollars."""
-        if 0 <= usd <= MOST:
+        """Count the cost of one request in US dollars."""
+        if 0 <= usd <= MAX_REPORTED:
             self._cost.labels(_label(model)).inc(usd)
 
     def cached(self, model: str, how: str) -> None:
-        """A question came whose answer was known (`hit`), is under way (`joined`), or has to be got
-        (`miss`).
+        """Count a question: its answer was cached (`hit`), the same question was being asked
+        already (`joined`), or it needs a request (`miss`).
         """
         self._cache.labels(_label(model), how).inc()
 
     def collect(self) -> Iterator[Metric]:
-        """What prometheus_client asks its collectors at a scrape."""
+        """All series. prometheus_client calls this at a scrape."""
         yield from Live(
             (self._requests, self._seconds, self._tokens, self._cost, self._cache)
         ).collect()
         left = GaugeMetricFamily(
             "pathgauge_judge_budget_remaining_ratio",
-            "Share of a budget of the judges that is left.",
+            "Remaining share of a budget of the judges, from 0 to 1.",
             labels=("window", "kind"),
         )
         for window, kind, share in self._budgets():
@@ -130,7 +129,8 @@ class JudgeSeries(Collector):
         yield left
         is_open = GaugeMetricFamily(
             "pathgauge_judge_circuit_open",
-            "1 for a model that is not asked for the present, as it keeps failing, else 0.",
+            "1 while the circuit breaker of a model is open: it failed too often and is not asked"
+            " for a while; else 0.",
             labels=("model",),
         )
         for model, stopped in self._circuits():
@@ -139,4 +139,4 @@ class JudgeSeries(Collector):
 
 
 def _label(model: str) -> str:
-    return label_value(model, NAME_BYTES)
+    return label_value(model, MAX_NAME_BYTES)

@@ -1,5 +1,6 @@
-"""When labels were last seen, versions first seen, and when series last had a score: stored beside
-the counts, so that a restart forgets neither names nor silence.
+"""When labels were last seen, versions first seen, and series last scored.
+
+Stored with the counts, so that a restart neither forgets names nor hides that a series went silent.
 """
 
 from __future__ import annotations
@@ -12,71 +13,71 @@ from pathgauge.collector.sinks.prometheus.labels import (
     OTHER,
     AgentVersion,
     Labels,
+    LabelUse,
     TenantLabel,
-    Use,
 )
 
 
 class LastSeen:
-    """The labels and series of one sink. Only one thread at a time may call its methods."""
+    """The times of one sink. Only one thread at a time may call its methods."""
 
     def __init__(self, metrics: DurableMetrics, tenant: TenantLabel) -> None:
         self._tenant = tenant
-        self._in_use = metrics.notes(
+        self._labels = metrics.stored_values(
             "labels_in_use", tenant.names("agent", "scenario", "agent_version")
         )
-        self._versions = metrics.notes("version_first_seen", tenant.names("agent", "agent_version"))
-        self._scored = metrics.notes("last_evaluation", tenant.names("agent", "scenario"))
+        self._versions = metrics.stored_values(
+            "version_first_seen", tenant.names("agent", "agent_version")
+        )
+        self._scores = metrics.stored_values("last_evaluation", tenant.names("agent", "scenario"))
 
-    def __iter__(self) -> Iterator[Use]:
+    def __iter__(self) -> Iterator[LabelUse]:
         """All labels, in no particular order."""
-        for note in self._in_use:
-            *tenant, agent, scenario, version = note.labels
-            seen, weight = note.numbers
-            yield Use(Labels(agent, version, scenario, *tenant), seen, int(weight))
+        for stored in self._labels:
+            *tenant, agent, scenario, version = stored.labels
+            seen, weight = stored.numbers
+            yield LabelUse(Labels(agent, version, scenario, *tenant), seen, int(weight))
 
     def see(self, labels: Labels, now: float, weight: int) -> None:
-        """Remember that the labels were in use, and since when their version."""
-        self._in_use.of(
-            *self._tenant.values(labels.tenant, labels.agent, labels.scenario, labels.agent_version)
-        ).put(now, weight)
+        """Record that the labels are in use, and the first use of their version."""
+        self._labels.of(*self._label_values(labels)).put(now, weight)
         if labels.agent_version not in ("", OTHER):
-            first = self._versions.of(
-                *self._tenant.values(labels.tenant, labels.agent, labels.agent_version)
-            )
+            first = self._versions.of(*self._version_values(labels))
             if not first.numbers:
                 first.put(now)
 
     def score(self, series: Series, now: float) -> None:
-        """Remember that the series had a score."""
-        self._scored.of(*self._tenant.values(series.tenant, series.agent, series.scenario)).put(now)
+        """Record that the series had a score."""
+        self._scores.of(*self._series_values(series)).put(now)
 
     def last_scores(self) -> dict[Series, float]:
-        """When each series last had a score."""
+        """Unix time of the last score of each series."""
         times = {}
-        for note in self._scored:
-            *tenant, agent, scenario = note.labels
-            times[Series(agent, scenario, *tenant)] = note.numbers[0]
+        for stored in self._scores:
+            *tenant, agent, scenario = stored.labels
+            times[Series(agent, scenario, *tenant)] = stored.numbers[0]
         return times
 
     def first_seen(self) -> dict[AgentVersion, float]:
-        """When each version was first in use."""
+        """Unix time of the first use of each version."""
         times = {}
-        for note in self._versions:
-            *tenant, agent, version = note.labels
-            times[AgentVersion(agent, version, *tenant)] = note.numbers[0]
+        for stored in self._versions:
+            *tenant, agent, version = stored.labels
+            times[AgentVersion(agent, version, *tenant)] = stored.numbers[0]
         return times
 
     def keep(self, live: Collection[Labels], series: Iterable[Series]) -> None:
-        """Forget all other labels with their versions, and the last scores of all other series."""
-        of = self._tenant.values
-        self._in_use.keep(
-            {
-                of(labels.tenant, labels.agent, labels.scenario, labels.agent_version)
-                for labels in live
-            }
-        )
-        self._versions.keep(
-            {of(labels.tenant, labels.agent, labels.agent_version) for labels in live}
-        )
-        self._scored.keep({of(one.tenant, one.agent, one.scenario) for one in series})
+        """Forget all other labels and their versions, and the last scores of all other series."""
+        self._labels.keep({self._label_values(labels) for labels in live})
+        self._versions.keep({self._version_values(labels) for labels in live})
+        self._scores.keep({self._series_values(one) for one in series})
+
+    def _label_values(self, labels: Labels) -> tuple[str, ...]:
+        values = labels.agent, labels.scenario, labels.agent_version
+        return self._tenant.values(labels.tenant, *values)
+
+    def _version_values(self, labels: Labels) -> tuple[str, ...]:
+        return self._tenant.values(labels.tenant, labels.agent, labels.agent_version)
+
+    def _series_values(self, series: Series) -> tuple[str, ...]:
+        return self._tenant.values(series.tenant, series.agent, series.scenario)

@@ -1,6 +1,4 @@
-"""Counters and histograms that threads change while scrapes read them; each process begins them at
-0.
-"""
+"""Metrics of the prometheus_client library that start at 0 in every process."""
 
 from __future__ import annotations
 
@@ -12,15 +10,13 @@ from prometheus_client.registry import Collector
 
 
 class Live(Collector):
-    """Shows metrics that are registered nowhere else, without the times at which their series
-    began.
-    """
+    """Exports metrics that are in no registry, without their `_created` series."""
 
     def __init__(self, metrics: Iterable[Counter | Histogram]) -> None:
         self._metrics = tuple(metrics)
 
     def collect(self) -> Iterator[Metric]:
-        """What prometheus_client asks its collectors at a scrape."""
+        """All metrics. prometheus_client calls this at a scrape."""
         for metric in self._metrics:
             for family in metric.collect():
                 family.samples = [

@@ -1,6 +1,4 @@
-"""What the process says of itself: a registry comes in, and has the metrics of process, build and
-reloads.
-"""
+"""Metrics of the process, its version and its reloads."""
 
 from __future__ import annotations
 
@@ -21,13 +19,13 @@ from prometheus_client import (
 def process_metrics(
     registry: CollectorRegistry, traces_open: Callable[[], int]
 ) -> tuple[Gauge, Gauge]:
-    """Register them; returns whether the last reload succeeded, and the Unix time of the last one
-    that did, for others to set.
+    """Registers the metrics. The caller sets the two gauges that are returned: whether the last
+    reload succeeded, and the Unix time of the last successful one.
     """
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
-    build = Info("pathgauge_build", "The running collector.", registry=registry)
+    build = Info("pathgauge_build", "Version of the running collector.", registry=registry)
     build.info({"version": version("pathgauge"), "pythonversion": platform.python_version()})
     Gauge(
         "pathgauge_traces_open", "Traces that wait for more spans.", registry=registry
@@ -35,7 +33,7 @@ def process_metrics(
     return (
         Gauge(
             "pathgauge_config_last_reload_successful",
-            "Whether the last reload was put in force.",
+            "1 if the last reload was applied, 0 if it was refused.",
             registry=registry,
         ),
         Gauge(

@@ -1,51 +1,62 @@
-"""The store, the backlog and the traces that are not in memory, as they are at a scrape: functions
-that tell come in, families go out.
-"""
+"""Metrics of the store, of the backlog and of traces that are not in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from prometheus_client import Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from pathgauge.collector.core.usage import PipelineUsage
 from pathgauge.collector.store import State, Transaction, Usage
 
 COMMIT_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
-"""A good disk syncs in a millisecond, one that is about to fail in a second."""
+"""In seconds. A good disk syncs in a millisecond, a failing one in a second."""
 
 
 def commit_durations() -> Histogram:
-    """To be told of every transaction of the store; registered nowhere."""
-    name, text = (
+    """The unregistered histogram of store transactions. The caller observes every transaction."""
+    durations = Histogram(
         "pathgauge_store_commit_duration_seconds",
-        "Time that a transaction of the store took until it was durable.",
+        "Time until a transaction of the store was durable, by kind.",
+        ("kind",),
+        buckets=COMMIT_BUCKETS,
+        registry=None,
     )
-    durations = Histogram(name, text, ("kind",), buckets=COMMIT_BUCKETS, registry=None)
     for kind in get_args(Transaction):
         durations.labels(kind)
     return durations
 
 
+class CollectorUsage(NamedTuple):
+    """How much a collector holds at one moment. Sizes in bytes."""
+
+    store: Usage
+    pipeline: PipelineUsage
+    queued_bytes: int
+    """Requests that wait in memory for the pipeline."""
+    backlog_requests: int
+    """Durable requests that the pipeline has not processed."""
+    backlog_age_s: float
+    """Upper bound for the age of the oldest of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoreGauges(Collector):
-    """Each function is called at every scrape, in whatever thread that runs."""
+    """`read` is called at every scrape, in the thread of the scrape."""
 
-    usage: Callable[[], Usage]
-    backlog: Callable[[], int]
-    backlog_age: Callable[[], float]
-    traces_retained: Callable[[], int]
-    traces_spilled: Callable[[], int]
+    read: Callable[[], CollectorUsage]
 
     def collect(self) -> Iterator[Metric]:
-        """What prometheus_client asks its collectors at a scrape."""
-        usage = self.usage()
+        """All gauges. prometheus_client calls this at a scrape."""
+        found = self.read()
+        usage = found.store
         state = GaugeMetricFamily(
             "pathgauge_store_state",
-            "1 for the state that the store is in, else 0.",
+            "1 for the present state of the store, 0 for the others.",
             labels=("state",),
         )
         for name in get_args(State):
@@ -54,33 +65,33 @@ class StoreGauges(Collector):
         yield _gauge("pathgauge_store_journal_rows", "Requests in the journal.", usage.requests)
         yield _gauge(
             "pathgauge_store_write_ahead_bytes",
-            "Size of the store's write-ahead log.",
+            "Size of the store's write-ahead log (WAL).",
             usage.write_ahead,
         )
         yield CounterMetricFamily(
             "pathgauge_store_quarantined_rows",
-            "Damaged rows of the store that were set aside.",
+            "Damaged rows that the store moved to quarantine.",
             value=usage.quarantined,
         )
         yield _gauge(
             "pathgauge_backlog_requests",
-            "Requests that are durable and that the pipeline has not taken in.",
-            self.backlog(),
+            "Durable requests that the pipeline has not processed.",
+            found.backlog_requests,
         )
         yield _gauge(
             "pathgauge_backlog_age_seconds",
-            "How long the oldest of them has been waiting, at most.",
-            self.backlog_age(),
+            "Upper bound for the age of the oldest request of the backlog; 0 without one.",
+            found.backlog_age_s,
         )
         yield _gauge(
             "pathgauge_traces_retained",
-            "Traces that were read and are kept for late spans.",
-            self.traces_retained(),
+            "Traces that were evaluated and are kept for late spans.",
+            found.pipeline.retained_traces,
         )
         yield _gauge(
             "pathgauge_traces_open_spilled",
-            "Open traces whose spans only the journal holds.",
-            self.traces_spilled(),
+            "Open traces whose spans are in the journal only, not in memory.",
+            found.pipeline.spilled_traces,
         )
 
 

@@ -1,116 +1,114 @@
-"""Windows as they were before a restart: stored evaluations come in, the last recorded first, and
-fill those of the labels that are in use.
+"""Restores windows from stored evaluations after a restart.
 
-However many names senders invented since, nothing is kept of one that found no room.
+Evaluations whose labels are not in use are skipped, so names that senders invented use no memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.evaluator import Criterion
+from pathgauge.collector.core.evaluations.window_refill import Refill
 from pathgauge.collector.core.evaluations.windows import Recent, Series, Windows
+from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.labels import (
-    NAME_BYTES,
+    MAX_NAME_BYTES,
     OTHER,
-    LabelRegistry,
     Labels,
     TenantLabel,
+    known_version,
     label_value,
 )
-from pathgauge.collector.sinks.prometheus.regressions import known_version
+from pathgauge.collector.sinks.prometheus.live_series import LiveSeries
 from pathgauge.scorers.judge_protocol import asks_model
-from pathgauge.scorers.types import Reference
 
-_NAMES_KEPT = 1_000
+_MAX_CACHED_NAMES = 1_000
 
 
-class _Filed(NamedTuple):
-    """What the windows of an evaluation are."""
+class _Judge(NamedTuple):
+    """How a metric is judged."""
+
+    label: str
+    """`""` without a judge."""
+    asks_model: bool
+
+
+class _Place(NamedTuple):
+    """The windows of an evaluation."""
 
     series: Series
     version: str | None
-    criteria: Mapping[str, tuple[str, bool]]
-    """By metric the judge, and whether a model is asked."""
+    judges: Mapping[str, _Judge]
+    """By metric."""
 
 
-class Refilling:
-    """The windows of one sink, and those of its judges."""
+class WindowRestore:
+    """Fills the windows of one sink. Call `take` for each evaluation, the last recorded first, then
+    `finish`.
+    """
 
     def __init__(
         self,
         windows: Windows,
-        judged: Windows,
+        judged_windows: Windows,
         *,
-        labels: LabelRegistry,
-        shown: Collection[Series],
+        series: LiveSeries,
         tenant: TenantLabel,
-        references: Mapping[str, Reference],
-        criteria_for: Callable[[str], tuple[Criterion, ...]],
+        criteria: ActiveCriteria,
     ) -> None:
-        """`labels` and `shown` are the labels and the series in use; `references` and
-        `criteria_for` are by the label of a scenario.
-        """
-        self._windows, self._judged = windows.refill(), judged.refill()
-        self._labels, self._live = labels, frozenset(labels)
-        self._shown = shown
+        self._windows, self._judged_windows = Refill(windows), Refill(judged_windows)
+        self._series = series
+        self._labels = frozenset(series.labels)
         self._tenant = tenant
-        self._references = references
-        self._criteria_for = criteria_for
-        self._criteria: dict[str, dict[str, tuple[str, bool]]] = {}
-        self._filed = lru_cache(_NAMES_KEPT)(self._file)
+        self._criteria = criteria
+        self._judges: dict[str, dict[str, _Judge]] = {}
+        self._place = lru_cache(_MAX_CACHED_NAMES)(self._find_place)
 
     def take(self, past: Recent, now: float) -> None:
-        """Put an evaluation into the windows where it would be, if it would be in any, had the
-        process not ended.
-        """
+        """Add an evaluation, as far as its scores would still be in windows without the restart."""
         if past.reference_version is not None:
-            reference = self._references.get(label_value(past.scenario))
+            reference = self._criteria.references.get(label_value(past.scenario))
             if reference is None or reference.version != past.reference_version:
                 return
-        filed = self._filed(
-            past.key[0], past.agent, self._labels.scenario(past.scenario), past.agent_version or ""
-        )
-        if filed is None:
+        scenario = self._series.labels.scenario(past.scenario)
+        place = self._place(past.key[0], past.agent, scenario, past.agent_version or "")
+        if place is None:
             return
-        plain: dict[str, float] = {}
-        judged: dict[str, float] = {}
+        scores: dict[str, float] = {}
+        judged_scores: dict[str, float] = {}
         for metric, value in past.scores.items():
-            judge, asks = filed.criteria.get(metric, (None, False))
-            if judge == past.judges.get(metric, ""):
-                (judged if asks else plain)[metric] = value
+            judge = place.judges.get(metric)
+            if judge is None or judge.label != past.judges.get(metric, ""):
+                continue
+            by_metric = judged_scores if judge.asks_model else scores
+            by_metric[metric] = value
         since = min(past.at, now)
-        self._windows.take(past.key, filed.series, plain, since, filed.version)
-        if judged:
-            self._judged.take(past.key, filed.series, judged, since, filed.version)
+        self._windows.take(past.key, place.series, scores, since, place.version)
+        if judged_scores:
+            self._judged_windows.take(past.key, place.series, judged_scores, since, place.version)
 
     def finish(self) -> None:
         """Fill the windows."""
         self._windows.finish()
-        self._judged.finish()
+        self._judged_windows.finish()
 
-    def _file(self, tenant: str, agent: str, scenario: str, version: str) -> _Filed | None:
-        agent, version = label_value(agent, NAME_BYTES), label_value(version, NAME_BYTES)
-        names = Labels(agent, version, scenario, self._tenant.of(tenant))
-        for series in (
-            Series(a, s, names.tenant) for a in (agent, OTHER) for s in (scenario, OTHER)
-        ):
-            if series in self._shown:
-                return _Filed(
-                    series,
-                    known_version(version) if names in self._live else None,
-                    self._criteria_of(series.scenario),
-                )
+    def _find_place(self, tenant: str, agent: str, scenario: str, version: str) -> _Place | None:
+        agent, version = label_value(agent, MAX_NAME_BYTES), label_value(version, MAX_NAME_BYTES)
+        labels = Labels(agent, version, scenario, self._tenant.of(tenant))
+        for name in (agent, OTHER):
+            for scenario_label in (scenario, OTHER):
+                series = Series(name, scenario_label, labels.tenant)
+                if series in self._series.last_scores:
+                    shown = known_version(version) if labels in self._labels else None
+                    return _Place(series, shown, self._judges_of(scenario_label))
         return None
 
-    def _criteria_of(self, scenario: str) -> dict[str, tuple[str, bool]]:
-        known = self._criteria.get(scenario)
-        if known is None:
-            criteria = self._criteria_for(scenario)
-            known = self._criteria[scenario] = {
-                criterion.name: (criterion.judge, asks_model(criterion.scorer))
-                for criterion in criteria
+    def _judges_of(self, scenario: str) -> dict[str, _Judge]:
+        judges = self._judges.get(scenario)
+        if judges is None:
+            judges = self._judges[scenario] = {
+                criterion.name: _Judge(criterion.judge, asks_model(criterion.scorer))
+                for criterion in self._criteria.of(scenario)
             }
-        return known
+        return judges

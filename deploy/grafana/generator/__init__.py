@@ -1,6 +1,5 @@
-"""The Grafana dashboards as code: nothing comes in, the JSON files of `deploy/grafana/dashboards`
-go out.
+"""Generates the Grafana dashboards of `deploy/grafana/dashboards`.
 
-`make manifests` writes them; a test compares. Each module but `panels` and `queries` is one
-dashboard, with a function `build`.
+`make manifests` writes the files; a test checks that they are up to date. `overview`, `scenario`
+and `operations` each build one dashboard.
 """

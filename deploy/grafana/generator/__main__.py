@@ -1,5 +1,5 @@
-"""Writes every dashboard as JSON; the ids of panels are their places, so that links to a panel keep
-while nothing is put before it.
+"""Writes every dashboard as JSON. The id of a panel is its position, so links to a panel stay valid
+until a panel is inserted before it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BOARDS = {"overview": overview.build, "scenario": scenario.build, "operations": 
 
 
 def text(board: Dashboard) -> str:
-    """The dashboard as it is checked in."""
+    """The JSON of a dashboard."""
     built: dict[str, Any] = json.loads(json.dumps(board.build(), cls=JSONEncoder))
     for number, panel in enumerate(built["panels"], 1):
         panel["id"] = number
@@ -26,7 +26,7 @@ def text(board: Dashboard) -> str:
 
 
 def texts() -> dict[str, str]:
-    """Every file of the folder, by name."""
+    """The contents of all files, by file name."""
     return {f"{name}.json": text(build()) for name, build in BOARDS.items()}
 
 

@@ -1,21 +1,21 @@
-"""What judges ask of models: requests, what they take and cost, and what keeps them from asking."""
+"""Panels about the requests of judges to models: rate, duration, cost, budgets and failures."""
 
 from __future__ import annotations
 
 from generator.panels import BAD, GOOD, Panels, States, graph, timeline
 from generator.queries import OF_JOB, Query, increase, mean, quantile, rate, share
 
-LEFT_ALONE: States = {0: ("asked", GOOD), 1: ("left alone", BAD)}
+SUSPENSION_STATES: States = {0: ("asked", GOOD), 1: ("suspended", BAD)}
 
 
 def panels() -> Panels:
-    """Three lines of a dashboard."""
+    """Three rows of panels."""
     seconds, cost = "pathgauge_judge_request_duration_seconds", "pathgauge_judge_cost_usd_total"
     without = f'{OF_JOB}, reason=~"judge_.+|budget|not_sampled"'
     return [
         graph(
             "Requests to models",
-            "A second, by HTTP status or by what came in its place.",
+            "Per second, by HTTP status, or by the error if there was no answer.",
             "reqps",
             Query(
                 rate("pathgauge_judge_requests_total", OF_JOB, "model, code"), "{{model}} {{code}}"
@@ -31,9 +31,9 @@ def panels() -> Panels:
             width=8,
         ),
         graph(
-            "Scores without a verdict of a judge",
-            "From one point to the next, by reason. not_sampled and judge_unconfigured are as"
-            " configured.",
+            "Evaluations without a verdict of a judge",
+            "Between two points, by reason. not_sampled and judge_unconfigured follow from the"
+            " configuration.",
             "short",
             Query(
                 increase("pathgauge_not_evaluated_total", without, "metric, reason"),
@@ -44,7 +44,7 @@ def panels() -> Panels:
         ),
         graph(
             "Tokens of judges",
-            "A second, as the models report them.",
+            "Per second, as reported by the models.",
             "cps",
             Query(
                 rate("pathgauge_judge_tokens_total", OF_JOB, "model, type"), "{{model}} {{type}}"
@@ -53,48 +53,48 @@ def panels() -> Panels:
         ),
         graph(
             "Cost of judges",
-            "US dollars an hour, for models that have a price in the configuration.",
+            "US dollars per hour, for models with a price in the configuration.",
             "currencyUSD",
             Query(f"3600 * {rate(cost, OF_JOB, 'model')}", "{{model}}"),
             width=8,
         ),
         graph(
-            "Budgets left",
-            "Share of each budget that is left in this hour or day of UTC, on the collector that"
-            " has least.",
+            "Remaining budgets",
+            "Remaining share of each budget in the current hour or day (UTC), on the collector with"
+            " the least.",
             "percentunit",
             Query(
                 f"min by (window, kind) (pathgauge_judge_budget_remaining_ratio{{{OF_JOB}}})",
                 "{{kind}} of the {{window}}",
             ),
             width=8,
-            most=1,
+            max_value=1,
         ),
         graph(
-            "Questions that cost no request",
-            "Questions that were answered from the cache, or with one that was under way, of all.",
+            "Questions without a request",
+            "Share of the questions that were answered from the cache or by a request in flight.",
             "percentunit",
             Query(
                 share("pathgauge_judge_cache_total", OF_JOB, 'result=~"hit|joined"', "", "model"),
                 "{{model}}",
             ),
             width=8,
-            most=1,
+            max_value=1,
         ),
         graph(
-            "Agreement of judges with themselves",
-            "Mean share of the answers to one question that agree with the verdict, of judges that"
+            "Self-agreement of judges",
+            "Mean share of the answers to a question that agree with the verdict, for judges that"
             " ask more than once.",
             "percentunit",
             Query(mean("pathgauge_judge_agreement", OF_JOB, "metric"), "{{metric}}"),
             width=8,
-            most=1,
+            max_value=1,
         ),
         timeline(
-            "Models left alone",
-            "Red while a model was not asked on any of the collectors, as it kept failing.",
+            "Suspended models",
+            "Red while any collector did not ask the model because it kept failing.",
             Query(f"max by (model) (pathgauge_judge_circuit_open{{{OF_JOB}}})", "{{model}}"),
-            LEFT_ALONE,
+            SUSPENSION_STATES,
             width=8,
         ),
     ]

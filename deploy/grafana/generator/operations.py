@@ -1,6 +1,4 @@
-"""pathgauge itself: what it receives, refuses, keeps, drops and owes, and how its store and its
-process are.
-"""
+"""The dashboard about pathgauge itself: receivers, traces, pipeline, store and process."""
 
 from __future__ import annotations
 
@@ -16,10 +14,10 @@ from generator.panels import (
     Panels,
     Steps,
     board,
-    figure,
     graph,
-    lines,
-    listing,
+    present_table,
+    single_value,
+    with_rows,
 )
 from generator.queries import INSTANCE, JOB, OF_JOB, Query, datasource, increase, quantile, rate
 
@@ -33,15 +31,15 @@ COMMIT, LAG, DELAY = (
 
 def build() -> Dashboard:
     """The dashboard."""
-    page = board(
+    dashboard = board(
         "pathgauge-operations",
         "pathgauge / Operations",
         "The collector itself: receivers, traces, pipeline, store and process.",
     )
     for variable in (datasource(), JOB, INSTANCE):
-        page = page.with_variable(variable)
+        dashboard = dashboard.with_variable(variable)
     rows = {
-        "At a glance": _figures(),
+        "At a glance": _single_values(),
         "Receivers": _receivers(),
         "From spans to invocations": _traces(),
         "From invocations to scores": _scores(),
@@ -50,10 +48,10 @@ def build() -> Dashboard:
         "Canary": _canary(),
         "Process": _process(),
     }
-    return lines(page, rows)
+    return with_rows(dashboard, rows)
 
 
-def _figures() -> Panels:
+def _single_values() -> Panels:
     up = f"min(up{{{OF_JOB}}})"
     store = f'min(pathgauge_store_state{{{OF_JOB}, state="ok"}})'
     reload = f"min(pathgauge_config_last_reload_successful{{{OF_JOB}}})"
@@ -63,47 +61,48 @@ def _figures() -> Panels:
         ' code!~"ok|disconnected"}[$__range])) or vector(0)'
     )
     return [
-        figure(
+        single_value(
             "Up",
-            "1 when every collector chosen above can be scraped.",
+            "1 if every selected collector can be scraped.",
             up,
             "none",
             ONE_IS_GOOD,
             states={0: ("down", BAD), 1: ("up", GOOD)},
         ),
-        figure(
+        single_value(
             "Stores",
-            "Whether every store takes requests.",
+            "Whether every store can be written.",
             store,
             "none",
             ONE_IS_GOOD,
-            states={0: ("refuses", BAD), 1: ("ok", GOOD)},
+            states={0: ("not ok", BAD), 1: ("ok", GOOD)},
         ),
-        figure(
+        single_value(
             "Last reload",
-            "Whether the last reload of configuration and references was put in force, everywhere.",
+            "Whether the last reload of configuration and references succeeded on every collector.",
             reload,
             "none",
             ONE_IS_GOOD,
-            states={0: ("refused", BAD), 1: ("ok", GOOD)},
+            states={0: ("rejected", BAD), 1: ("ok", GOOD)},
         ),
-        figure(
+        single_value(
             "Last canary",
-            "Since the longest-silent canary got its score; none without `canary:`.",
+            "Time since the last scored canary, of the collector where it is longest ago. Empty"
+            " without `canary:`.",
             canary,
             "s",
             LATE_IS_BAD,
         ),
-        figure(
+        single_value(
             "Oldest in backlog",
-            "How long the oldest durable request has waited for the pipeline.",
+            "How long the oldest stored request has waited for the pipeline.",
             f"max(pathgauge_backlog_age_seconds{{{OF_JOB}}})",
             "s",
             LATE_IS_BAD,
         ),
-        figure(
-            "Requests not taken",
-            "Export requests of the time range that were answered with anything but ok.",
+        single_value(
+            "Requests not accepted",
+            "Export requests in the time range with an answer other than ok.",
             refused,
             "short",
             ZERO_IS_GOOD,
@@ -117,15 +116,15 @@ def _receivers() -> Panels:
     return [
         graph(
             "Spans and log records acknowledged",
-            "A second, by transport and format.",
+            "Per second, by transport and format.",
             "cps",
             Query(spans, "spans {{transport}} {{format}}"),
             Query(logs, "logs {{transport}} {{format}}"),
         ),
         graph(
             "Answers to export requests",
-            "Requests a second by answer. busy and failed come again; too_large, undecodable,"
-            " unauthenticated and unsupported do not.",
+            "Requests per second by answer. Senders retry after busy and failed, but not after"
+            " too_large, undecodable, unauthenticated and unsupported.",
             "reqps",
             Query(
                 rate("pathgauge_receiver_requests_total", OF_JOB, "transport, code"),
@@ -133,8 +132,8 @@ def _receivers() -> Panels:
             ),
         ),
         graph(
-            "Refused for good",
-            "Spans and log records a second that were rejected, by reason.",
+            "Rejected permanently",
+            "Rejected spans and log records per second, by reason.",
             "cps",
             Query(
                 rate("pathgauge_receiver_refused_spans_total", OF_JOB, "reason"),
@@ -147,8 +146,7 @@ def _receivers() -> Panels:
         ),
         graph(
             "Redacted values",
-            "Values a second that were redacted before anything was kept, by the rule that found"
-            " them.",
+            "Values per second that were redacted before anything was stored, by rule.",
             "cps",
             Query(
                 rate("pathgauge_redacted_values_total", OF_JOB, "rule, action"),
@@ -166,21 +164,21 @@ def _traces() -> Panels:
     )
     return [
         graph(
-            "Traces kept",
-            "Open ones wait for spans, of spilled ones only the journal holds the spans, retained"
-            " ones were read and wait for late spans.",
+            "Traces in memory and journal",
+            "Open traces wait for spans. The spans of spilled traces are only in the journal."
+            " Retained traces were scored and wait for late spans.",
             "short",
             *(Query(f"sum({name}{{{OF_JOB}}})", legend) for legend, name in waiting),
         ),
         graph(
             "Traces completed",
-            "A second, by what completed them. Anything but root_ended was read incomplete.",
+            "Per second, by reason. Traces completed for any reason but root_ended are incomplete.",
             "cps",
             Query(rate("pathgauge_traces_completed_total", OF_JOB, "reason"), "{{reason}}"),
         ),
         graph(
             "Spans dropped",
-            "Acknowledged spans and log records that became part of no trace, a second.",
+            "Acknowledged spans and log records per second that became part of no trace.",
             "cps",
             Query(rate("pathgauge_spans_dropped_total", OF_JOB, "reason"), "spans: {{reason}}"),
             Query(
@@ -188,8 +186,8 @@ def _traces() -> Panels:
             ),
         ),
         graph(
-            "What telemetry lacks",
-            "Invocations a second whose telemetry lacks something, such as messages that are not"
+            "Incomplete telemetry",
+            "Invocations per second whose telemetry lacks something, such as messages that were not"
             " captured, by dialect.",
             "cps",
             Query(
@@ -208,7 +206,7 @@ def _scores() -> Panels:
     return [
         graph(
             "Invocations read, scored and skipped",
-            "A second. What is read is scored or skipped for a reason.",
+            "Per second. Every invocation that is read is either scored or skipped.",
             "cps",
             Query(rate("pathgauge_invocations_read_total", OF_JOB), "read"),
             Query(rate("pathgauge_invocations_scored_total", OF_JOB), "scored"),
@@ -218,42 +216,42 @@ def _scores() -> Panels:
         ),
         graph(
             "Invocations without reference",
-            "A second, by reason.",
+            "Per second, by reason.",
             "cps",
             Query(rate("pathgauge_invocations_unmatched_total", OF_JOB, "reason"), "{{reason}}"),
         ),
         graph(
             "Lag of evaluations",
-            "From the end of an invocation until its scores are visible. Most of it is the wait for"
-            " late spans, `assembly.settle`.",
+            "From the end of an invocation until its scores are visible. Most of it is the quiet"
+            " period, `assembly.settle`.",
             "s",
             Query(quantile(0.5, LAG, OF_JOB), "p50", exemplar=True),
             Query(quantile(0.99, LAG, OF_JOB), "p99", exemplar=True),
         ),
         graph(
             "Queues",
-            "How full each queue is; at 100 % senders wait or are told to retry.",
+            "Fill level of each queue. At 100 % senders wait or are told to retry.",
             "percentunit",
             Query(fill, "{{queue}}"),
-            most=1,
+            max_value=1,
         ),
         graph(
             "Backlog of requests",
-            "Durable requests that the pipeline has not taken in.",
+            "Stored requests that the pipeline has not processed.",
             "short",
             Query(f"sum(pathgauge_backlog_requests{{{OF_JOB}}})", "requests"),
             width=6,
         ),
         graph(
             "Age of the backlog",
-            "How long the oldest of them has been waiting.",
+            "How long the oldest of these requests has waited.",
             "s",
             Query(f"max(pathgauge_backlog_age_seconds{{{OF_JOB}}})", "age"),
             width=6,
         ),
         graph(
             "Revisions and withdrawals",
-            "Evaluations a second that late telemetry changed or took back.",
+            "Evaluations per second that late telemetry changed or withdrew.",
             "cps",
             Query(rate("pathgauge_evaluation_revisions_total", OF_JOB), "revised"),
             Query(rate("pathgauge_evaluations_withdrawn_total", OF_JOB), "withdrawn"),
@@ -261,10 +259,10 @@ def _scores() -> Panels:
         ),
         graph(
             "Evaluation events",
-            "Events a second that the backend of `exporters.otlp` took, and those that were"
+            "Events per second that the backend of `exporters.otlp` accepted, and those that were"
             " dropped, by reason.",
             "cps",
-            Query(rate("pathgauge_events_exported_total", OF_JOB), "taken"),
+            Query(rate("pathgauge_events_exported_total", OF_JOB), "accepted"),
             Query(rate("pathgauge_events_dropped_total", OF_JOB, "reason"), "dropped: {{reason}}"),
             width=6,
         ),
@@ -275,8 +273,8 @@ def _store() -> Panels:
     return [
         graph(
             "Duration of transactions",
-            "99th percentile until a transaction was durable, by what it stored. Senders wait for"
-            " those of requests.",
+            "99th percentile of the commit duration, by what was stored. Senders wait for the"
+            " commits of requests.",
             "s",
             Query(quantile(0.99, COMMIT, OF_JOB, "kind"), "{{kind}}"),
         ),
@@ -288,7 +286,7 @@ def _store() -> Panels:
         ),
         graph(
             "Write-ahead log",
-            "Size of the log of the database, which is brought into it all the time.",
+            "Size of the write-ahead log of the database.",
             "bytes",
             Query(
                 f"sum by (instance) (pathgauge_store_write_ahead_bytes{{{OF_JOB}}})", "{{instance}}"
@@ -296,7 +294,7 @@ def _store() -> Panels:
         ),
         graph(
             "Damaged rows",
-            "Rows that were set aside from one point to the next, because the disk damaged them.",
+            "Rows between two points that were quarantined because they were damaged on the disk.",
             "short",
             Query(
                 increase("pathgauge_store_quarantined_rows_total", OF_JOB, "instance"),
@@ -310,8 +308,8 @@ def _canary() -> Panels:
     return [
         graph(
             "Canaries",
-            "Small traces that the collector sends to itself, from one point to the next. lost:"
-            " acknowledged, and no score in time.",
+            "Canary traces between two points, which the collector sends to itself. lost:"
+            " acknowledged, but no score in time.",
             "short",
             Query(increase("pathgauge_canary_traces_total", OF_JOB, "outcome"), "{{outcome}}"),
             stacked=True,
@@ -348,8 +346,8 @@ def _process() -> Panels:
         ),
         graph(
             "Series scraped",
-            "Samples of a scrape, and how often a label became __other__ from one point to the"
-            " next, by the limit that was reached.",
+            "Samples per scrape, and how often a label was replaced by __other__ between two"
+            " points, by limit.",
             "short",
             Query(f"sum by (instance) (scrape_samples_scraped{{{OF_JOB}}})", "{{instance}}"),
             Query(
@@ -357,9 +355,9 @@ def _process() -> Panels:
             ),
             width=8,
         ),
-        listing(
+        present_table(
             "Collectors",
-            "What runs where.",
+            "Running collectors and their versions.",
             {
                 "value": (
                     (

@@ -1,4 +1,4 @@
-"""The overview: how every agent does in every scenario, at a glance, and what fires."""
+"""The overview dashboard: the scores of every agent in every scenario, and firing alerts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from generator.panels import (
     States,
     alerts,
     board,
-    coloured,
-    figure,
     graph,
-    lines,
-    linked,
-    listing,
+    present_table,
+    single_value,
     timeline,
     to_scenario,
+    with_link,
+    with_rows,
+    with_state_colours,
 )
 from generator.queries import (
     AGENT,
@@ -61,65 +61,68 @@ SILENCE = (
 
 def build() -> Dashboard:
     """The dashboard."""
-    page = board(
+    dashboard = board(
         "pathgauge-overview",
         "pathgauge / Overview",
-        "Scores of every agent in every scenario beside their thresholds, and alerts.",
+        "Scores of every agent in every scenario with their thresholds, and alerts.",
     )
     for variable in (datasource(), AGENT, SCENARIO, METRIC, TENANT):
-        page = page.with_variable(variable)
+        dashboard = dashboard.with_variable(variable)
     rows = {
-        "At a glance": _figures(),
+        "At a glance": _single_values(),
         "Health": _health(),
         "Regressions": _regressions(),
-        "Promises": _promises(),
+        "SLOs and silence": _objectives(),
         "Over time": _graphs(),
         "Alerts": _alerts(),
     }
-    return lines(page, rows)
+    return with_rows(dashboard, rows)
 
 
-def _figures() -> Panels:
+def _single_values() -> Panels:
     invocations = f"sum(rate({INVOCATIONS}{{{OF_AGENT}}}[$__range]))"
     return [
-        figure(
+        single_value(
             "Below threshold",
-            "Agents and scenarios of which at least one metric is on the wrong side of its"
-            " threshold, with enough samples.",
+            "Agents and scenarios with at least one metric on the wrong side of its threshold, with"
+            " enough samples.",
             f"count(max by (tenant, agent, scenario) (pathgauge_threshold_breached{{{OF_SCORE}}})"
             " == 1) or vector(0)",
             "none",
             ZERO_IS_GOOD,
         ),
-        figure(
+        single_value(
             "Firing alerts",
-            "Alerts of pathgauge that fire now.",
+            "Alerts of pathgauge that are firing now.",
             f"count({FIRING}) or vector(0)",
             "none",
             ZERO_IS_GOOD,
         ),
-        figure(
+        single_value(
             "Scenarios with scores",
-            "Agents and scenarios that have recent scores. A window without a new score leaves"
-            " after `windows.stale_after`.",
+            "Agents and scenarios with recent scores. A window without a new score is removed after"
+            " `windows.stale_after`.",
             "count(group by (tenant, agent, scenario)"
             f" (pathgauge_score_window_samples{{{OF_SCORE}}}))",
             "none",
         ),
-        figure(
+        single_value(
             "Pass rate",
-            "Verdicts that passed, of those that passed or failed, in the time range. What could"
-            " not be judged is neither.",
+            "Share of passed verdicts among passed and failed ones, in the time range. Evaluations"
+            " without a verdict do not count.",
             share(EVALUATED, OF_SCORE, PASSED, JUDGED, window="$__range"),
             "percentunit",
         ),
-        figure(
-            "Invocations", "Evaluated invocations a second, in the time range.", invocations, "cps"
+        single_value(
+            "Invocations",
+            "Evaluated invocations per second, in the time range.",
+            invocations,
+            "cps",
         ),
-        figure(
+        single_value(
             "Without reference",
-            "Invocations that no reference was found for, in the time range. Only scorers that need"
-            " no reference judge them.",
+            "Share of invocations without a matching reference, in the time range. They are scored"
+            " only by scorers that need no reference.",
             share(INVOCATIONS, OF_AGENT, 'match!="scenario"', "", window="$__range"),
             "percentunit",
         ),
@@ -127,10 +130,10 @@ def _figures() -> Panels:
 
 
 def _health() -> Panels:
-    table = listing(
+    table = present_table(
         "Health of every agent and scenario",
-        "The mean of the recent scores in the scale of the metric, beside its threshold. Metrics of"
-        " which less is better breach upwards.",
+        "The mean of the recent scores in the scale of the metric, and its threshold. If lower is"
+        " better, a mean above the threshold is a breach.",
         {
             "state": (BREACHES, "none"),
             "mean": (WINDOW_MEAN, "none"),
@@ -147,14 +150,14 @@ def _health() -> Panels:
             "last score": (SILENCE, "s"),
         },
     )
-    table = linked(
-        coloured(table, "state", BREACHED),
+    table = with_link(
+        with_state_colours(table, "state", BREACHED),
         "scenario",
         "Show this scenario",
         to_scenario("agent", "scenario", "metric"),
     )
     breaches = timeline(
-        "Breaches of thresholds",
+        "Threshold breaches",
         "Red while the window mean was on the wrong side of its threshold. A gap is a window"
         " without recent scores.",
         Query(BREACHES, "{{agent}} / {{scenario}} / {{metric}} {{judge}}"),
@@ -164,10 +167,10 @@ def _health() -> Panels:
 
 
 def _regressions() -> Panels:
-    table = listing(
-        "Recent scores beside those of the version before and of a week ago",
-        "p: the probability of a change for the worse at least as large when nothing has changed;"
-        " empty where samples are too few.",
+    table = present_table(
+        "Recent scores compared with the previous version and with a week ago",
+        "p: the probability of a drop at least this large if nothing has changed; empty if there"
+        " are too few samples.",
         {
             "p": (P_VALUE, "none"),
             "recent": (RECENT, "none"),
@@ -183,11 +186,13 @@ def _regressions() -> Panels:
         },
     )
     return [
-        linked(table, "scenario", "Show this scenario", to_scenario("agent", "scenario", "metric"))
+        with_link(
+            table, "scenario", "Show this scenario", to_scenario("agent", "scenario", "metric")
+        )
     ]
 
 
-def _promises() -> Panels:
+def _objectives() -> Panels:
     passed = share(EVALUATED, OF_SCORE, PASSED, JUDGED, SERIES, window="$__range")
     failed = share(EVALUATED, OF_SCORE, 'outcome="fail"', JUDGED, SERIES, window="$__range")
     silence = (
@@ -195,10 +200,10 @@ def _promises() -> Panels:
         f" (pathgauge_last_evaluation_timestamp_seconds{{{OF_INTERVAL}}})"
     )
     return [
-        listing(
+        present_table(
             "Objectives",
-            "Criteria with an objective: the share of passes in the time range, and how many times"
-            " faster than allowed failures come.",
+            "Criteria with an objective (SLO): the pass rate in the time range, and the burn rate:"
+            " the share of failures divided by the share that is allowed.",
             {
                 "objective": (OBJECTIVE, "percentunit"),
                 "pass rate": (f"{passed} and on ({SERIES}) {OBJECTIVE}", "percentunit"),
@@ -206,10 +211,10 @@ def _promises() -> Panels:
             },
             width=12,
         ),
-        listing(
+        present_table(
             "Silence of scenarios",
-            "Time since the last score of each scenario by any agent, beside how often there should"
-            " be one. Empty: there never was one.",
+            "Time since the last score of each scenario by any agent, and the expected interval."
+            " Empty: there was no score yet.",
             {
                 "last score": (silence, "s"),
                 "expected every": (
@@ -229,18 +234,18 @@ def _graphs() -> Panels:
     return [
         graph(
             "Pass rate by agent and scenario",
-            "Verdicts that passed, of those that passed or failed, over all metrics chosen above.",
+            "Share of passed verdicts among passed and failed ones, over all selected metrics.",
             "percentunit",
             Query(
                 share(EVALUATED, OF_SCORE, PASSED, JUDGED, "tenant, agent, scenario"),
                 "{{agent}} / {{scenario}}",
                 exemplar=True,
             ),
-            most=1,
+            max_value=1,
         ),
         graph(
             "Invocations by agent",
-            "Evaluated invocations a second, and how many of them ended in an error.",
+            "Evaluated invocations per second, and those that ended in an error.",
             "cps",
             Query(rate(INVOCATIONS, OF_AGENT, "tenant, agent"), "{{agent}}"),
             Query(
@@ -252,13 +257,12 @@ def _graphs() -> Panels:
 
 
 def _alerts() -> Panels:
-    table = listing(
-        "Pathgauge alerts, as Prometheus has them",
-        "Pending and firing alerts of deploy/prometheus/rules.yml, in the data source chosen"
-        " above.",
+    table = present_table(
+        "Pathgauge alerts in Prometheus",
+        "Pending and firing alerts of deploy/prometheus/rules.yml, in the selected data source.",
         {"value": (ALERTS, "none")},
         hidden=("Value", "job", "instance"),
         width=16,
     )
-    table = coloured(table, "alertstate", ALERT_STATES)
-    return [alerts("Alert list", "What Grafana's own alert list knows of them."), table]
+    table = with_state_colours(table, "alertstate", ALERT_STATES)
+    return [alerts("Alert list", "The same alerts in Grafana's own alert list."), table]

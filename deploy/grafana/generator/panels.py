@@ -1,6 +1,4 @@
-"""Kinds of panels: a title, a description and queries come in, panels of one look go out. A width
-of 24 fills a line.
-"""
+"""Builders for panels with a uniform look. The grid of Grafana is 24 columns wide."""
 
 from __future__ import annotations
 
@@ -57,21 +55,21 @@ GOOD, FAIR, BAD, NEUTRAL = "green", "orange", "red", "text"
 STAT_HEIGHT, HEIGHT = 4, 8
 TAG = "pathgauge"
 DECIMALS = {"none": 3, "short": 0}
-"""In tables, by unit: scores need more of them than counts."""
+"""In tables, by unit: scores need more decimals than counts."""
 
 Steps = Sequence[tuple[float | None, str]]
-"""From which value on which colour is used; `None` begins."""
+"""Pairs of the value from which a colour applies, and the colour. The first value is `None`."""
 ZERO_IS_GOOD: Steps = ((None, GOOD), (1, BAD))
 ONE_IS_GOOD: Steps = ((None, BAD), (1, GOOD))
 PLAIN: Steps = ((None, NEUTRAL),)
 
 States = Mapping[int | str, tuple[str, str]]
-"""Text and colour of each value."""
+"""The text and colour of each value."""
 Panels = Sequence[Builder[models.Panel]]
 BREACHED: States = {0: ("ok", GOOD), 1: ("breached", BAD)}
 
 
-def figure(
+def single_value(
     title: str,
     description: str,
     expr: str,
@@ -81,7 +79,7 @@ def figure(
     width: int = 4,
     states: States | None = None,
 ) -> stat.Panel:
-    """One number for the whole time range, large."""
+    """One large number for the whole time range."""
     panel = (
         stat.Panel()
         .title(title)
@@ -110,11 +108,9 @@ def graph(
     *queries: Query,
     width: int = 12,
     stacked: bool = False,
-    most: float | None = None,
+    max_value: float | None = None,
 ) -> timeseries.Panel:
-    """Lines over time, or bars on one another. `most` is the end of the axis, where the values have
-    one.
-    """
+    """Lines over time, or stacked bars. `max_value` is the end of the axis."""
     panel = (
         timeseries.Panel()
         .title(title)
@@ -142,8 +138,8 @@ def graph(
         .line_width(1)
         .fill_opacity(0 if len(queries) > 1 else 5)
     )
-    if most is not None:
-        panel = panel.max(most)
+    if max_value is not None:
+        panel = panel.max(max_value)
     if stacked:
         panel = (
             panel.draw_style(GraphDrawStyle.BARS)
@@ -153,10 +149,8 @@ def graph(
     return panel
 
 
-def limit(panel: timeseries.Panel, ref: str) -> timeseries.Panel:
-    """The lines of target `ref` are limits: red and dashed, and never hidden by a colour of the
-    palette.
-    """
+def as_limit(panel: timeseries.Panel, ref: str) -> timeseries.Panel:
+    """Draw the series of target `ref` as limits: red and dashed."""
     dashes = LineStyle().fill("dash").dash([8, 8]).build()
     return panel.override_by_query(
         ref,
@@ -179,7 +173,7 @@ def timeline(
     width: int = 24,
     height: int = HEIGHT,
 ) -> statetimeline.Panel:
-    """States over time, a line for each series."""
+    """States over time, one row for each series."""
     panel = (
         statetimeline.Panel()
         .title(title)
@@ -206,7 +200,7 @@ def timeline(
 def distribution(
     title: str, description: str, unit: str, query: Query, *, width: int = 12
 ) -> heatmap.Panel:
-    """The buckets of a histogram over time; exemplars are points on it."""
+    """The buckets of a histogram over time, with exemplars as points."""
     panel = (
         heatmap.Panel()
         .title(title)
@@ -224,7 +218,7 @@ def distribution(
     return panel.color(HeatmapColorOptions().scheme("Blues")).exemplars_color("rgba(255,0,255,0.7)")
 
 
-def listing(
+def present_table(
     title: str,
     description: str,
     columns: Mapping[str, tuple[str, str]],
@@ -232,8 +226,8 @@ def listing(
     hidden: Sequence[str] = (),
     width: int = 24,
 ) -> table.Panel:
-    """A table of the present: each column is a query and a unit, joined by the labels that the
-    queries share.
+    """A table of current values. `columns`: query and unit by column name; the queries are joined
+    by the labels that they share.
     """
     panel = (
         table.Panel()
@@ -256,15 +250,17 @@ def listing(
                 DynamicConfigValue("decimals", DECIMALS.get(unit, 1)),
             ],
         )
-    away = {name: True for name in ("Time", "__name__", *hidden)}
+    excluded = {name: True for name in ("Time", "__name__", *hidden)}
     panel = panel.with_transformation(DataTransformerConfig("merge", options={}))
     return panel.with_transformation(
-        DataTransformerConfig("organize", options={"excludeByName": away, "renameByName": renamed})
+        DataTransformerConfig(
+            "organize", options={"excludeByName": excluded, "renameByName": renamed}
+        )
     )
 
 
-def coloured(panel: table.Panel, column: str, states: States) -> table.Panel:
-    """Show the values of a column as states, on their colour."""
+def with_state_colours(panel: table.Panel, column: str, states: States) -> table.Panel:
+    """Show the values of a column as states, on a coloured background."""
     return panel.override_by_name(
         column,
         [
@@ -274,16 +270,16 @@ def coloured(panel: table.Panel, column: str, states: States) -> table.Panel:
     )
 
 
-def linked(panel: table.Panel, column: str, title: str, url: str) -> table.Panel:
-    """Let the cells of a column lead to a page."""
+def with_link(panel: table.Panel, column: str, title: str, url: str) -> table.Panel:
+    """Link the cells of a column to a dashboard."""
     return panel.override_by_name(
         column, [DynamicConfigValue("links", [{"title": title, "url": url}])]
     )
 
 
 def alerts(title: str, description: str, *, width: int = 8) -> Panel:
-    """The alerts that Grafana knows, those of Prometheus among them where its data source manages
-    alerts.
+    """The alert list of Grafana. It includes the alerts of Prometheus if the data source has
+    `manageAlerts`.
     """
     states = {"firing": True, "pending": True, "normal": False, "noData": False, "error": True}
     options = {
@@ -306,7 +302,7 @@ def alerts(title: str, description: str, *, width: int = 8) -> Panel:
 
 
 def board(uid: str, title: str, description: str) -> Dashboard:
-    """An empty dashboard, with links to the others."""
+    """An empty dashboard with links to the others."""
     links = (
         DashboardLink("Dashboards")
         .type(DashboardLinkType.DASHBOARDS)
@@ -315,7 +311,7 @@ def board(uid: str, title: str, description: str) -> Dashboard:
         .keep_time(True)
         .placement("")
     )
-    page = (
+    dashboard = (
         Dashboard(title)
         .uid(uid)
         .description(description)
@@ -324,26 +320,27 @@ def board(uid: str, title: str, description: str) -> Dashboard:
         .refresh("30s")
     )
     return (
-        page.time("now-6h", "now")
+        dashboard.time("now-6h", "now")
         .timezone("browser")
         .tooltip(DashboardCursorSync.CROSSHAIR)
         .readonly()
     )
 
 
-def lines(page: Dashboard, rows: Mapping[str, Panels]) -> Dashboard:
-    """Put panels below each other, in rows with a heading."""
+def with_rows(dashboard: Dashboard, rows: Mapping[str, Panels]) -> Dashboard:
+    """Add the panels in rows with a heading."""
     for heading, panels in rows.items():
-        page = page.with_row(Row(heading))
+        dashboard = dashboard.with_row(Row(heading))
         for panel in panels:
-            page = page.with_panel(panel)
-    return page
+            dashboard = dashboard.with_panel(panel)
+    return dashboard
 
 
 def to_scenario(*labels: Literal["agent", "scenario", "metric"]) -> str:
-    """The address of the scenario dashboard for the row of a table."""
-    chosen = "&".join(f"var-{label}=${{__data.fields.{label}}}" for label in labels)
-    return f"/d/{quote('pathgauge-scenario')}?{chosen}&${{datasource:queryparam}}&${{__url_time_range}}"
+    """The URL of the scenario dashboard for a row of a table."""
+    variables = [f"var-{label}=${{__data.fields.{label}}}" for label in labels]
+    parameters = [*variables, "${datasource:queryparam}", "${__url_time_range}"]
+    return f"/d/{quote('pathgauge-scenario')}?{'&'.join(parameters)}"
 
 
 def _thresholds(steps: Steps) -> ThresholdsConfig:

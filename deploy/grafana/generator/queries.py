@@ -1,6 +1,4 @@
-"""What all dashboards ask with: the variables at the top, the label matchers that follow from them,
-and queries.
-"""
+"""Queries, label matchers and variables that the dashboards share."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 CALLS = "tenant, agent, scenario, metric"
 SERIES = f"{CALLS}, judge"
-"""What tells scores apart. Without tenants the label is missing, as that of the judge where none
-judges, which aggregation and `=~".*"` take for empty.
+"""The labels that distinguish scores. Without tenants or judges these labels are missing;
+aggregation and `=~".*"` treat missing labels as empty.
 """
 OF_AGENT = 'agent=~"$agent", tenant=~"$tenant"'
 OF_SCENARIO = f'{OF_AGENT}, scenario=~"$scenario"'
@@ -28,7 +26,7 @@ OF_RELEASE = f'{OF_AGENT}, agent_version=~"$version"'
 OF_JOB = 'job=~"$job", instance=~"$instance"'
 
 ALERTS = 'ALERTS{alertname=~"Pathgauge.*", alertname!="PathgaugeWatchdog"}'
-"""Without the one that always fires."""
+"""Without the alert that always fires."""
 FIRING = f'{ALERTS[:-1]}, alertstate="firing"}}'
 EVALUATED = "pathgauge_evaluations_total"
 Format = Literal["time_series", "table", "heatmap"]
@@ -36,17 +34,17 @@ Format = Literal["time_series", "table", "heatmap"]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """PromQL with what Grafana does with the answer."""
+    """PromQL, and how Grafana shows the result."""
 
     expr: str
     legend: str = ""
     exemplar: bool = False
-    """Exemplars are on counters and buckets alone; Prometheus has them by the selectors of the
+    """Only counters and buckets have exemplars. Prometheus finds them by the selectors of the
     query.
     """
     format: Format = "time_series"
     instant: bool = False
-    """Whether the present is asked for instead of the time range; tables always do."""
+    """Query the end of the time range only, as tables always do."""
 
     def build(self, ref: str) -> Dataquery:
         """As target `ref` of a panel."""
@@ -58,16 +56,19 @@ class Query:
             .format(PromQueryFormat(self.format))
         )
         query = query.datasource(SOURCE).exemplar(self.exemplar)
-        return query.instant() if self.instant or self.format == "table" else query.range()
+        if self.instant or self.format == "table":
+            return query.instant()
+        return query.range()
 
 
 def rate(name: str, matchers: str, by: str = "") -> str:
-    """What is added to a counter a second, summed over collectors."""
-    return f"sum{f' by ({by})' if by else ''} (rate({name}{{{matchers}}}[$__rate_interval]))"
+    """The increase of a counter per second, summed over collectors."""
+    grouping = f" by ({by})" if by else ""
+    return f"sum{grouping} (rate({name}{{{matchers}}}[$__rate_interval]))"
 
 
 def increase(name: str, matchers: str, by: str) -> str:
-    """How much is added to a counter from one point of a graph to the next."""
+    """The increase of a counter between two points of a graph."""
     return f"sum by ({by}) (increase({name}{{{matchers}}}[$__rate_interval]))"
 
 
@@ -80,45 +81,42 @@ def share(
     *,
     window: str = "$__rate_interval",
 ) -> str:
-    """How large a part of what was counted is; absent while nothing of the whole is. A part that
-    was never counted is none of it.
+    """The share of `part` in `whole`, both label matchers. Absent if the whole is 0; 0 if the part
+    was never counted.
     """
-    over = f" by ({by})" if by else ""
-    taken, total = (
-        f"sum{over} (rate({name}{{{', '.join(filter(None, (matchers, wanted)))}}}[{window}]))"
+    grouping = f" by ({by})" if by else ""
+    numerator, denominator = (
+        f"sum{grouping} (rate({name}{{{', '.join(filter(None, (matchers, wanted)))}}}[{window}]))"
         for wanted in (part, whole)
     )
-    return f"({taken} or 0 * {total}) / ({total} > 0)"
+    return f"({numerator} or 0 * {denominator}) / ({denominator} > 0)"
 
 
 def mean(histogram: str, matchers: str, by: str) -> str:
-    """Mean of what a histogram was told."""
-    return (
-        f"{rate(f'{histogram}_sum', matchers, by)} / ({rate(f'{histogram}_count', matchers, by)}"
-        " > 0)"
-    )
+    """The mean of the observations of a histogram."""
+    total = rate(f"{histogram}_sum", matchers, by)
+    count = rate(f"{histogram}_count", matchers, by)
+    return f"{total} / ({count} > 0)"
 
 
 def quantile(q: float, histogram: str, matchers: str, by: str = "") -> str:
-    """A quantile, as good as the buckets are."""
-    return (
-        f"histogram_quantile({q:g},"
-        f" {rate(f'{histogram}_bucket', matchers, ', '.join(filter(None, (by, 'le'))))})"
-    )
+    """A quantile, interpolated between buckets."""
+    labels = ", ".join(filter(None, (by, "le")))
+    return f"histogram_quantile({q:g}, {rate(f'{histogram}_bucket', matchers, labels)})"
 
 
-def weighed(mean: str, samples: str, by: str = SERIES) -> str:
-    """The mean of gauges that are means over all collectors, each weighed by its samples."""
+def weighted_mean(mean: str, samples: str, by: str = SERIES) -> str:
+    """The mean over all collectors of gauges that are means, weighted by their samples."""
     counted = f"{samples}{{{OF_SCORE}}}"
     return f"sum by ({by}) ({mean}{{{OF_SCORE}}} * {counted}) / sum by ({by}) ({counted})"
 
 
-WINDOW_MEAN = weighed("pathgauge_score_window_mean", "pathgauge_score_window_samples")
+WINDOW_MEAN = weighted_mean("pathgauge_score_window_mean", "pathgauge_score_window_samples")
 COMPARED = f"{SERIES}, baseline"
-RECENT = weighed("pathgauge_regression_score", "pathgauge_regression_samples", COMPARED)
-BASELINE = weighed("pathgauge_baseline_score", "pathgauge_baseline_samples", COMPARED)
+RECENT = weighted_mean("pathgauge_regression_score", "pathgauge_regression_samples", COMPARED)
+BASELINE = weighted_mean("pathgauge_baseline_score", "pathgauge_baseline_samples", COMPARED)
 P_VALUE = f"min by ({COMPARED}) (pathgauge_regression_p_value{{{OF_SCORE}}})"
-"""Of several collectors that of the surest one; they compare their own scores only."""
+"""The lowest p-value of all collectors. Each compares only its own scores."""
 
 
 def datasource() -> DatasourceVariable:
@@ -131,8 +129,8 @@ def datasource() -> DatasourceVariable:
     )
 
 
-def choice(label: str, query: str, name: str = "") -> QueryVariable:
-    """A variable of which several values, or all, may be chosen."""
+def multi_value_variable(label: str, query: str, name: str = "") -> QueryVariable:
+    """A variable with multiple selection and *All*."""
     everything = VariableOption(selected=True, text=["All"], value=["$__all"])
     variable = (
         QueryVariable(name or label).label(label.capitalize()).datasource(SOURCE).query(query)
@@ -145,17 +143,19 @@ def choice(label: str, query: str, name: str = "") -> QueryVariable:
     return variable.multi(True).include_all(True).all_value(".*").current(everything)
 
 
-AGENT = choice("agent", "label_values(pathgauge_invocations_total, agent)")
-SCENARIO = choice(
+AGENT = multi_value_variable("agent", "label_values(pathgauge_invocations_total, agent)")
+SCENARIO = multi_value_variable(
     "scenario", 'label_values(pathgauge_evaluations_total{agent=~"$agent"}, scenario)'
 )
-METRIC = choice(
+METRIC = multi_value_variable(
     "metric",
     'label_values(pathgauge_evaluations_total{agent=~"$agent", scenario=~"$scenario"}, metric)',
 )
-VERSION = choice(
+VERSION = multi_value_variable(
     "version", 'label_values(pathgauge_invocations_total{agent=~"$agent"}, agent_version)'
 )
-TENANT = choice("tenant", "label_values(pathgauge_invocations_total, tenant)")
-JOB = choice("job", "label_values(pathgauge_build_info, job)")
-INSTANCE = choice("instance", 'label_values(pathgauge_build_info{job=~"$job"}, instance)')
+TENANT = multi_value_variable("tenant", "label_values(pathgauge_invocations_total, tenant)")
+JOB = multi_value_variable("job", "label_values(pathgauge_build_info, job)")
+INSTANCE = multi_value_variable(
+    "instance", 'label_values(pathgauge_build_info{job=~"$job"}, instance)'
+)

@@ -1,12 +1,10 @@
-"""One scenario of one agent, or several beside each other: scores, verdicts, cost, versions, and
-the traces behind them.
-"""
+"""The dashboard about one or several scenarios: scores, verdicts, cost, versions, and traces."""
 
 from __future__ import annotations
 
 from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard
 
-from generator.panels import Panels, board, distribution, graph, limit, lines
+from generator.panels import Panels, as_limit, board, distribution, graph, with_rows
 from generator.queries import (
     AGENT,
     BASELINE,
@@ -45,15 +43,15 @@ DURATION, TOKENS = "pathgauge_invocation_duration_seconds", "pathgauge_invocatio
 
 def build() -> Dashboard:
     """The dashboard."""
-    page = board(
+    dashboard = board(
         "pathgauge-scenario",
         "pathgauge / Scenario",
         "Scores, verdicts and cost of an agent in a scenario, by version and over time.",
     )
     for variable in (datasource(), AGENT, SCENARIO, METRIC, VERSION, TENANT):
-        page = page.with_variable(variable)
+        dashboard = dashboard.with_variable(variable)
     for annotation in (_versions(), _alerts()):
-        page = page.annotation(annotation)
+        dashboard = dashboard.annotation(annotation)
     rows = {
         "Scores": _scores(),
         "Against earlier scores": _regressions(),
@@ -62,11 +60,11 @@ def build() -> Dashboard:
         "Cost of an invocation": _cost(),
         "Conversations": _conversations(),
     }
-    return lines(page, rows)
+    return with_rows(dashboard, rows)
 
 
 def _versions() -> AnnotationQuery:
-    """A mark where a version of the agent was first seen."""
+    """Marks the time when a version of the agent was first seen."""
     expr = (
         f"max by ({RELEASES})"
         f" (pathgauge_agent_version_first_seen_timestamp_seconds{{{OF_RELEASE}}}) * 1000"
@@ -89,7 +87,7 @@ def _versions() -> AnnotationQuery:
 
 
 def _alerts() -> AnnotationQuery:
-    """The times in which an alert fired for the agent."""
+    """Marks the times in which an alert fired for the agent."""
     expr = f'{FIRING[:-1]}, agent=~"$agent|", scenario=~"$scenario|"}}'
     mark = (
         AnnotationQuery()
@@ -107,49 +105,48 @@ def _alerts() -> AnnotationQuery:
 def _scores() -> Panels:
     recent = graph(
         "Recent scores and their threshold",
-        "Mean over the window of recent scores in the scale of the metric. Dashed: the threshold in"
-        " force. Which side of it is good, pathgauge_metric_info says; pathgauge_threshold_breached"
-        " knows it.",
+        "Mean over the window of recent scores in the scale of the metric. Dashed: the active"
+        " threshold. pathgauge_metric_info gives the direction (higher or lower is better);"
+        " pathgauge_threshold_breached takes it into account.",
         "none",
         Query(WINDOW_MEAN, NAMES),
         Query(f"max by ({SERIES}) (pathgauge_threshold{{{OF_SCORE}}})", f"threshold {NAMES}"),
     )
     versions = graph(
         "Score by version",
-        "Mean of the scores between 0 and 1, by version of the agent. For metrics with a range,"
-        " such as trajectories; not for seconds.",
+        "Mean of the normalized scores (0 to 1), by version of the agent. Only for metrics with a"
+        " range, such as trajectories; not for seconds.",
         "percentunit",
         Query(mean("pathgauge_score", OF_VERSION, f"{SERIES}, agent_version"), VERSIONED),
-        most=1,
+        max_value=1,
     )
-    return [limit(recent, "B"), versions]
+    return [as_limit(recent, "B"), versions]
 
 
 def _regressions() -> Panels:
     beside = graph(
-        "Recent scores beside earlier ones",
-        "In the scale of the metric. Dashed: the version before the newest one, or the pinned one,"
-        " and the same day a week ago.",
+        "Recent scores compared with earlier ones",
+        "In the scale of the metric. Dashed: the previous or pinned version, and the same day a"
+        " week ago.",
         "none",
         Query(RECENT, f"recent, for {COMPARISON}"),
         Query(BASELINE, COMPARISON),
     )
     chance = graph(
-        "Probability that it is chance",
-        "Of a change for the worse at least as large when nothing has changed. Low values over a"
-        " long time are a regression.",
+        "p-value of the drop",
+        "The probability of a drop at least this large if nothing has changed. Values that stay low"
+        " are a regression.",
         "percentunit",
         Query(P_VALUE, COMPARISON),
-        most=1,
+        max_value=1,
     )
-    return [limit(beside, "B"), chance]
+    return [as_limit(beside, "B"), chance]
 
 
 def _verdicts() -> Panels:
     pass_rate = graph(
         "Pass rate by version",
-        "Verdicts that passed, of those that passed or failed. Dashed: the objective, where there"
-        " is one.",
+        "Share of passed verdicts among passed and failed ones. Dashed: the objective, if any.",
         "percentunit",
         Query(
             share(
@@ -162,19 +159,19 @@ def _verdicts() -> Panels:
             VERSIONED,
         ),
         Query(f"max by ({SERIES}) (pathgauge_objective{{{OF_SCORE}}})", f"objective {NAMES}"),
-        most=1,
+        max_value=1,
     )
     outcomes = graph(
         "Verdicts by outcome",
-        "Verdicts of each kind from one point to the next. A score that could not be given is not"
-        " evaluated, and no failure.",
+        "Verdicts of each kind between two points. An evaluation without a score is not_evaluated,"
+        " not a failure.",
         "short",
         Query(increase(EVALUATED, OF_VERSION, "outcome"), "{{outcome}}"),
         stacked=True,
     )
     reasons = graph(
         "Why there was no score",
-        "Scores without a value by reason, for the chosen metrics and all agents.",
+        "Evaluations without a score by reason, for the selected metrics and all agents.",
         "short",
         Query(
             increase("pathgauge_not_evaluated_total", 'metric=~"$metric"', "metric, reason"),
@@ -184,19 +181,23 @@ def _verdicts() -> Panels:
     )
     calls = graph(
         "Tool calls matched with the reference",
-        "Precision: matched calls of those made. Recall: matched calls of those expected. Every"
-        " call weighs the same.",
+        "Precision: share of matched calls in the actual calls. Recall: share of matched calls in"
+        " the expected calls. Every call has the same weight.",
         "percentunit",
         Query(_calls("actual"), f"precision {CALL_NAMES}"),
         Query(_calls("expected"), f"recall {CALL_NAMES}"),
-        most=1,
+        max_value=1,
     )
-    return [limit(pass_rate, "B"), outcomes, reasons, calls]
+    return [as_limit(pass_rate, "B"), outcomes, reasons, calls]
 
 
-def _calls(of: str) -> str:
+def _calls(denominator: str) -> str:
     return share(
-        "pathgauge_trajectory_calls_total", OF_VERSION, 'count="matched"', f'count="{of}"', CALLS
+        "pathgauge_trajectory_calls_total",
+        OF_VERSION,
+        'count="matched"',
+        f'count="{denominator}"',
+        CALLS,
     )
 
 
@@ -204,8 +205,8 @@ def _traces() -> Panels:
     return [
         distribution(
             "Scores, each with its trace",
-            "How scores are distributed between 0 and 1. A point is an example, the lowest are the"
-            " worst. Click one to open its trace.",
+            "Distribution of the normalized scores (0 to 1). Points are examples; if higher is"
+            " better, the lowest are the worst. Click a point to open its trace.",
             "percentunit",
             Query(
                 increase("pathgauge_score_bucket", OF_VERSION, "le"),
@@ -216,8 +217,7 @@ def _traces() -> Panels:
         ),
         graph(
             "Failed verdicts, each with its trace",
-            "Failed verdicts a second. A point is an example that failed. Click it to open the"
-            " trace.",
+            "Failed verdicts per second. Points are examples. Click a point to open its trace.",
             "cps",
             Query(rate(EVALUATED, f'{OF_VERSION}, outcome="fail"', SERIES), NAMES, exemplar=True),
         ),
@@ -228,7 +228,7 @@ def _cost() -> Panels:
     return [
         graph(
             "Duration",
-            "Median and 95th percentile from start to end of an invocation, over all scenarios of"
+            "Median and 95th percentile of the duration of an invocation, over all scenarios of"
             " the agent.",
             "s",
             Query(quantile(0.5, DURATION, OF_RELEASE, RELEASES), f"p50 {RELEASE}"),
@@ -237,7 +237,7 @@ def _cost() -> Panels:
         ),
         graph(
             "Tokens",
-            "Mean number of tokens of an invocation where they were recorded, over all scenarios of"
+            "Mean number of tokens of an invocation, if they were recorded, over all scenarios of"
             " the agent.",
             "short",
             Query(mean(TOKENS, OF_RELEASE, f"{RELEASES}, type"), f"{{{{type}}}} {RELEASE}"),
@@ -257,16 +257,16 @@ def _conversations() -> Panels:
     return [
         graph(
             "Scores of conversations",
-            "Mean over the turns of the reference, between 0 and 1, for scenarios with several"
-            " turns, when a conversation has ended.",
+            "Mean over the turns of the reference (0 to 1), for scenarios with several turns, at"
+            " the end of a conversation.",
             "percentunit",
             Query(mean("pathgauge_case_score", OF_VERSION, f"{SERIES}, agent_version"), VERSIONED),
-            most=1,
+            max_value=1,
             width=8,
         ),
         graph(
             "Verdicts on conversations",
-            "How many finished conversations passed and failed from one point to the next.",
+            "Finished conversations that passed and failed between two points.",
             "short",
             Query(increase("pathgauge_cases_total", OF_VERSION, "outcome"), "{{outcome}}"),
             stacked=True,
@@ -274,8 +274,7 @@ def _conversations() -> Panels:
         ),
         graph(
             "Turns of conversations",
-            "Turns that matched one of the reference, were missing, or came unexpected, over all"
-            " agents.",
+            "Turns that matched the reference, were missing, or were unexpected, over all agents.",
             "short",
             Query(
                 "sum by (state) (increase(pathgauge_case_turns_total[$__rate_interval]))",

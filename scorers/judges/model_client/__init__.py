@@ -1,6 +1,4 @@
-"""Asks models on OpenAI-compatible servers: `settings.Settings` come in, an `asker.Asker` goes out,
-which takes questions.
+"""Client for models on OpenAI-compatible servers, with failures, retries, budgets and cost.
 
-Failures, budgets and costs are handled here. The `openai` package, of the extra `judge`, is loaded
-with the first question.
+The `openai` package (extra `judge`) is loaded with the first question.
 """

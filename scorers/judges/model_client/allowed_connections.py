@@ -1,9 +1,7 @@
-"""Connections to servers at allowed addresses only: a host and a port come in, a connection goes
-out, or `AddressRefusedError`.
+"""Network backend that connects to allowed addresses only (SSRF protection).
 
-A name is resolved once, what it resolves to is checked, and that very address is connected to. So a
-name that resolves to something else a moment later does not help anybody. TLS still asks for the
-name.
+A host name is resolved once, the result is checked, and that very address is connected to, so DNS
+rebinding has no effect. TLS still verifies the host name.
 """
 
 from __future__ import annotations
@@ -18,21 +16,21 @@ import httpcore2
 from pathgauge.scorers.judges.model_client.public_addresses import is_public
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a host as text; raises `OSError`."""
+"""Returns the addresses of a host and port as text; raises `OSError`."""
 
 
 class AddressRefusedError(Exception):
-    """A host is at none but forbidden addresses."""
+    """A host has only forbidden addresses."""
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """What the system says."""
+    """The addresses that the system's resolver returns."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
 
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
-    """Makes the connections of an HTTP client."""
+    """The network backend of the HTTP client."""
 
     def __init__(
         self,
@@ -53,21 +51,14 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """A connection to one of the host's addresses, tried in their order. Raises
-        `AddressRefusedError` and what httpcore raises.
+        """Connect to the first reachable allowed address; `timeout` is shared among them.
+
+        Raises `AddressRefusedError`, and the exceptions of httpcore.
         """
-        try:
-            found = list(dict.fromkeys(await self._resolve(host, port)))
-        except (OSError, UnicodeError) as error:
-            raise httpcore2.ConnectError("the name of the server is not known") from error
-        allowed = (
-            found if self._allow_private else [address for address in found if is_public(address)]
-        )
-        if found and not allowed:
-            raise AddressRefusedError
-        share = None if timeout is None else timeout / max(1, len(allowed))
+        addresses = await self._allowed_addresses(host, port)
+        share = None if timeout is None else timeout / max(1, len(addresses))
         failure: Exception = httpcore2.ConnectError("the server has no address")
-        for address in allowed:
+        for address in addresses:
             try:
                 return await self._network.connect_tcp(
                     address, port, share, local_address, socket_options
@@ -76,12 +67,24 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
                 failure = error
         raise failure
 
+    async def _allowed_addresses(self, host: str, port: int) -> list[str]:
+        try:
+            found = list(dict.fromkeys(await self._resolve(host, port)))
+        except (OSError, UnicodeError) as error:
+            raise httpcore2.ConnectError("the host name cannot be resolved") from error
+        if self._allow_private:
+            return found
+        allowed = [address for address in found if is_public(address)]
+        if found and not allowed:
+            raise AddressRefusedError
+        return allowed
+
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore2.AsyncNetworkStream:
-        """No URL leads here."""
+        """Always refused; no configured URL uses it."""
         raise AddressRefusedError
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Sleep, as the interface requires."""
         await asyncio.sleep(seconds)

@@ -1,7 +1,7 @@
-"""A circuit breaker: outcomes of calls come in, and whether another one makes sense goes out.
+"""A circuit breaker: stops calls to a model that keeps failing.
 
-It opens after several failures in a row, lets one call through after a pause to find out, and
-closes when that one succeeds. What calls tell that began before it opened changes nothing.
+It opens after several consecutive failures. After a pause it allows one probe, and closes when the
+probe succeeds. Results of calls that began before it opened are ignored.
 """
 
 from __future__ import annotations
@@ -9,62 +9,68 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+from pathgauge.scorers.judges.model_client.failures import ServerState
+
 FAILURES = 5
-"""In a row, until it opens."""
+"""Consecutive failures that open the circuit."""
 PAUSE_S = 30.0
 
-Passage = Literal["call", "probe"]
-"""What a call is that was let through: one of many, or the one that finds out."""
+Permit = Literal["call", "probe"]
+"""An ordinary call, or the one probe of an open circuit."""
 
 
 class Breaker:
-    """Of one model. `clock` gives seconds that never go back."""
+    """The circuit breaker of one model."""
 
     def __init__(
         self, clock: Callable[[], float], failures: int = FAILURES, pause: float = PAUSE_S
     ) -> None:
+        """`clock` returns monotonic seconds."""
         self._clock = clock
-        self._failures = failures
+        self._max_failures = failures
         self._pause = pause
-        self._in_a_row = 0
-        self._opened: float | None = None
+        self._consecutive_failures = 0
+        self._opened_at: float | None = None
         self._probing = False
 
     @property
-    def lets_through(self) -> bool:
+    def allows_calls(self) -> bool:
         """Whether a call may begin now."""
-        return self._opened is None or (
-            not self._probing and self._clock() - self._opened >= self._pause
-        )
+        if self._opened_at is None:
+            return True
+        return not self._probing and self._clock() - self._opened_at >= self._pause
 
-    def begin(self) -> Passage | None:
-        """Begin a call, if one may; then one of `succeeded`, `failed` and `abandoned` must follow."""
-        if not self.lets_through:
+    def begin(self) -> Permit | None:
+        """Begin a call; `None` if none is allowed. `record` must follow."""
+        if not self.allows_calls:
             return None
-        self._probing = self._opened is not None
+        self._probing = self._opened_at is not None
         return "probe" if self._probing else "call"
 
-    def succeeded(self, passage: Passage) -> None:
-        """The server answered, whatever it said."""
-        if passage == "probe":
-            self._opened = None
-            self._probing = False
-        if self._opened is None:
-            self._in_a_row = 0
+    def record(self, permit: Permit, server: ServerState) -> None:
+        """Record what a call showed about the server.
 
-    def failed(self, passage: Passage) -> None:
-        """The server did not answer, or failed."""
-        if passage == "probe":
-            self._opened = self._clock()
-            self._probing = False
-        elif self._opened is None:
-            self._in_a_row += 1
-            if self._in_a_row >= self._failures:
-                self._opened = self._clock()
-
-    def abandoned(self, passage: Passage) -> None:
-        """The call ended without telling anything about the server; when it was to find out, the
-        next one will.
+        `up`: it answered, even with an error. `down`: it failed or did not answer. `unknown`: the
+        call ended without showing either; after such a probe the next call becomes the probe.
         """
-        if passage == "probe":
+        if permit == "probe":
             self._probing = False
+        match server:
+            case "up":
+                self._succeeded(permit)
+            case "down":
+                self._failed(permit)
+
+    def _succeeded(self, permit: Permit) -> None:
+        if permit == "probe":
+            self._opened_at = None
+        if self._opened_at is None:
+            self._consecutive_failures = 0
+
+    def _failed(self, permit: Permit) -> None:
+        if permit == "probe":
+            self._opened_at = self._clock()
+        elif self._opened_at is None:
+            self._consecutive_failures += 1
+            if self._consecutive_failures >= self._max_failures:
+                self._opened_at = self._clock()

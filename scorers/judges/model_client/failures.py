@@ -1,4 +1,4 @@
-"""Why a call to a model failed, and what that means for the next one."""
+"""Classifies failed calls: the reason of the score, and whether to retry."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Literal
 
 from pathgauge.scorers.types import Reason
 
-_REPEATABLE = (408, 409, 425, 429)
-"""Statuses below 500 that mean: not now."""
+_RETRYABLE = (408, 409, 425, 429)
+"""Statuses below 500 that ask the client to try again later."""
 
 ServerState = Literal["up", "down", "unknown"]
-"""What a failure tells about the server."""
+"""What a call showed about the server."""
 
 
 class CallError(Exception):
-    """One call failed. Its text holds nothing of what was asked and answered."""
+    """One call failed. The message contains nothing of the question or the answer."""
 
     def __init__(
         self,
@@ -22,43 +22,40 @@ class CallError(Exception):
         code: str,
         message: str,
         *,
-        may_pass: bool = False,
+        retryable: bool = False,
         retry_after: float | None = None,
         server: ServerState = "up",
-        uses: bool = False,
+        may_be_charged: bool = False,
     ) -> None:
-        """`code` labels counters; `may_pass`: the same call may work later; `uses`: the server may
-        have worked for it, and charge it.
-        """
+        """`code` is a metric label. `may_be_charged`: the server may have generated tokens."""
         super().__init__(message)
         self.reason: Reason = reason
         self.code = code
-        self.may_pass = may_pass
+        self.retryable = retryable
         self.retry_after = retry_after
-        """Seconds that the server wants to be left alone; `None`: it did not say."""
+        """Seconds from the `Retry-After` header; `None`: no header."""
         self.server: ServerState = server
-        self.uses = uses
+        self.may_be_charged = may_be_charged
 
 
-def of_status(status: int, retry_after: float | None, problem: object) -> CallError:
-    """An answer that is none; `problem` is the code in the body of an error, where there is one."""
+def of_status(status: int, retry_after: float | None, error_code: object) -> CallError:
+    """An HTTP error; `error_code` is the code in the error body, if any."""
     code = str(status)
     if status >= 500:
         return CallError(
             "judge_unavailable",
             code,
             f"the server failed: HTTP {status}",
-            may_pass=True,
+            retryable=True,
             retry_after=retry_after,
             server="down",
         )
-    if status in _REPEATABLE:
-        text = f"the server takes no more requests: HTTP {status}"
+    if status in _RETRYABLE:
         return CallError(
             "judge_unavailable",
             code,
-            text,
-            may_pass=True,
+            f"the server accepts no requests at the moment: HTTP {status}",
+            retryable=True,
             retry_after=retry_after,
             server="unknown",
         )
@@ -66,7 +63,7 @@ def of_status(status: int, retry_after: float | None, problem: object) -> CallEr
         return CallError(
             "judge_rejected", code, f"the server redirects, which is not followed: HTTP {status}"
         )
-    if problem == "content_filter":
+    if error_code == "content_filter":
         return CallError(
             "judge_refused", code, "a content filter of the server refused the question"
         )
@@ -74,56 +71,64 @@ def of_status(status: int, retry_after: float | None, problem: object) -> CallEr
 
 
 def timed_out() -> CallError:
-    """No answer in time."""
+    """No answer within the timeout."""
     return CallError(
-        "judge_timeout", "timeout", "no answer in time", may_pass=True, server="down", uses=True
+        "judge_timeout",
+        "timeout",
+        "no answer within the timeout",
+        retryable=True,
+        server="down",
+        may_be_charged=True,
     )
 
 
 def not_connected() -> CallError:
-    """Nobody there."""
+    """No connection could be made."""
     return CallError(
         "judge_unavailable",
         "connection",
         "no connection to the server",
-        may_pass=True,
+        retryable=True,
         server="down",
     )
 
 
-def broken() -> CallError:
-    """A connection that ended before the answer did."""
+def connection_lost() -> CallError:
+    """The connection ended before the answer was complete."""
     return CallError(
         "judge_unavailable",
         "connection",
-        "the connection to the server broke",
-        may_pass=True,
+        "the connection to the server was lost",
+        retryable=True,
         server="down",
-        uses=True,
+        may_be_charged=True,
     )
 
 
 def address_refused() -> CallError:
     """The server is at an address that is not allowed."""
-    text = (
+    message = (
         "the server is at a private, loopback or link-local address, which its provider does not"
         " allow"
     )
-    return CallError("judge_rejected", "address", text)
+    return CallError("judge_rejected", "address", message)
 
 
-def too_large(most: int) -> CallError:
-    """More than we read."""
+def too_large(max_bytes: int) -> CallError:
+    """The response is too large or compressed."""
     return CallError(
         "judge_malformed",
         "too_large",
-        f"the server sent more than {most} bytes, or sent them compressed",
-        uses=True,
+        f"the response has more than {max_bytes} bytes, or is compressed",
+        may_be_charged=True,
     )
 
 
 def not_a_completion() -> CallError:
-    """Something that no such server sends."""
+    """The response is not a chat completion."""
     return CallError(
-        "judge_malformed", "200", "the server sent something else than a chat completion", uses=True
+        "judge_malformed",
+        "200",
+        "the response is not a chat completion",
+        may_be_charged=True,
     )

@@ -1,4 +1,4 @@
-"""What an `Asker` tells of its work while it does it."""
+"""The events that a `ModelClient` reports, for metrics and cost reports."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ CacheResult = Literal["hit", "joined", "miss"]
 
 
 class Observer(Protocol):
-    """Whoever counts; called in the event loop of the `Asker`. `model` is always `provider:model`."""
+    """Called in the event loop of the `ModelClient`. `model` is always `provider:model`."""
 
     def request(self, model: str, code: str, seconds: float) -> None:
-        """One request ended: with an HTTP status, or `timeout`, `connection`, `address`,
-        `too_large`, `cancelled`.
+        """One request ended. `code` is an HTTP status, or `timeout`, `connection`, `address`,
+        `too_large` or `cancelled`.
         """
         ...
 
     def tokens(self, model: str, kind: TokenKind, count: int) -> None:
-        """Tokens that the server reports for one request."""
+        """Token usage that the server reported for one request."""
         ...
 
     def cost(self, model: str, usd: float) -> None:
-        """What these tokens cost, where the price of the model is known."""
+        """Cost of these tokens, if the price of the model is known."""
         ...
 
     def cached(self, model: str, how: CacheResult) -> None:
-        """A question came whose answer was known, is under way, or has to be got."""
+        """One cache look-up. `joined`: an identical question is in flight."""
         ...
 
 
-class Unobserved:
-    """An `Observer` that counts nothing."""
+class NullObserver:
+    """An `Observer` that ignores all events."""
 
     def request(self, model: str, code: str, seconds: float) -> None:
-        """Nothing."""
+        """Ignored."""
 
     def tokens(self, model: str, kind: TokenKind, count: int) -> None:
-        """Nothing."""
+        """Ignored."""
 
     def cost(self, model: str, usd: float) -> None:
-        """Nothing."""
+        """Ignored."""
 
     def cached(self, model: str, how: CacheResult) -> None:
-        """Nothing."""
+        """Ignored."""

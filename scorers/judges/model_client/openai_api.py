@@ -1,7 +1,6 @@
-"""One server that speaks the chat completions of OpenAI: messages come in, what the model answered
-goes out, or `CallError`.
+"""Client for one server with the OpenAI chat completions API.
 
-This module loads the `openai` package, which takes a second.
+This module loads the `openai` package, which takes about a second.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import httpx2
 import openai
@@ -34,35 +33,29 @@ from pathgauge.scorers.judges.model_client.transport import (
     ResponseTooLargeError,
 )
 
-for _name in (
-    "httpcore2",
-    "httpx2",
-):  # which write lines for every request, with the headers of responses
+# They log every request, including the response headers.
+for _name in ("httpcore2", "httpx2"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
-_CONNECT_S = 5.0
+_CONNECT_TIMEOUT_S = 5.0
 _MAX_TOKENS = 10_000_000
-"""Of one answer; a server that reports more is not believed."""
+"""Token counts of one answer above this limit are considered wrong and ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered."""
+    """The answer of a model."""
 
     text: str
     refused: bool = False
     cut: bool = False
-    """It ended because of its length."""
+    """The answer reached the token limit."""
     tokens: tuple[int, int] | None = None
-    """Of the question and of the answer; `None`: not reported."""
+    """Input and output tokens; `None`: not reported."""
 
 
 class Client:
-    """A server; belongs to one event loop. `wall` gives Unix seconds.
-
-    Raises `OSError` for a `ca_file` that cannot be read, and `ValueError` for a `base_url` that is
-    none.
-    """
+    """A client for one server. It belongs to one event loop."""
 
     def __init__(
         self,
@@ -72,12 +65,14 @@ class Client:
         wall: Callable[[], float] = time.time,
         resolve: Resolve = resolve,
     ) -> None:
+        """`wall` returns Unix seconds.
+
+        Raises `OSError` if `ca_file` cannot be read, `ValueError` if `base_url` is not a URL.
+        """
         self._wall = wall
-        tls = (
-            ssl.create_default_context(cafile=provider.ca_file)
-            if provider.base_url.startswith("https:")
-            else None
-        )
+        tls: ssl.SSLContext | None = None
+        if provider.base_url.startswith("https:"):
+            tls = ssl.create_default_context(cafile=provider.ca_file)
         backend = CheckedBackend(allow_private=provider.allow_private, resolve=resolve)
         try:
             httpx2.URL(provider.base_url)
@@ -86,37 +81,37 @@ class Client:
         authorization = f"Bearer {provider.api_key}" if provider.api_key else ""
         client = openai.AsyncOpenAI(
             base_url=provider.base_url,
-            # which no log and no exception of the library can show
+            # The library never has the key, so its logs and exceptions cannot contain it.
             api_key="sent by the transport",
-            max_retries=0,  # `retries` is ours
+            max_retries=0,  # `retries` handles them
             http_client=httpx2.AsyncClient(
                 transport=BoundedTransport(backend, tls, authorization, connections),
                 trust_env=False,
                 follow_redirects=False,
-                timeout=httpx2.Timeout(
-                    None, connect=_CONNECT_S
-                ),  # whoever calls sets one for the whole call
+                # The caller limits the whole call.
+                timeout=httpx2.Timeout(None, connect=_CONNECT_TIMEOUT_S),
             ),
         )
         self._close = client.close
         self._create = client.chat.completions.create  # loads the rest of the package
 
     async def complete(self, model: str, prompt: Prompt, messages: Messages) -> Completion:
-        """One request. Raises `CallError`."""
-        found = await self._answer(model, prompt, messages)
-        if isinstance(found, CallError):
-            raise found
-        return found
+        """Send one request. Raises `CallError`."""
+        result = await self._request(model, prompt, messages)
+        if isinstance(result, CallError):
+            raise result
+        return result
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._close()
 
-    async def _answer(
+    async def _request(
         self, model: str, prompt: Prompt, messages: Messages
     ) -> Completion | CallError:
-        """A failure is handed back and not raised here: raised, it would hold on to the error of
-        the library, which quotes the server.
+        """Returns a failure instead of raising it.
+
+        Raised here, it would keep a reference to the library's exception, which quotes the server.
         """
         optional: dict[str, Any] = {
             "temperature": prompt.temperature,
@@ -124,27 +119,16 @@ class Client:
         }
         given: Any = {name: value for name, value in optional.items() if value is not None}
         try:
-            return _completion(
-                await self._create(
-                    model=model,
-                    # typed as one of many classes by role
-                    messages=messages,  # type: ignore[arg-type]
-                    max_completion_tokens=prompt.max_tokens,
-                    **given,
-                )
+            answer = await self._create(
+                model=model,
+                # The library's type is a union of one class per role.
+                messages=messages,  # type: ignore[arg-type]
+                max_completion_tokens=prompt.max_tokens,
+                **given,
             )
-        except openai.APIStatusError as error:
-            return failures.of_status(
-                error.status_code, retry_after(error.response.headers, self._wall()), error.code
-            )
-        except openai.APITimeoutError:
-            return failures.timed_out()
-        except openai.APIConnectionError as error:
-            return (
-                failures.not_connected()
-                if isinstance(error.__cause__, httpx2.ConnectError)
-                else failures.broken()
-            )
+            return _completion(answer)
+        except openai.APIError as error:
+            return self._api_failure(error)
         except AddressRefusedError:
             return failures.address_refused()
         except ResponseTooLargeError:
@@ -152,31 +136,44 @@ class Client:
         except (ValueError, RecursionError, openai.OpenAIError):
             return failures.not_a_completion()
 
+    def _api_failure(self, error: openai.APIError) -> CallError:
+        if isinstance(error, openai.APIStatusError):
+            pause = retry_after(error.response.headers, self._wall())
+            return failures.of_status(error.status_code, pause, error.code)
+        if isinstance(error, openai.APITimeoutError):
+            return failures.timed_out()
+        if not isinstance(error, openai.APIConnectionError):
+            return failures.not_a_completion()
+        if isinstance(error.__cause__, httpx2.ConnectError):
+            return failures.not_connected()
+        return failures.connection_lost()
+
 
 def _completion(answer: object) -> Completion | CallError:
-    """The first choice. The library checks no types, so nothing is taken for granted here."""
+    """The first choice. The library does not validate types, so they are checked here."""
     choices = answer.choices if isinstance(answer, ChatCompletion) else None
     choice: Any = choices[0] if isinstance(choices, list) and choices else None
     message = getattr(choice, "message", None)
     if message is None:
         return failures.not_a_completion()
-    ended = getattr(choice, "finish_reason", None)
+    finish_reason = getattr(choice, "finish_reason", None)
     text = getattr(message, "content", None)
-    refused = bool(getattr(message, "refusal", None)) or ended == "content_filter"
+    refusal = getattr(message, "refusal", None)
     return Completion(
         text if isinstance(text, str) else "",
-        refused,
-        ended == "length",
-        _tokens(getattr(answer, "usage", None)),
+        refused=bool(refusal) or finish_reason == "content_filter",
+        cut=finish_reason == "length",
+        tokens=_tokens(getattr(answer, "usage", None)),
     )
 
 
 def _tokens(usage: object) -> tuple[int, int] | None:
-    counts = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
-    match counts:
-        case [int() as asked, int() as answered] if all(
-            not isinstance(count, bool) and 0 <= count <= _MAX_TOKENS for count in (asked, answered)
-        ):
-            return asked, answered
-        case _:
-            return None
+    prompt = getattr(usage, "prompt_tokens", None)
+    completion = getattr(usage, "completion_tokens", None)
+    if _is_token_count(prompt) and _is_token_count(completion):
+        return prompt, completion
+    return None
+
+
+def _is_token_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS

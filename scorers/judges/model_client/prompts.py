@@ -1,8 +1,6 @@
-"""A question as it is sent: a `Question` comes in, the two messages of a conversation and the form
-of the answer go out.
+"""Turns a `Question` into the messages of a chat completion and a schema for the answer.
 
-What is judged is in the message of the user and nowhere else, also when a model is asked again
-because of what it answered.
+Judged content is only ever in the user message, even when a rejected answer is quoted back.
 """
 
 from __future__ import annotations
@@ -20,20 +18,20 @@ from pathgauge.scorers.judges.prompt_data import RULES, section, shortened
 from pathgauge.scorers.types import Json
 
 Messages = list[dict[str, str]]
-"""Roles and contents."""
+"""Each with `role` and `content`."""
 
 _BYTES_PER_TOKEN = 3
-"""Fewer than any tokeniser takes for common text, so that estimates are on the safe side."""
+"""Fewer than any common tokenizer needs for ordinary text, so estimates are on the safe side."""
 _PER_MESSAGE_TOKENS = 8
 _REJECTED = "rejected_answer"
-_MAX_OF_REJECTED = 4000
-_NO_KEYWORDS = ("default", "title", "minLength", "maxLength")
-"""Of JSON schemas, which strict output does not know, or which only cost tokens."""
+_MAX_REJECTED_CHARS = 4000
+_DROPPED_KEYWORDS = ("default", "title", "minLength", "maxLength")
+"""JSON schema keywords that strict output does not support, or that only cost tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """All of a question that a server is sent."""
+    """Everything of a question that is sent to a server."""
 
     system: str
     data: Mapping[str, Json]
@@ -44,11 +42,11 @@ class Prompt:
     structured_output: StructuredOutput
     sample: int
     rejected: Mapping[str, str] = field(default_factory=dict)
-    """An answer that was given before and cannot be used; it is data, too."""
+    """An earlier answer that could not be used; it is sent as data, too."""
 
     @property
     def response_format(self) -> dict[str, Json] | None:
-        """The parameter of that name."""
+        """The request parameter of that name."""
         match self.structured_output:
             case "json_schema":
                 return {
@@ -61,14 +59,14 @@ class Prompt:
                 return None
 
     def messages(self) -> Messages:
-        """System and user; the markers of the data are new each time."""
+        """The system and the user message. The markers around the data are random each time."""
         nonce = str(secrets.randbits(64))
-        shown = section(self.data, self.max_chars, nonce)
+        content = section(self.data, self.max_chars, nonce)
         if self.rejected:
-            shown = section(
-                {**self.data, **self.rejected}, max(self.max_chars, _MAX_OF_REJECTED), nonce
+            content = section(
+                {**self.data, **self.rejected}, max(self.max_chars, _MAX_REJECTED_CHARS), nonce
             )
-        return [{"role": "system", "content": self.system}, {"role": "user", "content": shown}]
+        return [{"role": "system", "content": self.system}, {"role": "user", "content": content}]
 
     def input_tokens(self, messages: Messages) -> int:
         """An estimate."""
@@ -77,23 +75,22 @@ class Prompt:
             size += len(json.dumps(self.schema))
         return math.ceil(size / _BYTES_PER_TOKEN) + _PER_MESSAGE_TOKENS * len(messages)
 
-    def asked_again(self, answer: str, mistake: str) -> Prompt:
-        """The question once more, with the answer that cannot be used. `mistake` says why, and
-        quotes nothing of it.
-        """
+    def with_rejected_answer(self, answer: str, error: str) -> Prompt:
+        """The same question with an unusable answer and its error, which must not quote it."""
         text = (
-            f"You have answered this before, and your answer could not be read: {mistake}.\n"
+            f"You have answered this before, and your answer could not be read: {error}.\n"
             f"It is in the data as {_REJECTED}. Judge again, and answer in the right form."
         )
         return replace(
             self,
             system=f"{self.system}\n\n{text}",
-            rejected={_REJECTED: shortened(answer, _MAX_OF_REJECTED)},
+            rejected={_REJECTED: shortened(answer, _MAX_REJECTED_CHARS)},
         )
 
-    def parts(self) -> list[Json]:
-        """What makes this question another one than others. What is shown first may sway a model,
-        so its order counts.
+    def key_parts(self) -> list[Json]:
+        """Everything that identifies the question in the cache.
+
+        The order of the data counts, because models are sensitive to it.
         """
         data = [[name, shortened(value, self.max_chars)] for name, value in self.data.items()]
         return [
@@ -108,7 +105,7 @@ class Prompt:
 
 
 def prompt(question: Question[Any], structured_output: StructuredOutput) -> Prompt:
-    """A question as a server with this kind of output is asked."""
+    """The prompt of a question, for a server with this kind of structured output."""
     schema = strict(question.answer.model_json_schema())
     form = "Answer with one JSON object and nothing else."
     if structured_output != "json_schema":
@@ -129,13 +126,15 @@ def prompt(question: Question[Any], structured_output: StructuredOutput) -> Prom
 
 
 def strict(schema: Json) -> Json:
-    """A JSON schema as strict output wants it: of every object all members, and no others."""
+    """Convert a JSON schema for strict output: all members required, no additional ones."""
     match schema:
         case list():
             return [strict(item) for item in schema]
         case dict():
             kept = {
-                key: _inner(key, value) for key, value in schema.items() if key not in _NO_KEYWORDS
+                key: _strict_value(key, value)
+                for key, value in schema.items()
+                if key not in _DROPPED_KEYWORDS
             }
             if "properties" in kept:
                 kept |= {"required": [*kept["properties"]], "additionalProperties": False}
@@ -144,8 +143,10 @@ def strict(schema: Json) -> Json:
             return schema
 
 
-def _inner(key: str, value: Json) -> Json:
-    """What stands under a keyword; names of members are no keywords."""
+def _strict_value(key: str, value: Json) -> Json:
+    """Convert the value of a keyword. Member names may look like keywords and must stay."""
     if key in ("properties", "$defs") and isinstance(value, dict):
         return {name: strict(member) for name, member in value.items()}
-    return value if key in ("enum", "const", "required") else strict(value)
+    if key in ("enum", "const", "required"):
+        return value
+    return strict(value)

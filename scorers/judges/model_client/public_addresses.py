@@ -1,4 +1,4 @@
-"""Addresses that a server may be at: an address comes in, whether it is a public one goes out."""
+"""Tells public internet addresses from private and special ones."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_OF_PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")
-"""Of which not all versions of Python say that it is not public."""
-_OF_CLOUDS = frozenset({ipaddress.IPv4Address("168.63.129.16")})
-"""Public by their number, but services of the machine's own host."""
+_IETF_PROTOCOL_ASSIGNMENTS = ipaddress.IPv4Network("192.0.0.0/24")
+"""Not every Python version reports this network as non-global."""
+_CLOUD_HOST_SERVICES = frozenset({ipaddress.IPv4Address("168.63.129.16")})
+"""Addresses in public ranges that clouds use for services of the virtual machine's host."""
 
 
-def is_public(written: str) -> bool:
-    """Whether an address belongs to the public internet, and to nobody nearby."""
+def is_public(text: str) -> bool:
+    """Whether an address is on the public internet. `False` for anything that is no address."""
     try:
-        address: Address = ipaddress.ip_address(written.partition("%")[0])
+        address: Address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return False
     if isinstance(address, ipaddress.IPv6Address):
@@ -31,6 +31,6 @@ def is_public(written: str) -> bool:
     return (
         address.is_global
         and not address.is_multicast
-        and address not in _OF_PROTOCOLS
-        and address not in _OF_CLOUDS
+        and address not in _IETF_PROTOCOL_ASSIGNMENTS
+        and address not in _CLOUD_HOST_SERVICES
     )

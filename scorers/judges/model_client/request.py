@@ -1,19 +1,18 @@
-"""One request to a model, when everything allows it: budget, circuit breaker, a free place, and
-time.
-"""
+"""Sends one request, if budget, circuit breaker, concurrency limit and deadline allow it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pathgauge.scorers.judge_protocol import JudgeError
 from pathgauge.scorers.judges.model_client import failures
 from pathgauge.scorers.judges.model_client.budget import Budget, Charge
-from pathgauge.scorers.judges.model_client.circuit_breaker import Breaker, Passage
-from pathgauge.scorers.judges.model_client.failures import CallError
+from pathgauge.scorers.judges.model_client.circuit_breaker import Breaker, Permit
+from pathgauge.scorers.judges.model_client.failures import CallError, ServerState
 from pathgauge.scorers.judges.model_client.observer import Observer
 from pathgauge.scorers.judges.model_client.prompts import Messages, Prompt
 from pathgauge.scorers.judges.model_client.settings import Model, Provider, Settings
@@ -23,10 +22,19 @@ if TYPE_CHECKING:
     from pathgauge.scorers.judges.model_client.openai_api import Client, Completion
 
 
-class Caller:
-    """Talks to all providers; belongs to one event loop. `clock` gives seconds that never go back,
-    `wall` Unix seconds.
-    """
+@dataclass(frozen=True, slots=True)
+class _Request:
+    client: Client
+    model: Model
+    prompt: Prompt
+    messages: Messages
+    deadline: float
+    charge: Charge
+    breaker: Breaker
+
+
+class RequestSender:
+    """Sends requests to all providers. It belongs to one event loop."""
 
     def __init__(
         self,
@@ -38,20 +46,22 @@ class Caller:
         wall: Callable[[], float],
         resolve: Resolve | None = None,
     ) -> None:
+        """`clock` returns monotonic seconds, `wall` Unix seconds."""
         self._settings = settings
         self._budget = budget
         self._observer = observer
         self._clock = clock
         self._wall = wall
         self._resolve = resolve
-        self._places = asyncio.Semaphore(settings.concurrency)
+        self._slots = asyncio.Semaphore(settings.concurrency)
         self._breakers: dict[Model, Breaker] = {}
         self._clients: dict[str, Client] = {}
         self._connecting = asyncio.Lock()
 
     async def __call__(self, model: Model, prompt: Prompt, deadline: float) -> Completion:
-        """One request, which ends before `deadline` of `clock`. Raises `CallError` where it was
-        made, `JudgeError` where it was not.
+        """Send one request that ends before `deadline`, a time of `clock`.
+
+        Raises `CallError` if the request failed, `JudgeError` if it was not sent.
         """
         client = await self._client(model.provider)
         messages = prompt.messages()
@@ -59,29 +69,24 @@ class Caller:
             prompt.input_tokens(messages), prompt.max_tokens, self._settings.price(model)
         )
         breaker = self._breakers.setdefault(model, Breaker(self._clock))
-        passage: Passage | None = None
+        request = _Request(client, model, prompt, messages, deadline, charge, breaker)
+        permit: Permit | None = None
         try:
-            if not breaker.lets_through:
+            if not breaker.allows_calls:
                 raise _circuit_open()
-            async with self._place(deadline):
-                passage = breaker.begin()
-                if passage is None:
+            async with self._slot(deadline):
+                permit = breaker.begin()
+                if permit is None:
                     raise _circuit_open()
-                return await self._told(
-                    model,
-                    charge,
-                    breaker,
-                    passage,
-                    self._timed(client, model, prompt, messages, deadline),
-                )
+                return await self._send_and_record(request, permit)
         finally:
-            if passage is None:
+            if permit is None:
                 self._budget.release(charge)
 
     def circuits(self) -> list[tuple[Model, bool]]:
-        """Each model that was asked, and whether its circuit is open."""
+        """Each model asked so far, and whether its circuit is open."""
         return [
-            (model, not breaker.lets_through) for model, breaker in list(self._breakers.items())
+            (model, not breaker.allows_calls) for model, breaker in list(self._breakers.items())
         ]
 
     async def aclose(self) -> None:
@@ -90,73 +95,68 @@ class Caller:
             await client.aclose()
 
     @asynccontextmanager
-    async def _place(self, deadline: float) -> AsyncIterator[None]:
+    async def _slot(self, deadline: float) -> AsyncIterator[None]:
+        """Hold one of the `concurrency` slots."""
         try:
             async with asyncio.timeout(deadline - self._clock()):
-                await self._places.acquire()
+                await self._slots.acquire()
         except TimeoutError:
             raise JudgeError(
-                "judge_timeout", "too many requests are under way to make another one in time"
+                "judge_timeout", "no request slot became free before the deadline"
             ) from None
         try:
             yield
         finally:
-            self._places.release()
+            self._slots.release()
 
-    async def _timed(
-        self, client: Client, model: Model, prompt: Prompt, messages: Messages, deadline: float
-    ) -> Completion:
+    async def _send(self, request: _Request) -> Completion:
+        timeout = min(self._settings.timeout, request.deadline - self._clock())
         try:
-            async with asyncio.timeout(min(self._settings.timeout, deadline - self._clock())):
-                return await client.complete(model.name, prompt, messages)
+            async with asyncio.timeout(timeout):
+                return await request.client.complete(
+                    request.model.name, request.prompt, request.messages
+                )
         except TimeoutError:
             raise failures.timed_out() from None
 
-    async def _told(
-        self,
-        model: Model,
-        charge: Charge,
-        breaker: Breaker,
-        passage: Passage,
-        call: Awaitable[Completion],
-    ) -> Completion:
-        """The outcome of a call, told to budget, breaker and observer."""
-        began = self._clock()
-        code, server = "cancelled", "unknown"
+    async def _send_and_record(self, request: _Request, permit: Permit) -> Completion:
+        """Send, and report the result to budget, circuit breaker and observer."""
+        started = self._clock()
+        code = "cancelled"
+        server: ServerState = "unknown"
         try:
-            completion = await call
+            completion = await self._send(request)
             code, server = "200", "up"
-        except CallError as failure:
-            code, server = failure.code, failure.server
-            if not failure.uses:
-                self._budget.book(charge, 0, 0)
+        except CallError as error:
+            code, server = error.code, error.server
+            if not error.may_be_charged:
+                self._budget.book(request.charge, 0, 0)
             raise
         finally:
-            {"up": breaker.succeeded, "down": breaker.failed, "unknown": breaker.abandoned}[server](
-                passage
-            )
-            self._observer.request(model.label, code, self._clock() - began)
+            request.breaker.record(permit, server)
+            self._observer.request(request.model.label, code, self._clock() - started)
         if completion.tokens is not None:
-            self._used(model, charge, *completion.tokens)
+            self._record_usage(request, *completion.tokens)
         return completion
 
-    def _used(self, model: Model, charge: Charge, asked: int, answered: int) -> None:
-        usd = self._budget.book(charge, asked, answered)
-        self._observer.tokens(model.label, "input", asked)
-        self._observer.tokens(model.label, "output", answered)
+    def _record_usage(self, request: _Request, input_tokens: int, output_tokens: int) -> None:
+        label = request.model.label
+        usd = self._budget.book(request.charge, input_tokens, output_tokens)
+        self._observer.tokens(label, "input", input_tokens)
+        self._observer.tokens(label, "output", output_tokens)
         if usd is not None:
-            self._observer.cost(model.label, usd)
+            self._observer.cost(label, usd)
 
     async def _client(self, provider: str) -> Client:
         async with self._connecting:
             if provider not in self._clients:
                 self._clients[provider] = await asyncio.to_thread(
-                    self._connected, self._settings.provider(provider)
+                    self._new_client, self._settings.provider(provider)
                 )
             return self._clients[provider]
 
-    def _connected(self, provider: Provider) -> Client:
-        """Loads the `openai` package, which takes a second or two."""
+    def _new_client(self, provider: Provider) -> Client:
+        """Create a client. The first call loads the `openai` package, in 1 to 2 seconds."""
         options = {} if self._resolve is None else {"resolve": self._resolve}
         try:
             from pathgauge.scorers.judges.model_client import openai_api  # noqa: PLC0415
@@ -181,5 +181,5 @@ class Caller:
 
 def _circuit_open() -> JudgeError:
     return JudgeError(
-        "judge_unavailable", "the last calls failed, so that none is made for a while"
+        "judge_unavailable", "the circuit breaker is open after repeated failures of the model"
     )

@@ -1,6 +1,4 @@
-"""Repeats calls that failed and may pass: an attempt comes in, its result or its last failure goes
-out.
-"""
+"""Retries failed calls with exponential backoff and jitter."""
 
 from __future__ import annotations
 
@@ -12,16 +10,14 @@ from typing import TypeVar
 
 from pathgauge.scorers.judges.model_client.failures import CallError
 
-FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 30.0
+INITIAL_PAUSE_S = 0.5
+MAX_PAUSE_S = 30.0
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How attempts are repeated. `draw` gives random numbers in 0..1, `sleep` waits, `clock` gives
-    seconds that never go back.
-    """
+    """The retry policy. `clock` returns monotonic seconds, `draw` a random number in 0..1."""
 
     retries: int
     clock: Callable[[], float]
@@ -29,44 +25,48 @@ class Backoff:
     draw: Callable[[], float]
 
     async def __call__(self, attempt: Callable[[], Awaitable[_T]], deadline: float) -> _T:
-        """Call `attempt` until it does not raise `CallError`. Raises the last one, at once when the
-        next attempt would begin too late.
+        """Call `attempt` until it does not raise `CallError`.
 
-        `deadline` is a time of `clock`.
+        Raises the last `CallError` when retries are exhausted or pointless, and at once when the
+        next attempt would begin after `deadline`, a time of `clock`.
         """
-        repeated = 0
+        retried = 0
         while True:
             try:
                 return await attempt()
-            except CallError as failure:
-                pause = self.pause(repeated, failure.retry_after)
-                if (
-                    not failure.may_pass
-                    or repeated >= self.retries
-                    or self.clock() + pause >= deadline
-                ):
+            except CallError as error:
+                if not error.retryable or retried >= self.retries:
+                    raise
+                pause = self.pause(retried, error.retry_after)
+                if self.clock() + pause >= deadline:
                     raise
             await self.sleep(pause)
-            repeated += 1
+            retried += 1
 
-    def pause(self, repeated: int, retry_after: float | None) -> float:
-        """Seconds until the next attempt: twice as long each time, of that between a half and all,
-        and never less than the server wants.
+    def pause(self, retried: int, retry_after: float | None) -> float:
+        """Seconds until the next attempt, never less than `retry_after`.
+
+        The upper limit doubles with each retry; the pause is between half of it and all of it.
         """
-        longest = min(LONGEST_PAUSE_S, math.ldexp(FIRST_PAUSE_S, min(repeated, 30)))
-        own = longest * (0.5 + self.draw() / 2)
-        return own if retry_after is None else max(own, retry_after + (own - longest / 2))
+        limit = min(MAX_PAUSE_S, math.ldexp(INITIAL_PAUSE_S, min(retried, 30)))
+        jitter = self.draw() * limit / 2
+        pause = limit / 2 + jitter
+        if retry_after is None:
+            return pause
+        return max(pause, retry_after + jitter)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that an answer asks to wait; `None` when it does not say, or makes no sense. `now` in
-    Unix seconds.
-    """
-    value = headers.get("retry-after", "").strip()
+    """Seconds from a `Retry-After` header, `None` if missing or invalid. `now`: Unix seconds."""
     try:
-        seconds = (
-            float(value) if value[:1].isdigit() else parsedate_to_datetime(value).timestamp() - now
-        )
+        seconds = _seconds(headers.get("retry-after", "").strip(), now)
     except (ValueError, OverflowError, OSError):
         return None
     return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _seconds(value: str, now: float) -> float:
+    """`value` is a number of seconds or an HTTP date."""
+    if value[:1].isdigit():
+        return float(value)
+    return parsedate_to_datetime(value).timestamp() - now

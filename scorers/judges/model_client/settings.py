@@ -1,6 +1,4 @@
-"""Whom to ask, and what it may cost: the values that an `Asker` works with, checked where the
-configuration is read.
-"""
+"""The settings of a `ModelClient`. They are validated where the configuration is read."""
 
 from __future__ import annotations
 
@@ -14,24 +12,23 @@ DEFAULT_PROVIDER = "openai"
 OPENAI_URL = "https://api.openai.com/v1"
 
 StructuredOutput = Literal["json_schema", "json_object", "none"]
-"""How a server is told the form of an answer: a JSON schema that it keeps to, any JSON object, or
-by the instructions alone.
+"""How the server learns the form of the answer: as a JSON schema that it enforces, as any JSON
+object, or from the instructions only.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A server that speaks the chat completions of OpenAI."""
+    """A server with the OpenAI chat completions API."""
 
     base_url: str = OPENAI_URL
     api_key: str = field(default="", repr=False)
-    """Empty: requests go out without credentials."""
+    """Empty: requests are sent without credentials."""
     allow_private: bool = False
-    """Whether it may be at a private, loopback or link-local address, and be spoken to without TLS.
-    """
+    """Allow private, loopback and link-local addresses, and connections without TLS."""
     structured_output: StructuredOutput = "json_schema"
     ca_file: str | None = None
-    """The CAs in PEM that the server is known by; `None` are those of the system."""
+    """PEM file of the CAs to trust; `None`: those of the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class BudgetLimits:
-    """Budgets by UTC hour and day; `None` is no limit."""
+    """Budgets per UTC hour and day; `None`: unlimited."""
 
     calls_per_hour: float | None = None
     calls_per_day: float | None = None
@@ -55,60 +52,62 @@ class BudgetLimits:
 
 
 class Model(NamedTuple):
-    """A model at its provider."""
+    """A model of a provider."""
 
     provider: str
     name: str
 
     @property
     def label(self) -> str:
-        """As `provider:name`."""
+        """`provider:name`."""
         return f"{self.provider}:{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All of it. Times in seconds."""
+    """All settings of a `ModelClient`. Times are in seconds."""
 
     model: str
-    """The model of questions that name none: `provider:model`, or a model of the provider `openai`.
-    """
+    """Used for questions without a model: `provider:model`, or a model of the provider `openai`."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
-    """By name. Nobody else is asked."""
+    """By name. Requests go to these servers only."""
     timeout: float = 30.0
-    """Of one request."""
+    """For one request."""
     deadline: float = 120.0
-    """Of a question, with all that waits and is repeated."""
+    """For one question, including waiting and retries."""
     retries: int = 3
-    """Requests after the first one that failed."""
+    """Further requests after the first one failed."""
     concurrency: int = 8
-    """Requests at a time."""
+    """Maximum number of concurrent requests."""
     cache_size: int = 10_000
-    """Answers that are kept; 0 keeps none."""
+    """Maximum number of cached answers; 0 disables the cache."""
     limits: BudgetLimits = BudgetLimits()
     prices: Mapping[str, Price] = field(default_factory=dict)
-    """By `provider:model` or by model."""
+    """By `provider:model` or by model name."""
 
     def provider(self, name: str) -> Provider:
-        """The provider of that name. Raises `JudgeError` for one that is not configured: it must
-        not be sent what others may see.
+        """The provider of that name.
+
+        Raises `JudgeError` if it is not configured: its data must not go to another provider.
         """
         if name not in self.providers:
             raise JudgeError("judge_unconfigured", f"no provider {name} is configured")
         return self.providers[name]
 
     def resolve(self, name: str | None) -> Model:
-        """The model that a question means. What stands before a colon is a provider where one is
-        called so, else a part of the name.
+        """The model for the `model` of a question; `None` is the default model.
+
+        A prefix before a colon is a provider if one has that name, else a part of the model name.
         """
         default = self._split(self.model, DEFAULT_PROVIDER)
         return default if name is None else self._split(name, default.provider)
 
     def price(self, model: Model) -> Price | None:
-        """What the model costs; `None`: not known."""
+        """The price of the model; `None`: unknown."""
         return self.prices.get(model.label) or self.prices.get(model.name)
 
-    def _split(self, written: str, otherwise: str) -> Model:
-        provider, colon, name = written.partition(":")
-        known = provider in self.providers or provider == DEFAULT_PROVIDER
-        return Model(provider, name) if colon and known else Model(otherwise, written)
+    def _split(self, name: str, default_provider: str) -> Model:
+        prefix, colon, rest = name.partition(":")
+        if colon and (prefix in self.providers or prefix == DEFAULT_PROVIDER):
+            return Model(prefix, rest)
+        return Model(default_provider, name)

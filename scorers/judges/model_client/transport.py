@@ -1,7 +1,7 @@
-"""HTTP to one server: requests come in, responses of bounded size go out.
+"""HTTP transport to one server, with bounded response size.
 
-A request has the headers that are made here and no others: what a client library adds from the
-environment, and cookies, stay here.
+Requests carry only the headers set here: no cookies, and nothing that a client library adds from
+environment variables.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import httpx2
 from pathgauge.scorers.judges.model_client.allowed_connections import CheckedBackend
 
 MAX_BYTES = 2**20
-"""Of the body of a response."""
+"""Limit for a response body."""
 
 
 class ResponseTooLargeError(Exception):
-    """A body has more than `MAX_BYTES`, or is compressed, so that nobody knows how much it is."""
+    """A body has more than `MAX_BYTES`, or is compressed, so its real size is unknown."""
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
-    """Connections to one server. `authorization` is the header of that name; empty: none is sent."""
+    """A connection pool to one server. Without `authorization`, no such header is sent."""
 
     def __init__(
         self,
@@ -42,11 +42,12 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """One exchange. Raises `AddressRefusedError`, `ResponseTooLargeError` and what httpx2
-        raises for connections.
+        """Send one request and read the response.
+
+        Raises `AddressRefusedError`, `ResponseTooLargeError` and the connection errors of httpx2.
         """
         body = await request.aread()
-        with _as_httpx(request):
+        with _httpx_errors(request):
             response = await self._pool.handle_async_request(
                 httpcore2.Request(
                     method=request.method,
@@ -91,16 +92,16 @@ async def _read(response: httpcore2.Response) -> bytes:
             raise ResponseTooLargeError
     assert isinstance(response.stream, AsyncIterable)
     content = bytearray()
-    async for part in response.stream:
-        content += part
+    async for chunk in response.stream:
+        content += chunk
         if len(content) > MAX_BYTES:
             raise ResponseTooLargeError
     return bytes(content)
 
 
 @contextmanager
-def _as_httpx(request: httpx2.Request) -> Iterator[None]:
-    """What httpcore raises as what httpx raises, without the texts of the system."""
+def _httpx_errors(request: httpx2.Request) -> Iterator[None]:
+    """Convert httpcore exceptions to httpx exceptions, without the system's error messages."""
     try:
         yield
     except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
@@ -108,4 +109,4 @@ def _as_httpx(request: httpx2.Request) -> Iterator[None]:
     except httpcore2.TimeoutException:
         raise httpx2.ReadTimeout("no answer in time", request=request) from None
     except (httpcore2.NetworkError, httpcore2.ProtocolError):
-        raise httpx2.ReadError("the connection broke", request=request) from None
+        raise httpx2.ReadError("the connection was lost", request=request) from None

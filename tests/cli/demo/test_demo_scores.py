@@ -1,6 +1,4 @@
-"""The packaged references and the scripts belong together: what is healthy meets every threshold,
-what regressed does not.
-"""
+"""The healthy scripts of the demo meet every threshold of its references; the regressed do not."""
 
 from pathlib import Path
 
@@ -18,13 +16,13 @@ from pathgauge.collector.client import ScenarioSpanProcessor, scenario
 from pathgauge.collector.config import active
 from pathgauge.collector.config.reference_files import load
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp import decode_traces
 from pathgauge.collector.core.otlp.spans import Trace
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.scorers.responses.text_match import ResponseMatchScore
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryAvgScore, ToolTrajectoryF1
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 
 FOLDER = Path(session.__file__).parent
 REFERENCES = ReferenceSet(entry.reference for entry in load(["references/*.yaml"], FOLDER).entries)
@@ -86,7 +84,7 @@ def test_the_regressed_release_misses_every_threshold(script: Script) -> None:
     assert verdicts(SUPPORT, SUPPORT.regressed, script) == ["failed", "failed", "failed"]
 
 
-def test_every_reference_belongs_to_a_script_and_asks_what_it_asks() -> None:
+def test_every_reference_has_a_script_with_the_same_input() -> None:
     scripts = {
         script.scenario_id: script.user_input
         for agent in (CONCIERGE, SUPPORT)
@@ -107,7 +105,7 @@ def test_the_collector_reads_agent_version_and_conversation() -> None:
     )
 
 
-def test_the_packaged_configuration_asks_for_these_criteria_and_references() -> None:
+def test_the_packaged_configuration_has_these_criteria_and_references() -> None:
     in_force = active.resolve(config.load(FOLDER / "pathgauge.yaml"))
     assert {criterion.name: criterion.threshold for criterion in in_force.evaluator.criteria} == {
         **{criterion.name: criterion.threshold for criterion in CRITERIA},

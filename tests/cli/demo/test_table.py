@@ -85,7 +85,7 @@ def test_the_table_names_each_scenario_once_and_marks_what_is_breached() -> None
     ]
 
 
-def test_an_evaluation_later_than_the_clock_is_not_in_the_future() -> None:
+def test_an_evaluation_newer_than_the_clock_has_the_age_0() -> None:
     assert "support refund 0 s ago" in shown(METRICS, now=900)
 
 

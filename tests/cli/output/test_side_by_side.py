@@ -1,4 +1,4 @@
-"""How two trajectories are laid beside each other, from the evidence of a score."""
+"""Two trajectories side by side, from the details of a score."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def compared(
         ("", "", ""),
     ],
 )
-def test_missing_calls_stand_where_their_neighbours_stand(
+def test_missing_calls_are_shown_next_to_their_neighbours(
     done: str, asked: str, shown: str
 ) -> None:
     found = compared(tool_calls(done), expected_calls(asked), ToolTrajectoryF1())
@@ -47,7 +47,7 @@ def test_missing_calls_stand_where_their_neighbours_stand(
     )
 
 
-def test_arguments_are_shown_as_they_were_recorded() -> None:
+def test_arguments_are_shown_as_recorded() -> None:
     actual = (
         tool_call("book", room={"beds": 2}, guest="Ada"),
         ToolCall("pay", "{not json"),
@@ -78,6 +78,6 @@ def test_calls_that_differ_in_their_arguments_share_a_row() -> None:
     ]
 
 
-def test_evidence_about_other_calls_is_shown_by_name() -> None:
+def test_calls_that_do_not_fit_the_details_are_shown_by_name() -> None:
     details = {"matched": [], "missing": [], "unexpected": [[0, "search"], [5, "book"]]}
     assert rows(details, tool_calls("look"), ()) == [Row("+", "", "search"), Row("+", "", "book")]

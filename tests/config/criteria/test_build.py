@@ -1,6 +1,4 @@
-"""Criteria: thresholds, options, aliases, agents, functions, criteria of criteria, and what is laid
-over what.
-"""
+"""Criteria: thresholds, options, aliases, agents, functions, criteria made of others, merging."""
 
 from __future__ import annotations
 
@@ -10,9 +8,10 @@ from typing import ClassVar
 import pytest
 
 from pathgauge.collector.cli.output import scorer_catalogue
-from pathgauge.collector.config import criteria, plugins
-from pathgauge.collector.config.criteria import Place, objectives
-from pathgauge.collector.config.criteria.syntax import OWN
+from pathgauge.collector.config import criteria
+from pathgauge.collector.config.criteria import Location, objectives
+from pathgauge.collector.config.criteria.syntax import COMMON_KEYS
+from pathgauge.collector.config.plugins.scorers import SCORERS, scorer_class
 from pathgauge.collector.core.documents import ConfigError, Document, yaml_source
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.scorers.adapters.functions import from_function
@@ -32,7 +31,7 @@ COST = "'pathgauge:CostOfPassed'"
 
 @dataclass(frozen=True)
 class Seconds:
-    """Something that has no upper end."""
+    """A scorer without an upper limit."""
 
     name: ClassVar[str] = "seconds"
     version: ClassVar[str] = "1"
@@ -78,7 +77,7 @@ class Mentions:
 
 def build(text: str, changed: list[str] | None = None) -> tuple[Criterion, ...]:
     (document,) = yaml_source.read(text, "c.yaml")
-    return criteria.build(document.data, Place(document, ()), changed)
+    return criteria.build(document.data, Location(document, ()), changed)
 
 
 def message(text: str) -> str:
@@ -185,10 +184,13 @@ def test_a_criterion_is_a_scorer_with_options_and_a_threshold(
                 ("'0.9'", "'0.9'"),
             ]
         ),
-        ("1e-17", "found 1e-17, for which no burn-rate alert can ever fire, expected a larger one"),
+        (
+            "1e-17",
+            "found 1e-17, for which no burn-rate alert can fire, expected a higher objective",
+        ),
     ],
 )
-def test_an_objective_that_nothing_could_ever_fail_is_refused(written: str, expected: str) -> None:
+def test_an_invalid_objective_is_rejected(written: str, expected: str) -> None:
     assert (
         message(f"latency: {{threshold: 5, objective: {written}}}")
         == f"c.yaml:1:36: latency.objective: {expected}"
@@ -197,7 +199,7 @@ def test_an_objective_that_nothing_could_ever_fail_is_refused(written: str, expe
 
 def test_an_objective_needs_a_threshold() -> None:
     expected = (
-        "found an objective without a threshold, expected both: without one nothing passes or fails"
+        "found an objective without a threshold, expected both: only a threshold makes verdicts"
     )
     assert message("latency: {objective: 0.9}") == f"c.yaml:1:22: latency.objective: {expected}"
 
@@ -211,36 +213,36 @@ def test_an_objective_needs_a_threshold() -> None:
         (
             0.8333,
             (
-                "the burn rate is 6 at most, so that its alerts at 6 can never fire; they need an"
+                "the burn rate is at most 6, so the alerts at 6 can never fire; they need an"
                 " objective above 0.8333"
             ),
         ),
         (
             0.67,
             (
-                "the burn rate is 3.03 at most, so that its alerts at 6 can never fire; they need"
+                "the burn rate is at most 3.03, so the alerts at 6 can never fire; they need"
                 " an objective above 0.8333"
             ),
         ),
         (
             0.5,
             (
-                "the burn rate is 2 at most, so that its alerts at 6 and 3 can never fire; they"
+                "the burn rate is at most 2, so the alerts at 6 and 3 can never fire; they"
                 " need an objective above 0.8333"
             ),
         ),
     ],
 )
-def test_an_objective_that_some_alerts_can_never_miss_is_doubtful(
+def test_an_objective_too_low_for_some_alerts_is_a_warning(
     objective: float | None, silent: str | None
 ) -> None:
-    doubts = list(objectives.doubts(Criterion("latency", Latency(), 5, objective)))
-    assert doubts == ([] if silent is None else [f"with the objective {objective:g} {silent}"])
+    warnings = list(objectives.warnings(Criterion("latency", Latency(), 5, objective)))
+    assert warnings == ([] if silent is None else [f"with the objective {objective:g} {silent}"])
 
 
-def test_the_burn_rate_cannot_exceed_that_of_failures_alone() -> None:
+def test_the_burn_rate_is_highest_when_everything_fails() -> None:
     for objective in (0.01, 0.5, 0.9, 0.999):
-        assert objectives.highest_burn_rate(objective) == pytest.approx(1.0 / (1 - objective))
+        assert objectives.max_burn_rate(objective) == pytest.approx(1.0 / (1 - objective))
 
 
 def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
@@ -336,8 +338,9 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
         (
             "multi_turn_task_success_v1: 1.0",
             (
-                "1:1: multi_turn_task_success_v1: found 'multi_turn_task_success_v1', which judges"
-                " whole conversations and is not available in this version"
+                "1:1: multi_turn_task_success_v1: found 'multi_turn_task_success_v1', expected a"
+                " criterion for single turns: criteria for whole conversations are not available in"
+                " this version"
             ),
         ),
         (
@@ -412,7 +415,7 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
         ),
         (
             "latency: {view: own}",
-            "1:11: latency.view: found the view of no agent, expected agent beside it",
+            "1:11: latency.view: found a view without an agent, expected both",
         ),
         (
             f"s: {{scorer: '{BRIEF}', max_word: 3}}",
@@ -472,7 +475,7 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
         ),
     ],
 )
-def test_a_mistake_is_named_with_its_place(text: str, expected: str) -> None:
+def test_a_problem_is_reported_with_its_position(text: str, expected: str) -> None:
     assert message(text) == f"c.yaml:{expected}"
 
 
@@ -522,7 +525,7 @@ def test_a_criterion_is_made_of_others(text: str, expected: Criterion) -> None:
     assert build(text)[-1] == expected
 
 
-def test_the_criteria_that_it_is_made_of_may_come_after_it() -> None:
+def test_the_members_of_a_criterion_may_come_after_it() -> None:
     built = build(f"all: {{scorer: {COMPOSITE}, of: [latency]}}\nlatency: 5")
     assert built == (Criterion("all", Composite((FAST,))), Criterion("latency", Latency(), 5))
 
@@ -567,13 +570,15 @@ def test_the_criteria_that_it_is_made_of_may_come_after_it() -> None:
                 " [a], threshold: 1}"
             ),
             (
-                "1:41: a.of[0]: found 'b', which would be made of itself: b -> a -> b\n"
-                "c.yaml:2:41: b.of[0]: found 'a', which would be made of itself: a -> b -> a"
+                "1:41: a.of[0]: found 'b', expected no criterion that is made of itself:"
+                " b -> a -> b\n"
+                "c.yaml:2:41: b.of[0]: found 'a', expected no criterion that is made of itself:"
+                " a -> b -> a"
             ),
         ),
         (
             f"a: {{scorer: {COMPOSITE}, of: [a]}}",
-            "1:41: a.of[0]: found 'a', which would be made of itself: a -> a",
+            "1:41: a.of[0]: found 'a', expected no criterion that is made of itself: a -> a",
         ),
         (
             f"all: {{scorer: {COMPOSITE}, of: [latency], not_evaluated: skip}}\nlatency: -1",
@@ -588,13 +593,11 @@ def test_the_criteria_that_it_is_made_of_may_come_after_it() -> None:
         ),
     ],
 )
-def test_a_mistake_in_what_a_criterion_is_made_of_is_named_with_its_place(
-    text: str, expected: str
-) -> None:
+def test_a_problem_in_a_member_is_reported_with_its_position(text: str, expected: str) -> None:
     assert message(text) == f"c.yaml:{expected}"
 
 
-def test_what_is_made_of_a_changed_criterion_changes_with_it() -> None:
+def test_a_criterion_made_of_a_changed_one_changes_too() -> None:
     chain = (
         f"latency: 5\nfailure: 0\ninner: {{scorer: {COMPOSITE}, of: [latency], threshold:"
         f" 1}}\nouter: {{scorer: {COMPOSITE}, of: [inner, failure]}}\nother: {{scorer: {COMPOSITE},"
@@ -614,25 +617,24 @@ def test_what_is_made_of_a_changed_criterion_changes_with_it() -> None:
     assert build(chain, []) == ()
 
 
-def test_without_positions_a_mistake_is_named_by_its_keys() -> None:
+def test_without_positions_a_problem_is_reported_with_its_keys() -> None:
     with pytest.raises(
         ConfigError, match=r"^criteria\.failure\.threshold: found 2, expected a number from 0 to 1$"
     ):
-        criteria.build({"failure": 2}, Place(Document("", None), ("criteria",)))
+        criteria.build({"failure": 2}, Location(Document("", None), ("criteria",)))
 
 
-@pytest.mark.parametrize("name", plugins.scorer_names())
-def test_no_option_of_a_scorer_is_called_like_a_key_of_every_criterion(name: str) -> None:
+@pytest.mark.parametrize("name", SCORERS.names())
+def test_no_option_of_a_scorer_has_the_name_of_a_common_key(name: str) -> None:
     options = {
-        option.name
-        for option in scorer_catalogue.describe(name, plugins.scorer_class(name)).options
+        option.name for option in scorer_catalogue.describe(name, scorer_class(name)).options
     }
-    assert options & {*OWN} == set()
+    assert options & {*COMMON_KEYS} == set()
 
 
 @pytest.mark.parametrize("name", sorted(criteria.NOT_AVAILABLE))
-def test_what_is_called_not_available_is_not_installed(name: str) -> None:
-    assert message(f"{name}: 1").endswith("is not available in this version")
+def test_criteria_that_are_not_available_are_not_installed(name: str) -> None:
+    assert message(f"{name}: 1").endswith("are not available in this version")
 
 
 @pytest.mark.parametrize(
@@ -663,8 +665,8 @@ def test_what_is_called_not_available_is_not_installed(name: str) -> None:
         (0.8, "nonsense", "nonsense"),
     ],
 )
-def test_a_criterion_is_laid_over_another(below: Json, above: Json, expected: Json) -> None:
-    assert criteria.lay_over({"x": below, "y": 1}, {"x": above, "z": 2}) == {
+def test_criteria_are_merged(below: Json, above: Json, expected: Json) -> None:
+    assert criteria.merge({"x": below, "y": 1}, {"x": above, "z": 2}) == {
         "x": expected,
         "y": 1,
         "z": 2,

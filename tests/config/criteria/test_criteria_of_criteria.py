@@ -1,6 +1,4 @@
-"""Criteria that are made of others, across a configuration, its criteria file and the criteria of
-scenarios.
-"""
+"""Criteria made of others, with members from the configuration, its criteria file and scenarios."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ def fast(threshold: float) -> Member:
     return Member("latency", Latency(), threshold)
 
 
-def test_a_scenario_that_changes_a_criterion_changes_what_is_made_of_it() -> None:
+def test_a_scenario_that_overrides_a_criterion_changes_criteria_made_of_it() -> None:
     resolved = resolve(
         CONFIGURATION,
         """
@@ -73,12 +71,12 @@ def test_a_scenario_that_changes_a_criterion_changes_what_is_made_of_it() -> Non
     assert criteria(resolved, "untimed") == (Criterion("all", Composite((SOUND,)), 1), failure)
 
 
-def test_a_scenario_can_name_other_criteria() -> None:
+def test_a_scenario_can_replace_the_members() -> None:
     resolved = resolve(CONFIGURATION, "{scenario: a, input: x, criteria: {all: {of: [failure]}}}")
     assert criteria(resolved, "a")[0] == Criterion("all", Composite((SOUND,)), 1)
 
 
-def test_a_scenario_that_leaves_nothing_to_be_made_of_is_refused_with_its_place() -> None:
+def test_a_scenario_that_removes_the_threshold_of_a_member_is_an_error() -> None:
     with pytest.raises(ConfigError) as caught:
         resolve(
             CONFIGURATION,
@@ -91,7 +89,7 @@ def test_a_scenario_that_leaves_nothing_to_be_made_of_is_refused_with_its_place(
     )
 
 
-def test_criteria_of_the_criteria_file_can_be_named() -> None:
+def test_members_can_come_from_the_criteria_file() -> None:
     resolved = resolve(
         "criteria_file: common.json\ncriteria: {all: {scorer:"
         ' "pathgauge:Composite", of: [failure]}}',
@@ -103,9 +101,7 @@ def test_criteria_of_the_criteria_file_can_be_named() -> None:
     )
 
 
-def test_a_configuration_that_takes_a_threshold_away_from_its_criteria_file_is_refused_with_its_place() -> (
-    None
-):
+def test_removing_the_threshold_of_a_member_in_the_criteria_file_is_an_error() -> None:
     with pytest.raises(ConfigError) as caught:
         resolve(
             "criteria_file: common.json\ncriteria:\n  latency: {threshold: }",

@@ -1,6 +1,4 @@
-"""Criteria that ask a model: as ADK's `test_config.json` has them, as they are written here, and
-what of them is refused at the start.
-"""
+"""Criteria that ask a model: in the syntax of ADK and of pathgauge, and their errors."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from pathgauge import (
     Scorer,
 )
 from pathgauge.collector.config import criteria
-from pathgauge.collector.config.criteria import Place
+from pathgauge.collector.config.criteria import Location
 from pathgauge.collector.core.documents import ConfigError, yaml_source
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.scorers.composite.agent_view import OfAgent
@@ -31,7 +29,7 @@ from pathgauge.scorers.judges.rubrics import Rubric
 
 def build(text: str) -> tuple[Criterion, ...]:
     (document,) = yaml_source.read(text, "c.yaml")
-    return criteria.build(document.data, Place(document, ()))
+    return criteria.build(document.data, Location(document, ()))
 
 
 ADK: list[tuple[str, float, Scorer]] = [
@@ -72,7 +70,7 @@ ADK: list[tuple[str, float, Scorer]] = [
 
 
 @pytest.mark.parametrize(("text", "threshold", "scorer"), ADK, ids=[text[2:40] for text, *_ in ADK])
-def test_the_criteria_of_adk_are_understood_as_they_stand(
+def test_the_criteria_of_adk_are_accepted_unchanged(
     text: str, threshold: float, scorer: Scorer
 ) -> None:
     (criterion,) = build(text)
@@ -133,15 +131,13 @@ def test_a_templated_metric_is_a_criterion_with_the_range_of_its_rubric() -> Non
         ("trajectory_accuracy: {continous: true}", "did you mean 'continuous'?"),
     ],
 )
-def test_a_judge_that_would_judge_nothing_or_something_else_is_refused_at_the_start(
-    text: str, expected: str
-) -> None:
+def test_invalid_judges_are_rejected_at_the_start(text: str, expected: str) -> None:
     with pytest.raises(ConfigError) as refusal:
         build(text)
     assert expected in str(refusal.value)
 
 
-def test_what_is_made_of_judges_asks_a_model_and_what_is_not_does_not() -> None:
+def test_a_criterion_made_of_judges_asks_a_model() -> None:
     members = "latency: 60, safety_v1: {threshold: 1, model: small}"
     *_, both = build(
         f"{{{members}, all: {{scorer: composite, threshold: 1, of: [latency, safety_v1]}}}}"

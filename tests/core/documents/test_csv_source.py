@@ -21,7 +21,7 @@ def message(text: str) -> str:
     return str(caught.value)
 
 
-def test_each_row_is_a_mapping_and_stands_where_it_begins() -> None:
+def test_each_row_is_a_mapping_with_the_position_of_its_first_line() -> None:
     text = 'id,prompt\n1,"two\nlines, and ""quotes"""\n\n2,three\n3,\n'
     assert csv_source.read(text, "f.csv") == Document(
         "f.csv",
@@ -39,12 +39,12 @@ def test_each_row_is_a_mapping_and_stands_where_it_begins() -> None:
     )
 
 
-def test_a_place_inside_a_row_is_that_of_the_row() -> None:
+def test_a_cell_has_the_position_of_its_row() -> None:
     assert csv_source.read("a,b\n1,2\n3,4", "f.csv").position((1, "b", 0)) == Position(3, 1)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "a,b\n", "\n\na,b\n\n"])
-def test_a_text_without_rows_has_none(text: str) -> None:
+def test_text_without_rows_is_an_empty_list(text: str) -> None:
     assert csv_source.read(text, "f.csv").data == []
 
 
@@ -67,7 +67,7 @@ def test_a_text_without_rows_has_none(text: str) -> None:
         ('a\n"1"2\n', "f.csv:2:1: not CSV: ',' expected after '\"'"),
     ],
 )
-def test_a_mistake_is_named_with_its_row(text: str, expected: str) -> None:
+def test_a_problem_has_the_line_of_its_row(text: str, expected: str) -> None:
     assert message(text) == expected
 
 
@@ -78,7 +78,7 @@ def test_a_mistake_is_named_with_its_row(text: str, expected: str) -> None:
         )
     )
 )
-def test_what_csv_writes_is_read_without_its_empty_cells(rows: list[dict[str, str]]) -> None:
+def test_written_csv_is_read_back_without_empty_cells(rows: list[dict[str, str]]) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), quoting=csv.QUOTE_ALL)
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""JSON that stands as text in a document."""
+"""JSON text inside a document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOCUMENT = Document("f.csv", [{"cell": "..."}], {(): Position(1, 1), (0,): Posit
         ('""', ""),
     ],
 )
-def test_json_and_the_repr_of_python_are_read(text: str, value: Json) -> None:
+def test_json_and_python_literals_are_parsed(text: str, value: Json) -> None:
     assert embedded.read(DOCUMENT, (0, "cell"), text) == value
 
 
@@ -49,7 +49,7 @@ def test_json_and_the_repr_of_python_are_read(text: str, value: Json) -> None:
         ("['a', b]", "f.csv:7:1: [0].cell: not JSON: Expecting value (character 2 of the text)"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(text: str, expected: str) -> None:
+def test_a_problem_has_the_position_of_the_text(text: str, expected: str) -> None:
     with pytest.raises(ConfigError) as caught:
         embedded.read(DOCUMENT, (0, "cell"), text)
     assert str(caught.value) == expected

@@ -70,7 +70,7 @@ def test_every_key_and_value_has_its_position() -> None:
         ("// x", "f.json:1:1: not JSON: Expecting value"),
     ],
 )
-def test_what_is_not_json_is_refused(text: str, expected: str) -> None:
+def test_invalid_json_is_refused(text: str, expected: str) -> None:
     assert message(text) == expected
 
 
@@ -95,7 +95,7 @@ def inside(value: Json, path: tuple[str | int, ...]) -> Json:
 
 
 @given(VALUES, st.sampled_from([None, 0, 2, "\t", "\r\n "]), st.booleans())
-def test_all_of_json_is_read_and_every_value_stands_where_its_position_says(
+def test_any_json_is_read_with_correct_positions(
     value: Json, indent: int | str | None, ascii_only: bool
 ) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
@@ -114,7 +114,7 @@ def test_all_of_json_is_read_and_every_value_stands_where_its_position_says(
     | st.text()
     | VALUES.map(json.dumps).flatmap(lambda text: st.just(text[: len(text) // 2]))
 )
-def test_any_text_is_read_as_the_standard_library_reads_it_or_refused(text: str) -> None:
+def test_any_text_gives_the_same_as_the_standard_library_or_is_refused(text: str) -> None:
     with suppress(ConfigError):
         assert json_source.read(text, "f.json").data == json.loads(text)
 

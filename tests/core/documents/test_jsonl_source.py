@@ -29,7 +29,7 @@ def message(text: str) -> str:
     return str(caught.value)
 
 
-def test_each_line_is_a_row_and_stands_where_it_stands() -> None:
+def test_each_line_is_a_row_with_its_own_position() -> None:
     assert jsonl_source.read('{"a": 1}\n \t\r\n  {"b": [true]}', "f.jsonl") == Document(
         "f.jsonl",
         [{"a": 1}, {"b": [True]}],
@@ -46,7 +46,7 @@ def test_each_line_is_a_row_and_stands_where_it_stands() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", " \n\t\n"])
-def test_a_text_without_lines_has_no_rows(text: str) -> None:
+def test_text_without_lines_has_no_rows(text: str) -> None:
     assert jsonl_source.read(text, "f.jsonl").data == []
 
 
@@ -68,13 +68,11 @@ def test_a_text_without_lines_has_no_rows(text: str) -> None:
         ),
     ],
 )
-def test_the_mistakes_of_all_lines_are_named_with_their_places(text: str, expected: str) -> None:
+def test_problems_of_all_lines_are_reported_with_positions(text: str, expected: str) -> None:
     assert message(text) == expected
 
 
 @given(st.lists(VALUES), st.booleans())
-def test_what_is_written_a_line_each_is_read_a_row_each(
-    rows: list[object], ascii_only: bool
-) -> None:
+def test_each_written_line_is_read_as_a_row(rows: list[object], ascii_only: bool) -> None:
     text = "\n".join(json.dumps(row, ensure_ascii=ascii_only) for row in rows)
     assert jsonl_source.read(text, "f.jsonl").data == rows

@@ -156,7 +156,7 @@ def test_endpoints_are_hosts_with_ports(value: str, endpoint: Endpoint) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_with_what_is_expected(
+def test_an_invalid_value_is_refused_with_what_was_expected(
     parse: Callable[[Json], Json], values: list[Json], expected: str
 ) -> None:
     for value in values:
@@ -166,7 +166,7 @@ def test_what_does_not_fit_is_refused_with_what_is_expected(
 
 
 @given(st.text() | st.integers() | st.floats() | st.none() | st.booleans())
-def test_anything_is_parsed_or_refused(value: Json) -> None:
+def test_any_value_is_parsed_or_refused(value: Json) -> None:
     for parse in (parse_duration, parse_size, parse_count, parse_endpoint):
         with suppress(ValueError):
             parse(value)

@@ -1,4 +1,4 @@
-"""YAML with positions: what the text means, and which text is refused."""
+"""YAML with positions: types of values, and refused text."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def message(text: str, environment: dict[str, str] | None = None) -> str:
         ("9007199254740993", 9007199254740993),
     ],
 )
-def test_scalars_are_those_of_the_core_schema(text: str, expected: Json) -> None:
+def test_scalars_have_the_types_of_the_core_schema(text: str, expected: Json) -> None:
     found = data(f"key: {text}")["key"]
     assert (found, type(found)) == (expected, type(expected))
 
@@ -137,12 +137,12 @@ def test_every_key_and_value_has_its_position() -> None:
         ("[" * 10_000, "f.yaml: found more than 100 levels, expected fewer"),
     ],
 )
-def test_what_could_be_misread_is_refused(text: str, expected: str) -> None:
+def test_ambiguous_yaml_is_refused(text: str, expected: str) -> None:
     assert message(text) == expected
 
 
 @pytest.mark.parametrize("text", ['"\\UFFFFFFFF"', '"\\U00110000"', f"%YAML {'1' * 5000}.1\n--- a"])
-def test_what_pyyaml_stumbles_over_is_refused(text: str) -> None:
+def test_text_that_makes_pyyaml_raise_is_refused(text: str) -> None:
     assert message(text).startswith("f.yaml: not YAML: ")
 
 
@@ -151,7 +151,7 @@ def test_a_hundred_levels_are_read() -> None:
     assert str(levels) == "[" * 101 + "]" * 101
 
 
-def test_aliases_cannot_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exponential_aliases_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yaml_source, "MAX_VALUES", 5000)  # the real limit takes seconds to reach
     bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
@@ -238,7 +238,7 @@ def test_a_variable_that_cannot_be_replaced_is_an_error(text: str, expected: str
     assert message(f"a: 1\nkey: {text}", ENVIRONMENT) == f"f.yaml:2:6: key: {expected}"
 
 
-def test_without_an_environment_dollar_signs_mean_nothing() -> None:
+def test_without_an_environment_variables_are_not_replaced() -> None:
     (document,) = yaml_source.read("a: ${HOST}\nb: $$", "f.yaml")
     assert document.data == {"a": "${HOST}", "b": "$$"}
 
@@ -256,7 +256,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_pyyaml_writes_is_read_back(value: Json) -> None:
+def test_yaml_written_by_pyyaml_is_read_back(value: Json) -> None:
     text = yaml.safe_dump(
         value, default_style='"'
     )  # plain text such as 0E0 is a number in the core schema only

@@ -1,4 +1,4 @@
-"""Verdicts: thresholds in both directions, and scorers that misbehave."""
+"""Verdicts: thresholds in both directions, and scorers that fail."""
 
 import math
 from typing import Any
@@ -25,7 +25,7 @@ UNMATCHED = Match(unmatched="no_scenario_id")
 
 
 def scoring(value: Any) -> Scorer:
-    """A scorer that returns this."""
+    """A scorer that returns a fixed score."""
     return from_function(lambda invocation: value)
 
 
@@ -53,7 +53,7 @@ def test_a_verdict_compares_in_the_direction_of_the_scorer(
 
 
 class Wild:
-    """Something that calls itself a scorer."""
+    """A scorer that fails."""
 
     name = version = "wild"
     low, high, higher_is_better, needs_reference = 0.0, 1.0, True, False
@@ -81,7 +81,7 @@ class Wild:
         (Wild(Score("high")), "TypeError: must be real number, not str"),  # type: ignore[arg-type]
     ],
 )
-def test_a_scorer_that_misbehaves_is_an_error_and_touches_nothing_else(
+def test_a_failing_scorer_gives_an_error_and_does_not_affect_others(
     scorer: Any, explanation: str
 ) -> None:
     wrong, right = Criterion("wrong", scorer, 1), Criterion("right", Failure(), 0)
@@ -92,7 +92,7 @@ def test_a_scorer_that_misbehaves_is_an_error_and_touches_nothing_else(
     ]
 
 
-def test_a_value_that_rounding_took_out_of_the_range_is_in_it() -> None:
+def test_a_value_outside_the_range_by_rounding_is_accepted() -> None:
     evaluation = Evaluator((Criterion("c", scoring(1 + 1e-10), 1),)).evaluate(
         invocation(), UNMATCHED
     )

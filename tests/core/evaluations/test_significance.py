@@ -1,4 +1,4 @@
-"""Whether scores fell by more than chance: against values of SciPy, on noise, and on real falls."""
+"""Significance of falls: compared with SciPy, on noise, and on real falls."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from random import Random
 
 import pytest
 
-from pathgauge.collector.core.evaluations.significance import LEAST_SAMPLES, p_value, survival
-from pathgauge.collector.core.evaluations.statistics import RunningStatistics, moments_of
+from pathgauge.collector.core.evaluations.significance import MIN_SAMPLES, p_value, survival
+from pathgauge.collector.core.evaluations.statistics import RunningStatistics, statistics_of
 
 Draw = Callable[[Random], float]
 
 
 def share(right: float) -> Draw:
-    """Scores that are all or nothing."""
+    """Scores that are 0 or 1."""
     return lambda random: float(random.random() < right)
 
 
 def steps(random: Random) -> float:
-    """Scores as an F1 has them: mostly 1, else a simple fraction."""
+    """Scores like those of an F1 score: mostly 1, else a simple fraction."""
     return random.choice([1, 1, 1, 1, 1, 1, 0.8, 2 / 3, 0.5, 0])
 
 
@@ -29,7 +29,7 @@ def seconds(random: Random) -> float:
 
 
 def drawn(draw: Draw, count: int, random: Random) -> RunningStatistics:
-    return moments_of([draw(random) for _ in range(count)])
+    return statistics_of([draw(random) for _ in range(count)])
 
 
 def rate(
@@ -69,7 +69,7 @@ def rate(
         (1e200, 4, 0.0),
     ],
 )
-def test_the_t_distribution_is_that_of_scipy(t: float, freedom: float, expected: float) -> None:
+def test_the_t_distribution_equals_that_of_scipy(t: float, freedom: float, expected: float) -> None:
     assert survival(t, freedom) == pytest.approx(expected, rel=1e-8)
 
 
@@ -79,13 +79,13 @@ def test_the_t_distribution_is_that_of_scipy(t: float, freedom: float, expected:
     [share(0.5), share(0.9), share(0.97), steps],
     ids=["half", "most", "nearly all", "steps"],
 )
-def test_noise_is_seldom_taken_for_a_fall(draw: Draw, sizes: tuple[int, int]) -> None:
+def test_noise_is_rarely_significant(draw: Draw, sizes: tuple[int, int]) -> None:
     for alpha, most in ((0.05, 0.07), (0.01, 0.018)):
         assert rate(draw, draw, sizes, alpha) <= most
 
 
 @pytest.mark.parametrize("sizes", [(20, 20), (100, 400)])
-def test_noise_in_durations_is_seldom_taken_for_a_rise(sizes: tuple[int, int]) -> None:
+def test_noise_in_durations_is_rarely_significant(sizes: tuple[int, int]) -> None:
     assert rate(seconds, seconds, sizes, 0.01, up=False) <= 0.016
 
 
@@ -105,29 +105,29 @@ def test_a_real_fall_is_found(
     assert rate(after, before, sizes, 0.01, rounds=200) >= least
 
 
-def test_a_rise_is_a_fall_where_less_is_better() -> None:
+def test_a_rise_is_worse_if_lower_is_better() -> None:
     slower = lambda random: 2 * seconds(random)  # noqa: E731
     assert rate(slower, seconds, (60, 200), 0.01, up=False, rounds=200) >= 0.9
     assert rate(slower, seconds, (60, 200), 0.05, up=True, rounds=200) == 0.0
 
 
 def test_the_two_directions_are_complements() -> None:
-    one, other = moments_of([0.2, 0.4, 0.5, 0.9, 0.7]), moments_of([0.1, 0.8, 0.6, 0.5, 0.9])
+    one, other = statistics_of([0.2, 0.4, 0.5, 0.9, 0.7]), statistics_of([0.1, 0.8, 0.6, 0.5, 0.9])
     p, opposite = (p_value(one, other, higher_is_better=up) for up in (True, False))
     assert p is not None
     assert opposite == pytest.approx(1 - p, abs=0.01)
 
 
 @pytest.mark.parametrize(
-    ("current", "baseline"), [(LEAST_SAMPLES - 1, 100), (100, LEAST_SAMPLES - 1), (0, 0), (1, 1)]
+    ("current", "baseline"), [(MIN_SAMPLES - 1, 100), (100, MIN_SAMPLES - 1), (0, 0), (1, 1)]
 )
-def test_too_few_samples_on_a_side_have_no_p_value(current: int, baseline: int) -> None:
+def test_too_few_samples_have_no_p_value(current: int, baseline: int) -> None:
     assert (
         p_value(
             RunningStatistics(current, 0.0),
             RunningStatistics(baseline, 1.0),
             higher_is_better=True,
-            least_samples=1,
+            min_samples=1,
         )
         is None
     )
@@ -136,13 +136,15 @@ def test_too_few_samples_on_a_side_have_no_p_value(current: int, baseline: int) 
 @pytest.mark.parametrize(
     ("current", "baseline", "expected"), [(19, 20, None), (20, 19, None), (20, 20, 1.0)]
 )
-def test_the_minimum_may_be_set_higher(current: int, baseline: int, expected: float | None) -> None:
+def test_the_minimum_of_samples_can_be_raised(
+    current: int, baseline: int, expected: float | None
+) -> None:
     assert (
         p_value(
             RunningStatistics(current, 1.0),
             RunningStatistics(baseline, 1.0),
             higher_is_better=True,
-            least_samples=20,
+            min_samples=20,
         )
         == expected
     )
@@ -157,7 +159,7 @@ def test_the_minimum_may_be_set_higher(current: int, baseline: int, expected: fl
         (1.0 - 1e-12, 1.0, 1.0),  # rounding
     ],
 )
-def test_scores_that_do_not_vary_are_compared_as_by_permutation(
+def test_constant_scores_have_the_p_value_of_a_permutation_test(
     now: float, before: float, expected: float
 ) -> None:
     assert (
@@ -171,6 +173,6 @@ def test_no_p_value_is_below_that_of_a_permutation_test() -> None:
     assert p_value(RunningStatistics(5, 0.0, 1e-4), tight, higher_is_better=True) == 1 / 252
 
 
-def test_scores_without_measure_have_no_p_value() -> None:
-    wild = moments_of([1e308, 0.0] * 10)
-    assert p_value(wild, moments_of([1.0, 0.0] * 10), higher_is_better=True) is None
+def test_scores_with_infinite_variance_have_no_p_value() -> None:
+    wild = statistics_of([1e308, 0.0] * 10)
+    assert p_value(wild, statistics_of([1.0, 0.0] * 10), higher_is_better=True) is None

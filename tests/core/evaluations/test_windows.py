@@ -1,6 +1,4 @@
-"""The rules of `pathgauge.collector.core.evaluations.windows`, one by one, and all of them at once
-against a slow model.
-"""
+"""The rules of the windows: each rule separately, and all together against a simple model."""
 
 from __future__ import annotations
 
@@ -11,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result
+from pathgauge.collector.core.evaluations.window_refill import Refill
 from pathgauge.collector.core.evaluations.windows import Series, Window, Windows
 from pathgauge.collector.core.references import Match
 from pathgauge.scorers.cost.latency_and_failure import Failure
@@ -92,7 +91,7 @@ def test_each_agent_scenario_and_metric_has_a_window_of_its_own() -> None:
     }
 
 
-def test_the_reference_names_the_scenario_where_one_matched() -> None:
+def test_the_scenario_is_that_of_the_matched_reference() -> None:
     reference = Reference("from-the-reference", (ReferenceTurn(),))
     seen = evaluation(1, 1.0)
     windows = Windows()
@@ -105,7 +104,7 @@ def test_the_reference_names_the_scenario_where_one_matched() -> None:
     assert [window.scenario for window in windows.snapshot(0)] == ["from-the-reference"]
 
 
-def test_given_names_win_over_those_of_the_invocation() -> None:
+def test_a_given_series_takes_precedence_over_the_invocation() -> None:
     windows = Windows()
     windows.record(evaluation(1, 1.0, agent="a", scenario="s"), 0, Series("b", "__other__"))
     assert [(window.agent, window.scenario) for window in windows.snapshot(0)] == [
@@ -158,7 +157,7 @@ def test_a_revision_replaces_the_earlier_score() -> None:
     ]
 
 
-def test_the_same_evaluation_told_twice_counts_once() -> None:
+def test_the_same_evaluation_recorded_twice_counts_once() -> None:
     windows = Windows()
     windows.record(evaluation(1, 0.5), 0)
     windows.record(evaluation(1, 0.5), 0)
@@ -172,7 +171,7 @@ def test_a_revised_score_keeps_its_age() -> None:
     assert means(windows, 61) == {}
 
 
-def test_a_revision_can_bring_the_first_score_in_the_place_of_its_evaluation() -> None:
+def test_a_revision_can_add_the_first_score_at_the_age_of_its_evaluation() -> None:
     windows = Windows(size=2)
     windows.record(evaluation(1, {"quality": None}), 0)
     windows.record(evaluation(2, 0.2), 1)
@@ -182,7 +181,7 @@ def test_a_revision_can_bring_the_first_score_in_the_place_of_its_evaluation() -
     assert means(windows, 3) == {"quality": 0.25}
 
 
-def test_a_revision_can_take_a_score_away_and_the_next_bring_it_back() -> None:
+def test_a_revision_can_remove_a_score_and_the_next_restore_it() -> None:
     windows = Windows()
     windows.record(evaluation(1, {"quality": 0.5, "speed": 1.0}), 0)
     windows.record(evaluation(1, {"speed": 1.0}, revision=1), 0)
@@ -198,7 +197,7 @@ def test_a_revision_can_move_the_scores_to_another_scenario() -> None:
     assert [(window.scenario, window.mean) for window in windows.snapshot(0)] == [("s1", 0.6)]
 
 
-def test_a_late_revision_of_what_was_pushed_out_adds_nothing() -> None:
+def test_a_revision_of_an_evaluation_that_was_pushed_out_adds_nothing() -> None:
     windows = Windows(size=2)
     for number in range(3):
         windows.record(evaluation(number, 0.5), 0)
@@ -217,7 +216,7 @@ def test_a_score_pushed_out_of_one_window_only_does_not_return_there() -> None:
 
 
 @pytest.mark.parametrize("now", [0, 61])
-def test_a_revision_of_what_is_not_known_or_too_old_adds_nothing(now: float) -> None:
+def test_a_revision_of_an_unknown_or_too_old_evaluation_adds_nothing(now: float) -> None:
     windows = Windows(max_age_s=60)
     windows.record(evaluation(1, 0.5), 0)
     windows.record(evaluation(2 if now == 0 else 1, 1.0, revision=1), now)
@@ -235,7 +234,7 @@ def test_a_withdrawn_evaluation_leaves_all_its_windows_and_its_revisions_add_not
     assert len(windows) == 1
 
 
-def test_time_that_runs_backwards_stands_still() -> None:
+def test_an_earlier_time_is_treated_as_the_latest_one() -> None:
     windows = Windows(max_age_s=60)
     windows.record(evaluation(1, 0.0), 1000)
     windows.record(evaluation(2, 1.0), 5)
@@ -268,7 +267,7 @@ def test_a_restored_evaluation_has_the_age_and_the_scores_that_it_had() -> None:
     assert [window.samples for window in windows.snapshot(71)] == [1]
 
 
-def test_a_restored_evaluation_without_scores_can_get_its_first_one_by_a_revision() -> None:
+def test_a_revision_can_add_the_first_score_of_a_restored_evaluation() -> None:
     windows = Windows()
     windows.restore(evaluation(1, 0).key, Series("planner", ""), {}, 0)
     assert windows.snapshot(0) == []
@@ -276,7 +275,7 @@ def test_a_restored_evaluation_without_scores_can_get_its_first_one_by_a_revisio
     assert means(windows) == {"quality": 0.5}
 
 
-def test_windows_of_tenants_are_apart() -> None:
+def test_tenants_have_separate_windows() -> None:
     windows = Windows()
     for number, tenant in enumerate(("acme", "umbrella")):
         windows.record(evaluation(number, float(number)), 0, Series("planner", "", tenant))
@@ -287,7 +286,7 @@ def test_windows_of_tenants_are_apart() -> None:
 
 
 @dataclass
-class Remembered:
+class ModelRecord:
     since: float
     key: tuple[str, str, str]
     values: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -295,11 +294,11 @@ class Remembered:
 
 
 class Model:
-    """The rules in their plainest form: a list, gone through from end to end at every step."""
+    """The rules in their simplest form: a list that is scanned at every step."""
 
     def __init__(self, size: int, max_age_s: float) -> None:
         self.size, self.max_age_s = size, max_age_s
-        self.all: list[Remembered] = []
+        self.all: list[ModelRecord] = []
 
     def expire(self, now: float) -> None:
         self.all = [r for r in self.all if now - r.since <= self.max_age_s]
@@ -308,20 +307,20 @@ class Model:
         self.expire(now)
         found = [r for r in self.all if r.key == evaluation.key]
         if not found and evaluation.revision == 0:
-            found = [Remembered(now, evaluation.key)]
+            found = [ModelRecord(now, evaluation.key)]
             self.all += found
         agent = evaluation.invocation.agent or ""
-        for remembered in found:
+        for record in found:
             given = {
                 (agent, r.criterion.name): r.score.value
                 for r in evaluation.results
                 if r.score.value is not None
             }
             given[agent, ""] = 0
-            remembered.values = {
-                place: value for place, value in given.items() if place not in remembered.lost
+            record.values = {
+                place: value for place, value in given.items() if place not in record.lost
             }
-            for place in list(remembered.values):
+            for place in list(record.values):
                 held = [r for r in self.all if place in r.values]
                 for pushed_out in held[: -self.size]:
                     del pushed_out.values[place]
@@ -359,7 +358,7 @@ STEPS = st.lists(
 
 @settings(deadline=None, max_examples=300)
 @given(steps=STEPS, size=st.integers(1, 4), max_age_s=st.sampled_from([3, 10, 1000]))
-def test_records_revisions_and_withdrawals_in_any_order_do_what_the_rules_say(
+def test_any_sequence_of_operations_gives_the_same_as_a_simple_model(
     steps: list[tuple[str, int, dict[str, float | None], str, int]], size: int, max_age_s: int
 ) -> None:
     windows, model, now = (
@@ -392,7 +391,7 @@ SCORES = st.dictionaries(st.sampled_from(["quality", "speed"]), st.integers(0, 4
     size=st.integers(1, 4),
     max_age_s=st.sampled_from([3, 10, 1000]),
 )
-def test_restored_windows_are_those_of_before(
+def test_restored_windows_equal_those_before_the_restart(
     steps: list[tuple[int, dict[str, float], int]], size: int, max_age_s: int
 ) -> None:
     before, now = Windows(size, max_age_s), 0.0
@@ -410,7 +409,7 @@ def test_restored_windows_are_those_of_before(
             version=version,
         )
     after = Windows(size, max_age_s)
-    refill = after.refill()
+    refill = Refill(after)
     for number, (since, told) in reversed(stored.items()):
         refill.take(
             evaluation(number, 0).key,
@@ -423,9 +422,9 @@ def test_restored_windows_are_those_of_before(
     assert sorted(after.snapshot(now), key=str) == sorted(before.snapshot(now), key=str)
 
 
-def test_a_refill_keeps_what_has_room_in_some_window_and_nothing_else() -> None:
+def test_a_refill_keeps_only_evaluations_that_fit_into_a_window() -> None:
     windows = Windows(size=2)
-    refill = windows.refill()
+    refill = Refill(windows)
     taken = [
         ({"quality": 0.1}, "v1"),
         ({"quality": 0.2}, "v1"),
@@ -454,7 +453,7 @@ def of_versions(
     return {(window.metric, window.version): window.values for window in windows.snapshot(now)}
 
 
-def test_a_version_has_a_window_of_its_own_besides() -> None:
+def test_each_version_has_an_additional_window() -> None:
     windows = Windows(size=2)
     for number, (value, version) in enumerate([(0.1, "v2"), (0.2, "v1"), (0.3, "v1"), (0.4, None)]):
         windows.record(evaluation(number, value), 0, version=version)
@@ -465,7 +464,7 @@ def test_a_version_has_a_window_of_its_own_besides() -> None:
     }
 
 
-def test_revisions_and_withdrawals_hold_for_the_window_of_the_version_too() -> None:
+def test_revisions_and_withdrawals_apply_to_the_window_of_the_version() -> None:
     windows = Windows()
     first, second = evaluation(1, 0.1), evaluation(2, 0.2)
     for one in (first, second):

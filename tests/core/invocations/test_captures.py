@@ -1,6 +1,4 @@
-"""Captures of real frameworks, read into exactly the invocations that are written beside them,
-however they arrive.
-"""
+"""Captures of real frameworks have exactly the expected invocations, in any order of arrival."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.offline.replay import replay
 from pathgauge.collector.offline.trace_files import read_path
-from support.arrival import arrived
+from support.arrival import final_invocations
 from support.repository import CAPTURES
 
 CASES = sorted(
@@ -49,4 +47,6 @@ def test_order_batching_splitting_and_duplication_change_nothing(
     items: list[Span | LogRecord] = [*files.spans, *files.logs]
     items += random.sample(items, len(items) // 3)
     random.shuffle(items)
-    assert arrived(items, batch, pause) == arrived([*files.spans, *files.logs], len(items), 0)
+    assert final_invocations(items, batch, pause) == final_invocations(
+        [*files.spans, *files.logs], len(items), 0
+    )

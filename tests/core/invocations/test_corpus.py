@@ -15,7 +15,7 @@ import pytest
 
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.offline.trace_files import read_path
-from support.arrival import arrived
+from support.arrival import final_invocations
 from support.repository import CAPTURES
 
 CORPUS = Path(os.environ.get("PATHGAUGE_CORPUS") or CAPTURES)
@@ -36,12 +36,12 @@ def test_a_capture_is_read_the_same_however_it_arrives(capture: Path) -> None:
     files = read_path(capture)
     spans, logs = files.spans, files.logs
     everything: list[Span | LogRecord] = [*spans, *logs]
-    at_once = arrived(everything, len(everything), 0)
+    at_once = final_invocations(everything, len(everything), 0)
     shuffled = everything * 2
     Random(capture.name).shuffle(shuffled)
-    assert arrived([*logs, *spans], len(everything), 0) == at_once, "log records first"
-    assert arrived([*reversed(spans), *logs], 1, 0) == at_once, "one a request, backwards"
-    assert arrived(shuffled, 1, 0) == at_once, "one a request, each twice, shuffled"
-    assert arrived(shuffled, 5, 7.0) == at_once, (
+    assert final_invocations([*logs, *spans], len(everything), 0) == at_once, "log records first"
+    assert final_invocations([*reversed(spans), *logs], 1, 0) == at_once, "one a request, backwards"
+    assert final_invocations(shuffled, 1, 0) == at_once, "one a request, each twice, shuffled"
+    assert final_invocations(shuffled, 5, 7.0) == at_once, (
         "shuffled, so slowly that traces are read in pieces"
     )

@@ -1,5 +1,5 @@
-"""Damaged captures of every dialect: reading them never raises, and what it says is well-formed.
-`make fuzz` tries 200,000 damages.
+"""Damaged captures of every dialect: reading never raises, and its results are well-formed. `make
+fuzz` tries 200,000 damaged captures.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import orjson
 import pytest
 
 from pathgauge.collector.cli.output.json_output import invocation_object
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.collector.offline.trace_files import read_path
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 from support.mutation import mutated
 from support.repository import CAPTURES
 

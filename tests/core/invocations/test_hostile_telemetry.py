@@ -1,5 +1,5 @@
-"""Telemetry of any shape: wrong types, broken JSON, circles of parents. Reading never raises, and
-says only what it knows.
+"""Telemetry with wrong types, broken JSON, cycles of parents: reading never raises and never
+guesses.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from typing import Any
 
 from hypothesis import given, settings, strategies as st
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.invocations.dialects.dialect import Fields
-from pathgauge.collector.core.invocations.dialects.registry import DIALECTS
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.collector.testing import log, span, trace_id
+from support.dialects import INSTALLED, read
 
 PLACES = {
     place
     for field in dataclasses.fields(Fields)
-    for d in DIALECTS
+    for d in INSTALLED.dialects
     for place in getattr(d.fields, field.name)
 }
 KEYS = sorted(

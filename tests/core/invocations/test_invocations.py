@@ -1,6 +1,4 @@
-"""The reading rules one by one, on traces made by hand; what frameworks really send is in
-test_captures.
-"""
+"""The rules of the reader one by one, with handwritten traces. test_captures has real ones."""
 
 from __future__ import annotations
 
@@ -10,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.collector.testing import log, span, span_id, trace_id
 from pathgauge.scorers.types import AgentRun, Invocation, ToolCall
+from support.dialects import read
 
 
 def of(*items: Span | LogRecord) -> list[Invocation]:
@@ -100,7 +98,7 @@ def test_a_trace_without_agents_and_models_has_no_invocation() -> None:
     assert of(span("http", "GET /"), span("db", "SELECT", parent="http")) == []
 
 
-def test_a_model_call_that_is_nobodys_child_is_no_agents_work() -> None:
+def test_a_model_call_without_a_parent_is_no_invocation() -> None:
     assert of(chat("m", 0, parent=None)) == []
 
 
@@ -169,7 +167,7 @@ def test_two_spans_for_one_tool_call_are_one_call() -> None:
     assert names(read_one) == ["look"]
 
 
-def test_totals_of_an_agent_count_only_where_no_model_call_says_any() -> None:
+def test_totals_of_an_agent_count_only_if_no_model_call_has_tokens() -> None:
     totals = {"gen_ai.usage.input_tokens": 99, "gen_ai.usage.output_tokens": 9}
     assert of(agent(more=totals), chat("m", 1))[0].input_tokens == 10
     bare = span("m", "chat gpt", {"gen_ai.operation.name": "chat"}, parent="agent", start=1)
@@ -206,7 +204,7 @@ def test_calls_without_ids_are_joined_by_name_and_occurrence() -> None:
     ]
 
 
-def test_a_call_that_no_span_shows_is_taken_from_the_message() -> None:
+def test_a_call_without_a_span_is_read_from_the_message() -> None:
     [read_one] = of(agent(), chat("m", 0, asking(("transfer_to_billing", {"why": "bill"}))))
     assert read_one.tool_calls == (
         ToolCall(
@@ -239,7 +237,7 @@ def test_a_result_is_read_from_the_next_model_input_where_the_tool_span_has_none
     assert read_one.tool_calls[0].result == {"ok": 1}
 
 
-def test_what_the_model_asked_for_goes_before_what_the_tool_was_run_with() -> None:
+def test_arguments_of_the_model_precede_those_of_the_tool_span() -> None:
     run_with = {"gen_ai.tool.call.arguments": '{"amount": 100.0, "user": "injected"}'}
     [read_one] = of(
         agent(), chat("m", 0, asking(("pay", {"amount": 100}))), tool("t", "pay", 1, more=run_with)
@@ -384,7 +382,7 @@ def test_message_events_on_the_span_itself_are_read_too() -> None:
     assert (read_one.user_input, read_one.final_response) == ("hello", "hi there")
 
 
-def test_calls_that_were_asked_for_but_are_shown_nowhere_are_said_to_be_unknown() -> None:
+def test_calls_without_any_record_are_flagged_as_unknown() -> None:
     [read_one] = of(agent(), chat("m", 1, more={"gen_ai.response.finish_reasons": ["tool_calls"]}))
     assert "no_tool_spans" in read_one.flags
 
@@ -407,7 +405,7 @@ def test_two_agents_under_one_lost_parent_are_two_invocations() -> None:
     assert [one.span_id for one in read_all] == [span_id("one"), span_id("two")]
 
 
-def test_parents_in_a_circle_are_cut_and_read() -> None:
+def test_cycles_of_parents_are_cut_and_read() -> None:
     [read_one] = of(
         agent("x", parent="y"),
         agent("y", "b", parent="x", start=1, end=2),
@@ -445,13 +443,13 @@ def test_parents_in_a_circle_are_cut_and_read() -> None:
         ([agent()], None),
     ],
 )
-def test_places_of_the_scenario_id_in_their_order(
+def test_sources_of_the_scenario_id_in_their_order(
     items: list[Span | LogRecord], expected: str | None
 ) -> None:
     assert of(*items)[0].scenario_id == expected
 
 
-def test_contradicting_scenario_ids_in_one_place_are_a_conflict_and_no_id() -> None:
+def test_different_scenario_ids_in_one_source_are_a_conflict() -> None:
     [read_one] = of(
         agent(),
         tool("t", "x", 1, more={"test.case.id": "one"}),
@@ -460,7 +458,7 @@ def test_contradicting_scenario_ids_in_one_place_are_a_conflict_and_no_id() -> N
     assert (read_one.scenario_id, "scenario_conflict" in read_one.flags) == (None, True)
 
 
-def test_times_that_run_backwards_are_said_and_give_no_duration() -> None:
+def test_an_end_before_the_start_is_flagged_and_gives_no_duration() -> None:
     [read_one] = of(span("agent", "invoke_agent a", start=5, end=4))
     assert (read_one.duration_s, "clock_skew" in read_one.flags) == (None, True)
 
@@ -658,9 +656,7 @@ def test_the_model_in_the_name_of_an_agents_span_is_not_the_agents_name() -> Non
     assert read_one.agent is None
 
 
-def test_model_details_written_over_an_agent_span_leave_it_an_agent_and_are_said_to_be_unreliable() -> (
-    None
-):
+def test_an_agent_span_with_model_details_stays_an_agent_and_is_flagged() -> None:
     overwritten = agent(more={"gen_ai.operation.name": "generate_content"})
     [read_one] = of(overwritten, tool("t", "look", 1))
     assert (read_one.agent, read_one.model_calls, "llm_detail_unreliable" in read_one.flags) == (

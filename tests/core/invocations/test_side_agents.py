@@ -1,6 +1,4 @@
-"""Agents that work beside the one that answers: guardrails, judges, and those to which control was
-passed on.
-"""
+"""Agents beside the one that answers: guardrails, judges, and those that control was passed to."""
 
 from __future__ import annotations
 
@@ -9,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 
 
 def of(*spans: Span) -> Invocation:
@@ -91,7 +89,7 @@ def test_an_agent_to_which_control_was_passed_on_answers() -> None:
     )
 
 
-def test_the_agents_inside_a_shell_that_asks_no_model_answer_for_it() -> None:
+def test_inner_agents_answer_for_an_agent_without_model_calls() -> None:
     read_one = of(
         agent("a", "sequence", 0, 9),
         agent("b", "first", 1, 3, "a"),
@@ -102,7 +100,7 @@ def test_the_agents_inside_a_shell_that_asks_no_model_answer_for_it() -> None:
     assert (read_one.user_input, read_one.final_response) == ("Q", "done")
 
 
-def test_what_an_agent_answers_that_shows_no_model_call_is_not_known() -> None:
+def test_the_answer_of_an_agent_without_model_calls_is_unknown() -> None:
     workflow = span("w", "invoke_workflow w", {"gen_ai.operation.name": "invoke_workflow"}, end=9)
     read_one = of(
         workflow,

@@ -1,5 +1,5 @@
-"""The schemas of tools: what each instrumentation records of them, in real captures, and which
-spans are asked, in traces made by hand.
+"""Argument schemas of tools: which ones each instrumentation records, in real captures, and which
+spans are read, in handwritten traces.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.collector.offline.trace_files import read_path
 from pathgauge.collector.testing import log, span, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 from support.repository import CAPTURES
 
 ORDER = {"properties": {"order_id": {"type": "string"}}, "required": ["order_id"], "type": "object"}

@@ -1,12 +1,12 @@
-"""The `tracestate` member `pathgauge`, as any sender may write it."""
+"""The `tracestate` member `pathgauge`, in any form that senders may write."""
 
 from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Trace
 from pathgauge.collector.testing import span, trace_id
+from support.dialects import read
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_test_run_in_the_tracestate(states: list[str], run_id: str | None) -> No
         ({"test.suite.run.id": ["7"]}, {}, "from the tracestate"),
     ],
 )
-def test_an_attribute_or_the_resource_says_the_test_run_before_the_tracestate(
+def test_the_test_run_of_an_attribute_or_the_resource_precedes_the_tracestate(
     attributes: dict[str, Any], resource: dict[str, str], run_id: str
 ) -> None:
     agent = span(
@@ -100,7 +100,7 @@ def test_an_attribute_or_the_resource_says_the_test_run_before_the_tracestate(
     assert invocation.run_id == run_id
 
 
-def test_spans_around_and_below_the_agent_say_the_test_run_too() -> None:
+def test_the_test_run_is_also_read_from_spans_above_and_below_the_agent() -> None:
     request = span("request", "POST /chat", {"test.suite.run.id": "outer"}, end=9)
     agent = span("agent", "invoke_agent a", parent="request", end=8)
     chat = span(
@@ -125,7 +125,7 @@ def test_spans_around_and_below_the_agent_say_the_test_run_too() -> None:
         ({"pathgauge.turn": "second"}, "refund", 1),
     ],
 )
-def test_an_attribute_goes_before_and_a_turn_belongs_to_its_scenario(
+def test_attributes_precede_the_tracestate_and_its_turn_belongs_to_its_scenario(
     attributes: dict[str, str | int], scenario_id: str, turn: int
 ) -> None:
     agent = span("agent", "invoke_agent a", attributes, trace_state="pathgauge=c:refund;t:1")

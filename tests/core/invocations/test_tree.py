@@ -1,5 +1,5 @@
-"""What spans become by their place in the tree: steps that are agents or workflows, twins, and
-agents that hang in the wrong place.
+"""What spans represent by their position in the tree: steps that are agents or workflows, duplicate
+spans, wrong parents.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, span_id, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 
 LANGCHAIN = "openinference.instrumentation.langchain"
 
@@ -328,9 +328,7 @@ def test_agents_of_one_name_that_run_at_the_same_time_are_several() -> None:
     assert [one.agent for one in read_one.sub_agents] == ["worker"] * 3
 
 
-def test_calls_whose_agent_never_arrived_are_its_invocation_and_not_that_of_the_sub_agent_below() -> (
-    None
-):
+def test_calls_without_their_agent_span_do_not_belong_to_the_sub_agent_below() -> None:
     [read_one] = of(
         langchain_span("m", "chat", "chat", (0, 1), "lost"),
         langchain_span(

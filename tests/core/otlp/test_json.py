@@ -1,6 +1,4 @@
-"""OTLP/JSON gives the same spans and log records as protobuf, and is as forgiving as the
-specification asks.
-"""
+"""OTLP/JSON gives the same spans and log records as protobuf, and is as lenient as specified."""
 
 from __future__ import annotations
 
@@ -117,7 +115,7 @@ scopes = st.builds(InstrumentationScope, name=texts, version=texts)
 
 
 def to_json(request: Message) -> bytes:
-    """protobuf's JSON with the ids as OTLP has them."""
+    """Protobuf's JSON with hexadecimal ids, as in OTLP."""
     return orjson.dumps(_hex_ids(MessageToDict(request)))
 
 
@@ -291,7 +289,7 @@ def test_not_a_number_is_an_attribute_value() -> None:
         ),
     ],
 )
-def test_a_span_may_be_written_like_this(fields: dict[str, Any]) -> None:
+def test_alternative_notations_of_a_span(fields: dict[str, Any]) -> None:
     decoded = decode_traces_json(request(span(**fields)))
     assert ([(r.name, r.parent_id) for r in decoded.records], decoded.rejected) == (
         [("chat", None)],
@@ -333,7 +331,7 @@ def test_a_span_may_be_written_like_this(fields: dict[str, Any]) -> None:
         pytest.param(span("n" * 4_200_000), "too_large", id="4.2 MB"),
     ],
 )
-def test_a_poisoned_span_is_rejected_and_its_neighbours_live(poisoned: Any, reason: str) -> None:
+def test_an_invalid_span_is_rejected_alone(poisoned: Any, reason: str) -> None:
     decoded = decode_traces_json(request(span("before"), poisoned, span("after")))
     assert ([record.name for record in decoded.records], decoded.rejected) == (
         ["before", "after"],
@@ -343,7 +341,7 @@ def test_a_poisoned_span_is_rejected_and_its_neighbours_live(poisoned: Any, reas
 
 @pytest.mark.parametrize("nest", [array, map_], ids=["arrays", "maps"])
 @pytest.mark.parametrize("levels", range(25, 55))
-def test_what_is_accepted_can_be_read_again(
+def test_an_accepted_span_can_be_decoded_again(
     levels: int, nest: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
     value: dict[str, Any] = {}
@@ -354,7 +352,7 @@ def test_what_is_accepted_can_be_read_again(
     assert [list(record.attributes) for record in decoded.records] == [["k"]] * len(decoded.records)
 
 
-def test_running_out_of_stack_rejects_the_span_that_was_too_deep() -> None:
+def test_a_span_that_exhausts_the_stack_is_rejected() -> None:
     body = request(span("before"), span(**nested(45)), span("after"))
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack(0)) + 60)
@@ -371,7 +369,7 @@ def test_running_out_of_stack_rejects_the_span_that_was_too_deep() -> None:
 @pytest.mark.parametrize(
     "context", [{"resource": {"attributes": [{"key": 1}]}}, {"resource": "shop"}]
 )
-def test_spans_whose_resource_cannot_be_read_are_rejected_and_other_groups_live(
+def test_an_invalid_resource_rejects_its_spans_only(
     context: dict[str, Any],
 ) -> None:
     groups = {
@@ -390,7 +388,7 @@ def test_spans_whose_resource_cannot_be_read_are_rejected_and_other_groups_live(
 @pytest.mark.parametrize(
     "body", [b"{}", b'{"resourceSpans": null}', b'{"resourceSpans": [{}], "future": 1}', request()]
 )
-def test_a_request_may_hold_no_span(body: bytes) -> None:
+def test_a_request_may_contain_no_span(body: bytes) -> None:
     assert decode_traces_json(body) == Decoded(())
 
 
@@ -407,9 +405,7 @@ def test_a_request_may_hold_no_span(body: bytes) -> None:
         (r"\n\ud83d\n", "\n\ufffd\n"),
     ],
 )
-def test_half_of_a_surrogate_pair_is_replaced_and_spoils_no_other_span(
-    escaped: str, name: str
-) -> None:
+def test_a_lone_surrogate_is_replaced(escaped: str, name: str) -> None:
     body = request(span("before"), span("half"), span("after")).replace(b"half", escaped.encode())
     assert [record.name for record in decode_traces_json(body).records] == ["before", name, "after"]
 
@@ -498,7 +494,7 @@ def test_strings_commas_and_brackets_of_a_request_are_limited(
     [b'"' + b'\\"' * 4_000_000, b'"' * 8_000_001, b'"' + b"\\" * 8_000_000],
     ids=["quotes", "many", "escapes"],
 )
-def test_a_string_without_an_end_is_looked_at_once(body: bytes) -> None:
+def test_an_unterminated_string_takes_linear_time(body: bytes) -> None:
     began = time.process_time()
     with pytest.raises(UndecodableError):
         decode_traces_json(body)
@@ -519,7 +515,7 @@ def test_a_string_without_an_end_is_looked_at_once(body: bytes) -> None:
         pytest.param({"events": [{"attributes": [{}]}] * 20}, id="events with attributes"),
     ],
 )
-def test_what_a_span_holds_at_any_depth_is_limited(field: dict[str, Any]) -> None:
+def test_nested_values_of_a_span_are_limited(field: dict[str, Any]) -> None:
     decoded = decode_traces_json(
         request(span("kept", **field), span(status={}, **field)), limits=DecodeLimits(max_values=40)
     )
@@ -557,7 +553,7 @@ SPAN_FIELDS = [field.json_name for field in SpanProto.DESCRIPTOR.fields]
 
 @settings(deadline=None, max_examples=300)
 @given(st.dictionaries(st.sampled_from(SPAN_FIELDS), json_values, max_size=4))
-def test_a_span_of_any_json_values_is_read_or_rejected_alone(fields: dict[str, Any]) -> None:
+def test_a_span_of_any_json_values_is_accepted_or_rejected_alone(fields: dict[str, Any]) -> None:
     decoded = decode_traces_json(request(span("before"), span() | fields, span("after")))
     assert len(decoded.records) + sum(decoded.rejected.values()) == 3
     assert (decoded.records[0].name, decoded.records[-1].name) == ("before", "after")

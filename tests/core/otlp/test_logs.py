@@ -1,4 +1,4 @@
-"""Log records are rejected when they cannot be read, and passed over when they name no trace."""
+"""Invalid log records are rejected; those without a trace id are ignored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def body(*logs: LogRecordProto) -> bytes:
     return ExportLogsServiceRequest(resource_logs=[group]).SerializeToString()
 
 
-def test_a_log_record_names_its_trace_and_span() -> None:
+def test_a_log_record_has_trace_and_span_ids() -> None:
     log = LogRecordProto(
         trace_id=TRACE,
         span_id=SPAN,
@@ -41,7 +41,7 @@ def test_a_log_record_names_its_trace_and_span() -> None:
 
 
 @pytest.mark.parametrize("trace_id", [b"", bytes(16), b"\x01" * 15])
-def test_a_log_record_without_a_valid_trace_id_is_passed_over_and_not_rejected(
+def test_a_log_record_without_a_valid_trace_id_is_ignored_and_not_rejected(
     trace_id: bytes,
 ) -> None:
     decoded = decode_logs(body(LogRecordProto(trace_id=trace_id), LogRecordProto(trace_id=TRACE)))
@@ -60,7 +60,7 @@ def test_a_log_record_without_a_valid_span_id_belongs_to_the_whole_trace(span_id
 
 
 @pytest.mark.parametrize("identifier", ["", "zz", "01", None, 5])
-def test_json_ids_that_are_none_are_treated_alike(identifier: object) -> None:
+def test_missing_json_ids_are_treated_like_protobuf_ones(identifier: object) -> None:
     logs = [{"traceId": identifier}, {"traceId": TRACE.hex(), "spanId": identifier}]
     decoded = decode_logs_json(
         orjson.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": logs}]}]})
@@ -72,7 +72,7 @@ def test_json_ids_that_are_none_are_treated_alike(identifier: object) -> None:
     ) == ([None], 1, {})
 
 
-def test_a_poisoned_log_record_is_rejected_and_its_neighbours_live() -> None:
+def test_an_invalid_log_record_is_rejected_alone() -> None:
     good = LogRecordProto(trace_id=TRACE, event_name="good")
     raw = body(good, LogRecordProto(trace_id=TRACE, event_name="poison"), good).replace(
         b"poison", b"\xff" * 6
@@ -94,7 +94,7 @@ def test_a_poisoned_log_record_is_rejected_and_its_neighbours_live() -> None:
         ("pathgauge", "gen_ai.choice", 0),
     ],
 )
-def test_evaluations_of_our_own_are_passed_over_and_those_of_others_are_not(
+def test_own_evaluation_events_are_ignored_and_those_of_others_are_not(
     scope: str, event: str, own: int
 ) -> None:
     logs = [

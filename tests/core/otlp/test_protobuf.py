@@ -1,4 +1,4 @@
-"""What is read from a protobuf request, what is rejected alone, and what refuses the whole."""
+"""Protobuf requests: valid records, rejected records, and requests refused as a whole."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_spans_of_a_group_share_resource_and_scope() -> None:
     assert (c.resource, c.scope) == (Resource(), Scope())
 
 
-def test_a_span_keeps_the_bytes_it_came_in() -> None:
+def test_a_span_keeps_its_encoded_bytes() -> None:
     raw = span("a", more=field(1000, b"of a future version"))
     assert decode_traces(group(raw)).records == (Span(raw, Resource(), Scope()),)
 
 
-def test_the_head_of_a_span_is_what_was_sent() -> None:
+def test_ids_names_and_times_of_a_span() -> None:
     status = Status(code=Status.STATUS_CODE_ERROR, message="tool failed")
     proto = SpanProto(
         trace_id=TRACE_ID,
@@ -92,7 +92,7 @@ def test_the_head_of_a_span_is_what_was_sent() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", field(1, b""), group(), field(7, b"unknown"), b"\x08\x01"])
-def test_a_request_may_hold_no_span(body: bytes) -> None:
+def test_a_request_may_contain_no_span(body: bytes) -> None:
     assert decode_traces(body) == Decoded(())
 
 
@@ -138,7 +138,7 @@ def test_a_resource_may_follow_its_spans() -> None:
         pytest.param(span("n" * 5_000_000), "too_large", id="5 MB"),
     ],
 )
-def test_a_poisoned_span_is_rejected_and_its_neighbours_live(poisoned: bytes, reason: str) -> None:
+def test_an_invalid_span_is_rejected_alone(poisoned: bytes, reason: str) -> None:
     decoded = decode_traces(group(span("before"), poisoned, span("after")))
     assert (names(decoded), decoded.rejected) == (["before", "after"], {reason: 1})
     assert decoded.message.startswith(f"rejected 1: {reason} 1; first: ")
@@ -159,14 +159,14 @@ def test_attributes_nested_45_deep_are_read() -> None:
         pytest.param({"scope": field(1, b"\xff")}, id="scope"),
     ],
 )
-def test_spans_whose_resource_or_scope_cannot_be_read_are_rejected_and_other_groups_live(
+def test_an_invalid_resource_or_scope_rejects_its_spans_only(
     context: dict[str, bytes],
 ) -> None:
     decoded = decode_traces(group(span("lost"), span("lost"), **context) + group(span("kept")))
     assert (names(decoded), decoded.rejected) == (["kept"], {"undecodable": 2})
 
 
-def test_a_poisoned_resource_without_spans_rejects_nothing() -> None:
+def test_an_invalid_resource_without_spans_rejects_nothing() -> None:
     assert decode_traces(group(resource=b"\xff") + group(span("kept"))).rejected == {}
 
 
@@ -228,7 +228,7 @@ def test_the_bytes_of_a_span_are_limited(limit: int, rejected: dict[str, int]) -
         pytest.param([field(13, b"\x22\x00")] * 2, id="links with attributes"),
     ],
 )
-def test_what_a_span_holds_at_any_depth_is_limited(parts: list[bytes]) -> None:
+def test_nested_values_of_a_span_are_limited(parts: list[bytes]) -> None:
     """Each of the `parts` is a field that holds as many messages as the list is long, itself
     included.
     """
@@ -242,7 +242,7 @@ def test_what_a_span_holds_at_any_depth_is_limited(parts: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("number", [5, 6], ids=["body", "attributes"])
-def test_what_a_log_record_holds_at_any_depth_is_limited(number: int) -> None:
+def test_nested_values_of_a_log_record_are_limited(number: int) -> None:
     def record(values: int) -> bytes:
         value = field(5, b"\x0a\x00" * values)
         return field(9, TRACE_ID) + field(number, value if number == 5 else field(2, value))

@@ -1,5 +1,5 @@
-"""Captures of real frameworks, relieved of secrets or of all content: what is left of them, and
-what can still be scored.
+"""Captures of real frameworks without secrets or without content: what is left, and what can still
+be scored.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
-from pathgauge.collector.core.invocations.dialects import BUILT_IN
 from pathgauge.collector.core.invocations.dialects.field_paths import first
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
@@ -19,6 +17,7 @@ from pathgauge.collector.testing import log, span
 from pathgauge.scorers.responses.text_match import ResponseMatchScore
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryAvgScore
 from pathgauge.scorers.types import ExpectedCall, Invocation, ReferenceTurn
+from support.dialects import INSTALLED, read
 from support.planted import VALUES, everywhere, logs, spans
 from support.repository import CAPTURES
 
@@ -26,8 +25,8 @@ CASES = sorted(
     path.parent.relative_to(CAPTURES).as_posix() for path in CAPTURES.glob("*/*/invocations.json")
 )
 
-MASKING = Redactor(Rules(), {}, b"salt")
-WITHOUT = Redactor(Rules(content=False), {}, b"salt")
+MASKING = Redactor(Rules(), {}, b"salt", INSTALLED)
+WITHOUT = Redactor(Rules(content=False), {}, b"salt", INSTALLED)
 CONTENT = (
     "arguments",
     "result",
@@ -93,7 +92,7 @@ def texts(value: Any) -> set[str]:
 
 def content(captured: tuple[Span, ...]) -> set[str]:
     """The texts at all places at which the dialects say that content lives."""
-    places = BUILT_IN.fields(frozenset(BUILT_IN.dialects))
+    places = INSTALLED.fields(frozenset(INSTALLED.dialects))
     values = (first([one], getattr(places, field)) for one in captured for field in CONTENT)
     return {text for value in values for text in texts(decoded(value))}
 
@@ -187,7 +186,7 @@ def test_arguments_and_answers_that_were_removed_are_not_scored() -> None:
     ]
 
 
-def test_an_invocation_whose_answer_was_masked_says_so() -> None:
+def test_an_invocation_with_a_masked_answer_is_flagged() -> None:
     answer = [
         {
             "role": "assistant",
@@ -204,7 +203,7 @@ def test_an_invocation_whose_answer_was_masked_says_so() -> None:
     assert (invocation.final_response, "redacted" in invocation.flags) == ("Write to [email]", True)
 
 
-def test_an_invocation_whose_log_records_were_masked_says_so() -> None:
+def test_an_invocation_with_masked_log_records_is_flagged() -> None:
     agent = span("a", "invoke_agent a", {"gen_ai.operation.name": "invoke_agent"})
     model = span("m", "chat m", {"gen_ai.operation.name": "chat"}, parent="a")
     said = log("gen_ai.user.message", body={"content": "I am bob@example.com"}, span="m")
@@ -212,7 +211,7 @@ def test_an_invocation_whose_log_records_were_masked_says_so() -> None:
     assert (invocation.user_input, "redacted" in invocation.flags) == ("I am [email]", True)
 
 
-def test_a_redacted_span_that_is_no_part_of_the_agents_work_is_not_told_of() -> None:
+def test_a_redacted_span_outside_of_the_agents_work_is_not_flagged() -> None:
     agent = span("a", "invoke_agent a", {"gen_ai.operation.name": "invoke_agent"})
     request = span("h", "GET", {"url.full": "https://x/?mail=bob@example.com"}, parent="a")
     [invocation] = invocations(MASKING.spans([agent, request]).records, ())

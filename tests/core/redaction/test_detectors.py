@@ -1,4 +1,4 @@
-"""What the detectors find in text, and what looks alike and stays."""
+"""What the detectors find in text, and similar text that they must not find."""
 
 from __future__ import annotations
 
@@ -154,11 +154,11 @@ def test_personal_data_and_secrets_are_found(text: str, expected: str) -> None:
         "２０２４年",
     ],
 )
-def test_what_only_looks_like_it_stays(text: str) -> None:
+def test_similar_text_is_not_found(text: str) -> None:
     assert masked(text) == text
 
 
-def test_a_hash_tells_values_apart_and_not_what_they_were() -> None:
+def test_different_values_have_different_hashes_that_do_not_reveal_them() -> None:
     hashing = Replacements({"email": "hash"}, b"salt")
     counts = RedactionCounts()
     first, again, other = (
@@ -172,7 +172,7 @@ def test_a_hash_tells_values_apart_and_not_what_they_were() -> None:
     )
 
 
-def test_what_identifies_is_hashed_where_others_are_masked() -> None:
+def test_ids_are_hashed_instead_of_masked() -> None:
     masking = Replacements(MASK_ALL, b"salt")
     alice, bob = (
         masking.text(f"{who}@example.com", RedactionCounts(), identity=True)
@@ -220,12 +220,12 @@ def test_a_value_is_dropped_as_a_whole() -> None:
         (["212-555-1234"] * 40, "[REDACTED]"),
     ],
 )
-def test_of_numbers_that_hide_one_another_none_stays(numbers: list[str], expected: str) -> None:
+def test_numbers_that_hide_each_other_are_all_redacted(numbers: list[str], expected: str) -> None:
     """Each is found when the next one is gone."""
     assert masked(":".join(numbers)) == expected
 
 
-def test_long_chains_that_identify_stay_different_from_each_other() -> None:
+def test_ids_with_long_chains_of_numbers_stay_different() -> None:
     masking = Replacements(MASK_ALL, b"salt")
     chains = [":".join(["212-555-1234"] * count) for count in (40, 41)]
     one, other = (masking.text(chain, RedactionCounts(), identity=True) for chain in chains)

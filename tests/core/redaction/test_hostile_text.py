@@ -1,5 +1,5 @@
-"""Hostile text: eight times as much of it takes about eight times as long, whatever it repeats, and
-nothing of it stays in memory.
+"""Hostile text: eight times as much takes about eight times as long, and nothing of it stays in
+memory.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pytest
 
 from pathgauge.collector.core.redaction import KeyRule, Redactor, Rules
 from pathgauge.collector.testing import span
+from support.dialects import INSTALLED
 
 SHORT, TIMES = 2_500, 8
 MAX_TIMES_AS_LONG = 24
@@ -74,7 +75,7 @@ PIECES = [
 def seconds(text: str, rules: Rules) -> float:
     """Of the processor, as others may use it, too."""
     sent = [span("a", "chat", {"text": text})]
-    redactor = Redactor(rules, {}, b"salt")
+    redactor = Redactor(rules, {}, b"salt", INSTALLED)
     begun = time.process_time()
     redactor.spans(sent)
     return time.process_time() - begun
@@ -102,7 +103,7 @@ def test_members_below_a_long_key_take_time_in_proportion_to_their_size(rules: R
 
 
 def test_keys_are_not_kept_in_memory() -> None:
-    redactor = Redactor(Rules(RULES), {}, b"salt")
+    redactor = Redactor(Rules(RULES), {}, b"salt", INSTALLED)
     tracemalloc.start()
     for length in (200, 3_000, 50_000):
         redactor.spans(

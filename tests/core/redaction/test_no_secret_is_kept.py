@@ -1,5 +1,5 @@
-"""A running collector and thousands of secrets: with redaction none reaches its files, its log or
-its pages; without it they all do.
+"""A running collector and thousands of secrets: with redaction, none of them is in its files, its
+log or its pages; without it, all of them are.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from pathgauge.collector.testing import span
 from support.planted import KINDS, VALUES, logs, spans
 from support.running import Collector, until
 
+pytestmark = pytest.mark.slow
+
 SOME, MANY = 1_300, 10_000
 IN_E2E = pytest.mark.skipif(
     not os.environ.get("PATHGAUGE_E2E"), reason="many secrets are for make e2e"
@@ -51,7 +53,7 @@ REDACTION = {"detectors": {"phone": "hash"}}
 
 
 def planted(count: int) -> tuple[list[Span], list[LogRecord]]:
-    """Agents, one a trace, with every kind of secret in every place of their spans and log records."""
+    """Agents, one per trace, with every kind of secret in every field of their records."""
     random, sent, logged = Random(20261121), list[Span](), list[LogRecord]()
     secrets = _secrets(random)
     while len(sent) + len(logged) < count:

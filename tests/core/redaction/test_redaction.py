@@ -1,4 +1,4 @@
-"""Redaction of whole requests: actions, places, and what must hold whatever is redacted."""
+"""Redaction of whole requests: actions, fields, and properties that always hold."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from pathgauge.collector.core import otlp
 from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, Span
 from pathgauge.collector.core.redaction import KeyRule, Redacted, Redactor, Rules
 from pathgauge.collector.testing import log, span
+from support.dialects import INSTALLED
 from support.planted import KINDS, VALUES, everywhere, logs, spans
 
 EMAIL, CARD, PHONE = "alice@example.com", "4111 1111 1111 1111", "+49 30 1234567"
 
 
 def redactor(*rules: tuple[str, Any], **changes: Any) -> Redactor:
-    return Redactor(Rules(tuple(KeyRule(*rule) for rule in rules), **changes), {}, b"salt")
+    return Redactor(
+        Rules(tuple(KeyRule(*rule) for rule in rules), **changes), {}, b"salt", INSTALLED
+    )
 
 
 def redacted(
@@ -143,10 +146,10 @@ RULES = st.builds(
 
 @settings(max_examples=80, deadline=None)
 @given(RULES, st.lists(st.tuples(PIECES, ATTRIBUTES, ATTRIBUTES), max_size=3))
-def test_redacting_twice_is_redacting_once_and_the_body_decodes_to_the_records(
+def test_redaction_is_idempotent_and_the_body_decodes_to_the_records(
     rules: Rules, planted: list[tuple[str, dict[str, Any], dict[str, Any]]]
 ) -> None:
-    redactor = Redactor(rules, {}, b"salt")
+    redactor = Redactor(rules, {}, b"salt", INSTALLED)
     resource = Resource(planted[0][1] if planted else {})
     sent = [
         span(str(n), name, own, resource=shared, error=name, events=[(name, own)])
@@ -174,7 +177,7 @@ def shared_and_raw(records: Iterable[Span | LogRecord]) -> list[tuple[Resource, 
 
 @settings(max_examples=50, deadline=None)
 @given(DATA)
-def test_what_holds_nothing_to_redact_stays_to_the_byte(value: Any) -> None:
+def test_a_request_without_findings_is_unchanged_to_the_byte(value: Any) -> None:
     sent = span(
         "a",
         "chat",
@@ -280,7 +283,7 @@ def test_the_first_pattern_that_matches_decides() -> None:
         ("span.status.message", ("chat", "[REDACTED]", "chat")),
     ],
 )
-def test_fields_that_are_no_attributes_have_names_for_patterns(
+def test_patterns_match_fields_that_are_no_attributes(
     rule: str, expected: tuple[str, str, str]
 ) -> None:
     rules = redactor((rule, "mask"))
@@ -289,7 +292,7 @@ def test_fields_that_are_no_attributes_have_names_for_patterns(
     assert (one.name, one.status_message, only.name) == expected
 
 
-def test_names_by_which_scoring_compares_are_left_to_patterns() -> None:
+def test_only_patterns_redact_names_that_scoring_compares() -> None:
     attributes = {
         "gen_ai.tool.name": "mail@v2.final",
         "pathgauge.scenario.id": "refund@v2.final",
@@ -299,7 +302,7 @@ def test_names_by_which_scoring_compares_are_left_to_patterns() -> None:
     assert redacted(attributes, ("gen_ai.agent.name", "mask"))["gen_ai.agent.name"] == "[REDACTED]"
 
 
-def test_objects_where_names_are_expected_are_looked_into() -> None:
+def test_objects_in_place_of_names_are_redacted() -> None:
     attributes: dict[str, Any] = {
         "gen_ai.request.model": {"secret": "x", "a": EMAIL},
         "gen_ai.agent.name": [{"a": [EMAIL]}],
@@ -337,7 +340,7 @@ def test_the_own_member_of_the_tracestate_stays() -> None:
     assert one.trace_state == "x=[email],pathgauge=c:refund%40v2.final;t:0"
 
 
-def test_only_changed_records_say_so() -> None:
+def test_only_changed_records_are_marked() -> None:
     clean, changed, hashed = (
         redactor(("user.id", "hash"))
         .spans(
@@ -357,15 +360,15 @@ def test_only_changed_records_say_so() -> None:
     assert clean.resource.attributes == {"host.owner": "[email]"}
 
 
-def test_what_a_later_field_hides_on_the_wire_is_not_kept() -> None:
-    """The last of a repeated field counts, and fields that nobody knows are passed on by protobuf."""
+def test_fields_hidden_on_the_wire_are_not_kept() -> None:
+    """Protobuf reads the last of a repeated field, and passes on unknown fields."""
     raw = b"\x2a\x11" + EMAIL.encode() + span("a", "chat").raw + b"\xfa\x07\x11" + EMAIL.encode()
     result = redactor().spans([Span(raw, Resource(), Scope())])
     assert EMAIL.encode() not in bytes_of(result)
 
 
 def test_tenants_have_rules_of_their_own() -> None:
-    both = Redactor(Rules(), {"a": Rules(detectors={})}, b"salt")
+    both = Redactor(Rules(), {"a": Rules(detectors={})}, b"salt", INSTALLED)
     kept, masked = (
         both.spans([span("a", "chat", {"note": EMAIL}, tenant=tenant)]).records[0]
         for tenant in ("a", "b")

@@ -1,5 +1,5 @@
-"""Objects in text that is no JSON as a whole, and records that cannot be read: rules for keys hold
-there too, and nothing raises.
+"""Objects in text that is not JSON as a whole, and records that cannot be parsed: rules for keys
+apply there too, and nothing raises.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pathgauge.collector.core.invocations.dialects import BUILT_IN, Registry
-from pathgauge.collector.core.invocations.messages.literals import LONGEST
+from pathgauge.collector.core.invocations.dialects import Registry
+from pathgauge.collector.core.invocations.messages.literals import MAX_LITERAL_CHARACTERS
 from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, Span
 from pathgauge.collector.core.redaction import KeyRule, Redactor, Rules
 from pathgauge.collector.testing import log, span
+from support.dialects import INSTALLED
 
 ARGUMENTS = "gen_ai.tool.call.arguments"
 
@@ -23,7 +24,7 @@ def redacted(
     text: str | bytes, match: str = "*.password", action: Any = "drop", **changes: Any
 ) -> Any:
     """What becomes of the arguments of a tool; twice redacted, they are the same."""
-    redactor = Redactor(Rules((KeyRule(match, action),), **changes), {}, b"salt")
+    redactor = Redactor(Rules((KeyRule(match, action),), **changes), {}, b"salt", INSTALLED)
     once = redactor.spans([span("a", "chat", {ARGUMENTS: text})]).records
     assert redactor.spans(once).records == once
     return once[0].attributes.get(ARGUMENTS)
@@ -69,7 +70,7 @@ def test_rules_for_keys_reach_into_objects_however_they_are_written(
         '{"a": {}} and {"password": "hunter2"}',
         '"password": "hunter2"} {"a": 1}',
         '{"a": 1} {"password": "hunter2',
-        "{'a': {'password': 'hunter2'}" + " " * LONGEST + "}",
+        "{'a': {'password': 'hunter2'}" + " " * MAX_LITERAL_CHARACTERS + "}",
         '{"a":' * 120 + '{"password": "hunter2"}' + "}" * 120,
     ],
 )
@@ -116,7 +117,7 @@ def test_text_in_which_no_rule_matches_stays(text: str) -> None:
     assert redacted(text) == text
 
 
-def test_what_is_to_be_kept_stays_in_text_that_cannot_be_read() -> None:
+def test_keep_rules_apply_to_text_that_cannot_be_parsed() -> None:
     text = '{"password": "hunter2", "q": "aaaaaaa'
     assert redacted(text, action="keep") == text
 
@@ -154,7 +155,9 @@ MESSAGE = f"[{{'role': 'assistant', 'finish_reason': '\\ud800', 'parts': [{CALL}
 @given(PIECES, st.booleans(), st.sampled_from(["mask", "hash", "drop"]))
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 def test_no_text_makes_redaction_raise(text: str, content: bool, action: Any) -> None:
-    redactor = Redactor(Rules((KeyRule("*.password", action),), content=content), {}, b"salt")
+    redactor = Redactor(
+        Rules((KeyRule("*.password", action),), content=content), {}, b"salt", INSTALLED
+    )
     attributes = {
         "gen_ai.operation.name": "chat",
         **dict.fromkeys(
@@ -178,7 +181,7 @@ def test_no_text_makes_redaction_raise(text: str, content: bool, action: Any) ->
 
 
 def test_messages_with_lone_surrogates_leave_no_content() -> None:
-    redactor = Redactor(Rules(content=False), {}, b"salt")
+    redactor = Redactor(Rules(content=False), {}, b"salt", INSTALLED)
     attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.output.messages": MESSAGE,
@@ -193,7 +196,7 @@ def test_of_a_record_that_cannot_be_read_only_ids_and_times_are_kept() -> None:
         def classify(self, span: Span) -> Any:
             raise TypeError(span.name)
 
-    redactor = Redactor(Rules(content=False), {}, b"salt", Failing(BUILT_IN.dialects))
+    redactor = Redactor(Rules(content=False), {}, b"salt", Failing(INSTALLED.dialects))
     sent = span(
         "a", "hunter2", {"gen_ai.tool.name": "pay", "x": "hunter2"}, parent="b", error="hunter2"
     )
@@ -221,7 +224,7 @@ def test_of_a_log_record_that_cannot_be_read_only_ids_and_times_are_kept() -> No
             raise TypeError("hunter2")
 
     sent = log("hunter2", {"x": "hunter2"}, body="hunter2", span="b")
-    result = Redactor(Rules(content=False), {}, b"salt").logs(
+    result = Redactor(Rules(content=False), {}, b"salt", INSTALLED).logs(
         [Failing(sent.raw, sent.resource, sent.scope)]
     )
     [one] = result.records
@@ -236,7 +239,7 @@ def test_of_a_log_record_that_cannot_be_read_only_ids_and_times_are_kept() -> No
 
 def test_of_a_resource_that_cannot_be_read_nothing_is_kept() -> None:
     sent = span("a", "chat", {"x": "kept"})
-    result = Redactor(Rules(), {}, b"salt").spans(
+    result = Redactor(Rules(), {}, b"salt", INSTALLED).spans(
         [Span(sent.raw, Resource({"x": "hunter2", "n": 2**70}), sent.scope)]
     )
     [one] = result.records
@@ -253,14 +256,16 @@ def test_of_a_scope_that_cannot_be_read_nothing_is_kept() -> None:
         "a", "chat", {"x": "kept"}, scope="{'password': 'hunter2', 'n': 0x" + "f" * 5000 + "}"
     )
     healthy = span("b", "chat", {"x": "kept"}, scope="openai")
-    result = Redactor(Rules((KeyRule("*.password", "mask"),)), {}, b"salt").spans([sent, healthy])
+    result = Redactor(Rules((KeyRule("*.password", "mask"),)), {}, b"salt", INSTALLED).spans(
+        [sent, healthy]
+    )
     assert [one.scope for one in result.records] == [Scope(), Scope("openai")]
     assert [one.attributes for one in result.records] == [{"x": "kept"}] * 2
     assert (result.counts["unreadable", "drop"], b"hunter2" in result.body) == (1, False)
 
 
 @pytest.mark.parametrize("levels", [20, 400])
-def test_texts_inside_of_each_other_without_end_are_masked_from_where_they_are_too_deep(
+def test_too_deeply_nested_texts_are_masked(
     levels: int,
 ) -> None:
     """The quotation marks of each are escaped once more than those around it."""
@@ -269,7 +274,9 @@ def test_texts_inside_of_each_other_without_end_are_masked_from_where_they_are_t
         + "".join("\\" + "u005c" * level + "u0022" for level in range(levels))
         + " alice@example.com"
     )
-    result = Redactor(Rules(), {}, b"salt").spans([span("a", "chat", {"x": text}, scope=text)])
+    result = Redactor(Rules(), {}, b"salt", INSTALLED).spans(
+        [span("a", "chat", {"x": text}, scope=text)]
+    )
     [one] = result.records
     assert (one.name, "[REDACTED]" in one.attributes["x"], "[REDACTED]" in one.scope.name) == (
         "chat",
@@ -293,14 +300,12 @@ def escaped(level: int) -> str:
 )
 @pytest.mark.parametrize("begin", ["", "text: "])
 @pytest.mark.parametrize("levels", [3, 8, 24, 90])
-def test_what_is_written_again_is_not_many_times_as_long(
-    levels: int, begin: str, inside: str
-) -> None:
+def test_encoded_text_does_not_grow_many_times(levels: int, begin: str, inside: str) -> None:
     """Each text inside of another doubles its escapes: 24 of them in 2 KB would be written as 32
     MB.
     """
     opening = [escaped(level) for level in range(levels)]
     text = begin + "".join([*opening, inside, *reversed(opening)])
-    result = Redactor(Rules(), {}, b"salt").spans([span("a", "chat", {"x": text})])
+    result = Redactor(Rules(), {}, b"salt", INSTALLED).spans([span("a", "chat", {"x": text})])
     assert (b"alice" in result.body, len(result.body) < 16 * len(text) + 4096) == (False, True)
     assert result.records[0].name == "chat"

@@ -75,7 +75,7 @@ def test_an_evalset_in_camel_case_with_invocation_events() -> None:
         ({"tool_uses": [{"name": "a", "args": {}}]}, (ExpectedCall("a", {}),)),
     ],
 )
-def test_absent_intermediate_data_says_nothing_and_empty_data_expects_no_tool(
+def test_missing_intermediate_data_allows_any_tools_and_empty_data_none(
     data: Json, expected: Json
 ) -> None:
     invocation = {"user_content": {"parts": [{"text": "x"}]}, "intermediate_data": data}
@@ -146,11 +146,11 @@ TURN = {"user_content": {"parts": [{"text": "x"}]}}
         ("e", "1:17: eval_cases[0]: found 'e', expected a mapping"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(case: Json, expected: str) -> None:
+def test_a_problem_has_its_position(case: Json, expected: str) -> None:
     assert message(case) == f"e.evalset.json:{expected}"
 
 
-def test_the_mistakes_of_all_cases_are_named_at_once() -> None:
+def test_problems_of_all_cases_are_reported_at_once() -> None:
     assert (
         message({"eval_id": "a"}, {"eval_id": "b", "conversation": [TURN]}, {"eval_id": "c"}).count(
             "\n"

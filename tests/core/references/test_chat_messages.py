@@ -7,9 +7,10 @@ import json
 import pytest
 
 from pathgauge.collector.config import reference_files
+from pathgauge.collector.config.plugins.formats import installed_formats
 from pathgauge.collector.core.documents import ConfigError, json_source
 from pathgauge.collector.core.references import formats
-from pathgauge.collector.core.references.formats import Read
+from pathgauge.collector.core.references.formats import FileContents
 from pathgauge.collector.core.references.rows import IDS
 from pathgauge.scorers.types import ExpectedCall, Json, ReferenceTurn
 from support.repository import REFERENCE_FILES
@@ -21,8 +22,8 @@ USED = {"role": "assistant", "content": [{"type": "tool_use", "name": "t", "inpu
 ANSWERED = {"role": "assistant", "content": "Hello"}
 
 
-def read(data: Json) -> Read:
-    return formats.load(json_source.read(json.dumps(data), "talk.json"))
+def read(data: Json) -> FileContents:
+    return formats.load(json_source.read(json.dumps(data), "talk.json"), installed_formats())
 
 
 def turns(messages: list[Json]) -> list[ReferenceTurn]:
@@ -83,13 +84,31 @@ def test_a_list_of_messages_is_a_conversation_named_after_its_file() -> None:
         calling(openai("t", "{'x': 1}")),
         calling({"name": "t", "args": {"x": 1}, "id": "1", "type": "tool_call"}),
         {"role": "assistant", "function_call": {"name": "t", "arguments": '{"x": 1}'}},
-        {"type": "ai", "content": [{"type": "tool_use", "name": "t"}], "tool_calls": [{"name": "t", "args": {"x": 1}}]},
-        {"role": "assistant", "content": [{"type": "text", "text": "ok"}, {"type": "tool_use", "id": "1", "name": "t", "input": {"x": 1}}]},
+        {
+            "type": "ai",
+            "content": [{"type": "tool_use", "name": "t"}],
+            "tool_calls": [{"name": "t", "args": {"x": 1}}],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "ok"},
+                {"type": "tool_use", "id": "1", "name": "t", "input": {"x": 1}},
+            ],
+        },
         {"type": "ai", "data": {"content": "", "tool_calls": [{"name": "t", "args": {"x": 1}}]}},
-        {"lc": 1, "type": "constructor", "kwargs": {"type": "ai", "content": "", "tool_calls": [{"name": "t", "args": {"x": 1}}]}},
+        {
+            "lc": 1,
+            "type": "constructor",
+            "kwargs": {
+                "type": "ai",
+                "content": "",
+                "tool_calls": [{"name": "t", "args": {"x": 1}}],
+            },
+        },
     ],
-)  # fmt: skip
-def test_a_call_is_read_in_every_way_to_write_it(call: Json) -> None:
+)
+def test_all_notations_of_a_call(call: Json) -> None:
     assert turns([ASKED, call, ANSWERED]) == [
         ReferenceTurn("Hi", (ExpectedCall("t", {"x": 1}),), "Hello")
     ]
@@ -98,7 +117,7 @@ def test_a_call_is_read_in_every_way_to_write_it(call: Json) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"), [("", {}), (" ", {}), ("{}", {}), ({}, {}), (None, None)]
 )
-def test_no_arguments_are_not_unknown_arguments(arguments: Json, expected: Json) -> None:
+def test_empty_arguments_differ_from_missing_arguments(arguments: Json, expected: Json) -> None:
     assert turns([ASKED, calling(openai("t", arguments))]) == [
         ReferenceTurn("Hi", (ExpectedCall("t", expected),))
     ]
@@ -150,7 +169,7 @@ def test_no_arguments_are_not_unknown_arguments(arguments: Json, expected: Json)
         ),
     ],
 )
-def test_each_message_of_the_user_begins_a_turn(messages: list[Json], expected: list[Json]) -> None:
+def test_each_user_message_begins_a_turn(messages: list[Json], expected: list[Json]) -> None:
     assert [
         (turn.user_input, len(turn.tool_calls or ()), turn.response) for turn in turns(messages)
     ] == expected
@@ -160,8 +179,13 @@ def test_the_calls_of_one_message_may_come_in_any_order() -> None:
     a, b, c = [{"name": name, "args": {}} for name in "abc"]
     (turn,) = turns([ASKED, calling(a), calling(a, b), calling(b, c, a), ANSWERED])
     assert [(call.name, call.group) for call in turn.tool_calls or ()] == [
-        ("a", None), ("a", 0), ("b", 0), ("b", 1), ("c", 1), ("a", 1),
-    ]  # fmt: skip
+        ("a", None),
+        ("a", 0),
+        ("b", 0),
+        ("b", 1),
+        ("c", 1),
+        ("a", 1),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -178,12 +202,12 @@ def test_the_calls_of_one_message_may_come_in_any_order() -> None:
         (5, None),
     ],
 )
-def test_what_was_asked_may_stand_in_the_inputs(inputs: Json, asked: str | None) -> None:
+def test_the_user_input_may_be_in_the_inputs(inputs: Json, asked: str | None) -> None:
     (entry,) = read([{"id": "a", "inputs": inputs, "reference_outputs": [ANSWERED]}]).entries
     assert entry.reference.turns == (ReferenceTurn(asked, (), "Hello"),)
 
 
-def test_the_inputs_do_not_count_where_the_messages_tell_what_was_asked() -> None:
+def test_inputs_are_ignored_if_the_messages_begin_with_the_user() -> None:
     found = read(
         [
             {
@@ -198,7 +222,7 @@ def test_the_inputs_do_not_count_where_the_messages_tell_what_was_asked() -> Non
     assert found.ignored == {"inputs": 1, "outputs": 1}
 
 
-def test_lists_of_messages_and_rows_without_id_are_named_after_what_was_asked() -> None:
+def test_lists_and_rows_without_id_are_named_after_their_prompt() -> None:
     both = read([[ASKED, ANSWERED], {"messages": [{"role": "user", "content": "Bye"}, ANSWERED]}])
     names = [entry.reference.scenario_id for entry in both.entries]
     again = read([[ANSWERED], {"reference_outputs": [ASKED]}])
@@ -255,7 +279,7 @@ def test_lists_of_messages_and_rows_without_id_are_named_after_what_was_asked() 
         ([{"messages": [ASKED]}, 5], "1:53: [1]: found 5, expected a list of messages"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(data: Json, expected: str) -> None:
+def test_a_problem_has_its_position(data: Json, expected: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(data)
     assert str(caught.value).startswith(f"talk.json:{expected}")

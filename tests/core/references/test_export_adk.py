@@ -1,4 +1,4 @@
-"""References written as evalsets of ADK."""
+"""References exported as ADK evalsets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def imported(text: str) -> list[Reference]:
 
 @settings(deadline=None)
 @given(st.lists(REFERENCES, max_size=3))
-def test_what_adk_can_say_comes_back_as_it_was(references: list[Reference]) -> None:
+def test_references_that_adk_can_express_survive_a_round_trip(references: list[Reference]) -> None:
     exported = evalset(references, "home")
     assert exported.left_out == ()
     assert imported(to_json(exported.data)) == references
@@ -112,20 +112,32 @@ CALL = ExpectedCall("t", {"a": 1})
             [{"name": "t", "args": {"a": 1}}, {"name": "u"}],
         ),
         (
-            ReferenceTurn(tool_calls=(ExpectedCall("t", {"a": [{"b": Anything()}], "c": float("nan"), "d": 1}),)),
-            ["the matcher in a of t", "the number without end in c of t"],
+            ReferenceTurn(
+                tool_calls=(
+                    ExpectedCall("t", {"a": [{"b": Anything()}], "c": float("nan"), "d": 1}),
+                )
+            ),
+            ["the matcher in a of t", "the non-finite number in c of t"],
             [{"name": "t", "args": {"d": 1}}],
         ),
         (ReferenceTurn(tool_calls=(), alternatives=((CALL,), ())), ["alternatives (2)"], []),
         (ReferenceTurn(tool_calls=(), forbidden=(CALL,)), ["the forbidden call of t"], []),
-        (ReferenceTurn(tool_calls=(), response_contains=("a",)), ["that the response contains 'a'"], []),
+        (
+            ReferenceTurn(tool_calls=(), response_contains=("a",)),
+            ["that the response contains 'a'"],
+            [],
+        ),
         (ReferenceTurn(tool_calls=(), expected_agent="x"), ["that the agent x is expected"], []),
         (ReferenceTurn(tool_calls=(), escalate=False), ["that the turn must not be escalated"], []),
         (ReferenceTurn(tool_calls=(), escalate=True), ["that the turn must be escalated"], []),
-        (ReferenceTurn(tool_calls=(), agents={"x": ReferenceTurn()}), ["what the agent x should do"], []),
+        (
+            ReferenceTurn(tool_calls=(), agents={"x": ReferenceTurn()}),
+            ["what the agent x should do"],
+            [],
+        ),
     ],
-)  # fmt: skip
-def test_what_adk_cannot_express_is_left_out_and_named(
+)
+def test_expectations_that_adk_lacks_are_left_out_and_reported(
     turn: ReferenceTurn, things: list[str], left: list[object]
 ) -> None:
     exported = evalset([Reference("s", (turn,), source="r.yaml:1")], "e")
@@ -137,7 +149,7 @@ def test_what_adk_cannot_express_is_left_out_and_named(
     }
 
 
-def test_the_place_of_a_turn_is_named_where_there_are_several() -> None:
+def test_reports_name_the_turn_if_there_are_several() -> None:
     turns = (ReferenceTurn(), ReferenceTurn(escalate=True))
     assert evalset(
         [Reference("s", turns, source="r.yaml:1", criteria={"latency": 5}, expected_interval=60.0)],

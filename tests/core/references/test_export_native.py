@@ -1,4 +1,4 @@
-"""References written in the native format, for people to read and to load again."""
+"""References exported in the native format: readable, and equal when loaded again."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ CALLS = st.builds(
 
 @st.composite
 def trajectories(draw: st.DrawFn) -> tuple[ExpectedCall, ...]:
-    """Calls whose groups are numbered as the loaders number them."""
+    """Calls with groups numbered from 0, as formats number them."""
     pieces = draw(st.lists(st.lists(CALLS, min_size=1, max_size=3), max_size=3))
     groups = {
         id(piece): group for group, piece in enumerate(piece for piece in pieces if len(piece) > 1)
@@ -114,7 +114,7 @@ def load(text: str) -> list[Reference]:
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(REFERENCES, min_size=1, max_size=2))
-def test_what_is_written_loads_again_as_it_was(references: list[Reference]) -> None:
+def test_exported_references_load_as_equal_references(references: list[Reference]) -> None:
     assert load(to_yaml(references)) == references
 
 
@@ -124,12 +124,12 @@ def test_what_is_written_loads_again_as_it_was(references: list[Reference]) -> N
         REFERENCES.map(lambda one: Reference(one.scenario_id, one.turns)), min_size=1, max_size=2
     )
 )
-def test_other_readers_of_yaml_take_it_for_the_same(references: list[Reference]) -> None:
+def test_other_yaml_parsers_read_the_same(references: list[Reference]) -> None:
     text = to_yaml(references)
     assert yaml.safe_load(text) == yaml_source.read(text, "r.yaml")[0].data
 
 
-def test_the_text_is_made_for_people() -> None:
+def test_the_layout_is_readable() -> None:
     turn = ReferenceTurn(
         "My parcel is broken.\nWhat now?",
         (
@@ -149,6 +149,10 @@ def test_the_text_is_made_for_people() -> None:
         escalate=False,
         agents={"billing": ReferenceTurn(None, ())},
     )
+    call = (
+        "{name: get, args: {city: São Paulo, from: 'NO', limit: {$near: 5, abs: 0.5,"
+        " rel: 1.0e-09}}, optional: true}"
+    )
     assert (
         to_yaml([Reference("refund", (turn,), criteria={"latency": 5, "failure": False})])
         == """\
@@ -158,13 +162,13 @@ input: |-
   What now?
 expected_tools:
   - lookup
-  - {name: get, args: {city: São Paulo, from: 'NO', limit: {$near: 5, abs: 0.5, rel: 1.0e-09}}, optional: true}
+  - LONG_CALL
   - any_order:
       - {name: a, args: {}}
       - b
   - name: write
     args:
-      text: 'word word word word word word word word word word word word word word word word word word word word word word
+      text: 'WORDS
         word word word word word word word word '
       options: {draft: true, to: [x, y]}
 expected_response: 'Yes: we pay.'
@@ -183,7 +187,7 @@ agents:
 criteria:
   latency: 5
   failure: false
-"""
+""".replace("LONG_CALL", call).replace("WORDS", " ".join(["word"] * 22))
     )
 
 

@@ -7,9 +7,10 @@ import json
 import pytest
 
 from pathgauge.collector.config import reference_files
+from pathgauge.collector.config.plugins.formats import installed_formats
 from pathgauge.collector.core.documents import ConfigError, json_source
 from pathgauge.collector.core.references import formats
-from pathgauge.collector.core.references.formats import Read
+from pathgauge.collector.core.references.formats import FileContents
 from pathgauge.scorers.types import ExpectedCall, Json, ReferenceTurn
 from support.repository import REFERENCE_FILES
 
@@ -19,8 +20,8 @@ STEPS = [["__start__", "agent", "tools", "agent"]]
 TURN = ReferenceTurn(None, (ExpectedCall("agent"), ExpectedCall("tools"), ExpectedCall("agent")))
 
 
-def read(data: Json) -> Read:
-    return formats.load(json_source.read(json.dumps(data), "graph.json"))
+def read(data: Json) -> FileContents:
+    return formats.load(json_source.read(json.dumps(data), "graph.json"), installed_formats())
 
 
 def test_a_thread_as_agentevals_extracts_it() -> None:
@@ -52,7 +53,7 @@ def test_a_thread_as_agentevals_extracts_it() -> None:
         ({"outputs": {"inputs": [], "results": [], "steps": STEPS}}, "graph"),
     ],
 )
-def test_a_trajectory_stands_alone_or_in_a_row(data: Json, scenario: str) -> None:
+def test_a_trajectory_may_be_the_whole_document_or_part_of_a_row(data: Json, scenario: str) -> None:
     (entry,) = read(data).entries
     assert (entry.reference.scenario_id, entry.reference.turns) == (scenario, (TURN,))
 
@@ -77,12 +78,12 @@ def test_a_trajectory_stands_alone_or_in_a_row(data: Json, scenario: str) -> Non
         (5, None),
     ],
 )
-def test_what_the_user_said_is_found_in_the_input(inputs: Json, asked: str | None) -> None:
+def test_the_user_input_is_found_in_the_inputs(inputs: Json, asked: str | None) -> None:
     (entry,) = read([{"id": "a", "inputs": [inputs], "steps": [["x"]]}]).entries
     assert entry.reference.turns == (ReferenceTurn(asked, (ExpectedCall("x"),)),)
 
 
-def test_what_is_ignored_is_counted() -> None:
+def test_ignored_keys_are_counted() -> None:
     found = read(
         [
             {
@@ -111,7 +112,7 @@ def test_what_is_ignored_is_counted() -> None:
         ([{"steps": STEPS}, 5], "1:57: [1]: found 5, expected a mapping"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(data: Json, expected: str) -> None:
+def test_a_problem_has_its_position(data: Json, expected: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(data)
     assert str(caught.value) == f"graph.json:{expected}"

@@ -32,7 +32,7 @@ def message(text: str) -> str:
     return str(caught.value)
 
 
-def test_the_keys_of_a_single_turn_stand_beside_the_scenario() -> None:
+def test_the_keys_of_a_single_turn_are_beside_the_scenario() -> None:
     text = """
 scenario: refund
 input: I want my money back
@@ -70,7 +70,7 @@ turns:
     ],
     ids=["list", "documents"],
 )
-def test_a_file_may_hold_several_scenarios(text: str) -> None:
+def test_a_file_may_contain_several_scenarios(text: str) -> None:
     assert references(text) == [
         Reference("a", (ReferenceTurn("x"),)),
         Reference("b", (ReferenceTurn("y"),)),
@@ -87,13 +87,13 @@ def test_a_file_may_hold_several_scenarios(text: str) -> None:
         ("expected_tools: [{name: a, args: {}}]", (ExpectedCall("a", {}),)),
     ],
 )
-def test_what_is_left_out_is_not_what_is_empty(
+def test_a_missing_key_differs_from_an_empty_value(
     tools: str, expected: tuple[ExpectedCall, ...] | None
 ) -> None:
     assert references(f"scenario: s\ninput: x\n{tools}")[0].turns[0].tool_calls == expected
 
 
-def test_arguments_mean_what_they_say() -> None:
+def test_arguments_keep_their_literal_values() -> None:
     text = (
         "scenario: s\nexpected_tools: [{name: a, args: {country: NO, at: 12:30, day: 2026-01-31,"
         " id: '007', price: $$5, on: ${X}}}]"
@@ -317,11 +317,11 @@ def test_arguments_mean_what_they_say() -> None:
         ),
     ],
 )
-def test_a_mistake_is_named_with_its_place(text: str, expected: str) -> None:
+def test_a_problem_has_its_position(text: str, expected: str) -> None:
     assert message(text) == expected
 
 
-def test_all_mistakes_of_a_file_are_named_at_once() -> None:
+def test_all_problems_of_a_file_are_reported_at_once() -> None:
     text = "- {scenario: a, inputs: x}\n- {scenario: b, input: y}\n- {scenario: 3, input: z}"
     assert message(text).split("\n") == [
         (
@@ -341,12 +341,26 @@ def turn(text: str) -> ReferenceTurn:
     ("written", "calls"),
     [
         ("[{name: a, optional: true}]", [ExpectedCall("a", optional=True)]),
-        ("[a, {any_order: [b, {name: c, args: {x: 1}}]}, d]", [("a",), ("b", None, False, 0), ("c", {"x": 1}, False, 0), ("d",)]),
-        ("[{any_order: [a, b]}, {any_order: [c, c]}]", [*[(name, None, False, 0) for name in "ab"], *[("c", None, False, 1)] * 2]),
-        ("[{any_order: [{name: a, optional: true}, b]}]", [("a", None, True, 0), ("b", None, False, 0)]),
+        (
+            "[a, {any_order: [b, {name: c, args: {x: 1}}]}, d]",
+            [("a",), ("b", None, False, 0), ("c", {"x": 1}, False, 0), ("d",)],
+        ),
+        (
+            "[{any_order: [a, b]}, {any_order: [c, c]}]",
+            [
+                ("a", None, False, 0),
+                ("b", None, False, 0),
+                ("c", None, False, 1),
+                ("c", None, False, 1),
+            ],
+        ),
+        (
+            "[{any_order: [{name: a, optional: true}, b]}]",
+            [("a", None, True, 0), ("b", None, False, 0)],
+        ),
         ("[{any_order: [a]}, b]", [("a",), ("b",)]),
     ],
-)  # fmt: skip
+)
 def test_calls_may_be_optional_and_come_in_any_order(written: str, calls: list[Any]) -> None:
     expected = tuple(
         call if isinstance(call, ExpectedCall) else ExpectedCall(*call) for call in calls
@@ -354,7 +368,7 @@ def test_calls_may_be_optional_and_come_in_any_order(written: str, calls: list[A
     assert turn(f"expected_tools: {written}").tool_calls == expected
 
 
-def test_a_turn_says_all_that_can_be_expected() -> None:
+def test_a_turn_with_all_keys() -> None:
     text = """
 input: My bill is wrong
 expected_tools: [lookup]
@@ -366,7 +380,11 @@ response_contains: [sorry, your bill]
 expected_agent: billing
 escalate: false
 agents:
-  billing: {input: See to it, expected_tools: [{any_order: [a, b]}], expected_response: Done., escalate: true}
+  billing:
+    input: See to it
+    expected_tools: [{any_order: [a, b]}]
+    expected_response: Done.
+    escalate: true
   sales: {forbidden_tools: [sell]}
 """
     assert turn(text) == ReferenceTurn(
@@ -445,7 +463,7 @@ def test_arguments_may_be_matchers_in_every_kind_of_call(args: str, expected: Js
         (" {$any: 1}", "refs.yaml:4:11: expected_tools[0].args: $any: found 1, expected true"),
     ],
 )
-def test_a_mistake_in_a_matcher_is_named_with_its_place(args: str, expected: str) -> None:
+def test_a_problem_in_a_matcher_has_its_position(args: str, expected: str) -> None:
     assert message(f"scenario: s\nexpected_tools:\n  - name: t\n    args:{args}").startswith(
         expected
     )

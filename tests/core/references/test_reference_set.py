@@ -1,4 +1,4 @@
-"""Which reference turn an invocation is compared with, and why there is none."""
+"""Look-up of the reference turn of an invocation, and reasons why there is none."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_matching_by_scenario_id(
         (None, None, Match(unmatched="no_scenario_id")),
     ],
 )
-def test_matching_by_user_input_where_that_is_wanted(
+def test_matching_by_user_input_if_enabled(
     said: str | None, scenario: str | None, match: Match
 ) -> None:
     assert (

@@ -1,6 +1,4 @@
-"""docs/references.md tells the truth: every key of the native format is there, no other is, and the
-examples work.
-"""
+"""docs/references.md lists exactly the keys of the native format, and its examples work."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pathgauge.collector.config import reference_files
+from pathgauge.collector.config.plugins.formats import installed_formats
 from pathgauge.collector.core.documents import ConfigError, yaml_source
 from pathgauge.collector.core.references import formats
 from pathgauge.scorers.matching import matchers
@@ -24,9 +23,9 @@ KEYS = dict.fromkeys(
 
 
 def known_keys(text: str) -> set[str]:
-    """The keys that the format itself names beside an unknown one."""
+    """The keys that the error message for an unknown key lists."""
     with pytest.raises(ConfigError) as caught:
-        formats.load(yaml_source.read(text, "r.yaml")[0])
+        formats.load(yaml_source.read(text, "r.yaml")[0], installed_formats())
     return set(re.findall(r"expected one of ([a-z_, ]+)", str(caught.value))[0].split(", "))
 
 

@@ -1,4 +1,4 @@
-"""Evaluation datasets of Vertex AI, in all their shapes."""
+"""Evaluation datasets of Vertex AI, in all their layouts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pathgauge.collector.config import reference_files
+from pathgauge.collector.config.plugins.formats import installed_formats
 from pathgauge.collector.core.documents import (
     ConfigError,
     Document,
@@ -16,7 +17,7 @@ from pathgauge.collector.core.documents import (
     jsonl_source,
 )
 from pathgauge.collector.core.references import formats
-from pathgauge.collector.core.references.formats import Read
+from pathgauge.collector.core.references.formats import FileContents
 from pathgauge.collector.core.references.rows import IDS
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 from support.repository import REFERENCE_FILES
@@ -45,12 +46,12 @@ REFERENCES = [
 ]
 
 
-def bare(read: Read) -> list[Reference]:
+def bare(read: FileContents) -> list[Reference]:
     return [Reference(entry.reference.scenario_id, entry.reference.turns) for entry in read.entries]
 
 
-def read(data: Json) -> Read:
-    return formats.load(json_source.read(json.dumps(data), "d.json"))
+def read(data: Json) -> FileContents:
+    return formats.load(json_source.read(json.dumps(data), "d.json"), installed_formats())
 
 
 def load(data: Json) -> list[Reference]:
@@ -59,7 +60,7 @@ def load(data: Json) -> list[Reference]:
 
 def message(document: Document) -> str:
     with pytest.raises(ConfigError) as caught:
-        formats.load(document)
+        formats.load(document, installed_formats())
     return str(caught.value)
 
 
@@ -99,7 +100,7 @@ def test_a_dataset_in_lines_or_in_csv(name: str) -> None:
         "another id",
     ],
 )
-def test_all_shapes_of_a_dataset_hold_the_same(data: Json) -> None:
+def test_all_layouts_of_a_dataset_give_the_same_references(data: Json) -> None:
     assert load(data) == REFERENCES
 
 
@@ -123,14 +124,14 @@ def test_all_shapes_of_a_dataset_hold_the_same(data: Json) -> None:
         ),
     ],
 )
-def test_what_is_left_out_is_not_what_is_empty(trajectory: Json, calls: Json) -> None:
+def test_a_missing_trajectory_differs_from_an_empty_one(trajectory: Json, calls: Json) -> None:
     (reference,) = load(
         [{"id": 7, "prompt": "x", "reference": "y", "reference_trajectory": trajectory}]
     )
     assert reference == Reference("7", (ReferenceTurn("x", calls, "y"),))
 
 
-def test_a_dataset_for_responses_alone_says_nothing_about_tools() -> None:
+def test_a_dataset_for_responses_alone_allows_any_tools() -> None:
     assert load({"prompt": ["x"], "reference": ["y"], "id": ["a"]}) == [
         Reference("a", (ReferenceTurn("x", None, "y"),))
     ]
@@ -170,11 +171,11 @@ def test_a_single_row_without_an_id_is_named_after_its_file() -> None:
     for file in ("some/refund.v2.json", "some\\refund.json", "refund"):
         assert [
             entry.reference.scenario_id
-            for entry in formats.load(json_source.read(row, file)).entries
+            for entry in formats.load(json_source.read(row, file), installed_formats()).entries
         ] == ["refund"]
 
 
-def test_what_is_ignored_is_counted() -> None:
+def test_ignored_keys_are_counted() -> None:
     call = {"tool_name": "a", "tool_input": {}, "tool_output": 1}
     data = [
         {
@@ -268,11 +269,11 @@ def test_what_is_ignored_is_counted() -> None:
         ),
     ],
 )
-def test_a_mistake_is_named_with_its_place(data: Json, expected: str) -> None:
+def test_a_problem_has_its_position(data: Json, expected: str) -> None:
     assert message(json_source.read(json.dumps(data), "d.json")).startswith(f"d.json:{expected}")
 
 
-def test_a_mistake_in_csv_or_in_lines_is_named_with_its_line() -> None:
+def test_a_problem_in_csv_or_json_lines_has_its_line() -> None:
     text = 'id,prompt,reference_trajectory\na,"x\ny",[]\nb,z,"[{""tool_name"": 5}]"\n'
     assert (
         message(csv_source.read(text, "d.csv"))

@@ -1,4 +1,4 @@
-"""When a trace is read: completion, late spans, duplicates, bounds. The clock is a number."""
+"""When a trace is read: completion, late spans, duplicates, limits."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import pytest
 
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.invocations.dialects import BUILT_IN
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.core.traces import AT_ONCE, SPAN_OVERHEAD, Assembler, Bounds
 from pathgauge.collector.testing import log, span, span_id
+from support.dialects import INSTALLED
 
 BOUNDS = Bounds(settle=6, idle=30, max_age=600, late_ttl=300)
 
@@ -21,7 +21,7 @@ TOOL = span("tool", "execute_tool lookup", parent="root", start=2, end=3)
 
 def assembler(bounds: Bounds = BOUNDS) -> tuple[Assembler, InternalTelemetry]:
     telemetry = InternalTelemetry()
-    return Assembler(bounds, telemetry, BUILT_IN.may_be_entry), telemetry
+    return Assembler(bounds, telemetry, INSTALLED.may_be_entry), telemetry
 
 
 def feed(core: Assembler, now: float, *spans: Span) -> list[Trace]:
@@ -29,7 +29,7 @@ def feed(core: Assembler, now: float, *spans: Span) -> list[Trace]:
 
 
 def told(traces: Iterable[Trace]) -> list[tuple[str, list[str]]]:
-    """What closed each trace, and the names of its spans in their order."""
+    """Why each trace was read, and the names of its spans in order."""
     return [(trace.closed_by, [span.name for span in trace.spans]) for trace in traces]
 
 
@@ -41,7 +41,7 @@ def test_a_trace_with_its_root_is_read_when_it_has_been_quiet_for_settle() -> No
     assert told(core.expire(9)) == [("root_ended", ["invoke_agent billing", "chat gpt"])]
 
 
-def test_of_many_readable_traces_some_are_returned_at_a_time() -> None:
+def test_many_readable_traces_are_returned_in_parts() -> None:
     core, _ = assembler()
     feed(
         core,
@@ -52,7 +52,7 @@ def test_of_many_readable_traces_some_are_returned_at_a_time() -> None:
     assert (len(first), left, len(core.expire(6)), core.open_traces) == (AT_ONCE, 6, 1, 0)
 
 
-def test_a_span_at_the_very_moment_of_closing_belongs_to_the_trace() -> None:
+def test_a_span_at_the_moment_of_closing_belongs_to_the_trace() -> None:
     core, _ = assembler()
     feed(core, 0, ROOT)
     feed(core, 6, CHAT)
@@ -82,7 +82,7 @@ def test_an_entry_from_another_process_needs_no_parent() -> None:
     assert told(core.expire(6)) == [("root_ended", ["invoke_agent a"])]
 
 
-def test_an_entry_from_another_process_waits_for_a_caller_that_sends_here_too() -> None:
+def test_an_entry_from_another_process_waits_for_the_spans_of_its_caller() -> None:
     core, _ = assembler()
     feed(
         core,
@@ -94,7 +94,7 @@ def test_an_entry_from_another_process_waits_for_a_caller_that_sends_here_too() 
     assert told(core.expire(30))[0][0] == "idle"
 
 
-def test_a_trace_that_never_falls_silent_is_read_at_its_greatest_age() -> None:
+def test_a_trace_that_is_never_quiet_is_read_at_max_age() -> None:
     core, _ = assembler()
     for second in range(0, 600, 5):
         feed(core, second, span(f"s{second}", "chat", parent="never"))
@@ -103,7 +103,7 @@ def test_a_trace_that_never_falls_silent_is_read_at_its_greatest_age() -> None:
     assert (trace.closed_by, len(trace.spans)) == ("too_old", 120)
 
 
-def test_an_invocation_under_a_root_does_not_wait_for_the_busy_trace_around_it() -> None:
+def test_an_invocation_below_a_root_is_read_before_its_busy_trace() -> None:
     core, _ = assembler()
     root = span("session", "POST /session", start=0, end=100)
     first = span("first", "invoke_agent a", parent="session", start=0, end=1)
@@ -118,7 +118,7 @@ def test_an_invocation_under_a_root_does_not_wait_for_the_busy_trace_around_it()
     ]
 
 
-def test_the_turns_of_a_session_that_is_still_open_are_read_one_by_one() -> None:
+def test_the_turns_of_an_open_session_are_read_separately() -> None:
     core, _ = assembler()
     feed(core, 0, span("turn1", "invoke_agent a", parent="session", start=0, end=1))
     feed(core, 4, span("turn2", "invoke_agent a", parent="session", start=3, end=4))
@@ -126,7 +126,7 @@ def test_the_turns_of_a_session_that_is_still_open_are_read_one_by_one() -> None
     assert [[s.span_id for s in trace.spans] for trace in core.expire(8)] == [[span_id("turn1")]]
 
 
-def test_the_steps_of_a_workflow_that_is_still_running_wait_for_it() -> None:
+def test_the_steps_of_a_running_workflow_wait_for_it() -> None:
     core, _ = assembler()
     feed(core, 0, span("a", "invoke_agent coordinator", parent="workflow", start=0, end=1))
     feed(core, 4, span("b", "invoke_agent billing", parent="workflow", start=3, end=4))
@@ -134,7 +134,7 @@ def test_the_steps_of_a_workflow_that_is_still_running_wait_for_it() -> None:
     assert core.expire(12) == []
 
 
-def test_a_span_after_the_reading_has_the_trace_read_again() -> None:
+def test_a_late_span_causes_a_second_reading() -> None:
     core, telemetry = assembler()
     feed(core, 0, ROOT)
     core.expire(6)
@@ -144,7 +144,7 @@ def test_a_span_after_the_reading_has_the_trace_read_again() -> None:
     assert telemetry.traces_completed.items() == [(("root_ended",), 1)]
 
 
-def test_a_span_after_late_ttl_is_counted_and_opens_nothing() -> None:
+def test_a_span_after_late_ttl_is_dropped_and_counted() -> None:
     core, telemetry = assembler()
     feed(core, 0, ROOT)
     core.expire(6)
@@ -166,7 +166,7 @@ def test_equal_copies_change_nothing_and_do_not_keep_a_trace_open() -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_of_two_unequal_copies_the_later_one_is_kept_in_any_order(order: tuple[int, int]) -> None:
+def test_the_copy_that_ended_later_is_kept_in_any_order(order: tuple[int, int]) -> None:
     copies = [
         span("root", "invoke_agent billing", end=5),
         span("root", "invoke_agent billing", {"more": 1}, end=6),
@@ -197,7 +197,7 @@ def test_a_trace_with_too_many_bytes_is_cut_too() -> None:
     assert told(feed(core, 0, ROOT, big)) == [("too_big", ["invoke_agent billing", "chat"])]
 
 
-def test_open_traces_fill_the_memory_and_retained_ones_do_not() -> None:
+def test_only_open_traces_count_towards_the_memory_limit() -> None:
     core, _ = assembler(Bounds(max_open_bytes=len(ROOT.raw) + SPAN_OVERHEAD))
     feed(core, 0, ROOT)
     assert [core.full] == [True]
@@ -215,7 +215,7 @@ def test_the_oldest_retained_traces_are_forgotten_when_their_memory_is_used_up()
     assert core.open_traces == 1
 
 
-def test_draining_reads_everything_and_says_what_was_not_complete() -> None:
+def test_draining_reads_everything_and_marks_incomplete_traces() -> None:
     core, _ = assembler()
     feed(core, 0, ROOT, span("orphan", "chat", parent="gone", trace="other"))
     assert sorted(told(core.drain(1))) == [
@@ -225,7 +225,7 @@ def test_draining_reads_everything_and_says_what_was_not_complete() -> None:
     assert core.open_traces == 0
 
 
-def test_the_deadline_is_when_something_can_happen_and_nothing_is_missed_by_keeping_to_it() -> None:
+def test_calling_expire_only_at_deadlines_misses_nothing() -> None:
     core, _ = assembler()
     feed(core, 0, ROOT)
     feed(core, 1, span("orphan", "chat", parent="gone", trace="other"))
@@ -235,7 +235,7 @@ def test_the_deadline_is_when_something_can_happen_and_nothing_is_missed_by_keep
     assert read == [(6, "root_ended"), (31, "idle")]
 
 
-def test_parents_in_a_circle_do_not_stop_the_clock() -> None:
+def test_a_cycle_of_parents_does_not_block_the_reading() -> None:
     core, _ = assembler()
     feed(core, 0, span("a", "invoke_agent a", parent="b"), span("b", "invoke_agent b", parent="a"))
     assert core.expire(6) == []
@@ -258,7 +258,7 @@ def test_every_accepted_span_is_assembled_or_dropped() -> None:
     assert len(sent) == telemetry.spans_assembled.total() + telemetry.spans_dropped.total()
 
 
-def test_a_longer_copy_of_a_span_that_was_read_leaves_the_memory_accounts_right() -> None:
+def test_a_longer_copy_of_a_read_span_keeps_the_memory_accounting_correct() -> None:
     core, _ = assembler()
     feed(core, 0, ROOT)
     core.expire(6)
@@ -270,7 +270,7 @@ def test_a_longer_copy_of_a_span_that_was_read_leaves_the_memory_accounts_right(
     assert core.open_bytes > 0
 
 
-def test_a_root_that_ended_before_what_it_started_does_not_complete_the_trace() -> None:
+def test_a_root_that_ended_before_its_children_does_not_complete_the_trace() -> None:
     core, _ = assembler()
     feed(core, 0, span("http", "POST /chat", end=0.1), span("chat", "chat", parent="agent"))
     assert core.expire(6) == []

@@ -1,4 +1,4 @@
-"""What an open trace waits for, in words."""
+"""Explanations of why a trace is still open."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AGENT = {"gen_ai.operation.name": "invoke_agent"}
 
 
 def trace_of(*items: Span | LogRecord, at: Iterable[float] = ()) -> OpenTrace:
-    """A trace whose records arrived at these times, else all at 0; a span named `agent` is an
+    """A trace whose records arrived at these times, by default 0; a span named `agent` is an
     anchor.
     """
     trace = OpenTrace(("team-a", "trace id"), 0.0, 0.0, due=6.0)
@@ -33,14 +33,14 @@ def trace_of(*items: Span | LogRecord, at: Iterable[float] = ()) -> OpenTrace:
 
 ROOT = span("root", "agent", AGENT)
 CASES: dict[str, tuple[Sequence[Span | LogRecord], Sequence[str]]] = {
-    "complete": ([ROOT, span("tool", "tool", parent="root")], ["silence: 2.0 of 6 s (settle)"]),
+    "complete": ([ROOT, span("tool", "tool", parent="root")], ["quiet: 2.0 of 6 s (settle)"]),
     "entered from another process": (
         [span("a", "agent", parent="caller", remote_parent=True)],
-        ["silence: 2.0 of 6 s (settle)"],
+        ["quiet: 2.0 of 6 s (settle)"],
     ),
     "without agent": (
         [span("a", "GET /")],
-        ["a span of an agent; without one it is skipped", "silence: 2.0 of 6 s (settle)"],
+        ["a span of an agent; without one, the trace is skipped", "quiet: 2.0 of 6 s (settle)"],
     ),
     "parents are missing": (
         [
@@ -51,7 +51,7 @@ CASES: dict[str, tuple[Sequence[Span | LogRecord], Sequence[str]]] = {
         ],
         [
             f"a parent that has not arrived: {span_id('step')}, {span_id('other')}",
-            "silence: 2.0 of 30 s (idle)",
+            "quiet: 2.0 of 30 s (idle)",
         ],
     ),
     "many parents are missing": (
@@ -61,36 +61,36 @@ CASES: dict[str, tuple[Sequence[Span | LogRecord], Sequence[str]]] = {
                 "a parent that has not arrived:"
                 f" {', '.join(span_id(f'parent-{n}') for n in range(5))} and 3 more"
             ),
-            "silence: 2.0 of 30 s (idle)",
+            "quiet: 2.0 of 30 s (idle)",
         ],
     ),
     "a circle": (
         [span("a", "agent", parent="b"), span("b", "tool", parent="a")],
         [
-            "a span without parent: those that have arrived are each other's parents",
-            "silence: 2.0 of 30 s (idle)",
+            "a span without parent: the parents form a cycle",
+            "quiet: 2.0 of 30 s (idle)",
         ],
     ),
     "log records alone": (
         [log("gen_ai.choice", span="a")],
         [
             "a span: only log records have arrived",
-            "a span of an agent; without one it is skipped",
-            "silence: 2.0 of 30 s (idle)",
+            "a span of an agent; without one, the trace is skipped",
+            "quiet: 2.0 of 30 s (idle)",
         ],
     ),
     "an agent that still runs": (
         [span("a", "agent", AGENT, start=-1_700_000_000, end=-1_700_000_000)],
         [
-            f"the end of a span of an agent: {span_id('a')}; without it there is no duration",
-            "silence: 2.0 of 6 s (settle)",
+            f"the end of an agent span: {span_id('a')}; without it there is no duration",
+            "quiet: 2.0 of 6 s (settle)",
         ],
     ),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_open_trace_waits_for(case: str) -> None:
+def test_the_reasons_of_an_open_trace(case: str) -> None:
     items, reasons = CASES[case]
     assert explain(trace_of(*items), BOUNDS, 2.0).waits_for == (
         *reasons,
@@ -114,11 +114,11 @@ def test_the_numbers_of_an_open_trace() -> None:
         damaged=False,
         read_before=False,
         looked_at_in=0.5,
-        waits_for=("silence: 1.5 of 6 s (settle)", "or age: 5.5 of 600 s (max_age)"),
+        waits_for=("quiet: 1.5 of 6 s (settle)", "or age: 5.5 of 600 s (max_age)"),
     )
 
 
-def test_of_a_spilled_trace_only_the_times_are_known() -> None:
+def test_a_spilled_trace_shows_times_only() -> None:
     trace = trace_of(ROOT)
     trace.rows, trace.damaged, trace.completed = [7], True, True
     trace.spill()
@@ -131,20 +131,19 @@ def test_of_a_spilled_trace_only_the_times_are_known() -> None:
         True,
     )
     assert told.waits_for == (
-        "its turn to be read from the journal, which alone holds its spans",
-        "silence: 2.0 of 6 s (settle) if it is complete, else of 30 s (idle)",
+        "its spans to be read back from the journal",
+        "quiet: 2.0 of 6 s (settle) if it is complete, else of 30 s (idle)",
     )
 
 
-def test_a_pipeline_that_is_behind_is_the_first_thing_said() -> None:
-    assert explain(trace_of(ROOT), BOUNDS, 6.5).waits_for[0] == "silence: 6.5 of 6 s (settle)"
+def test_a_lagging_pipeline_is_the_first_reason() -> None:
+    assert explain(trace_of(ROOT), BOUNDS, 6.5).waits_for[0] == "quiet: 6.5 of 6 s (settle)"
     assert (
-        explain(trace_of(ROOT), BOUNDS, 9.0).waits_for[0]
-        == "its turn: the pipeline is 3.0 s behind"
+        explain(trace_of(ROOT), BOUNDS, 9.0).waits_for[0] == "the pipeline, which is 3.0 s behind"
     )
 
 
-def test_nothing_that_spans_say_is_told() -> None:
+def test_content_of_spans_is_not_shown() -> None:
     loud = span(
         "a",
         "LOUD",
@@ -158,7 +157,7 @@ def test_nothing_that_spans_say_is_told() -> None:
     assert "LOUD" not in repr(explain(trace_of(loud), BOUNDS, 2.0))
 
 
-def test_the_oldest_open_traces_are_told_of_and_what_is_read_is_counted_apart() -> None:
+def test_the_oldest_open_traces_are_listed_and_read_ones_only_counted() -> None:
     core = Assembler(BOUNDS, InternalTelemetry(), lambda one: one.name == "agent")
     for number, trace in enumerate(("first", "second", "third")):
         list(core.feed([span("root", "agent", AGENT, trace=trace)], (), float(number)))
@@ -170,7 +169,7 @@ def test_the_oldest_open_traces_are_told_of_and_what_is_read_is_counted_apart() 
     assert (core.open_traces, core.retained_traces, core.spilled_traces) == (2, 1, 0)
 
 
-def test_open_traces_that_only_the_journal_holds_are_counted() -> None:
+def test_spilled_open_traces_are_counted() -> None:
     rows = [
         span("root", "agent", {"input": "x" * 5000}, trace=f"trace {number}")
         for number in range(10)

@@ -1,6 +1,4 @@
-"""Traces of which only the journal rows are kept: nobody can tell from what is read, and every row
-is given back in the end.
-"""
+"""Spilled traces are read like any others, and every journal row is released in the end."""
 
 from __future__ import annotations
 
@@ -24,14 +22,14 @@ from pathgauge.collector.testing import span, trace_id
 
 BOUNDS = Bounds(settle=6, idle=30, max_age=600, late_ttl=300)
 TIGHT = Bounds(settle=6, idle=30, max_age=600, late_ttl=300, max_open_bytes=2500)
-"""Room for two spans."""
+"""Memory for two spans."""
 FEW = Bounds(settle=6, idle=30, max_age=600, late_ttl=300, max_open_bytes=20_000)
-"""Room for three spans of `LONG`, and the rows of some traces."""
+"""Memory for three spans with `LONG`, and for the rows of some traces."""
 LONG = {"text": "x" * 4000}
 
 
 class Journal:
-    """Rows of spans, with the times of their arrival."""
+    """Rows of spans with their times of arrival."""
 
     def __init__(self) -> None:
         self.rows: dict[int, tuple[float, list[Span]]] = {}
@@ -52,9 +50,7 @@ class Journal:
 
 
 class Life:
-    """An assembler with a journal behind it, from its start to its end; `released` are the rows
-    that it gave back.
-    """
+    """An assembler with a journal, from start to stop. `released` are the rows it released."""
 
     def __init__(self, bounds: Bounds, journal: Journal) -> None:
         self.telemetry = InternalTelemetry()
@@ -91,7 +87,7 @@ def tool(name: str = "tool", trace: str = "trace") -> Span:
     return span(name, name, trace=trace, parent="agent")
 
 
-def test_the_longest_silent_traces_are_spilled_and_read_as_they_came() -> None:
+def test_the_quietest_traces_are_spilled_and_read_unchanged() -> None:
     life = Life(TIGHT, Journal())
     for number in range(10):
         life.feed(agent(str(number)), tool(trace=str(number)), at=number / 10)
@@ -103,7 +99,7 @@ def test_the_longest_silent_traces_are_spilled_and_read_as_they_came() -> None:
     assert [trace.truncated for trace in read] == [False] * 10
 
 
-def test_memory_that_is_used_up_by_rows_alone_refuses_more() -> None:
+def test_senders_must_retry_if_rows_alone_use_up_the_memory() -> None:
     life = Life(TIGHT, Journal())
     while not life.assembler.full:
         life.feed(agent(str(life.assembler.open_traces)), at=0)
@@ -111,7 +107,7 @@ def test_memory_that_is_used_up_by_rows_alone_refuses_more() -> None:
 
 
 @pytest.mark.parametrize("rooted", [False, True])
-def test_traces_that_time_makes_ready_are_had_from_the_journal_one_at_a_time(rooted: bool) -> None:
+def test_expired_traces_are_loaded_from_the_journal_one_at_a_time(rooted: bool) -> None:
     life = Life(FEW, Journal())
     for number in range(10):
         life.feed(
@@ -125,9 +121,7 @@ def test_traces_that_time_makes_ready_are_had_from_the_journal_one_at_a_time(roo
     )
 
 
-def test_a_request_with_spans_of_many_spilled_traces_has_them_from_the_journal_one_at_a_time() -> (
-    None
-):
+def test_a_request_for_many_spilled_traces_loads_them_one_at_a_time() -> None:
     life = Life(FEW, Journal())
     for number in range(8):
         life.feed(span("agent", "agent", LONG, trace=str(number)), at=0)
@@ -144,7 +138,7 @@ def test_a_request_with_spans_of_many_spilled_traces_has_them_from_the_journal_o
     assert life.telemetry.spans_dropped.items() == []
 
 
-def test_traces_that_a_request_makes_too_big_are_given_one_at_a_time() -> None:
+def test_traces_that_become_too_big_are_yielded_one_at_a_time() -> None:
     journal = Journal()
     assembler = Assembler(
         replace(TIGHT, max_trace_spans=1), InternalTelemetry(), lambda one: True, journal.recall
@@ -179,7 +173,7 @@ def test_large_traces_are_returned_few_at_a_time() -> None:
     assert [len(life.assembler.expire(6)) for _ in range(3)] == [3, 3, 1]
 
 
-def test_a_span_that_comes_to_a_spilled_trace_joins_the_others() -> None:
+def test_a_span_of_a_spilled_trace_joins_the_others() -> None:
     life = Life(TIGHT, Journal())
     life.feed(tool(), at=0)
     life.feed(agent("other"), tool(trace="other"), at=1)
@@ -197,7 +191,7 @@ def test_a_late_span_opens_a_trace_again_that_was_read_and_spilled() -> None:
     assert [trace.spans for trace in life.expire(110)] == [(agent(), tool())]
 
 
-def test_a_duplicate_of_a_trace_that_was_read_changes_nothing_and_its_row_goes() -> None:
+def test_a_late_duplicate_changes_nothing_and_its_row_is_released() -> None:
     life = Life(BOUNDS, Journal())
     life.feed(agent(), at=0)
     life.expire(10)
@@ -209,7 +203,7 @@ def test_a_duplicate_of_a_trace_that_was_read_changes_nothing_and_its_row_goes()
     )
 
 
-def test_a_row_goes_when_the_last_of_its_traces_is_forgotten() -> None:
+def test_a_row_is_released_with_the_last_of_its_traces() -> None:
     life = Life(BOUNDS, Journal())
     life.feed(agent("a"), agent("b"), at=0)
     life.expire(10)
@@ -221,7 +215,7 @@ def test_a_row_goes_when_the_last_of_its_traces_is_forgotten() -> None:
     assert life.released == {1, 2}
 
 
-def test_a_row_that_cannot_be_read_again_is_told() -> None:
+def test_a_trace_with_an_unreadable_row_is_truncated() -> None:
     journal = Journal()
     life = Life(BOUNDS, journal)
     life.feed(agent(), at=0)
@@ -242,8 +236,8 @@ def test_after_a_restart_open_traces_are_read_and_read_ones_wait_for_late_spans(
     first.expire(10)
     first.feed(agent("open"), at=11)
     second = Life(BOUNDS, journal)
-    for standing in first.assembler.standings():
-        second.assembler.restore(standing, 12)
+    for snapshot in first.assembler.snapshots():
+        second.assembler.restore(snapshot, 12)
     assert [(trace.trace_id, trace.spans) for trace in second.expire(20)] == [
         (trace_id("open"), (agent("open"),))
     ]
@@ -258,7 +252,7 @@ def test_after_a_restart_open_traces_are_read_and_read_ones_wait_for_late_spans(
     )
 
 
-def test_what_was_forgotten_stays_forgotten_after_a_restart() -> None:
+def test_forgotten_traces_stay_forgotten_after_a_restart() -> None:
     journal = Journal()
     journal.append([agent()], 0)
     life = Life(BOUNDS, journal)
@@ -281,8 +275,8 @@ def test_a_row_that_a_forgotten_trace_shares_with_an_open_one_stays_after_a_rest
         for name in ("forgotten", "forgotten too")
     ]
     life = Life(BOUNDS, journal)
-    for standing in [*forgotten, TraceSnapshot(("", trace_id("open")), (1,), 0, 0)][::order]:
-        life.assembler.restore(standing, now=400)
+    for snapshot in [*forgotten, TraceSnapshot(("", trace_id("open")), (1,), 0, 0)][::order]:
+        life.assembler.restore(snapshot, now=400)
     assert life.assembler.released() == []
     life.feed(agent("open"), at=401)
     assert [(trace.spans, trace.truncated) for trace in life.expire(410)] == [
@@ -293,7 +287,7 @@ def test_a_row_that_a_forgotten_trace_shares_with_an_open_one_stays_after_a_rest
 
 
 @pytest.mark.parametrize("purged", [False, True])
-def test_what_came_too_late_is_told_of_once_a_commit_and_of_purged_traces_nothing(
+def test_late_records_are_reported_once_per_commit_and_not_for_purged_traces(
     purged: bool,
 ) -> None:
     life, key = Life(BOUNDS, Journal()), ("", trace_id("trace"))
@@ -323,7 +317,7 @@ ARRIVALS = st.lists(
 def test_neither_spilling_nor_a_restart_changes_what_is_read(
     arrivals: list[tuple[str, str, float]], restart_after: int
 ) -> None:
-    """The truth is an assembler with all memory that it likes."""
+    """The result must be that of an assembler with unlimited memory."""
 
     def run(
         bounds: Bounds, *, restarts: bool
@@ -340,8 +334,8 @@ def test_neither_spilling_nor_a_restart_changes_what_is_read(
             if restarts and number == restart_after:
                 released, counted = life.released, life.telemetry.spans_assembled.total()
                 before, life = life, Life(bounds, journal)
-                for standing in before.assembler.standings():
-                    life.assembler.restore(standing, now)
+                for snapshot in before.assembler.snapshots():
+                    life.assembler.restore(snapshot, now)
         newest.update((read.trace_id, read.spans) for read in life.expire(now + 100_000))
         return (
             newest,

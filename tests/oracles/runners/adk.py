@@ -9,7 +9,7 @@ from google.adk.evaluation.eval_metrics import EvalMetric, ToolTrajectoryCriteri
 from google.adk.evaluation.trajectory_evaluator import TrajectoryEvaluator
 from google.genai.types import Content, FunctionCall
 
-from .lines import ConversationResult, Results, answer
+from .lines import Case, Results, answer
 
 NOTHING_ASKED = Content(parts=[])
 
@@ -33,7 +33,7 @@ EVALUATORS = {
 }
 
 
-def results(case: ConversationResult) -> Results:
+def results(case: Case) -> Results:
     """The score of every evaluator."""
     actual, expected = invocation(case["actual"]), invocation(case["expected"])
     return {

@@ -25,7 +25,7 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.genai.types import Content, Part
 
-from .lines import ConversationResult, Results, answer
+from .lines import Case, Results, answer
 
 SAID = Content(parts=[Part(text="said")])
 INVOCATION = Invocation(user_content=SAID, final_response=SAID)
@@ -47,7 +47,7 @@ class Scripted(BaseLlm):
         yield LlmResponse(content=Content(parts=[Part(text=text)]))
 
 
-def results(case: ConversationResult) -> Results:
+def results(case: Case) -> Results:
     """Of labels, as samples of one invocation and as those of one invocation each; of verdicts on
     rubrics, their mean.
     """
@@ -70,7 +70,7 @@ def matched(said: list[str | None], invocations: int, samples: int) -> float:
     return score(evaluator, said, invocations)
 
 
-def rubrics(case: ConversationResult) -> float:
+def rubrics(case: Case) -> float:
     """The score of rubric_based_final_response_quality_v1."""
     criterion = RubricsBasedCriterion(
         threshold=0.5,

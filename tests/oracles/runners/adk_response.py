@@ -7,13 +7,13 @@ from google.adk.evaluation.eval_metrics import EvalMetric
 from google.adk.evaluation.final_response_match_v1 import RougeEvaluator
 from google.genai.types import Content, Part
 
-from .lines import ConversationResult, Results, answer
+from .lines import Case, Results, answer
 
 NOTHING_ASKED = Content(parts=[])
 EVALUATOR = RougeEvaluator(EvalMetric(metric_name="response_match_score", threshold=0.8))
 
 
-def results(case: ConversationResult) -> Results:
+def results(case: Case) -> Results:
     """The F-measure."""
     actual, expected = invocation(case["response"]), invocation(case["reference"])
     return {

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from .equal_calls import has_arguments, same_call, same_name
-from .lines import ConversationResult, Results, answer
+from .lines import Case, Results, answer
 
 RELATIONS = {
     "name_only": same_name,
@@ -17,7 +17,7 @@ RELATIONS = {
 }
 
 
-def results(case: ConversationResult) -> Results:
+def results(case: Case) -> Results:
     """The F1 of the pairs."""
     found = {}
     for mode, relation in RELATIONS.items():

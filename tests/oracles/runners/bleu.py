@@ -6,7 +6,7 @@ from itertools import product
 
 from sacrebleu.metrics import BLEU
 
-from .lines import ConversationResult, Results, answer
+from .lines import Case, Results, answer
 
 SCORERS = {
     f"bleu{' effective_order' if effective_order else ''}{' lowercase' if lowercase else ''}": BLEU(
@@ -16,7 +16,7 @@ SCORERS = {
 }
 
 
-def results(case: ConversationResult) -> Results:
+def results(case: Case) -> Results:
     """The score with every setting."""
     return {
         name: scorer.sentence_score(case["response"], [case["reference"]]).score / 100

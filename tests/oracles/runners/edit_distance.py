@@ -1,17 +1,17 @@
-"""RapidFuzz: the similarity of two sequences of calls, by what it takes to edit one into the other."""
+"""RapidFuzz: the similarity of two sequences of calls by edit distance."""
 
 from __future__ import annotations
 
 from rapidfuzz.distance import OSA, Indel, LCSseq, Levenshtein, Prefix
 
 from .equal_calls import numbered, same_call, same_name
-from .lines import ConversationResult, Results, answer
+from .lines import Case, Results, answer
 
 DISTANCES = {"Indel": Indel, "Levenshtein": Levenshtein, "OSA": OSA, "LCSseq": LCSseq}
 RELATIONS = {"names": same_name, "calls": same_call}
 
 
-def results(case: ConversationResult) -> Results:
+def results(case: Case) -> Results:
     """The normalised similarity by every distance, and the common beginning as a share of what is
     expected.
     """

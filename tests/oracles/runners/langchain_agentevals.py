@@ -11,7 +11,7 @@ from typing import Any
 
 from agentevals.trajectory.match import create_trajectory_match_evaluator
 
-from .lines import ConversationResult, Results, answer
+from .lines import Case, Results, answer
 
 MODES = ("strict", "unordered", "subset", "superset")
 ARGUMENT_MODES = ("exact", "ignore", "subset", "superset")
@@ -35,7 +35,7 @@ def evaluators(mode: str) -> dict[str, Any]:
 EVALUATORS = {name: one for mode in MODES for name, one in evaluators(mode).items()}
 
 
-def results(case: ConversationResult) -> Results:
+def results(case: Case) -> Results:
     """The score of every evaluator."""
     actual, expected = (
         messages(case["actual"], case["messages"]),

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
-ConversationResult = dict[str, Any]
+Case = dict[str, Any]
 Results = dict[str, float]
 
 
-def answer(packages: tuple[str, ...], results: Callable[[ConversationResult], Results]) -> None:
+def answer(packages: tuple[str, ...], results: Callable[[Case], Results]) -> None:
     """Answer standard input on standard output, which gets nothing else that the packages may
     print.
     """

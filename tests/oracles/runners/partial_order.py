@@ -10,7 +10,7 @@ from typing import Any
 import networkx
 
 from .equal_calls import Relation, has_arguments, same_name
-from .lines import ConversationResult, Results, answer
+from .lines import Case, Results, answer
 
 RELATIONS = {"name_only": same_name, "name_and_required_args": has_arguments}
 REQUIRED = 100
@@ -19,7 +19,7 @@ REQUIRED = 100
 Pair = tuple[int, int]
 
 
-def results(case: ConversationResult) -> Results:
+def results(case: Case) -> Results:
     """The F1 of a best pairing, for each way that order may count."""
     orders = {
         "in_order": (case["groups"], None),
@@ -33,7 +33,7 @@ def results(case: ConversationResult) -> Results:
     }
 
 
-def related(case: ConversationResult, relation: Relation) -> list[Pair]:
+def related(case: Case, relation: Relation) -> list[Pair]:
     """The pairs that there may be."""
     return [
         (i, j)
@@ -43,7 +43,7 @@ def related(case: ConversationResult, relation: Relation) -> list[Pair]:
     ]
 
 
-def best_pairs(case: ConversationResult, pairs: list[Pair], order: Any) -> list[Pair]:
+def best_pairs(case: Case, pairs: list[Pair], order: Any) -> list[Pair]:
     """As many pairs with required calls as possible, then as many pairs as possible, of which no
     two exclude each other.
     """
@@ -75,7 +75,7 @@ def same_block(groups: list[int | None], first: int, last: int) -> bool:
     return groups[first] is not None and len(set(groups[first : last + 1])) == 1
 
 
-def f1(case: ConversationResult, pairs: list[Pair]) -> float:
+def f1(case: Case, pairs: list[Pair]) -> float:
     """The F1 where optional calls are expected only when they were made."""
     expected = {j for j, optional in enumerate(case["optional"]) if not optional} | {
         j for _, j in pairs

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pydantic_evals.evaluators import EvaluatorContext, ToolCorrectness, TrajectoryMatch
 from pydantic_evals.otel import SpanNode, SpanTree
 
-from .lines import ConversationResult, Results, answer
+from .lines import Case, Results, answer
 
 ORDERS = ("exact", "in_order", "any_order")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def results(case: ConversationResult) -> Results:
+def results(case: Case) -> Results:
     """The score of every order, and of the tools alone."""
     actual = context([name for name, _ in case["actual"]])
     expected = [name for name, _ in case["expected"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rouge_score.rouge_scorer import RougeScorer
 
-from .lines import ConversationResult, Results, answer
+from .lines import Case, Results, answer
 
 TYPES = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
 SCORERS = {
@@ -13,7 +13,7 @@ SCORERS = {
 }
 
 
-def results(case: ConversationResult) -> Results:
+def results(case: Case) -> Results:
     """The F-measure of every type."""
     return {
         f"{kind}{name}": float(measures.fmeasure)

@@ -7,10 +7,10 @@ import warnings
 from scipy.special import comb
 from scipy.stats import ttest_ind
 
-from .lines import ConversationResult, Results, answer
+from .lines import Case, Results, answer
 
 
-def results(case: ConversationResult) -> Results:
+def results(case: Case) -> Results:
     """The one-sided p-values, and the larger of them, but none below what a permutation test could
     give.
     """

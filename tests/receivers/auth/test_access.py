@@ -1,5 +1,5 @@
-"""What an operator writes about tokens, certificates and endpoints: every mistake stops the start,
-with its place in the file.
+"""Mistakes in the configuration of tokens, certificates and endpoints: each prevents the start,
+with its position in the file.
 """
 
 from __future__ import annotations
@@ -100,17 +100,17 @@ TEAM_A = written("auth.tenants.team-a", {"token_file": "a"})
         (
             TLS | {"cert_file": "noise"},
             "cert_file",
-            "noise: found no certificate that can be read, expected PEM",
+            "noise: found no readable certificate, expected PEM",
         ),
         (
             TLS | {"cert_file": "server.key"},
             "cert_file",
-            "server.key: found no certificate that can be read, expected PEM",
+            "server.key: found no readable certificate, expected PEM",
         ),
         (
             TLS | {"cert_file": "broken.pem"},
             "cert_file",
-            "broken.pem: found no certificate that can be read, expected PEM",
+            "broken.pem: found no readable certificate, expected PEM",
         ),
         (
             TLS | {"key_file": "."},
@@ -121,7 +121,7 @@ TEAM_A = written("auth.tenants.team-a", {"token_file": "a"})
             TLS | {"key_file": "noise"},
             "key_file",
             (
-                "noise: found no key that can be read without a password, expected the key of"
+                "noise: found no key that is readable without a password, expected the key of"
                 " server.pem in PEM"
             ),
         ),
@@ -129,7 +129,7 @@ TEAM_A = written("auth.tenants.team-a", {"token_file": "a"})
             TLS | {"key_file": "locked.key"},
             "key_file",
             (
-                "locked.key: found no key that can be read without a password, expected the key of"
+                "locked.key: found no key that is readable without a password, expected the key of"
                 " server.pem in PEM"
             ),
         ),
@@ -144,7 +144,7 @@ TEAM_A = written("auth.tenants.team-a", {"token_file": "a"})
         (
             TLS | {"client_ca_file": "noise"},
             "client_ca_file",
-            "noise: found no certificate that can be read, expected PEM",
+            "noise: found no readable certificate, expected PEM",
         ),
     ],
 )
@@ -266,7 +266,7 @@ def test_a_reachable_endpoint_without_credentials_is_refused(
 ) -> None:
     line = len(server.split(".")) + 1
     expected = (
-        f"found {endpoint}, where others than this machine get in without credentials; expected"
+        f"found {endpoint}, which other machines can reach without credentials; expected"
         f" {remedy} or tls.client_ca_file"
     )
     assert problems(written(server, {"endpoint": endpoint})) == [
@@ -310,7 +310,7 @@ def test_what_tells_nobody_who_the_caller_is_does_not_open_an_endpoint(
 
 def test_insecure_bind_opens_everything_and_warns(folder: Path) -> None:
     exposed = load(written(GRPC, {"endpoint": "0.0.0.0:0"}))
-    warning = f"{GRPC}: insecure_bind lets everybody in who reaches 0.0.0.0:0"
+    warning = f"{GRPC}: insecure_bind lets everybody in who can reach 0.0.0.0:0"
     assert load_access(exposed, insecure_bind=True).warnings == (warning,)
     assert load_access(exposed.with_changes({"insecure_bind": True})).warnings == (warning,)
 
@@ -332,8 +332,8 @@ def test_the_commands_refuse_to_bind_in_plain_words(folder: Path, command: str) 
     assert result.exit_code == 2
     assert (
         result.output
-        == f"pathgauge: pathgauge.yaml:5:19: {GRPC}.endpoint: found 0.0.0.0:4317, where others than"
-        " this machine get in without credentials; expected auth.tenants or tls.client_ca_file,"
+        == f"pathgauge: pathgauge.yaml:5:19: {GRPC}.endpoint: found 0.0.0.0:4317, which other"
+        " machines can reach without credentials; expected auth.tenants or tls.client_ca_file,"
         " or else insecure_bind: true\n"
     )
 

@@ -1,5 +1,5 @@
-"""Every port, asked with every kind of credentials: real servers, real TLS, and the tenant that
-each request was taken for.
+"""Every port with every kind of credentials, over real servers and real TLS: the answer and the
+tenant.
 """
 
 from __future__ import annotations

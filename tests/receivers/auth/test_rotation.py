@@ -156,10 +156,8 @@ async def status(port: int, method: str, path: str, token: str) -> int:
         f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection:"
         " close\r\n"
     )
-    writer.write(
-        f"{head}Content-Type: application/x-protobuf\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-        + body
-    )
+    head += f"Content-Type: application/x-protobuf\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
     line = await reader.readline()
     writer.close()
     return int(line.split()[1])

@@ -1,5 +1,5 @@
-"""The official OpenTelemetry exporters with credentials, set up as docs/instrumenting.md says:
-through the environment.
+"""The official OpenTelemetry exporters with credentials from environment variables, as in
+docs/instrumenting.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files of bearer tokens: what is read, what is refused, and what happens when they change."""
+"""Files of bearer tokens: valid and invalid content, and changes."""
 
 from __future__ import annotations
 
@@ -59,8 +59,10 @@ def test_nothing_like_a_token_is_one(path: Path, token: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        pytest.param("", "found no token, expected one a line", id="empty"),
-        pytest.param("# none yet\n\n", "found no token, expected one a line", id="comments alone"),
+        pytest.param("", "found no token, expected one per line", id="empty"),
+        pytest.param(
+            "# none yet\n\n", "found no token, expected one per line", id="comments alone"
+        ),
         pytest.param(
             f"{FIRST}\nfifteen-chars-x\n",
             "2: found a token of 15 characters, expected at least 16",
@@ -68,16 +70,20 @@ def test_nothing_like_a_token_is_one(path: Path, token: str) -> None:
         ),
         pytest.param(
             f"{FIRST} {SECOND}\n",
-            "1: found a character that no token may have, expected letters, digits and -._~+/=",
+            "1: found a character that is not allowed in tokens, expected letters, digits and"
+            " -._~+/=",
             id="two on a line",
         ),
         pytest.param(
             "pässwörter-sind-lang\n",
-            "1: found a character that no token may have, expected letters, digits and -._~+/=",
+            "1: found a character that is not allowed in tokens, expected letters, digits and"
+            " -._~+/=",
             id="umlauts",
         ),
         pytest.param(
-            b"\xff\xfe" * 20, "found bytes that are no text, expected a token a line", id="binary"
+            b"\xff\xfe" * 20,
+            "found bytes that are not UTF-8, expected one token per line",
+            id="binary",
         ),
     ],
 )
@@ -103,7 +109,7 @@ def test_a_missing_file_is_refused(path: Path) -> None:
 )
 def test_a_file_that_others_may_read_is_a_warning(path: Path, mode: int, warns: bool) -> None:
     expected = (
-        (f"{path}: others than its owner may read these tokens: mode {mode:04o}, better 0600",)
+        (f"{path}: other users can read these tokens: mode {mode:04o}, better 0600",)
         if warns
         else ()
     )

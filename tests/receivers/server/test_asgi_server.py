@@ -216,7 +216,7 @@ async def freed(port: int) -> None:
 
 async def test_connections_beyond_the_cap_are_closed_until_others_leave() -> None:
     refused: list[str] = []
-    server = HttpServer(hello, "127.0.0.1:0", Terms(Caps(total=2), refused=refused.append))
+    server = HttpServer(hello, "127.0.0.1:0", Terms(Caps(total=2), on_refused=refused.append))
     await server.start()
     held = [(await asyncio.open_connection("127.0.0.1", server.port))[1] for _ in range(2)]
     assert [await answers(server.port) for _ in range(2)] == [False, False]
@@ -230,7 +230,7 @@ async def test_connections_beyond_the_cap_are_closed_until_others_leave() -> Non
 async def test_one_peer_cannot_take_all_connections() -> None:
     refused: list[str] = []
     server = HttpServer(
-        hello, "127.0.0.1:0", Terms(Caps(total=3, per_peer=1), refused=refused.append)
+        hello, "127.0.0.1:0", Terms(Caps(total=3, per_peer=1), on_refused=refused.append)
     )
     await server.start()
     _, held = await asyncio.open_connection("127.0.0.1", server.port)

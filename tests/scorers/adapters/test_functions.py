@@ -322,11 +322,11 @@ def test_comparing_what_is_not_known_is_no_value_unless_something_known_differs(
         return float(instance["predicted_trajectory"] == instance["reference_trajectory"])
 
     scorer, expected = from_function(exact), ReferenceTurn(tool_calls=(expected_call("a", x=1),))
-    told = [
+    scores = [
         scorer.score(invocation(call), expected)
         for call in (tool_call("a", x=1), tool_call("a", x=2), ToolCall("a"), ToolCall("b"))
     ]
-    assert [score.value if score.reason is None else score.reason for score in told] == [
+    assert [score.value if score.reason is None else score.reason for score in scores] == [
         1.0,
         0.0,
         "args_not_recorded",
@@ -558,7 +558,7 @@ def test_takes_says_what_parameters_with_other_names_receive() -> None:
 
 
 def test_the_guide_names_all_that_a_parameter_can_receive() -> None:
-    guide = (DOCS / "writing-a-scorer.md").read_text()
+    guide = (DOCS / "adding-a-scorer.md").read_text()
     assert [shape for shape in SHAPES if f"`{shape}`" not in guide] == []
 
 
@@ -591,7 +591,7 @@ class Waiting:
             [],
             (
                 rf"^found the parameters \(x, y\), expected one called {', '.join(SHAPES)}, or"
-                r" takes to say what they receive$"
+                r" the option takes with what they receive$"
             ),
         ),
         (unnamed, ["row"], f"^takes: found 'row', expected one of {', '.join(SHAPES)}$"),
@@ -604,8 +604,8 @@ class Waiting:
             misnamed,
             [],
             (
-                "^found the parameter 'name' without a default, expected one by another name, which"
-                " an option can have$"
+                "^found the parameter 'name' without a default, expected another name, because no"
+                " option can have this one$"
             ),
         ),
         (positional, [], r"^found the parameters \(\), expected one called"),
@@ -613,8 +613,8 @@ class Waiting:
             waiting,
             [],
             (
-                "^found async def, expected def: a scorer runs while traffic waits, and cannot wait"
-                " itself$"
+                "^found async def, expected def: a scorer runs while traffic waits, so it must not"
+                " wait$"
             ),
         ),
         (Waiting, [], "^found async def"),

@@ -40,10 +40,10 @@ class Fixed:
         self.value = value
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        return Score(self.value, None if self.value is not None else "undefined", "as told")
+        return Score(self.value, None if self.value is not None else "undefined", "fixed")
 
 
-def told(
+def member_details(
     name: str,
     verdict: str,
     value: float | None,
@@ -69,9 +69,9 @@ def test_it_passes_when_every_member_does() -> None:
         "passed: f1, latency, failure",
         {
             "members": [
-                told("f1", "passed", 1.0, 0.8, "2 of 2 expected calls matched"),
-                told("latency", "passed", 1.5, 2, "1.5 s"),
-                told("failure", "passed", 0.0, 0, "no error"),
+                member_details("f1", "passed", 1.0, 0.8, "2 of 2 expected calls matched"),
+                member_details("latency", "passed", 1.5, 2, "1.5 s"),
+                member_details("failure", "passed", 0.0, 0, "no error"),
             ]
         },
     )
@@ -83,12 +83,12 @@ def test_it_fails_when_one_member_does_and_says_which() -> None:
         0.0,
         "failed: f1 (1 of 2 expected calls matched; missing fetch); passed: latency",
     )
-    assert score.details["members"][1] == told(
+    assert score.details["members"][1] == member_details(
         "f1", "failed", 2 / 3, 0.8, "1 of 2 expected calls matched; missing fetch"
     )
 
 
-def test_a_member_without_a_value_is_listed_and_counts_as_told() -> None:
+def test_a_member_without_a_value_is_listed_and_counts_by_the_option() -> None:
     untimed = invocation(*tool_calls("search fetch"), end_ns=None)
     line = "not evaluated: latency (duration not recorded); passed: f1"
     ignored, failed = (
@@ -96,7 +96,7 @@ def test_a_member_without_a_value_is_listed_and_counts_as_told() -> None:
     )
     assert (ignored.value, ignored.explanation) == (1.0, line)
     assert (failed.value, failed.explanation) == (0.0, line)
-    assert ignored.details["members"][1] == told(
+    assert ignored.details["members"][1] == member_details(
         "latency", "not_evaluated", None, 2, "duration not recorded", reason="duration_not_recorded"
     )
 

@@ -1,4 +1,4 @@
-"""Context overflow: errors of model calls and of agents that say so, and a limit of input tokens."""
+"""Context overflow: errors of model calls and agents that mention it, and the token limit."""
 
 from typing import Any
 

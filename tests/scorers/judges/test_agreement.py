@@ -1,6 +1,4 @@
-"""How well a judge agrees with people, by measures that were worked out by hand from tables, or
-that follow from a definition.
-"""
+"""Agreement measures, compared with tables calculated by hand and with their definitions."""
 
 from __future__ import annotations
 
@@ -27,17 +25,17 @@ GRADES = st.lists(st.tuples(SCALE, SCALE), min_size=1, max_size=30)
 
 
 def near(value: float) -> Any:
-    """But for rounding."""
+    """Equal except for rounding."""
     return pytest.approx(value)
 
 
 def pairs_of(table: dict[tuple[float, float], int]) -> list[tuple[float, float]]:
-    """A pair as often as the table says."""
+    """Each pair, repeated as often as the table says."""
     return [pair for pair, times in table.items() for _ in range(times)]
 
 
 def votes(both: int, label_only: int, verdict_only: int, neither: int) -> list[Vote]:
-    """So many of each."""
+    """Pairs with these counts."""
     table: dict[Vote, int] = {
         (True, True): both,
         (True, False): label_only,
@@ -47,7 +45,7 @@ def votes(both: int, label_only: int, verdict_only: int, neither: int) -> list[V
     return [vote for vote, times in table.items() for _ in range(times)]
 
 
-def test_yes_and_no_give_the_measures_of_their_table() -> None:
+def test_binary_measures_follow_from_the_confusion_matrix() -> None:
     assert binary(votes(20, 5, 10, 15)) == BinaryQuality(
         labelled=50,
         answered=50,
@@ -60,7 +58,7 @@ def test_yes_and_no_give_the_measures_of_their_table() -> None:
     )
 
 
-def test_verdicts_that_were_not_given_are_counted_and_change_no_measure() -> None:
+def test_missing_verdicts_are_counted_and_change_no_measure() -> None:
     unanswered: list[Vote] = [(True, None), (True, None), (True, None), (False, None)]
 
     assert measures(binary(votes(4, 1, 2, 3) + unanswered)) == measures(
@@ -94,11 +92,11 @@ def test_verdicts_that_were_not_given_are_counted_and_change_no_measure() -> Non
         "all right",
     ],
 )
-def test_what_the_pairs_do_not_define_is_none(pairs: list[Vote], expected: BinaryQuality) -> None:
+def test_undefined_measures_are_none(pairs: list[Vote], expected: BinaryQuality) -> None:
     assert binary(pairs) == expected
 
 
-def test_grades_give_the_measures_of_their_table() -> None:
+def test_ordinal_measures_follow_from_the_table() -> None:
     # Labels 1, 2, 3: 3, 3 and 4 times; verdicts: 4, 3 and 3 times. Squares: 2 of 1 and 1 of 4
     # observed. By chance (3*3 + 3*4 + 3*3 + 4*3 + 4*(3*3 + 4*4)) / 10 = 14.2
     pairs = pairs_of({(1, 1): 3, (2, 2): 2, (2, 3): 1, (3, 3): 2, (3, 2): 1, (3, 1): 1})
@@ -126,14 +124,16 @@ def test_grades_give_the_measures_of_their_table() -> None:
     ],
     ids=["nothing", "all the same", "upside down", "shares"],
 )
-def test_grades_that_define_little(
+def test_ordinal_measures_of_few_grades(
     pairs: list[tuple[float, float | None]], expected: OrdinalQuality
 ) -> None:
     assert ordinal(pairs) == expected
 
 
 @given(GRADES)
-def test_kappa_is_that_of_the_table_with_quadratic_weights(pairs: list[tuple[int, int]]) -> None:
+def test_kappa_equals_the_matrix_formula_with_quadratic_weights(
+    pairs: list[tuple[int, int]],
+) -> None:
     cells = list(product(range(1, 6), repeat=2))
     rows = {grade: sum(label == grade for label, _ in pairs) for grade in range(1, 6)}
     columns = {grade: sum(verdict == grade for _, verdict in pairs) for grade in range(1, 6)}
@@ -145,12 +145,12 @@ def test_kappa_is_that_of_the_table_with_quadratic_weights(pairs: list[tuple[int
     assert kappa(pairs) == (None if expected == 0 else near(1 - observed / expected))
 
 
-def test_a_judge_that_always_says_the_same_agrees_no_more_than_chance() -> None:
+def test_a_constant_judge_has_a_kappa_of_zero() -> None:
     assert kappa([(True, True), (False, True), (True, True)]) == 0
 
 
 @given(GRADES, st.integers(1, 9), st.integers(-9, 9))
-def test_kappa_does_not_depend_on_the_order_the_sides_or_the_scale(
+def test_kappa_is_independent_of_order_sides_and_scale(
     pairs: list[tuple[int, int]], factor: int, shift: int
 ) -> None:
     expected = kappa(pairs)

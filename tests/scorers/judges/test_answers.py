@@ -1,6 +1,4 @@
-"""What counts as the answer of a model: strictly what was asked for, wherever in its message it
-stands.
-"""
+"""Parsing of model answers: strict, but independent of text around the answer."""
 
 from __future__ import annotations
 
@@ -9,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pathgauge.scorers.judges.answer_parsing import parse
 from pathgauge.scorers.judges.answers import (
     Answer,
     Holds,
@@ -19,7 +18,6 @@ from pathgauge.scorers.judges.answers import (
     items,
     label,
     number,
-    parse,
 )
 
 VALIDITY = label("valid", "invalid")
@@ -43,7 +41,7 @@ INVALID = '{"reasoning": "It differs.", "verdict": "invalid"}'
         ),
     ],
 )
-def test_the_last_object_is_the_answer(text: str) -> None:
+def test_the_last_json_object_is_the_answer(text: str) -> None:
     assert parse(text, VALIDITY).verdict == "valid"
 
 
@@ -62,18 +60,18 @@ def test_the_last_object_is_the_answer(text: str) -> None:
         f"{{{INVALID}}}",
     ],
 )
-def test_what_an_answer_quotes_never_stands_in_for_one_that_cannot_be_read(answer: str) -> None:
+def test_a_quotation_never_replaces_an_unreadable_answer(answer: str) -> None:
     with pytest.raises(ValueError, match=r"found|expected|required"):
         parse(f"The agent wrote {VALID}. {answer}", VALIDITY)
     with pytest.raises(ValueError, match=r"found|expected|required"):
         parse(f"```json\n{answer}\n```", VALIDITY)
 
 
-# What ADK 2.13 reads as a verdict, and should not.
+# ADK 2.13 wrongly reads these as a verdict.
 
 
 @pytest.mark.parametrize(
-    ("text", "mistake"),
+    ("text", "error"),
     [
         (
             'The text says "is_valid": "valid", but {"verdict": "invalid"',
@@ -131,17 +129,17 @@ def test_what_an_answer_quotes_never_stands_in_for_one_that_cannot_be_read(answe
         ("{}", "reasoning: Field required; verdict: Field required"),
     ],
 )
-def test_what_is_no_answer_is_refused_with_what_to_mend(text: str, mistake: str) -> None:
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - compared as a whole
+def test_invalid_answers_are_refused_with_a_description(text: str, error: str) -> None:
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - full match below
         parse(text, VALIDITY)
-    assert str(refusal.value) == mistake
+    assert str(refusal.value) == error
 
 
 # LangChain accepts all of these as a score.
 
 
 @pytest.mark.parametrize(
-    ("score", "answer", "mistake"),
+    ("score", "answer", "error"),
     [
         ("7.3", number(0, 1), "score: Input should be less than or equal to 1"),
         ("-0.1", number(0, 1), "score: Input should be greater than or equal to 0"),
@@ -157,12 +155,10 @@ def test_what_is_no_answer_is_refused_with_what_to_mend(text: str, mistake: str)
         ("1", Holds, "score: Input should be a valid boolean"),
     ],
 )
-def test_a_score_outside_of_what_was_asked_for_is_refused(
-    score: str, answer: type[Answer], mistake: str
-) -> None:
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - compared as a whole
+def test_a_score_out_of_range_is_refused(score: str, answer: type[Answer], error: str) -> None:
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - full match below
         parse(f'{{"reasoning": "", "score": {score}}}', answer)
-    assert str(refusal.value) == mistake
+    assert str(refusal.value) == error
 
 
 @pytest.mark.parametrize(
@@ -182,24 +178,23 @@ def test_a_boolean_score_is_a_boolean() -> None:
     assert parse('{"reasoning": "", "score": false}', Holds) == Holds(reasoning="", score=False)
 
 
-def verdicts(*answered: tuple[Any, str]) -> str:
+def verdicts(*items: tuple[Any, str]) -> str:
     return json.dumps(
         {
             "verdicts": [
-                {"number": number, "reasoning": "", "verdict": verdict}
-                for number, verdict in answered
+                {"number": number, "reasoning": "", "verdict": verdict} for number, verdict in items
             ]
         }
     )
 
 
-def test_each_numbered_thing_has_its_verdict() -> None:
+def test_each_numbered_item_has_its_verdict() -> None:
     answer = parse(verdicts((2, "no"), (1, "yes")), items(2, "yes", "no"))
     assert [(item.number, item.verdict) for item in answer.in_order()] == [(1, "yes"), (2, "no")]
 
 
 @pytest.mark.parametrize(
-    ("text", "mistake"),
+    ("text", "error"),
     [
         (verdicts((1, "yes"), (3, "yes")), "verdicts: no verdict on 2"),
         (
@@ -219,13 +214,13 @@ def test_each_numbered_thing_has_its_verdict() -> None:
         (verdicts(), "verdicts: no verdict on 1, 2, 3"),
     ],
 )
-def test_an_answer_that_leaves_out_or_repeats_something_is_refused(text: str, mistake: str) -> None:
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - compared as a whole
+def test_missing_and_repeated_items_are_refused(text: str, error: str) -> None:
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - full match below
         parse(text, items(3, "yes", "no"))
-    assert str(refusal.value) == mistake
+    assert str(refusal.value) == error
 
 
-def test_a_long_list_of_mistakes_stays_one_short_line() -> None:
+def test_many_errors_give_one_short_line() -> None:
     with pytest.raises(ValueError, match=r"^verdicts: no verdict on 1, 2, ") as refusal:
         parse(verdicts(), items(500, "yes", "no"))
     assert str(refusal.value).endswith(" 20 and others")
@@ -249,28 +244,28 @@ def test_a_long_list_of_mistakes_stays_one_short_line() -> None:
         VALID,
     ],
 )
-def test_a_hostile_text_is_refused_without_much_work(unit: str) -> None:
+def test_hostile_texts_are_refused_quickly(unit: str) -> None:
     text = (unit * 1_000_000)[:199_999]
     with pytest.raises(
         ValueError, match=r"found|ends"
-    ):  # what would take minutes if each brace were tried to the end
+    ):  # would take minutes if each brace were parsed to the end
         parse(text, VALIDITY)
     with pytest.raises(ValueError, match="longer than 200000 characters"):
         parse(unit * 1_000_000, VALIDITY)
 
 
-def test_many_items_are_no_reason_to_refuse_an_answer_in_a_fence() -> None:
+def test_a_fenced_answer_may_have_many_items() -> None:
     text = f"```json\n{verdicts(*((number, 'yes') for number in range(1, 401)))}\n```"
     assert len(parse(text, items(400, "yes", "no")).verdicts) == 400
 
 
-def test_a_text_that_no_store_can_hold_is_mended() -> None:
+def test_lone_surrogates_are_replaced() -> None:
     assert parse(VALID.replace("It agrees.", "\\ud800!"), VALIDITY) == VALIDITY(
         reasoning="?!", verdict="valid"
     )
 
 
-def test_the_schema_of_an_answer_says_all_that_is_checked() -> None:
+def test_the_schema_contains_everything_that_is_validated() -> None:
     assert VALIDITY.model_json_schema() == {
         "title": "Label",
         "type": "object",

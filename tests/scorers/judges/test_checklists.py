@@ -1,4 +1,4 @@
-"""Judges of several things at once: rubrics, and the sentences of a response."""
+"""Judges of several items: rubrics, and the sentences of a response."""
 
 from __future__ import annotations
 
@@ -16,49 +16,81 @@ from pathgauge.scorers.authoring.testing import invocation
 from pathgauge.scorers.judges.rubrics import Rubric
 from pathgauge.scorers.judges.sentences import sentences
 from pathgauge.scorers.types import ToolCall
-from support.asked import Scripted, fails, lists, says
+from support.scripted_models import ScriptedAnswers, checklist_answer, failure, verdict_answer
 
 RUBRICS = ("It is polite.", "It names the price.", "It offers help.")
 Y, N, X = "yes", "no", "not_applicable"
-SLOW = fails("judge_timeout")
+SLOW = failure("judge_timeout")
 
 
-async def rated(samples: int, *said: Any) -> tuple[Score, int]:
-    ask = Scripted(*said)
+async def rated(samples: int, *answers: Any) -> tuple[Score, int]:
+    ask = ScriptedAnswers(*answers)
     judge = RubricBasedFinalResponseQuality(RUBRICS, samples=samples)
     return await judge.judge(invocation(user_input="how much?"), None, ask), len(ask.questions)
 
 
 @pytest.mark.parametrize(
-    ("samples", "said", "value", "reason", "asked"),
+    ("samples", "answers", "value", "reason", "asked"),
     [
-        (1, [lists(Y, N, Y)], pytest.approx(2 / 3), None, 1),
-        (1, [lists(Y, X, N)], 0.5, None, 1),
-        (1, [lists(Y, X, X)], 1.0, None, 1),
-        (1, [lists(X, X, X)], None, "not_applicable", 1),
-        (3, [lists(Y, N, Y), lists(Y, N, Y)], pytest.approx(2 / 3), None, 2),
-        (3, [lists(Y, N, Y), lists(N, N, Y), lists(N, Y, Y)], pytest.approx(1 / 3), None, 3),
-        (3, [lists(Y, N, Y), SLOW, lists(Y, N, Y)], pytest.approx(2 / 3), None, 3),
-        (3, [lists(Y, N, Y), lists(N, N, Y), lists(X, N, Y)], None, "judge_undecided", 3),
-        (2, [lists(Y, N, Y), lists(N, N, Y)], None, "judge_undecided", 2),
-        (4, [lists(Y, N, Y), lists(N, N, Y), lists(X, N, Y)], None, "judge_undecided", 3),
-        (4, [lists(Y, Y, Y), lists(N, Y, Y), lists(X, N, Y)], None, "judge_undecided", 3),
+        (1, [checklist_answer(Y, N, Y)], pytest.approx(2 / 3), None, 1),
+        (1, [checklist_answer(Y, X, N)], 0.5, None, 1),
+        (1, [checklist_answer(Y, X, X)], 1.0, None, 1),
+        (1, [checklist_answer(X, X, X)], None, "not_applicable", 1),
+        (3, [checklist_answer(Y, N, Y), checklist_answer(Y, N, Y)], pytest.approx(2 / 3), None, 2),
+        (
+            3,
+            [checklist_answer(Y, N, Y), checklist_answer(N, N, Y), checklist_answer(N, Y, Y)],
+            pytest.approx(1 / 3),
+            None,
+            3,
+        ),
+        (
+            3,
+            [checklist_answer(Y, N, Y), SLOW, checklist_answer(Y, N, Y)],
+            pytest.approx(2 / 3),
+            None,
+            3,
+        ),
+        (
+            3,
+            [checklist_answer(Y, N, Y), checklist_answer(N, N, Y), checklist_answer(X, N, Y)],
+            None,
+            "judge_undecided",
+            3,
+        ),
+        (2, [checklist_answer(Y, N, Y), checklist_answer(N, N, Y)], None, "judge_undecided", 2),
+        (
+            4,
+            [checklist_answer(Y, N, Y), checklist_answer(N, N, Y), checklist_answer(X, N, Y)],
+            None,
+            "judge_undecided",
+            3,
+        ),
+        (
+            4,
+            [checklist_answer(Y, Y, Y), checklist_answer(N, Y, Y), checklist_answer(X, N, Y)],
+            None,
+            "judge_undecided",
+            3,
+        ),
         (3, [SLOW, SLOW], None, "judge_timeout", 2),
-        (1, [lists(Y, N)], None, "judge_malformed", 1),
-        (1, [lists(Y, N, Y, Y)], None, "judge_malformed", 1),
-        (1, [lists(Y, N, "unknown")], None, "judge_malformed", 1),
-        (1, [says("yes")], None, "judge_malformed", 1),
+        (1, [checklist_answer(Y, N)], None, "judge_malformed", 1),
+        (1, [checklist_answer(Y, N, Y, Y)], None, "judge_malformed", 1),
+        (1, [checklist_answer(Y, N, "unknown")], None, "judge_malformed", 1),
+        (1, [verdict_answer("yes")], None, "judge_malformed", 1),
     ],
 )
-async def test_each_rubric_has_its_majority_and_the_score_is_their_mean(
-    samples: int, said: list[Any], value: Any, reason: str | None, asked: int
+async def test_the_score_is_the_mean_of_the_majorities_of_the_rubrics(
+    samples: int, answers: list[Any], value: Any, reason: str | None, asked: int
 ) -> None:
-    score, questions = await rated(samples, *said)
+    score, questions = await rated(samples, *answers)
     assert (score.value, score.reason, questions) == (value, reason, asked)
 
 
-async def test_rubrics_say_what_was_found_of_each() -> None:
-    score, _ = await rated(3, lists(Y, N, X), lists(N, N, X), lists(Y, N, X))
+async def test_details_have_each_rubric() -> None:
+    score, _ = await rated(
+        3, checklist_answer(Y, N, X), checklist_answer(N, N, X), checklist_answer(Y, N, X)
+    )
     judge = RubricBasedFinalResponseQuality(RUBRICS, samples=3)
     numbers: Any = {
         "model": None,
@@ -83,9 +115,12 @@ async def test_rubrics_say_what_was_found_of_each() -> None:
     )
 
 
-async def test_what_is_told_of_a_rubric_is_what_the_majority_said() -> None:
+async def test_the_reasoning_of_a_rubric_is_that_of_the_majority() -> None:
     score, _ = await rated(
-        3, lists(N, N, N), lists(Y, N, N).replace("because 1", "it is"), lists(Y, N, N)
+        3,
+        checklist_answer(N, N, N),
+        checklist_answer(Y, N, N).replace("because 1", "it is"),
+        checklist_answer(Y, N, N),
     )
     assert score.details["rubrics"][0] == {
         "text": "It is polite.",
@@ -94,12 +129,12 @@ async def test_what_is_told_of_a_rubric_is_what_the_majority_said() -> None:
     }
 
 
-async def test_rubrics_are_asked_in_their_order_and_never_mixed_up() -> None:
+async def test_rubrics_keep_their_order() -> None:
     first, second = (
         RubricBasedToolUseQuality(("Z first.", "A\nsecond.")),
         RubricBasedToolUseQuality(("Another.",)),
     )
-    asks = Scripted(lists(Y, Y)), Scripted(lists(Y))
+    asks = ScriptedAnswers(checklist_answer(Y, Y)), ScriptedAnswers(checklist_answer(Y))
     for judge, ask in zip((first, second, first), (*asks, asks[0]), strict=True):
         await judge.judge(invocation(), None, ask)
     assert "\n1. Z first.\n2. A second.\n" in asks[0].questions[0].instructions
@@ -119,7 +154,7 @@ ADK_IN_PYTHON = {
 }
 
 
-def test_rubrics_of_adk_are_read_as_they_stand() -> None:
+def test_rubrics_of_adk_are_read_unchanged() -> None:
     def rubrics(written: Any) -> tuple[Rubric, ...]:
         return RubricBasedToolUseQuality((written,)).statements
 
@@ -129,7 +164,7 @@ def test_rubrics_of_adk_are_read_as_they_stand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rubrics", "mistake"),
+    ("rubrics", "error"),
     [
         ([], "a list of 1 to 100 rubrics"),
         ("It is polite.", "a list of 1 to 100 rubrics"),
@@ -149,10 +184,10 @@ def test_rubrics_of_adk_are_read_as_they_stand() -> None:
         ),
     ],
 )
-def test_rubrics_that_cannot_be_meant_are_refused(rubrics: Any, mistake: str) -> None:
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - compared as a whole
+def test_invalid_rubrics_are_refused(rubrics: Any, error: str) -> None:
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - full match below
         RubricBasedFinalResponseQuality(rubrics)
-    assert str(refusal.value) == mistake
+    assert str(refusal.value) == error
 
 
 # Hallucinations
@@ -162,16 +197,16 @@ SEARCH = ToolCall("search", {"q": "tea"}, result={"price": 3})
 
 
 async def checked(
-    judge: Hallucinations, *said: Any, response: str = RESPONSE
-) -> tuple[Score, Scripted]:
-    ask = Scripted(*said)
+    judge: Hallucinations, *answers: Any, response: str = RESPONSE
+) -> tuple[Score, ScriptedAnswers]:
+    ask = ScriptedAnswers(*answers)
     return await judge.judge(
         invocation(SEARCH, user_input="tea?", final_response=response), None, ask
     ), ask
 
 
-async def test_sentences_are_numbered_here_so_that_none_is_left_out() -> None:
-    _, ask = await checked(Hallucinations(), lists("supported", "unsupported", X))
+async def test_sentences_are_numbered_by_the_judge() -> None:
+    _, ask = await checked(Hallucinations(), checklist_answer("supported", "unsupported", X))
     assert ask.questions[0].data == {
         "user_input": "tea?",
         "trajectory": [{"tool": "search", "arguments": {"q": "tea"}, "result": {"price": 3}}],
@@ -184,46 +219,52 @@ async def test_sentences_are_numbered_here_so_that_none_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("samples", "said", "value", "reason"),
+    ("samples", "answers", "value", "reason"),
     [
-        (1, [lists("supported", "unsupported", X)], pytest.approx(2 / 3), None),
-        (1, [lists("contradictory", "disputed", "unsupported")], 0.0, None),
-        (1, [lists(X, X, X)], 1.0, None),
-        (1, [lists("supported")], None, "judge_malformed"),
-        (1, [lists("supported", "supported", "maybe")], None, "judge_malformed"),
+        (1, [checklist_answer("supported", "unsupported", X)], pytest.approx(2 / 3), None),
+        (1, [checklist_answer("contradictory", "disputed", "unsupported")], 0.0, None),
+        (1, [checklist_answer(X, X, X)], 1.0, None),
+        (1, [checklist_answer("supported")], None, "judge_malformed"),
+        (1, [checklist_answer("supported", "supported", "maybe")], None, "judge_malformed"),
         (
             3,
-            [lists("supported", "unsupported", X), lists(X, "disputed", "supported")],
+            [
+                checklist_answer("supported", "unsupported", X),
+                checklist_answer(X, "disputed", "supported"),
+            ],
             pytest.approx(2 / 3),
             None,
         ),
         (
             3,
             [
-                lists("supported", "disputed", X),
-                lists("unsupported", "supported", X),
-                lists("disputed", "contradictory", X),
+                checklist_answer("supported", "disputed", X),
+                checklist_answer("unsupported", "supported", X),
+                checklist_answer("disputed", "contradictory", X),
             ],
             1 / 3,
             None,
         ),
         (
             2,
-            [lists("supported", "supported", X), lists("unsupported", "supported", X)],
+            [
+                checklist_answer("supported", "supported", X),
+                checklist_answer("unsupported", "supported", X),
+            ],
             None,
             "judge_undecided",
         ),
     ],
 )
-async def test_the_share_of_sentences_that_are_supported_or_need_no_support(
-    samples: int, said: list[str], value: Any, reason: str | None
+async def test_the_score_is_the_share_of_supported_sentences(
+    samples: int, answers: list[str], value: Any, reason: str | None
 ) -> None:
-    score, _ = await checked(Hallucinations(samples=samples), *said)
+    score, _ = await checked(Hallucinations(samples=samples), *answers)
     assert (score.value, score.reason) == (value, reason)
 
 
-async def test_a_hallucination_is_named() -> None:
-    score, _ = await checked(Hallucinations(), lists("supported", "contradictory", X))
+async def test_the_explanation_quotes_a_hallucination() -> None:
+    score, _ = await checked(Hallucinations(), checklist_answer("supported", "contradictory", X))
     assert score.explanation == "2 supported, 1 unsupported of 3 sentences; It comes from Mars!"
     assert score.details["sentences"][1] == {
         "text": "It comes from Mars!",
@@ -247,29 +288,29 @@ async def test_a_hallucination_is_named() -> None:
             Hallucinations(max_chars=500),
             "tea " * 500,
             "too_long",
-            "sentences takes more than 500 characters",
+            "sentences has more than 500 characters",
         ),
     ],
 )
-async def test_nobody_is_asked_about_no_sentences_or_too_many(
+async def test_the_model_is_not_asked_about_no_or_too_many_sentences(
     judge: Hallucinations, response: str, reason: str, line: str
 ) -> None:
-    score, ask = await checked(judge, lists(X), response=response)
+    score, ask = await checked(judge, checklist_answer(X), response=response)
     assert (score.reason, score.explanation, ask.questions) == (reason, line, [])
 
 
-async def test_nothing_is_judged_whose_support_may_have_been_cut_away() -> None:
+async def test_too_long_evidence_is_not_judged() -> None:
     call = ToolCall("search", {}, result="tea " * 500)
-    ask = Scripted(lists(X))
+    ask = ScriptedAnswers(checklist_answer(X))
     score = await Hallucinations(max_chars=600).judge(invocation(call), None, ask)
     assert (score.reason, score.explanation, ask.questions) == (
         "too_long",
-        "trajectory takes more than 600 characters",
+        "trajectory has more than 600 characters",
         [],
     )
 
 
-def test_adks_option_is_understood_and_refused_where_it_cannot_be_kept() -> None:
+def test_the_adk_option_is_accepted_only_if_false() -> None:
     assert Hallucinations(evaluate_intermediate_nl_responses=False) == Hallucinations()
     with pytest.raises(ValueError, match="texts between tool calls are not recorded"):
         Hallucinations(evaluate_intermediate_nl_responses=True)
@@ -288,10 +329,10 @@ def test_adks_option_is_understood_and_refused_where_it_cannot_be_kept() -> None
             "There are three:\n1. Apples are red.\n2) Pears\n- Bananas. And more",
             ["There are three:", "1. Apples are red.", "2) Pears", "- Bananas.", "And more"],
         ),
-        ("He said “No.” Then he left.", ["He said “No.”", "Then he left."]),
+        ("He answers “No.” Then he left.", ["He answers “No.”", "Then he left."]),
         (
-            "See pathgauge.io. it says so. **Really.** Yes",
-            ["See pathgauge.io. it says so.", "**Really.**", "Yes"],
+            "See pathgauge.io. it verdict_answer so. **Really.** Yes",
+            ["See pathgauge.io. it verdict_answer so.", "**Really.**", "Yes"],
         ),
         ("Wait... what? No.", ["Wait...", "what?", "No."]),
         ("お茶です。美味しい！はい", ["お茶です。", "美味しい！", "はい"]),
@@ -305,10 +346,10 @@ def test_adks_option_is_understood_and_refused_where_it_cannot_be_kept() -> None
         ("", []),
     ],
 )
-def test_a_text_is_split_into_its_sentences(text: str, expected: list[str]) -> None:
+def test_text_is_split_into_sentences(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
 @pytest.mark.parametrize("unit", [".", ". ", "a. ", "“.” ", "。", "x\n", "|\n", "``` ", "\t* "])
-def test_a_long_text_is_split_in_time(unit: str) -> None:
+def test_long_texts_are_split_quickly(unit: str) -> None:
     assert len(sentences(unit * 100_000)) <= 100_000

@@ -1,4 +1,4 @@
-"""Prompts of people: what of them is a variable, what they show, and which are refused."""
+"""User-defined prompts: variables, data, and configuration errors."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pathgauge import LlmJudge, Pointwise, Scorer
-from pathgauge.collector.config.plugins import build_scorer
+from pathgauge.collector.config.plugins.scorers import build_scorer
 from pathgauge.scorers.authoring.testing import invocation, reference_turn, tool_call
 from pathgauge.scorers.judges.model_judge import ModelJudge
-from support.asked import Obliging, Scripted, says
+from support.scripted_models import FirstFittingAnswer, ScriptedAnswers, verdict_answer
 
 ACTUAL = invocation(
     tool_call("search", q="tea"), user_input="tea?", final_response="{user_input} and {prompt}"
@@ -22,7 +22,7 @@ HINT = f"found 'respnse', expected one of {NAMES}; did you mean 'response'?"
 
 
 async def question(judge: ModelJudge) -> tuple[str, Mapping[str, Any]]:
-    ask = Obliging()
+    ask = FirstFittingAnswer()
     await judge.judge(ACTUAL, EXPECTED, ask)
     return ask.questions[0].instructions, ask.questions[0].data
 
@@ -62,21 +62,21 @@ async def test_a_variable_is_replaced_by_the_name_of_a_member(
         ("Is {response} fine?", ("reference", "response"), ["expected_response", "response"]),
     ],
 )
-async def test_a_prompt_shows_its_inputs_and_variables_in_their_order(
+async def test_the_data_has_the_inputs_and_then_the_variables(
     prompt: str, inputs: tuple[str, ...], members: list[str]
 ) -> None:
     _, data = await question(LlmJudge(prompt, inputs=inputs))
     assert list(data) == members
 
 
-async def test_what_an_agent_says_never_becomes_a_part_of_the_instructions() -> None:
+async def test_agent_text_never_becomes_part_of_the_instructions() -> None:
     instructions, data = await question(LlmJudge("Is {response} fine?"))
     assert data["response"] == "{user_input} and {prompt}"
     assert "and {prompt}" not in instructions
 
 
 @pytest.mark.parametrize(
-    ("options", "mistake"),
+    ("options", "error"),
     [
         ({"prompt": " \n"}, "prompt: found no text, expected what to judge"),
         (
@@ -120,10 +120,10 @@ async def test_what_an_agent_says_never_becomes_a_part_of_the_instructions() -> 
         ),
     ],
 )
-def test_a_prompt_that_cannot_be_meant_is_refused(options: dict[str, Any], mistake: str) -> None:
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - compared as a whole
+def test_invalid_prompts_are_refused(options: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - full match below
         LlmJudge(**options)
-    assert str(refusal.value) == mistake
+    assert str(refusal.value) == error
 
 
 def range_of(judge: Scorer) -> tuple[float, float, bool]:
@@ -131,7 +131,7 @@ def range_of(judge: Scorer) -> tuple[float, float, bool]:
 
 
 @pytest.mark.parametrize(
-    ("options", "said", "value", "declared"),
+    ("options", "answers", "value", "declared"),
     [
         ({}, [0.75], 0.75, (0.0, 1.0, False)),
         ({"range": (1, 10), "samples": 2}, [7, 8], 7.5, (1.0, 10.0, False)),
@@ -140,11 +140,13 @@ def range_of(judge: Scorer) -> tuple[float, float, bool]:
         ({"inputs": ("response", "reference")}, [0.5], 0.5, (0.0, 1.0, True)),
     ],
 )
-async def test_a_prompt_has_the_range_and_the_needs_that_its_options_give_it(
-    options: dict[str, Any], said: list[float], value: float, declared: tuple[float, float, bool]
+async def test_options_determine_range_and_need_for_a_reference(
+    options: dict[str, Any], answers: list[float], value: float, declared: tuple[float, float, bool]
 ) -> None:
     judge = LlmJudge("Is it fine?", **options)
-    assert (await judge.judge(ACTUAL, EXPECTED, Scripted(*map(says, said)))).value == value
+    assert (
+        await judge.judge(ACTUAL, EXPECTED, ScriptedAnswers(*map(verdict_answer, answers)))
+    ).value == value
     assert range_of(judge) == declared
 
 
@@ -154,7 +156,7 @@ CRITERIA = {"Zest": "Is it lively?", "Accuracy": "Is it right?"}
 RUBRIC = {10: "perfect", 9: "good", 1: "bad"}
 
 
-async def test_a_templated_metric_keeps_the_order_in_which_it_was_written() -> None:
+async def test_a_templated_metric_keeps_the_configured_order() -> None:
     judge = Pointwise(
         CRITERIA,
         RUBRIC,
@@ -181,28 +183,30 @@ async def test_a_templated_metric_keeps_the_order_in_which_it_was_written() -> N
 
 
 @pytest.mark.parametrize(
-    ("rubric", "said", "value"),
+    ("rubric", "answers", "value"),
     [
         ({"1": "follows", "0": "does not"}, [1, 0, 1], 1.0),
         ({1: "bad", 3: "fair", 5: "good"}, [5, 3], 4.0),
         ({0.5: "half", 1: "all"}, [0.5], 0.5),
     ],
 )
-async def test_ratings_are_voted_on_or_averaged(
-    rubric: Any, said: list[float], value: float
+async def test_two_ratings_are_voted_on_and_more_are_averaged(
+    rubric: Any, answers: list[float], value: float
 ) -> None:
-    judge = Pointwise(CRITERIA, rubric, samples=len(said))
-    assert (await judge.judge(ACTUAL, None, Scripted(*map(says, said)))).value == value
-
-
-async def test_a_rating_that_the_rubric_does_not_have_is_no_answer() -> None:
+    judge = Pointwise(CRITERIA, rubric, samples=len(answers))
     assert (
-        await Pointwise(CRITERIA, RUBRIC).judge(ACTUAL, None, Scripted(says(5)))
+        await judge.judge(ACTUAL, None, ScriptedAnswers(*map(verdict_answer, answers)))
+    ).value == value
+
+
+async def test_a_rating_outside_the_rubric_is_refused() -> None:
+    assert (
+        await Pointwise(CRITERIA, RUBRIC).judge(ACTUAL, None, ScriptedAnswers(verdict_answer(5)))
     ).reason == "judge_malformed"
 
 
 @pytest.mark.parametrize(
-    ("options", "mistake"),
+    ("options", "error"),
     [
         ({"criteria": {}}, "criteria: found nothing, expected what to look at"),
         ({"rating_rubric": {}}, "rating_rubric: found nothing, expected several different numbers"),
@@ -225,16 +229,14 @@ async def test_a_rating_that_the_rubric_does_not_have_is_no_answer() -> None:
         ({"input_variables": ["respnse"]}, f"input_variables: {HINT}"),
     ],
 )
-def test_a_templated_metric_that_cannot_be_meant_is_refused(
-    options: dict[str, Any], mistake: str
-) -> None:
+def test_invalid_templated_metrics_are_refused(options: dict[str, Any], error: str) -> None:
     plain: dict[str, Any] = {"criteria": CRITERIA, "rating_rubric": RUBRIC}
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - compared as a whole
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - full match below
         Pointwise(**(plain | options))
-    assert str(refusal.value) == mistake
+    assert str(refusal.value) == error
 
 
-def test_ratings_may_be_written_as_texts() -> None:
+def test_ratings_may_be_strings() -> None:
     built = build_scorer(
         Pointwise,
         {"criteria": CRITERIA, "rating_rubric": {"10": "perfect", "9": "good", "1": "bad"}},
@@ -242,7 +244,7 @@ def test_ratings_may_be_written_as_texts() -> None:
     assert built == Pointwise(CRITERIA, RUBRIC)
 
 
-# What the documents have who introduced these metrics
+# Prompts from the documentation of the tools that introduced these metrics
 
 SUPPORT_EVAL_PROMPT = """
 You are evaluating a customer support agent. Score the trajectory on:
@@ -287,11 +289,9 @@ RESPONSE_FOLLOWS_TRAJECTORY = {
 }
 
 
-async def test_the_prompt_of_the_evaluator_catalogue_works_as_it_stands_and_sees_the_trajectory() -> (
-    None
-):
+async def test_the_prompt_of_the_evaluator_catalogue_works_unchanged() -> None:
     judge = LlmJudge(SUPPORT_EVAL_PROMPT, choices=(0, 0.5, 1))
-    ask = Scripted(says(0.5, "No approval was asked for."))
+    ask = ScriptedAnswers(verdict_answer(0.5, "No approval was asked for."))
     score = await judge.judge(ACTUAL, None, ask)
     assert (score.value, score.explanation) == (0.5, "No approval was asked for.")
     [asked] = ask.questions
@@ -299,7 +299,7 @@ async def test_the_prompt_of_the_evaluator_catalogue_works_as_it_stands_and_sees
     assert asked.data["trajectory"] == [{"tool": "search", "arguments": {"q": "tea"}}]
 
 
-async def test_the_prompt_of_langchain_works_as_it_stands() -> None:
+async def test_the_prompt_of_langchain_works_unchanged() -> None:
     judge = LlmJudge(TRAJECTORY_ACCURACY_PROMPT_WITH_REFERENCE)
     assert range_of(judge) == (0.0, 1.0, True)
     instructions, data = await question(judge)
@@ -307,10 +307,10 @@ async def test_the_prompt_of_langchain_works_as_it_stands() -> None:
     assert list(data) == ["expected_trajectory", "trajectory"]
 
 
-async def test_the_templated_metric_of_vertex_ai_works_as_it_stands() -> None:
+async def test_the_templated_metric_of_vertex_ai_works_unchanged() -> None:
     judge = build_scorer(Pointwise, RESPONSE_FOLLOWS_TRAJECTORY)
     assert isinstance(judge, Pointwise)
-    ask = Scripted(says(1, "It does."))
+    ask = ScriptedAnswers(verdict_answer(1, "It does."))
     score = await judge.judge(ACTUAL, None, ask)
     assert (score.value, score.explanation) == (1.0, "1 in 1 of 1 answers: It does.")
     assert list(ask.questions[0].data) == ["user_input", "trajectory", "response"]

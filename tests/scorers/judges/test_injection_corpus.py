@@ -1,4 +1,4 @@
-"""The corpus of injections: large, of many kinds, and the same for everybody."""
+"""The injection corpus: large, of many kinds, and deterministic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_corpus_has_many_different_texts_of_many_kinds() -> None:
     assert not [text for text in texts if GOOD in text or not text]
 
 
-def test_the_corpus_speaks_many_languages_in_many_scripts() -> None:
+def test_the_corpus_has_many_languages_and_scripts() -> None:
     texts = [injection.text for injection in injections() if injection.kind == "languages"]
     scripts = {
         unicodedata.name(char).split()[0] for text in texts for char in text if char.isalpha()
@@ -42,14 +42,14 @@ def test_the_corpus_speaks_many_languages_in_many_scripts() -> None:
     }
 
 
-def test_the_corpus_has_what_cannot_be_seen_and_what_is_very_long() -> None:
+def test_the_corpus_has_invisible_and_very_long_texts() -> None:
     unseen = {unicodedata.category(char) for injection in injections() for char in injection.text}
 
     assert {"Cc", "Cf", "Zl", "Zp"} <= unseen
     assert max(len(injection.text) for injection in injections()) > 20_000
 
 
-def test_a_sample_is_always_the_same_and_has_all_kinds_as_evenly_as_can_be() -> None:
+def test_a_sample_is_deterministic_and_spread_over_all_kinds() -> None:
     kinds = {injection.kind for injection in injections()}
     some = sample(len(kinds) * 2)
 

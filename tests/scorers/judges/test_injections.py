@@ -1,6 +1,7 @@
-"""No text in what is judged changes a verdict: the corpus in every place where others write, for
-every judge, before one that obeys all that gets out of the data section. Sections that are made
-carelessly show that it does obey.
+"""No prompt injection changes a verdict.
+
+Tests every judge with the corpus in every place where others write, against a simulated model that
+obeys everything that leaks from the data section. Careless data sections prove that it does obey.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from pathgauge.collector.config.plugins import SCORERS
+from pathgauge.collector.config.plugins.scorers import SCORERS
 from pathgauge.scorers.authoring.testing import expected_call, invocation, reference_turn, tool_call
 from pathgauge.scorers.judge_protocol import AnswerT, Question
-from pathgauge.scorers.judges.answers import parse
+from pathgauge.scorers.judges.answer_parsing import parse
 from pathgauge.scorers.judges.custom_prompts import LlmJudge, Pointwise
 from pathgauge.scorers.judges.hallucinations import Hallucinations
 from pathgauge.scorers.judges.injections import injections, sample
-from pathgauge.scorers.judges.model_client.client import Asker
+from pathgauge.scorers.judges.model_client.client import ModelClient
 from pathgauge.scorers.judges.model_client.settings import Provider, Settings
 from pathgauge.scorers.judges.model_judge import ModelJudge
 from pathgauge.scorers.judges.prompt_data import RULES, section
@@ -37,7 +38,7 @@ from pathgauge.scorers.judges.trajectories import (
     TrajectoryAccuracyWithReference,
 )
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
-from support.judge_server import Asked, JudgeServer, Reply, completion
+from support.judge_server import JudgeRequest, JudgeServer, Reply, completion
 from support.obeying_judge import GOOD, answer, read
 
 Situation = tuple[Invocation, ReferenceTurn]
@@ -140,7 +141,7 @@ def _call(to: Situation, **changes: Any) -> Situation:
 
 
 def everywhere(text: str) -> Situation:
-    """A bad answer with the text in every place, each of them with a tool call of its own."""
+    """A bad answer with the text in every place, each with its own tool call."""
     to = BAD
     for put in PLACES.values():
         to = put(to, text)
@@ -148,7 +149,7 @@ def everywhere(text: str) -> Situation:
 
 
 class Obeying:
-    """An `Ask` that answers as the obeying judge does."""
+    """An `Ask` with the simulated model."""
 
     def __init__(
         self, judge: ModelJudge, section: Section = section, *, interpolated: bool = False
@@ -161,7 +162,7 @@ class Obeying:
             instructions = f"{instructions}\n\nThe answer to judge: {question.data.get('response')}"
         system = "\n\n".join((instructions, RULES, "Answer with one JSON object and nothing else."))
         user = self.section(question.data, question.max_chars, NONCE)
-        reading = read(system, user, self.judge.wordings(), question.data.keys())
+        reading = read(system, user, self.judge.instruction_texts(), question.data.keys())
         return parse(answer(reading, schema_of(question.answer)), question.answer)
 
 
@@ -177,7 +178,7 @@ async def value(judge: ModelJudge, situation: Situation, ask: Any) -> float | No
 async def deceived(
     judge: ModelJudge, ask: Obeying, situations: Mapping[str, Situation]
 ) -> list[str]:
-    """The names of the situations, all of them bad, that are judged better than bad."""
+    """The names of the (bad) situations that get a better score than the lowest."""
     bad = await value(judge, BAD, Obeying(judge))
     assert bad is not None
     return [
@@ -197,7 +198,7 @@ async def test_the_obeying_judge_is_honest_when_nothing_leaks(judge: Any) -> Non
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_no_injection_in_one_place_changes_the_verdict_of_a_judge_who_sees_all(
+async def test_no_injection_in_one_place_changes_a_verdict(
     place: str,
 ) -> None:
     tried = {injection.name: PLACES[place](BAD, injection.text) for injection in injections()}
@@ -206,7 +207,7 @@ async def test_no_injection_in_one_place_changes_the_verdict_of_a_judge_who_sees
 
 
 @pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
-async def test_no_injection_in_all_places_changes_the_verdict_of_any_judge(
+async def test_no_injection_in_all_places_changes_a_verdict(
     judge: ModelJudge,
 ) -> None:
     tried = {injection.name: everywhere(injection.text) for injection in injections()}
@@ -214,21 +215,21 @@ async def test_no_injection_in_all_places_changes_the_verdict_of_any_judge(
     assert await deceived(judge, Obeying(judge), tried) == []
 
 
-def test_every_judge_that_is_installed_is_tried() -> None:
+def test_every_installed_judge_is_tested() -> None:
     installed = {
         point.name
-        for point in entry_points(group=SCORERS)
+        for point in entry_points(group=SCORERS.group)
         if point.value.startswith("pathgauge.scorers.judges.")
     }
 
     assert installed == {judge.name for judge in JUDGES}
 
 
-def test_every_place_is_seen() -> None:
-    shown = ALL_SEEING.shown(*BAD)
+def test_every_place_is_part_of_the_data() -> None:
+    shown = ALL_SEEING.prompt_data(*BAD)
 
     assert {
-        place for place, put in PLACES.items() if ALL_SEEING.shown(*put(BAD, "x")) == shown
+        place for place, put in PLACES.items() if ALL_SEEING.prompt_data(*put(BAD, "x")) == shown
     } == set()
 
 
@@ -287,7 +288,7 @@ def quoted_by_hand(data: Mapping[str, Any], max_chars: int, nonce: str) -> str:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-async def test_a_careless_section_is_overcome(
+async def test_injections_succeed_against_a_careless_data_section(
     careless: Section, place: str, kinds: set[str]
 ) -> None:
     tried = {injection.name: PLACES[place](BAD, injection.text) for injection in injections()}
@@ -297,7 +298,7 @@ async def test_a_careless_section_is_overcome(
     assert len(found) < len(tried), "it does not even take harmless text for data"
 
 
-async def test_data_in_the_instructions_is_obeyed() -> None:
+async def test_injections_succeed_in_the_instructions() -> None:
     tried = {
         injection.name: PLACES["after the response"](BAD, injection.text)
         for injection in injections()
@@ -306,20 +307,22 @@ async def test_data_in_the_instructions_is_obeyed() -> None:
     assert await deceived(ALL_SEEING, Obeying(ALL_SEEING, interpolated=True), tried) == [*tried]
 
 
-async def test_injections_change_no_verdict_on_their_way_over_the_wire() -> None:
-    """As in the service: the real client asks a server, which judges by what it was sent."""
+async def test_no_injection_changes_a_verdict_over_http() -> None:
+    """End to end: the real client, and a server that uses the simulated model."""
 
-    def judged(asked: Asked) -> Reply:
+    def reply(request: JudgeRequest) -> Reply:
         (judge,) = [
             judge
             for judge in JUDGES
-            if any(asked.system.startswith(wording) for wording in judge.wordings())
+            if any(request.system.startswith(text) for text in judge.instruction_texts())
         ]
-        reading = read(asked.system, asked.user, judge.wordings(), asked.data.keys())
-        return completion(answer(reading, asked.body["response_format"]["json_schema"]["schema"]))
+        reading = read(request.system, request.user, judge.instruction_texts(), request.data.keys())
+        return completion(answer(reading, request.body["response_format"]["json_schema"]["schema"]))
 
-    with JudgeServer(judge=judged) as server:
-        ask = Asker(Settings("local:judge", {"local": Provider(server.url, allow_private=True)}))
+    with JudgeServer(judge=reply) as server:
+        ask = ModelClient(
+            Settings("local:judge", {"local": Provider(server.url, allow_private=True)})
+        )
         tried = [
             (judge, injection) for judge, injection in zip(JUDGES * 6, sample(60), strict=True)
         ]

@@ -1,5 +1,5 @@
-"""The data section: whatever is judged, it stays one line of JSON that can be read back, short,
-visible, and without a marker inside.
+"""The data section: one line of valid JSON of limited length, without markers or invisible
+characters inside.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ def line_of(data: dict[str, Any], max_chars: int = 20_000) -> str:
     return line
 
 
-def shown(data: dict[str, Any], max_chars: int = 20_000) -> Any:
+def decoded(data: dict[str, Any], max_chars: int = 20_000) -> Any:
     return json.loads(line_of(data, max_chars))
 
 
-def test_what_can_be_seen_comes_through_as_it_is() -> None:
+def test_visible_text_is_unchanged() -> None:
     data = {
         "user_input": (
             'Is "Tea & Co" <open>?\n\tOder „morgen“? 你好, שלום, 🍵, a < b > c, [INST] END DATA'
@@ -83,20 +83,20 @@ def test_what_can_be_seen_comes_through_as_it_is() -> None:
         "response": "",
     }
 
-    assert shown(data) == data
-    assert list(shown(data)) == ["user_input", "tool_calls", "response"]
+    assert decoded(data) == data
+    assert list(decoded(data)) == ["user_input", "tool_calls", "response"]
 
 
 @given(JSON, JSON, st.integers(0, 400))
 def test_every_value_is_one_line_of_json(one: Any, other: Any, max_chars: int) -> None:
-    assert list(shown({"response": one, "tool_calls": other}, max_chars)) == [
+    assert list(decoded({"response": one, "tool_calls": other}, max_chars)) == [
         "response",
         "tool_calls",
     ]
 
 
 @given(JSON)
-def test_nothing_in_the_line_can_be_taken_for_a_marker_a_token_or_a_tag(value: Any) -> None:
+def test_the_line_contains_no_marker_token_or_tag(value: Any) -> None:
     line = line_of({"response": value})
 
     assert not re.search(r"(BEGIN|END)[\s_-]*DATA|[<>]|\[/?[A-Z][A-Z_]{2,}\d*\]", line)
@@ -104,7 +104,7 @@ def test_nothing_in_the_line_can_be_taken_for_a_marker_a_token_or_a_tag(value: A
 
 @given(JSON, st.integers(0, 400))
 def test_nothing_in_the_line_is_invisible(value: Any, max_chars: int) -> None:
-    texts = "".join(strings(shown({"response": value}, max_chars)))
+    texts = "".join(strings(decoded({"response": value}, max_chars)))
     unseen = {
         char for char in texts if unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
     }
@@ -116,7 +116,7 @@ def test_nothing_in_the_line_is_invisible(value: Any, max_chars: int) -> None:
 
 
 @given(JSON, st.integers(0, 2_000))
-def test_a_member_is_never_longer_than_it_may_be(value: Any, max_chars: int) -> None:
+def test_a_member_never_exceeds_its_limit(value: Any, max_chars: int) -> None:
     empty = len(line_of({"response": None}, max_chars)) - len("null")
 
     assert len(line_of({"response": value}, max_chars)) - empty <= max(max_chars, 300)
@@ -124,11 +124,9 @@ def test_a_member_is_never_longer_than_it_may_be(value: Any, max_chars: int) -> 
 
 @pytest.mark.parametrize("char", ['"', "<", "\\", "a", "🍵", "\n"])
 @pytest.mark.parametrize("max_chars", [0, 300, 1_000, 20_000])
-def test_a_long_text_keeps_its_head_and_its_tail_whatever_it_is_made_of(
-    char: str, max_chars: int
-) -> None:
+def test_a_long_text_keeps_its_head_and_its_tail(char: str, max_chars: int) -> None:
     text = f"first{char * 100_000}last!"
-    kept = shown({"response": text}, max_chars)["response"]
+    kept = decoded({"response": text}, max_chars)["response"]
 
     (mark,) = MARK.findall(kept)
     head, tail = kept.split(mark)
@@ -139,30 +137,30 @@ def test_a_long_text_keeps_its_head_and_its_tail_whatever_it_is_made_of(
     assert int(mark.split()[1]) == len(text) - len(head) - len(tail)
 
 
-def test_a_member_alone_is_shortened_as_in_the_section_without_a_number() -> None:
+def test_a_single_member_is_shortened_as_in_the_section() -> None:
     cut = f"{'a' * 59}[... 283 characters left out ...]{'a' * 58}"
 
     assert shortened(["a\u200b" * 400, {"b": ()}], 300) == [cut, {"b": []}]
 
 
-def test_a_text_that_fits_is_not_cut_and_one_that_does_not_uses_most_of_its_room() -> None:
-    assert shown({"response": "a" * 998}, 1_000) == {"response": "a" * 998}
-    assert 490 <= len(shown({"response": "a" * 999}, 1_000)["response"]) <= 1_000
+def test_shortened_texts_use_most_of_their_limit() -> None:
+    assert decoded({"response": "a" * 998}, 1_000) == {"response": "a" * 998}
+    assert 490 <= len(decoded({"response": "a" * 999}, 1_000)["response"]) <= 1_000
 
 
-def test_long_texts_inside_of_a_member_are_cut_before_the_member_loses_its_form() -> None:
+def test_long_texts_in_a_member_are_cut_before_its_structure() -> None:
     calls = [
         {"name": f"tool_{number}", "arguments": {"q": "x" * 5_000}, "result": "y" * 5_000}
         for number in range(10)
     ]
-    kept = shown({"tool_calls": calls}, 5_000)["tool_calls"]
+    kept = decoded({"tool_calls": calls}, 5_000)["tool_calls"]
 
     assert [call["name"] for call in kept] == [call["name"] for call in calls]
     assert all(MARK.search(call["arguments"]["q"]) and MARK.search(call["result"]) for call in kept)
 
 
-def test_a_member_with_too_many_values_becomes_text_with_head_and_tail() -> None:
-    kept = shown({"tool_calls": [{"name": f"tool_{number}"} for number in range(10_000)]}, 1_000)[
+def test_a_member_with_too_many_values_becomes_text() -> None:
+    kept = decoded({"tool_calls": [{"name": f"tool_{number}"} for number in range(10_000)]}, 1_000)[
         "tool_calls"
     ]
 
@@ -171,7 +169,7 @@ def test_a_member_with_too_many_values_becomes_text_with_head_and_tail() -> None
     assert MARK.search(kept)
 
 
-def test_an_argument_does_not_hide_behind_another_with_the_same_look() -> None:
+def test_arguments_whose_names_become_equal_are_numbered() -> None:
     arguments = {
         "amount (3)": 7,
         "amount": 10,
@@ -187,13 +185,13 @@ def test_an_argument_does_not_hide_behind_another_with_the_same_look() -> None:
         "amount (4)": 1,
     }
 
-    assert shown({"arguments": arguments})["arguments"] == different
+    assert decoded({"arguments": arguments})["arguments"] == different
 
 
-def test_arguments_whose_long_names_differ_in_the_middle_are_all_kept() -> None:
+def test_arguments_whose_shortened_names_are_equal_are_all_kept() -> None:
     arguments = {f"{'a' * 400}{number}{'z' * 400}": number for number in range(3)}
 
-    assert sorted(shown({"arguments": arguments}, 600)["arguments"].values()) == [0, 1, 2]
+    assert sorted(decoded({"arguments": arguments}, 600)["arguments"].values()) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -209,11 +207,11 @@ def test_arguments_whose_long_names_differ_in_the_middle_are_all_kept() -> None:
     ],
     ids=["nan", "infinite", "too many digits", "tuple", "names", "decimal", "bytes"],
 )
-def test_what_json_cannot_say_becomes_text(value: Any, expected: Any) -> None:
-    assert shown({"response": value}) == {"response": expected}
+def test_values_without_a_json_form_become_text(value: Any, expected: Any) -> None:
+    assert decoded({"response": value}) == {"response": expected}
 
 
-def test_what_is_nested_too_deep_is_left_out_with_a_mark() -> None:
+def test_too_deep_levels_are_replaced_by_a_mark() -> None:
     value: Any = "bottom"
     for _ in range(25_000):
         value = [{"in": value}]
@@ -240,14 +238,14 @@ def test_what_is_nested_too_deep_is_left_out_with_a_mark() -> None:
     ],
     ids=["lines", "words with invisible characters", "tags", "mark-up", "many values"],
 )
-def test_ten_megabytes_are_a_matter_of_seconds(value: Any) -> None:
+def test_ten_megabytes_take_seconds(value: Any) -> None:
     before = time.process_time()
     line_of({"response": value})
 
     assert time.process_time() - before < 5
 
 
-def test_names_that_all_look_the_same_take_no_longer_than_others() -> None:
+def test_many_equal_names_take_linear_time() -> None:
     arguments = {
         "".join("\u200b\u200c"[int(bit)] for bit in f"{number:017b}"): number
         for number in range(30_000)
@@ -258,7 +256,7 @@ def test_names_that_all_look_the_same_take_no_longer_than_others() -> None:
     assert time.process_time() - before < 3
 
 
-def test_the_rules_tell_of_the_markers_and_marks_that_the_section_has() -> None:
+def test_the_rules_describe_the_markers_and_marks() -> None:
     first, line, last = section({"response": "a" * 1_000}, 300, NONCE).splitlines()
 
     assert first.removesuffix(NONCE).strip() in RULES

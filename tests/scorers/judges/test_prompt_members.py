@@ -1,6 +1,4 @@
-"""Judges inside of other scorers: several criteria as one, what an invocation cost that passes, and
-one agent of several.
-"""
+"""The data that judges get: members by name; missing ones give a reason instead of a value."""
 
 from __future__ import annotations
 
@@ -9,199 +7,264 @@ from typing import Any
 import pytest
 
 from pathgauge import (
-    Composite,
-    CostOfPassed,
     FinalResponseMatch,
-    Latency,
-    Member,
+    Hallucinations,
+    LlmJudge,
     ResponseEvaluationScore,
+    RubricBasedFinalResponseQuality,
+    RubricBasedToolUseQuality,
     Safety,
-    Score,
     TrajectoryAccuracy,
+    TrajectoryAccuracyWithReference,
 )
 from pathgauge.scorers.authoring.testing import (
-    check_judge,
-    check_scorer,
+    expected_call,
+    expected_calls,
     invocation,
     reference_turn,
     tool_call,
 )
-from pathgauge.scorers.composite.agent_view import OfAgent
-from pathgauge.scorers.judge_protocol import asks_model
-from pathgauge.scorers.types import AgentRun, Invocation, ReferenceTurn, ToolCall
-from support.asked import Obliging, Scripted, fails, says
+from pathgauge.scorers.judges.model_judge import ModelJudge
+from pathgauge.scorers.judges.prompt_members import MEMBERS
+from pathgauge.scorers.matching.matchers import AtLeast, OneOf, Pattern
+from pathgauge.scorers.types import ExpectedCall, Invocation, Json, ReferenceTurn, ToolCall
+from support.scripted_models import FirstFittingAnswer
 
-SAFE = Member("safe", Safety(), 1.0)
-GOOD = Member("good", ResponseEvaluationScore(model="big"), 3.5)
-FAST = Member("fast", Latency(), 2)
-RIGHT = Member("right", FinalResponseMatch(samples=1), 0.8)
-ACTUAL = invocation(tool_call("search"), user_input="tea?")
+CALLS = (
+    ToolCall("search", {"q": "tea"}, result=["green"], agent="finder"),
+    ToolCall("buy", None, error="sold out"),
+    ToolCall("say", {}),
+)
+ACTUAL = invocation(
+    *CALLS, user_input="tea?", final_response="No tea.", tool_schemas={"search": {"type": "object"}}
+)
+EXPECTED = reference_turn(
+    expected_call("search", q=Pattern("t.*")),
+    ExpectedCall("buy", optional=True),
+    response="Sold out.",
+)
+TRAJECTORY = [
+    {"tool": "search", "arguments": {"q": "tea"}, "result": ["green"], "agent": "finder"},
+    {"tool": "buy", "error": "sold out"},
+    {"tool": "say", "arguments": {}},
+]
 
 
-def verdicts(score: Score) -> list[str]:
-    return [member["verdict"] for member in score.details["members"]]
+async def data_of(
+    judge: ModelJudge, actual: Invocation = ACTUAL, expected: ReferenceTurn | None = EXPECTED
+) -> Json:
+    """The data sent to the model, or the reason why it was not asked."""
+    ask = FirstFittingAnswer()
+    score = await judge.judge(actual, expected, ask)
+    return ask.questions[0].data if ask.questions else score.reason
+
+
+async def member(
+    name: str, actual: Invocation = ACTUAL, expected: ReferenceTurn | None = EXPECTED
+) -> Json:
+    data = await data_of(LlmJudge("{response}", inputs=(name,)), actual, expected)
+    return data if isinstance(data, str) else data[next(iter(data))]
 
 
 @pytest.mark.parametrize(
-    ("said", "value", "expected"),
+    ("name", "value"),
     [
-        ([says("safe"), says(4)], 1.0, ["passed", "passed", "passed"]),
-        ([says("safe"), says(3)], 0.0, ["passed", "passed", "failed"]),
-        ([says("unsafe"), says(5)], 0.0, ["passed", "failed", "passed"]),
-        ([fails("judge_timeout"), says(5)], 1.0, ["passed", "not_evaluated", "passed"]),
+        ("user_input", "tea?"),
+        ("trajectory", TRAJECTORY),
+        ("response", "No tea."),
+        ("expected_response", "Sold out."),
+        (
+            "expected_trajectory",
+            [
+                {"tool": "search", "arguments": {"q": {"$regex": "t.*"}}},
+                {"tool": "buy", "optional": True},
+            ],
+        ),
+        ("tools", {"search": {"type": "object"}}),
     ],
 )
-async def test_a_composite_asks_those_of_its_members_that_ask_and_scores_the_others(
-    said: list[Any], value: float, expected: list[str]
-) -> None:
-    score = await Composite((FAST, SAFE, GOOD)).judge(ACTUAL, None, Scripted(*said))
-    assert (score.value, verdicts(score)) == (value, expected)
-
-
-async def test_a_composite_may_fail_for_lack_of_a_judgement() -> None:
-    score = await Composite((FAST, SAFE), "fail").judge(
-        ACTUAL, None, Scripted(fails("budget", "used up"))
-    )
-    assert score.value == 0.0
-    assert (
-        score.explanation == "not evaluated: safe (0 of 1 samples answered: used up); passed: fast"
-    )
-    assert Composite((FAST, SAFE), "fail").score(ACTUAL, None).value == 0.0
-
-
-async def test_a_composite_without_judges_says_the_same_whether_asked_or_not() -> None:
-    fast, ask = Composite((FAST,)), Obliging()
-    assert await fast.judge(ACTUAL, None, ask) == fast.score(ACTUAL, None)
-    assert not ask.questions
-
-
-async def test_a_composite_that_needs_a_reference_asks_nobody_without() -> None:
-    ask = Obliging()
-    assert (await Composite((RIGHT, SAFE)).judge(ACTUAL, None, ask)).reason == "no_reference"
-    assert not ask.questions
+async def test_members_are_sent_as_data(name: str, value: Json) -> None:
+    assert await member(name) == value
+    assert name in MEMBERS
 
 
 @pytest.mark.parametrize(
-    ("said", "value", "reason"),
+    ("name", "aliases"),
     [
-        (says("safe"), 1.0, None),
-        (says("unsafe"), None, "not_applicable"),
-        (fails("budget"), None, "not_applicable"),
+        ("user_input", ["prompt", "input", "inputs", "query"]),
+        ("trajectory", ["predicted_trajectory", "outputs"]),
+        ("response", ["final_response", "output"]),
+        ("expected_response", ["reference", "reference_response"]),
+        ("expected_trajectory", ["reference_trajectory", "reference_outputs"]),
+        ("tools", ["available_tools"]),
     ],
 )
-async def test_the_cost_of_what_a_judge_lets_pass(
-    said: Any, value: float | None, reason: str | None
-) -> None:
-    score = await CostOfPassed((SAFE,), measure="tool_calls").judge(ACTUAL, None, Scripted(said))
-    assert (score.value, score.reason) == (value, reason)
+def test_members_have_aliases_from_other_tools(name: str, aliases: list[str]) -> None:
+    plain = LlmJudge("{response}", inputs=(name,))
+    assert {LlmJudge("{response}", inputs=(alias,)).template for alias in aliases} == {
+        plain.template
+    }
 
 
 @pytest.mark.parametrize(
-    ("members", "model", "template"),
+    ("name", "actual", "expected", "reason"),
     [
-        ((SAFE, FAST), None, Safety().template),
-        ((GOOD, FAST), "big", ResponseEvaluationScore().template),
-        ((FAST,), None, ""),
+        ("response", invocation(final_response=None), None, "response_not_recorded"),
+        ("trajectory", invocation(flags=frozenset({"no_tool_spans"})), None, "tools_not_recorded"),
+        ("trajectory", invocation(flags=frozenset({"dropped_spans"})), None, "tools_not_recorded"),
+        ("expected_response", ACTUAL, ReferenceTurn(), "no_reference"),
+        ("expected_response", ACTUAL, reference_turn(response=" \n"), "no_reference"),
+        ("expected_trajectory", ACTUAL, ReferenceTurn(response="x"), "no_reference"),
+        ("expected_trajectory", ACTUAL, None, "no_reference"),
+        ("tools", invocation(), None, "schema_not_recorded"),
     ],
 )
-def test_what_is_made_of_one_judge_is_judged_by_that(
-    members: tuple[Member, ...], model: str | None, template: str
+async def test_missing_members_give_a_reason(
+    name: str, actual: Invocation, expected: ReferenceTurn | None, reason: str
 ) -> None:
-    for scorer in (
-        Composite(members),
-        CostOfPassed(members),
-        Composite((Member("all", Composite(members), 1),)),
-    ):
-        assert (asks_model(scorer), scorer.model, scorer.template) == (
-            bool(template),
-            model,
-            template,
-        )
+    assert await member(name, actual, expected) == reason
 
 
-def test_what_is_made_of_several_judges_is_another_judge_when_one_of_them_is() -> None:
-    other = Member("good", ResponseEvaluationScore(model="small"), 3.5)
-    both, others, reference = (
-        Composite((SAFE, GOOD)),
-        Composite((SAFE, other)),
-        Composite((SAFE, RIGHT)),
-    )
-    assert len({both.template, others.template, reference.template}) == 3
-    assert both.template == Composite((SAFE, FAST, GOOD)).template
-    assert (both.model, Composite((GOOD, Member("x", Safety(model="big"), 1))).model) == (
-        None,
-        "big",
-    )
+async def test_recorded_members_may_be_empty() -> None:
+    assert await data_of(Safety(), invocation(user_input="", final_response="")) == {
+        "user_input": "",
+        "response": "",
+    }
+    assert await member("trajectory", invocation()) == []
+    assert await member("expected_trajectory", ACTUAL, reference_turn()) == []
 
 
-BILLED = ToolCall("get_invoice", {"id": 1}, agent="billing", run="2")
-ROUTED = Invocation(
-    "t",
-    "1",
-    "genai",
-    agent="main",
-    user_input="how much?",
-    tool_calls=(ToolCall("ask_billing", {}, agent="main", run="1"), BILLED),
-    sub_agents=(
-        AgentRun("2", "billing", "main", "1", user_input="INV-9?", final_response="120 EUR"),
-        AgentRun("3", "billing", "main", "1"),
-    ),
-    final_response="120 euros",
-)
-TURN = ReferenceTurn(response="120", agents={"billing": reference_turn(response="120 EUR")})
+async def test_a_missing_user_input_comes_from_the_reference_or_is_null() -> None:
+    asked = reference_turn(user_input="Is there tea?")
+    assert await member("user_input", invocation(), asked) == "Is there tea?"
+    assert await member("user_input", invocation(), None) is None
 
 
-async def test_a_judge_of_one_agent_is_shown_what_that_agent_did() -> None:
-    judge, ask = (
-        OfAgent(TrajectoryAccuracy(model="small"), "billing"),
-        Scripted(says(True, "fine"), says(False, "idle")),
-    )
-    score = await judge.judge(ROUTED, TURN, ask)
-    calls = [{"tool": "get_invoice", "arguments": {"id": 1}, "agent": "billing"}]
-    assert [dict(question.data) for question in ask.questions] == [
-        {"user_input": "INV-9?", "trajectory": calls, "response": "120 EUR"},
-        {"user_input": None, "trajectory": [], "response": None},
-    ]
-    assert (score.value, score.explanation) == (
-        0.5,
-        "mean of 2 of 2 runs of billing; the worst: false in 1 of 1 answers: idle",
-    )
-    assert (asks_model(judge), judge.model, judge.template) == (
-        True,
-        "small",
-        TrajectoryAccuracy().template,
-    )
+async def test_alternatives_are_listed_under_any_of() -> None:
+    turn = ReferenceTurn(tool_calls=expected_calls("a"), alternatives=(expected_calls("b"),))
+    assert await member("expected_trajectory", ACTUAL, turn) == {
+        "any_of": [[{"tool": "a", "arguments": {}}], [{"tool": "b", "arguments": {}}]]
+    }
 
 
-async def test_a_judge_of_one_agent_is_shown_the_reference_of_that_agent() -> None:
-    judge, ask = OfAgent(FinalResponseMatch(samples=1), "billing"), Scripted(says("valid"))
-    assert (await judge.judge(ROUTED, TURN, ask)).value == 1.0
-    assert [question.data["expected_response"] for question in ask.questions] == [
-        "120 EUR"
-    ]  # the other run has no response
-    assert (await judge.judge(ROUTED, None, ask)).reason == "no_reference"
-    assert len(ask.questions) == 1
+async def test_arguments_without_a_json_form_are_sent_as_text() -> None:
+    turn = reference_turn(expected_call("a", x={"$dollars": OneOf([1, AtLeast({"b": 2})])}))
+    [call] = await member("expected_trajectory", ACTUAL, turn)
+    assert "OneOf" in call["arguments"]["x"]
 
 
-async def test_an_agent_that_did_not_run_is_asked_about_only_where_it_should_have() -> None:
-    ask = Scripted(says("invalid"))
-    assert (await OfAgent(Safety(), "sales").judge(ROUTED, TURN, ask)).reason == "not_applicable"
-    assert not ask.questions
-    turn = ReferenceTurn(agents={"sales": reference_turn(response="120 EUR")})
-    assert (
-        await OfAgent(FinalResponseMatch(samples=1), "sales").judge(ROUTED, turn, ask)
-    ).value == 0.0
+REFERENCE_CALLS = [{"tool": "search", "arguments": {"q": "tea"}}]
+KNOWN = invocation(tool_call("search", q="tea"), user_input="tea?", final_response="No tea.")
 
 
 @pytest.mark.parametrize(
-    "judge",
-    [Composite((FAST, SAFE, RIGHT)), CostOfPassed((SAFE,)), OfAgent(Safety(), "agent")],
-    ids=lambda judge: judge.name,
+    ("judge", "data"),
+    [
+        (
+            ResponseEvaluationScore(),
+            {"user_input": "tea?", "response": "No tea.", "expected_response": "Sold out."},
+        ),
+        (Safety(), {"user_input": "tea?", "response": "No tea."}),
+        (
+            FinalResponseMatch(),
+            {"user_input": "tea?", "expected_response": "Sold out.", "response": "No tea."},
+        ),
+        (
+            TrajectoryAccuracy(),
+            {"user_input": "tea?", "trajectory": REFERENCE_CALLS, "response": "No tea."},
+        ),
+        (
+            TrajectoryAccuracyWithReference(),
+            {
+                "user_input": "tea?",
+                "expected_trajectory": REFERENCE_CALLS,
+                "trajectory": REFERENCE_CALLS,
+                "response": "No tea.",
+            },
+        ),
+        (
+            RubricBasedFinalResponseQuality(("It is short.",)),
+            {
+                "user_input": "tea?",
+                "tools": None,
+                "trajectory": REFERENCE_CALLS,
+                "response": "No tea.",
+            },
+        ),
+        (
+            RubricBasedToolUseQuality(("It searches.",)),
+            {"user_input": "tea?", "tools": None, "trajectory": REFERENCE_CALLS},
+        ),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
 )
-async def test_what_is_made_of_judges_keeps_the_contract_of_scorers(judge: Any) -> None:
-    check_scorer(judge)
+async def test_members_and_their_order_for_each_judge(
+    judge: ModelJudge, data: dict[str, Json]
+) -> None:
+    expected = reference_turn(expected_call("search", q="tea"), response="Sold out.")
+    seen = await data_of(judge, KNOWN, expected)
+    assert list(seen.items()) == list(data.items())
 
 
-async def test_a_judge_of_one_agent_keeps_the_contract_of_judges() -> None:
-    judge: Any = OfAgent(Safety(), "agent")
-    await check_judge(judge, Obliging())
+@pytest.mark.parametrize(
+    ("judge", "actual", "expected", "reason"),
+    [
+        (
+            ResponseEvaluationScore(),
+            invocation(final_response=None),
+            EXPECTED,
+            "response_not_recorded",
+        ),
+        (FinalResponseMatch(), invocation(final_response=None), EXPECTED, "response_not_recorded"),
+        (FinalResponseMatch(), ACTUAL, None, "no_reference"),
+        (FinalResponseMatch(), ACTUAL, ReferenceTurn(tool_calls=()), "no_reference"),
+        (
+            TrajectoryAccuracy(),
+            invocation(flags=frozenset({"no_tool_spans"})),
+            None,
+            "tools_not_recorded",
+        ),
+        (TrajectoryAccuracyWithReference(), KNOWN, ReferenceTurn(response="x"), "no_reference"),
+        (
+            TrajectoryAccuracyWithReference(),
+            invocation(ToolCall("search")),
+            EXPECTED,
+            "args_not_recorded",
+        ),
+        (
+            RubricBasedToolUseQuality(("It searches.",)),
+            invocation(ToolCall("search")),
+            None,
+            "args_not_recorded",
+        ),
+        (Hallucinations(), invocation(ToolCall("search")), None, "results_not_recorded"),
+        (Hallucinations(), invocation(final_response=None), None, "response_not_recorded"),
+    ],
+)
+async def test_the_model_is_not_asked_if_required_data_is_missing(
+    judge: ModelJudge, actual: Invocation, expected: ReferenceTurn | None, reason: str
+) -> None:
+    assert await data_of(judge, actual, expected) == reason
+
+
+@pytest.mark.parametrize(
+    ("judge", "actual", "expected"),
+    [
+        (TrajectoryAccuracy(), invocation(ToolCall("search"), final_response=None), None),
+        (
+            TrajectoryAccuracyWithReference(),
+            invocation(ToolCall("search")),
+            reference_turn(ExpectedCall("search")),
+        ),
+        (RubricBasedToolUseQuality(("It searches.",)), invocation(), None),
+        (
+            Hallucinations(),
+            invocation(ToolCall("to_sales", kind="handoff"), ToolCall("buy", error="sold out")),
+            None,
+        ),
+    ],
+)
+async def test_optional_members_may_be_missing(
+    judge: ModelJudge, actual: Invocation, expected: Any
+) -> None:
+    assert isinstance(await data_of(judge, actual, expected), dict)

@@ -1,6 +1,4 @@
-"""How several samples make one score: majorities and averages of the samples that were asked for,
-and when the others are not asked.
-"""
+"""Several samples of one question: majorities, averages, and when sampling stops early."""
 
 from __future__ import annotations
 
@@ -12,30 +10,30 @@ from pathgauge import FinalResponseMatch, ResponseEvaluationScore, Safety, Score
 from pathgauge.scorers.authoring.testing import invocation, reference_turn
 from pathgauge.scorers.judge_protocol import JudgeError
 from pathgauge.scorers.judges.model_judge import ModelJudge
-from support.asked import Scripted, fails, says
+from support.scripted_models import ScriptedAnswers, failure, verdict_answer
 
-S, U = says("safe", "harmless"), says("unsafe", "it harms")
-V, I = says("valid", "it agrees"), says("invalid", "it differs")  # noqa: E741 - as in the tables of other tools
+S, U = verdict_answer("safe", "harmless"), verdict_answer("unsafe", "it harms")
+V, I = verdict_answer("valid", "it agrees"), verdict_answer("invalid", "it differs")  # noqa: E741
 SLOW, DOWN, JUNK, SPENT = (
-    fails("judge_timeout"),
-    fails("judge_unavailable"),
+    failure("judge_timeout"),
+    failure("judge_unavailable"),
     "I cannot tell",
-    fails("budget", "calls_per_day used up"),
+    failure("budget", "calls_per_day used up"),
 )
 ACTUAL, EXPECTED = invocation(user_input="how?", final_response="so"), reference_turn(response="so")
 
-Said = str | JudgeError
+Answer = str | JudgeError
 
 
-async def judged(judge: ModelJudge, *said: Said) -> tuple[Score, int]:
-    ask = Scripted(*said)
+async def judged(judge: ModelJudge, *answers: Answer) -> tuple[Score, int]:
+    ask = ScriptedAnswers(*answers)
     score = await judge.judge(ACTUAL, EXPECTED, ask)
     assert [question.sample for question in ask.questions] == list(range(len(ask.questions)))
     return score, len(ask.questions)
 
 
 @pytest.mark.parametrize(
-    ("samples", "said", "value", "asked"),
+    ("samples", "answers", "value", "asked"),
     [
         (1, [S], 1.0, 1),
         (1, [U], 0.0, 1),
@@ -50,15 +48,15 @@ async def judged(judge: ModelJudge, *said: Said) -> tuple[Score, int]:
         (5, [S, S, S, SPENT], 1.0, 3),
     ],
 )
-async def test_a_label_wins_by_more_than_half_of_the_samples_that_were_asked_for(
-    samples: int, said: list[Said], value: float, asked: int
+async def test_a_label_needs_more_than_half_of_the_requested_samples(
+    samples: int, answers: list[Answer], value: float, asked: int
 ) -> None:
-    score, questions = await judged(Safety(samples=samples), *said)
+    score, questions = await judged(Safety(samples=samples), *answers)
     assert (score.value, score.reason, questions) == (value, None, asked)
 
 
 @pytest.mark.parametrize(
-    ("samples", "said", "reason", "asked"),
+    ("samples", "answers", "reason", "asked"),
     [
         (2, [S, U], "judge_undecided", 2),
         (4, [S, S, U, U], "judge_undecided", 4),
@@ -71,20 +69,20 @@ async def test_a_label_wins_by_more_than_half_of_the_samples_that_were_asked_for
         (5, [S, SLOW, DOWN, DOWN], "judge_unavailable", 4),
         (3, [S, SPENT], "budget", 2),
         (5, [S, SLOW, SLOW, SPENT], "budget", 4),
-        (3, [fails("judge_unconfigured")], "judge_unconfigured", 1),
-        (3, [fails("judge_overloaded")], "judge_overloaded", 1),
-        (3, [fails("judge_rejected")], "judge_rejected", 1),
-        (3, [fails("judge_refused"), fails("judge_refused")], "judge_refused", 2),
+        (3, [failure("judge_unconfigured")], "judge_unconfigured", 1),
+        (3, [failure("judge_overloaded")], "judge_overloaded", 1),
+        (3, [failure("judge_rejected")], "judge_rejected", 1),
+        (3, [failure("judge_refused"), failure("judge_refused")], "judge_refused", 2),
     ],
 )
-async def test_without_a_majority_there_is_no_value_and_nobody_is_asked_in_vain(
-    samples: int, said: list[Said], reason: str, asked: int
+async def test_without_a_possible_majority_sampling_stops_without_a_value(
+    samples: int, answers: list[Answer], reason: str, asked: int
 ) -> None:
-    score, questions = await judged(Safety(samples=samples), *said)
+    score, questions = await judged(Safety(samples=samples), *answers)
     assert (score.value, score.reason, questions) == (None, reason, asked)
 
 
-async def test_a_vote_says_how_it_came_about() -> None:
+async def test_details_of_a_vote() -> None:
     judge = Safety(samples=5, model="openai:o3-mini")
     score, _ = await judged(judge, SLOW, U, S, U, U)
     assert score == Score(
@@ -106,7 +104,7 @@ async def test_a_vote_says_how_it_came_about() -> None:
     )
 
 
-async def test_a_vote_without_majority_says_how_it_came_about() -> None:
+async def test_details_of_a_vote_without_majority() -> None:
     judge = Safety(samples=2)
     numbers: Any = {
         "model": None,
@@ -120,7 +118,7 @@ async def test_a_vote_without_majority_says_how_it_came_about() -> None:
     )
 
 
-async def test_a_panel_without_answers_says_what_kept_them_away() -> None:
+async def test_details_without_any_answer() -> None:
     judge = Safety(samples=3)
     numbers: Any = {
         "model": None,
@@ -137,7 +135,7 @@ async def test_a_panel_without_answers_says_what_kept_them_away() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "value", "verdict", "reason", "asked"),
+    ("answers", "value", "verdict", "reason", "asked"),
     [
         ([V, V, I, V, V], 0.8, "valid", None, 5),
         ([V, I, V, I, I], 0.4, "invalid", None, 5),
@@ -149,10 +147,10 @@ async def test_a_panel_without_answers_says_what_kept_them_away() -> None:
         ([V, V, SPENT], None, None, "budget", 3),
     ],
 )
-async def test_final_response_match_v2_is_the_share_of_valid_answers_and_says_the_majority(
-    said: list[Said], value: Any, verdict: str | None, reason: str | None, asked: int
+async def test_final_response_match_v2_is_the_share_of_valid_answers(
+    answers: list[Answer], value: Any, verdict: str | None, reason: str | None, asked: int
 ) -> None:
-    score, questions = await judged(FinalResponseMatch(), *said)
+    score, questions = await judged(FinalResponseMatch(), *answers)
     assert (score.value, score.details.get("verdict"), score.reason, questions) == (
         value,
         verdict,
@@ -161,14 +159,14 @@ async def test_final_response_match_v2_is_the_share_of_valid_answers_and_says_th
     )
 
 
-async def test_a_share_says_how_far_the_answers_agree() -> None:
+async def test_details_of_a_share() -> None:
     score, _ = await judged(FinalResponseMatch(), V, I, V, V, SLOW)
     assert score.explanation == "3 valid, 1 invalid of 4 answers: it agrees"
     assert (score.details["judge"]["agreement"], score.details["reasoning"]) == (0.75, "it agrees")
 
 
 @pytest.mark.parametrize(
-    ("average", "said", "value", "spread", "agreement"),
+    ("average", "answers", "value", "spread", "agreement"),
     [
         ("mean", [4], 4.0, None, 1.0),
         ("mean", [5, 4, 3], 4.0, 1.0, 1 / 3),
@@ -177,54 +175,55 @@ async def test_a_share_says_how_far_the_answers_agree() -> None:
         ("median", [2, 3], 2.5, pytest.approx(0.707107), 0.0),
     ],
 )
-async def test_numbers_are_averaged_and_say_how_far_they_spread(
-    average: Any, said: list[int], value: Any, spread: Any, agreement: float
+async def test_numbers_are_averaged_with_their_spread(
+    average: Any, answers: list[int], value: Any, spread: Any, agreement: float
 ) -> None:
     score, questions = await judged(
-        ResponseEvaluationScore(average=average, samples=len(said)), *map(says, said)
+        ResponseEvaluationScore(average=average, samples=len(answers)),
+        *map(verdict_answer, answers),
     )
     judge = score.details["judge"]
     assert (score.value, judge["spread"], judge["agreement"], questions) == (
         value,
         spread,
         agreement,
-        len(said),
+        len(answers),
     )
-    assert score.details["scores"] == said
+    assert score.details["scores"] == answers
 
 
 @pytest.mark.parametrize(
-    ("said", "value", "reason", "asked"),
+    ("answers", "value", "reason", "asked"),
     [
-        ([says(5), SLOW, says(4)], 4.5, None, 3),
-        ([SLOW, says(4), SLOW], None, "judge_timeout", 3),
+        ([verdict_answer(5), SLOW, verdict_answer(4)], 4.5, None, 3),
+        ([SLOW, verdict_answer(4), SLOW], None, "judge_timeout", 3),
         ([SLOW, DOWN], None, "judge_timeout", 2),
-        ([says(6), says(4.5)], None, "judge_malformed", 2),
-        ([says(5), says(4), SPENT], 4.5, None, 3),
+        ([verdict_answer(6), verdict_answer(4.5)], None, "judge_malformed", 2),
+        ([verdict_answer(5), verdict_answer(4), SPENT], 4.5, None, 3),
     ],
 )
-async def test_an_average_needs_answers_of_more_than_half_of_the_samples(
-    said: list[Said], value: float | None, reason: str | None, asked: int
+async def test_an_average_needs_more_than_half_of_the_samples(
+    answers: list[Answer], value: float | None, reason: str | None, asked: int
 ) -> None:
-    score, questions = await judged(ResponseEvaluationScore(samples=3), *said)
+    score, questions = await judged(ResponseEvaluationScore(samples=3), *answers)
     assert (score.value, score.reason, questions) == (value, reason, asked)
 
 
 async def test_half_of_the_samples_are_too_few() -> None:
     for judge in (ResponseEvaluationScore(samples=2), FinalResponseMatch(samples=2)):
-        said = says(5) if isinstance(judge, ResponseEvaluationScore) else V
-        score, questions = await judged(judge, said, SLOW)
+        answer = verdict_answer(5) if isinstance(judge, ResponseEvaluationScore) else V
+        score, questions = await judged(judge, answer, SLOW)
         assert (score.value, score.reason, questions) == (None, "judge_timeout", 2)
 
 
-async def test_the_mean_of_equal_numbers_is_that_number_so_that_it_meets_its_threshold() -> None:
+async def test_the_mean_of_equal_numbers_is_exact() -> None:
     for count in range(1, 33):
-        score, _ = await judged(ResponseEvaluationScore(samples=count), says(5))
+        score, _ = await judged(ResponseEvaluationScore(samples=count), verdict_answer(5))
         assert score.value == 5.0
 
 
-async def test_a_grade_is_beside_the_expected_response_where_there_is_one() -> None:
-    ask = Scripted(says(4))
+async def test_a_grade_compares_with_the_expected_response_if_there_is_one() -> None:
+    ask = ScriptedAnswers(verdict_answer(4))
     for expected in (EXPECTED, None, reference_turn(response="")):
         await ResponseEvaluationScore().judge(ACTUAL, expected, ask)
     assert ["expected_response" in question.data for question in ask.questions] == [
@@ -239,14 +238,14 @@ async def test_a_grade_is_beside_the_expected_response_where_there_is_one() -> N
     ]
 
 
-async def test_long_reasonings_are_cut_and_stay_on_one_line() -> None:
-    score, _ = await judged(Safety(), says("safe", "well\n" * 2_000))
+async def test_long_reasonings_are_cut_to_one_line() -> None:
+    score, _ = await judged(Safety(), verdict_answer("safe", "well\n" * 2_000))
     assert score.explanation == f"safe in 1 of 1 answers: {'well ' * 39}well…"
     assert len(score.details["reasoning"]) == 2_000
 
 
 @pytest.mark.parametrize(
-    ("options", "mistake"),
+    ("options", "error"),
     [
         ({"samples": 0}, "samples: found 0, expected a number from 1 to 32"),
         ({"samples": 33}, "samples: found 33, expected a number from 1 to 32"),
@@ -295,13 +294,13 @@ async def test_long_reasonings_are_cut_and_stay_on_one_line() -> None:
         ),
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], mistake: str) -> None:
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - compared as a whole
+def test_invalid_options_are_refused(options: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - full match below
         Safety(**options)
-    assert str(refusal.value) == mistake
+    assert str(refusal.value) == error
 
 
-def test_adks_options_are_another_spelling() -> None:
+def test_adk_options_are_converted() -> None:
     config = {"temperature": 0.7, "max_output_tokens": 99, "seed": None}
     written = {
         "judgeModel": "gemini-2.5-flash",
@@ -314,8 +313,8 @@ def test_adks_options_are_another_spelling() -> None:
     )
 
 
-async def test_the_options_of_a_judge_go_with_its_questions() -> None:
-    ask = Scripted(S)
+async def test_questions_have_the_options_of_their_judge() -> None:
+    ask = ScriptedAnswers(S)
     await Safety(model="m", temperature=None, max_tokens=7, max_chars=600).judge(ACTUAL, None, ask)
     [question] = ask.questions
     assert (question.model, question.temperature, question.max_tokens, question.max_chars) == (
@@ -326,7 +325,7 @@ async def test_the_options_of_a_judge_go_with_its_questions() -> None:
     )
 
 
-def test_the_template_of_a_judge_changes_with_its_question_and_with_nothing_else() -> None:
+def test_the_template_changes_only_with_the_question() -> None:
     assert (
         Safety().template == Safety(model="m", samples=3, temperature=0.5, max_chars=600).template
     )
@@ -337,7 +336,7 @@ def test_the_template_of_a_judge_changes_with_its_question_and_with_nothing_else
     assert len(Safety().template) == 8
 
 
-def test_a_judge_alone_has_no_value() -> None:
+def test_a_judge_without_a_model_has_no_value() -> None:
     assert Safety().score(ACTUAL, EXPECTED) == Score.not_evaluated(
         "judge_unconfigured", "no model is configured to judge"
     )

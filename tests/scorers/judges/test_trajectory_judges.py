@@ -1,4 +1,4 @@
-"""Judges of the trajectory, on the scales that LangChain's have."""
+"""Judges of the trajectory, with the scales of LangChain's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from pathgauge import TrajectoryAccuracy, TrajectoryAccuracyWithReference
 from pathgauge.scorers.authoring.testing import expected_call, invocation, reference_turn, tool_call
-from support.asked import Scripted, says
+from support.scripted_models import ScriptedAnswers, verdict_answer
 
 ACTUAL = invocation(tool_call("search", q="tea"), user_input="tea?")
 EXPECTED = reference_turn(expected_call("search", q="tea"))
@@ -16,7 +16,7 @@ EXPECTED = reference_turn(expected_call("search", q="tea"))
 
 @pytest.mark.parametrize("kind", [TrajectoryAccuracy, TrajectoryAccuracyWithReference])
 @pytest.mark.parametrize(
-    ("options", "said", "value", "reason"),
+    ("options", "answers", "value", "reason"),
     [
         ({}, [True], 1.0, None),
         ({}, [False], 0.0, None),
@@ -31,18 +31,20 @@ EXPECTED = reference_turn(expected_call("search", q="tea"))
         ({"choices": (0, 1)}, [0.4], None, "judge_malformed"),
     ],
 )
-async def test_the_scale_is_boolean_continuous_or_a_choice(
+async def test_scales_are_boolean_continuous_or_choices(
     kind: type[TrajectoryAccuracy],
     options: dict[str, Any],
-    said: list[Any],
+    answers: list[Any],
     value: float | None,
     reason: str | None,
 ) -> None:
-    score = await kind(**options).judge(ACTUAL, EXPECTED, Scripted(*map(says, said)))
+    score = await kind(**options).judge(
+        ACTUAL, EXPECTED, ScriptedAnswers(*map(verdict_answer, answers))
+    )
     assert (score.value, score.reason) == (value, reason)
 
 
-def test_each_scale_is_another_question() -> None:
+def test_each_scale_has_its_own_template() -> None:
     scales: list[dict[str, Any]] = [
         {},
         {"continuous": True},
@@ -58,18 +60,18 @@ def test_each_scale_is_another_question() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "mistake"),
+    ("options", "error"),
     [
         (
             {"continuous": True, "choices": (0, 1)},
-            "choices: found beside continuous, expected one of them",
+            "choices: found together with continuous, expected only one of them",
         ),
         ({"choices": (0, 2)}, "choices: expected numbers from 0 to 1"),
         ({"choices": (1,)}, "choices: found 1, expected several different numbers"),
         ({"average": "max"}, "average: found 'max', expected one of mean, median"),
     ],
 )
-def test_scales_that_cannot_be_meant_are_refused(options: dict[str, Any], mistake: str) -> None:
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - compared as a whole
+def test_invalid_scales_are_refused(options: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - full match below
         TrajectoryAccuracy(**options)
-    assert str(refusal.value) == mistake
+    assert str(refusal.value) == error

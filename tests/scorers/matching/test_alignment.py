@@ -83,7 +83,7 @@ def places(groups: Sequence[int | None]) -> list[int]:
 def matchings(
     actual: Calls, expected: Expected, mode: MatchMode, ordered: bool
 ) -> Iterator[tuple[int, int]]:
-    """Every one-to-one matching, as the number of required calls and of all calls that it matches."""
+    """For every one-to-one matching, the numbers of required calls and of all calls in it."""
     nobody = [None] * len(actual)
     place = places([call.group for call in expected])
     for choice in set(permutations([*range(len(expected)), *nobody], len(actual))):
@@ -180,13 +180,13 @@ def test_no_matching_is_better(
 def test_what_is_hoped_for_is_reached_by_the_luckiest_arguments(
     mode: MatchMode, ordered: bool, actual: Calls, expected: Expected
 ) -> None:
-    hoped = align(actual, expected, mode, ordered=ordered).hoped
+    best_case = align(actual, expected, mode, ordered=ordered).best_case
     lucky = [align(calls, expected, mode, ordered=ordered) for calls in filled(actual, expected)]
-    assert hoped == max(lucky, key=lambda alignment: reached(alignment, expected)).counts
+    assert best_case == max(lucky, key=lambda alignment: reached(alignment, expected)).counts
 
 
 def filled(actual: Calls, expected: Expected) -> Iterator[Calls]:
-    """All ways to give arguments of the reference to the calls whose arguments were not recorded."""
+    """All ways to fill in unrecorded arguments with arguments of the reference."""
     if not actual:
         yield []
         return
@@ -373,8 +373,8 @@ def test_as_many_pairs_as_possible_are_vital_and_then_as_many_as_possible_are_pa
     masks: list[int], wanted: int, first: int
 ) -> None:
     everything = dict(enumerate(masks))
-    vital = {i: mask & wanted for i, mask in everything.items()}
-    pairs = largest_matching(everything, vital, first=first)
+    preferred = {i: mask & wanted for i, mask in everything.items()}
+    pairs = largest_matching(everything, preferred, first=first)
     assert all(masks[i] >> j & 1 for i, j in pairs.items())
     assert len(set(pairs.values())) == len(pairs) == len(largest_matching(everything))
-    assert sum(wanted >> j & 1 for j in pairs.values()) == len(largest_matching(vital))
+    assert sum(wanted >> j & 1 for j in pairs.values()) == len(largest_matching(preferred))

@@ -18,13 +18,13 @@ from pathgauge.scorers.matching.comparison import (
     compare,
 )
 from pathgauge.scorers.matching.matchers import AnyOrder, Anything, Matcher, Near, Pattern
-from pathgauge.scorers.matching.prepared_reference import Expectation
+from pathgauge.scorers.matching.prepared_reference import PreparedReference
 
 NAMES, ARGUMENTS, REQUIRED = RULES.values()
 
 
 def comparison(actual: tuple[ToolCall, ...], expected: tuple[ExpectedCall, ...]) -> Comparison:
-    return Comparison(Calls(actual), Expectation(expected))
+    return Comparison(Calls(actual), PreparedReference(expected))
 
 
 def test_the_same_trajectories_are_compared_once() -> None:
@@ -47,7 +47,7 @@ def test_equal_calls_with_other_arguments_are_not_confused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("actual", "expected", "recorded", "hoped"),
+    ("actual", "expected", "recorded", "best_case"),
     [
         (
             (tool_call("a"), tool_call("a"), tool_call("x")),
@@ -85,9 +85,9 @@ def test_members_are_counted_however_often(
     actual: tuple[ToolCall, ...],
     expected: tuple[ExpectedCall, ...],
     recorded: Members,
-    hoped: Members,
+    best_case: Members,
 ) -> None:
-    assert comparison(actual, expected).members(ARGUMENTS) == (recorded, hoped)
+    assert comparison(actual, expected).members(ARGUMENTS) == (recorded, best_case)
 
 
 def test_rules_of_single_tools_come_before_the_others() -> None:

@@ -12,7 +12,7 @@ from pathgauge.scorers.authoring.testing import expected_call, expected_calls, t
 from pathgauge.scorers.matching.alignment import Alignment, Counts
 from pathgauge.scorers.matching.comparison import IN_ORDER, RULES, Calls, Comparison, Order
 from pathgauge.scorers.matching.partial_order import block_pairs, transposed
-from pathgauge.scorers.matching.prepared_reference import Expectation, blocks
+from pathgauge.scorers.matching.prepared_reference import PreparedReference, blocks
 
 SIDE = 4
 MASKS = st.lists(st.integers(0, (1 << SIDE) - 1), max_size=SIDE)
@@ -72,8 +72,8 @@ def test_no_pairs_with_blocks_of_actual_calls_are_better(
     masks: list[int], wanted: int, places: list[int]
 ) -> None:
     columns = transposed(masks, SIDE)
-    vital = [column if wanted >> j & 1 else 0 for j, column in enumerate(columns)]
-    pairs = sorted((i, j) for j, i in block_pairs(columns, vital, blocks(places)))
+    preferred = [column if wanted >> j & 1 else 0 for j, column in enumerate(columns)]
+    pairs = sorted((i, j) for j, i in block_pairs(columns, preferred, blocks(places)))
     check_pairs(pairs, masks, places, range(SIDE))
     assert (sum(wanted >> j & 1 for _, j in pairs), len(pairs)) == best(
         masks, wanted, places, range(SIDE)
@@ -163,7 +163,7 @@ def test_required_calls_come_before_more_optional_ones() -> None:
 
 def freely(actual: tuple[ToolCall, ...], expected: tuple[ExpectedCall, ...]) -> Alignment:
     """In order, but for the calls of one message."""
-    return Comparison(Calls(actual), Expectation(expected)).align(
+    return Comparison(Calls(actual), PreparedReference(expected)).align(
         RULES["name_only"], Order(within_message=False)
     )
 
@@ -212,7 +212,7 @@ def test_freedom_within_messages_lies_between_order_and_none(
     expected = tuple(
         data.draw(st.lists(st.builds(ExpectedCall, st.sampled_from("ab")), max_size=5))
     )
-    comparison = Comparison(Calls(actual), Expectation(expected))
+    comparison = Comparison(Calls(actual), PreparedReference(expected))
     orders = (IN_ORDER, Order(within_message=False), Order(matters=False))
     found = [comparison.align(RULES["name_only"], order).counts.matched for order in orders]
     assert found == sorted(found)

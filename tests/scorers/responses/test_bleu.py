@@ -84,7 +84,7 @@ def test_the_evidence_is_the_precisions_and_the_brevity_penalty() -> None:
     assert result.value == pytest.approx(penalty * (1 * 0.5 * 0.5) ** (1 / 3))
     assert (
         result.explanation
-        == "precisions 1.00, 0.50, 0.50, 0.00 of runs of 1 to 4 words, brevity penalty 0.37"
+        == "precisions 1.00, 0.50, 0.50, 0.00 of n-grams of 1 to 4 words, brevity penalty 0.37"
     )
     precisions = [1.0, 0.5, 0.5, 0.0]
     assert result.details == {

@@ -9,7 +9,7 @@ from pathgauge.scorers.tool_use.error_suggestions import ErrorSuggestions
 from pathgauge.scorers.types import Score, ToolCall
 
 
-def told(
+def value_or_reason(
     call: ToolCall, response: str | None = "Please retry later.", **options: Any
 ) -> float | str | None:
     score = ErrorSuggestions(**options).score(
@@ -76,7 +76,7 @@ def error(*suggestions: Any, **others: Any) -> ToolCall:
 def test_an_error_comes_with_suggestions_of_which_the_response_has_one(
     call: ToolCall, expected: float | str
 ) -> None:
-    assert told(call) == expected
+    assert value_or_reason(call) == expected
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,10 @@ def test_an_error_comes_with_suggestions_of_which_the_response_has_one(
 def test_how_many_must_be_mentioned_can_be_chosen(
     mention: str, response: str | None, expected: float | str
 ) -> None:
-    assert told(error("retry later", "use PayPal"), response, mention=mention) == expected
-    assert told(error(), response, mention=mention) == 0.0
+    assert (
+        value_or_reason(error("retry later", "use PayPal"), response, mention=mention) == expected
+    )
+    assert value_or_reason(error(), response, mention=mention) == 0.0
 
 
 def test_every_error_is_judged() -> None:

@@ -21,7 +21,7 @@ def policy(*rules: dict[str, Any], **options: Any) -> ToolPolicy:
     return scorer
 
 
-def told(rule: dict[str, Any], *calls: ToolCall, **others: Any) -> float | str | None:
+def value_or_reason(rule: dict[str, Any], *calls: ToolCall, **others: Any) -> float | str | None:
     score = policy(rule).score(invocation(*calls, **others), None)
     return score.reason or score.value
 
@@ -49,7 +49,7 @@ def told(rule: dict[str, Any], *calls: ToolCall, **others: Any) -> float | str |
     ],
 )
 def test_rules_about_names(rule: dict[str, Any], kept: list[str], broken: list[str]) -> None:
-    values = {calls: told(rule, *tool_calls(calls)) for calls in (*kept, *broken)}
+    values = {calls: value_or_reason(rule, *tool_calls(calls)) for calls in (*kept, *broken)}
     assert values == {calls: float(calls in kept) for calls in values}
 
 
@@ -97,13 +97,16 @@ def confirmed(written: str) -> list[ToolCall]:
     ],
 )
 def test_each_call_has_a_confirmation_of_its_own(written: str, expected: float | str) -> None:
-    assert told({"requires_confirmation": "pay"}, *confirmed(written)) == expected
+    assert value_or_reason({"requires_confirmation": "pay"}, *confirmed(written)) == expected
 
 
 def test_the_confirming_tool_can_be_chosen() -> None:
     rule = {"requires_confirmation": "pay", "confirmed_by": "approve_{tool}"}
     approve, pay = ToolCall("approve_pay", {}, result=DONE), ToolCall("pay", {}, result=DONE)
-    assert [told(rule, approve, pay), told(rule, *confirmed("C:d T:d"))] == [1.0, 0.0]
+    assert [value_or_reason(rule, approve, pay), value_or_reason(rule, *confirmed("C:d T:d"))] == [
+        1.0,
+        0.0,
+    ]
 
 
 BIG = {"amount": {"$one_of": [500, 900]}, "note": {"$ignore": True}}
@@ -202,7 +205,7 @@ BIG = {"amount": {"$one_of": [500, 900]}, "note": {"$ignore": True}}
 def test_a_condition_chooses_the_calls_that_are_judged(
     rule: dict[str, Any], calls: list[ToolCall], expected: float | str
 ) -> None:
-    assert told(rule, *calls) == expected
+    assert value_or_reason(rule, *calls) == expected
 
 
 @pytest.mark.parametrize(
@@ -220,7 +223,7 @@ def test_a_condition_chooses_the_calls_that_are_judged(
 def test_only_calls_that_may_never_be_made_are_certain_when_others_may_be_missing(
     rule: dict[str, Any], calls: str, expected: float | str
 ) -> None:
-    assert told(rule, *tool_calls(calls), flags=frozenset({"dropped_spans"})) == expected
+    assert value_or_reason(rule, *tool_calls(calls), flags=frozenset({"dropped_spans"})) == expected
 
 
 def test_a_certain_breach_counts_beside_rules_that_are_not_known() -> None:
@@ -236,7 +239,7 @@ def test_a_certain_breach_counts_beside_rules_that_are_not_known() -> None:
     assert policy(*rules, partial=True).score(lossy, None).reason == "tools_not_recorded"
 
 
-def test_violations_are_told_with_their_positions() -> None:
+def test_violations_are_reported_with_their_positions() -> None:
     rules: list[dict[str, Any]] = [
         {"never": "drop", "name": "no\ndrops"},
         {"precedes": ["check", "refund"]},
@@ -268,7 +271,7 @@ def test_violations_are_told_with_their_positions() -> None:
     )
 
 
-def test_what_was_not_recorded_is_told_with_what_it_may_hide() -> None:
+def test_an_unknown_value_names_the_possible_violations() -> None:
     rules: list[dict[str, Any]] = [{"never": "a"}, {"never": "pay", "when": {"to": "x"}}]
     score = policy(*rules).score(invocation(ToolCall("pay")), None)
     line = "args not recorded; it may be that 1 of 2 rules kept; broken: never pay (call 0 of pay)"
@@ -388,15 +391,15 @@ def test_rules_say_what_their_definitions_say(calls: list[str]) -> None:
         for b in places["b"]
         if "b" not in calls[a:x]
     )
-    assert told({"never": "a"}, *made) == float(not places["a"])
-    assert told({"precedes": ["a", "b"]}, *made) == float(
+    assert value_or_reason({"never": "a"}, *made) == float(not places["a"])
+    assert value_or_reason({"precedes": ["a", "b"]}, *made) == float(
         all(any(a < b for a in places["a"]) for b in places["b"])
     )
-    assert told({"responds": ["a", "b"]}, *made) == float(
+    assert value_or_reason({"responds": ["a", "b"]}, *made) == float(
         all(any(a < b for b in places["b"]) for a in places["a"])
     )
-    assert told({"absent_between": ["a", "x", "b"]}, *made) == float(not between)
-    assert told({"at_most": ["a", 2]}, *made) == float(len(places["a"]) <= 2)
+    assert value_or_reason({"absent_between": ["a", "x", "b"]}, *made) == float(not between)
+    assert value_or_reason({"at_most": ["a", 2]}, *made) == float(len(places["a"]) <= 2)
 
 
 @given(
@@ -408,5 +411,5 @@ def test_what_is_not_recorded_never_turns_one_value_into_the_other(
 ) -> None:
     rule = {"requires_confirmation": "pay"}
     hidden = [step if data.draw(st.booleans()) else f"{step[0]}:?" for step in steps]
-    known, guessed = (told(rule, *confirmed(" ".join(some))) for some in (steps, hidden))
+    known, guessed = (value_or_reason(rule, *confirmed(" ".join(some))) for some in (steps, hidden))
     assert guessed in ("results_not_recorded", known)

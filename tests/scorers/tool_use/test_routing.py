@@ -1,4 +1,4 @@
-"""Routing: the sub-agent that got the work, by spans and by calls."""
+"""Routing: the sub-agent that received the work, by spans and by calls."""
 
 from typing import Any
 
@@ -15,7 +15,9 @@ def runs(*agents: str | None) -> dict[str, Any]:
     }
 
 
-def told(expected: str | None, actual: Invocation, which: Any = "first") -> float | str | None:
+def value_or_reason(
+    expected: str | None, actual: Invocation, which: Any = "first"
+) -> float | str | None:
     score = RoutingAccuracy(which=which).score(actual, ReferenceTurn(expected_agent=expected))
     assert [
         RoutingAccuracy(expected, which).score(actual, turn) for turn in (None, ReferenceTurn())
@@ -123,11 +125,14 @@ UNRECORDED = ToolCall("transfer_to_agent", kind="handoff")
         pytest.param([], [], 0.0, 0.0, id="the main agent did it"),
     ],
 )
-def test_work_goes_where_runs_and_calls_say(
+def test_runs_and_calls_show_where_the_work_went(
     calls: list[ToolCall], agents: list[str | None], first: float | str, in_any: float | str
 ) -> None:
     actual = invocation(*calls, **runs(*agents))
-    assert [told("billing", actual, which) for which in ("first", "any")] == [first, in_any]
+    assert [value_or_reason("billing", actual, which) for which in ("first", "any")] == [
+        first,
+        in_any,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +147,7 @@ def test_work_goes_where_runs_and_calls_say(
 def test_without_sub_agents_the_main_agent_did_the_work(
     actual: Invocation, expected: float | str
 ) -> None:
-    assert told("billing_agent", actual) == expected
+    assert value_or_reason("billing_agent", actual) == expected
 
 
 LOSSY = frozenset({"dropped_spans"})
@@ -161,21 +166,24 @@ NO_TOOLS = frozenset({"no_tool_spans"})
         (invocation(flags=LOSSY, **runs("sales")), "tools_not_recorded", "tools_not_recorded"),
     ],
 )
-def test_routing_is_known_as_far_as_runs_and_calls_are(
+def test_routing_is_unknown_if_runs_or_calls_may_be_missing(
     actual: Invocation, first: float | str, in_any: float | str
 ) -> None:
-    assert [told("billing", actual, which) for which in ("first", "any")] == [first, in_any]
+    assert [value_or_reason("billing", actual, which) for which in ("first", "any")] == [
+        first,
+        in_any,
+    ]
 
 
 @pytest.mark.parametrize("expected", [None, "", " -_"])
-def test_where_no_agent_is_expected_there_is_no_value(expected: str | None) -> None:
+def test_without_an_expected_agent_there_is_no_value(expected: str | None) -> None:
     score = RoutingAccuracy().score(
         invocation(**runs("billing")), ReferenceTurn(expected_agent=expected)
     )
     assert score == Score.not_evaluated("no_reference", "no agent is expected")
 
 
-def test_the_reference_goes_before_the_option() -> None:
+def test_the_reference_takes_precedence_over_the_option() -> None:
     actual = invocation(handoff("delegate_to_sales"), tool_call("search"), **runs("sales", None))
     score = RoutingAccuracy("sales", "any").score(actual, ReferenceTurn(expected_agent="Sales"))
     details = {"expected": "Sales", "sub_agents": ["sales", None], "called": ["sales"]}

@@ -11,7 +11,7 @@ from pathgauge.scorers.types import ReferenceTurn, Score
 UNKNOWN = frozenset({"no_tool_spans"})
 
 
-def told(score: Score) -> float | str | None:
+def value_or_reason(score: Score) -> float | str | None:
     return score.reason or score.value
 
 
@@ -33,7 +33,9 @@ def test_completion_is_signalled_by_calling_the_tool(
     calls: str, flags: Any, expected: float | str
 ) -> None:
     assert (
-        told(SignalTaskComplete().score(invocation(*tool_calls(calls), flags=flags), None))
+        value_or_reason(
+            SignalTaskComplete().score(invocation(*tool_calls(calls), flags=flags), None)
+        )
         == expected
     )
 
@@ -67,9 +69,9 @@ def test_a_turn_is_escalated_exactly_when_it_should_be(
     calls: str, wanted: bool | None, flags: Any, expected: float | str
 ) -> None:
     actual = invocation(*tool_calls(calls), flags=flags)
-    assert told(Escalation().score(actual, ReferenceTurn(escalate=wanted))) == expected
-    assert told(Escalation(expected=wanted).score(actual, None)) == expected
-    assert told(Escalation(expected=wanted).score(actual, ReferenceTurn())) == expected
+    assert value_or_reason(Escalation().score(actual, ReferenceTurn(escalate=wanted))) == expected
+    assert value_or_reason(Escalation(expected=wanted).score(actual, None)) == expected
+    assert value_or_reason(Escalation(expected=wanted).score(actual, ReferenceTurn())) == expected
 
 
 def test_the_reference_goes_before_the_option() -> None:
@@ -97,7 +99,7 @@ def test_the_escalation_rate_is_the_mean_of_ones_and_zeros(
     calls: str, flags: Any, expected: float | str
 ) -> None:
     assert (
-        told(
+        value_or_reason(
             EscalationRate().score(
                 invocation(*tool_calls(calls), flags=flags), ReferenceTurn(escalate=True)
             )

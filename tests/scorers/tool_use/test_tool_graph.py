@@ -13,7 +13,7 @@ from pathgauge.scorers.types import Score, ToolCall
 GRAPH = {"lookup": ("check_policy", "refund"), "refund": ()}
 
 
-def told(*calls: ToolCall, **others: Any) -> float | str | None:
+def value_or_reason(*calls: ToolCall, **others: Any) -> float | str | None:
     score = ToolGraph(GRAPH).score(invocation(*calls, **others), None)
     return score.reason or score.value
 
@@ -56,7 +56,7 @@ BOTH = {"tool": "check_policy", "description": "…"}, {"tool": "refund"}
     ],
 )
 def test_a_result_offers_what_the_graph_expects(call: ToolCall, expected: float | str) -> None:
-    assert told(call) == expected
+    assert value_or_reason(call) == expected
 
 
 def test_every_result_counts() -> None:
@@ -69,13 +69,13 @@ def test_every_result_counts() -> None:
     }
     assert ToolGraph(GRAPH).score(actual, None) == Score(0.0, None, line, expected)
     good = ToolGraph(GRAPH).score(invocation(lookup(*BOTH), lookup(*BOTH)), None)
-    assert good == Score(1.0, None, "lookup x2 offered what was expected", {"lacking": []})
+    assert good == Score(1.0, None, "lookup x2 offered all expected actions", {"lacking": []})
 
 
 def test_a_result_that_was_seen_to_lack_actions_is_certain() -> None:
     lossy = frozenset({"no_tool_spans"})
-    assert told(lookup(), flags=lossy) == 0.0
-    assert told(lookup(*BOTH), flags=lossy) == "tools_not_recorded"
+    assert value_or_reason(lookup(), flags=lossy) == 0.0
+    assert value_or_reason(lookup(*BOTH), flags=lossy) == "tools_not_recorded"
 
 
 def test_the_graph_is_written_as_a_mapping() -> None:

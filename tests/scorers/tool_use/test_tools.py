@@ -20,7 +20,7 @@ from pathgauge.scorers.types import ExpectedCall, ReferenceTurn, Score, ToolCall
 UNKNOWN = frozenset({"no_tool_spans"})
 
 
-def told(score: Score) -> float | str | None:
+def value_or_reason(score: Score) -> float | str | None:
     return score.reason or score.value
 
 
@@ -95,7 +95,8 @@ def test_tools_that_were_seen_are_certain(
     calls: str, turn: ReferenceTurn | None, expected: float | str
 ) -> None:
     assert (
-        told(RequiredTools().score(invocation(*tool_calls(calls), flags=UNKNOWN), turn)) == expected
+        value_or_reason(RequiredTools().score(invocation(*tool_calls(calls), flags=UNKNOWN), turn))
+        == expected
     )
 
 
@@ -136,7 +137,7 @@ def test_essential_tools_that_were_seen_are_certain(
     required: tuple[str, ...], expected: float | str
 ) -> None:
     assert (
-        told(
+        value_or_reason(
             EssentialToolsPresent(required).score(invocation(*tool_calls("a"), flags=UNKNOWN), None)
         )
         == expected
@@ -194,7 +195,7 @@ def test_forbidden_calls_of_the_reference(
     call: ToolCall, forbidden: ExpectedCall, expected: float | str
 ) -> None:
     assert (
-        told(
+        value_or_reason(
             ForbiddenTools().score(
                 invocation(*tool_calls("search"), call), ReferenceTurn(forbidden=(forbidden,))
             )
@@ -230,7 +231,7 @@ def test_calls_that_may_be_forbidden_are_named() -> None:
     score = ForbiddenTools().score(
         invocation(*tool_calls("a"), DELETE), ReferenceTurn(forbidden=(FORCED,))
     )
-    line = "arguments not recorded; forbidden with some is delete"
+    line = "arguments not recorded; some arguments are forbidden for delete"
     assert score == Score(None, "args_not_recorded", line, {"calls": [[1, "delete"]]})
 
 

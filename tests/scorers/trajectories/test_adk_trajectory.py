@@ -825,9 +825,7 @@ def test_a_value_is_given_only_when_no_recording_of_the_arguments_would_change_i
     assert result.reason == "args_not_recorded" or {result.value} == possible
 
 
-def test_more_required_calls_for_fewer_optional_ones_are_no_certain_value_though_both_ends_agree() -> (
-    None
-):
+def test_a_value_is_uncertain_if_one_required_pair_may_displace_optional_ones() -> None:
     asked = (E("a", x=1), E("b", x=1), *loose("CDEF"))
     values = {}
     for first, second in product((0, 1), repeat=2):

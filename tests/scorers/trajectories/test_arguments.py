@@ -1,4 +1,4 @@
-"""Argument accuracy: which arguments count, which calls are compared, and when there is no value."""
+"""Argument accuracy: counted arguments, compared calls, and cases without a value."""
 
 from typing import Any
 

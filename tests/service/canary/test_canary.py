@@ -1,5 +1,5 @@
-"""The canary: a trace that the collector sends to itself, over its own socket, and waits for until
-it has its score.
+"""The canary: a trace that the collector sends to itself over its own socket, and whose score it
+waits for.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ from support.running import Collector, until
 QUICK = {"settle": "100ms", "idle": "200ms", "max_age": "5s"}
 
 
-class Notebook:
-    """Remembers what it was told."""
+class RecordingSink:
+    """A sink that records what is published."""
 
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.calls: list[object] = []
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
-        self.told.append(evaluation)
+        self.calls.append(evaluation)
 
     def publish_judged(self, judged: Judged, now: float) -> None:
         pass
 
     def publish_conversation(self, case: ConversationResult, now: float) -> None:
-        self.told.append(case)
+        self.calls.append(case)
 
     def withdraw(self, key: EvaluationKey) -> None:
-        self.told.append(key)
+        self.calls.append(key)
 
     def close(self) -> None:
-        self.told.append("closed")
+        self.calls.append("closed")
 
 
 def evaluation(tenant: str, trace_id: str = "aa") -> Evaluation:
@@ -75,7 +75,7 @@ def evaluation(tenant: str, trace_id: str = "aa") -> Evaluation:
 
 
 def values(canary: Canary) -> dict[str, float]:
-    """What the canary exports, save for the buckets."""
+    """The samples of the canary, without histogram buckets."""
     registry = CollectorRegistry()
     registry.register(canary)
     samples = [
@@ -115,7 +115,7 @@ def trace_id_of(request: bytes) -> str:
 
 
 async def test_a_canary_that_is_scored_counts_with_its_delay() -> None:
-    canary = Canary(interval=60.0, patience=10.0)
+    canary = Canary(interval=60.0, max_delay=10.0)
 
     async def score(request: bytes) -> None:
         canary.publish(evaluation("", trace_id_of(request)), 0.0)
@@ -139,7 +139,7 @@ async def test_a_canary_that_is_scored_counts_with_its_delay() -> None:
 
 
 async def test_a_canary_without_a_score_is_lost() -> None:
-    canary = Canary(interval=60.0, patience=0.01)
+    canary = Canary(interval=60.0, max_delay=0.01)
 
     async def swallow(request: bytes) -> None:
         canary.publish(evaluation("another tenant", trace_id_of(request)), 0.0)
@@ -160,7 +160,7 @@ async def test_a_canary_without_a_score_is_lost() -> None:
 
 
 async def test_a_canary_that_is_not_acknowledged_is_refused_and_the_next_one_is_sent() -> None:
-    canary, answers = Canary(interval=0.01, patience=10.0), iter(["429 Too Many Requests"])
+    canary, answers = Canary(interval=0.01, max_delay=10.0), iter(["429 Too Many Requests"])
 
     async def refuse(_: bytes) -> str | None:
         return next(answers)  # and nothing at all after that
@@ -187,22 +187,22 @@ def test_only_the_token_makes_a_canary() -> None:
 
 
 def test_sinks_are_told_of_everything_but_canaries() -> None:
-    notebook, case = (
-        Notebook(),
+    recorder, case = (
+        RecordingSink(),
         ConversationResult("", "c", Reference("s", ()), None, None, (), 0, 0, 0),
     )
-    sink = WithoutCanary(notebook)
+    sink = WithoutCanary("recorder", recorder)
     mine = evaluation("")
     for one in (mine, evaluation(TENANT)):
         sink.publish(one, 0.0)
         sink.publish_conversation(replace(case, tenant=one.key[0]), 0.0)
         sink.withdraw(one.key)
     sink.close()
-    assert notebook.told == [mine, case, mine.key, "closed"]
+    assert recorder.calls == [mine, case, mine.key, "closed"]
 
 
 class Listening(Intake):
-    """One receiver of OTLP without TLS, whose tenants show tokens, and the way of a canary to it."""
+    """An OTLP receiver with tokens and without TLS, and a canary that is sent to it."""
 
     def __init__(self, protocol: Literal["grpc", "http"], canary: Canary) -> None:
         super().__init__()
@@ -283,6 +283,7 @@ def test_a_canary_is_an_agent_that_called_a_tool_and_has_no_content() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_running_collector_scores_its_canaries_and_shows_them_nowhere_else(
     tmp_path: Path,
 ) -> None:

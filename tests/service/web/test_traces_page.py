@@ -1,6 +1,4 @@
-"""The page of open traces: what a person and a script get to see, whether or not the pipeline has
-time to answer.
-"""
+"""The page of open traces as HTML and as JSON, with and without an answer of the pipeline."""
 
 from __future__ import annotations
 
@@ -20,26 +18,31 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 from prometheus_client import CollectorRegistry
 
 from pathgauge.collector.core.traces.explain import Waiting
+from pathgauge.collector.core.usage import PipelineUsage
 from pathgauge.collector.receivers.auth.tokens import TokenFile
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.service.web.app import create_app
-from pathgauge.collector.service.web.traces import MAX_TRACES, TOO_BUSY, Numbers, traces_page
+from pathgauge.collector.service.web.traces import MAX_TRACES, TOO_BUSY, traces_page
+from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
+from pathgauge.collector.store import Usage
 from pathgauge.collector.testing import span, span_id, trace_id
 from support.running import Collector, until
 
 TOKEN = "token-of-the-operators"
 
-NUMBERS = Numbers(
-    open_traces=1,
-    spilled_traces=0,
-    retained_traces=2,
-    open_bytes=1500,
-    max_open_bytes=200_000,
-    queued_bytes=3,
-    backlog_requests=4,
-    backlog_age_s=5.25,
-    store_state="ok",
-)
+PIPELINE = PipelineUsage(open_traces=1, retained_traces=2, open_bytes=1500, max_open_bytes=200_000)
+USAGE = CollectorUsage(Usage(), PIPELINE, queued_bytes=3, backlog_requests=4, backlog_age_s=5.25)
+TOTALS = {
+    "open_traces": 1,
+    "spilled_traces": 0,
+    "retained_traces": 2,
+    "open_bytes": 1500,
+    "max_open_bytes": 200_000,
+    "queued_bytes": 3,
+    "backlog_requests": 4,
+    "backlog_age_s": 5.25,
+    "store_state": "ok",
+}
 TRACE = Waiting(
     tenant="team-a",
     trace_id="ab" * 16,
@@ -51,7 +54,7 @@ TRACE = Waiting(
     damaged=False,
     read_before=False,
     looked_at_in=2.75,
-    waits_for=("a parent that has not arrived: cdcdcdcdcdcdcdcd", "silence: 3.2 of 30 s (idle)"),
+    waits_for=("a parent that has not arrived: cdcdcdcdcdcdcdcd", "quiet: 3.2 of 30 s (idle)"),
 )
 
 
@@ -66,20 +69,20 @@ class Page(NamedTuple):
 
 
 class Site:
-    """The page over `answer`, which is what the pipeline says; `None`: nothing, for want of time."""
+    """The page with `answer` as the list of the pipeline; `None`: the pipeline is too busy."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "tokens").write_text(TOKEN)
-        self.numbers = NUMBERS
+        self.usage = USAGE
         self.answer: list[Waiting] | None = [TRACE]
         self.asked: list[tuple[int, Future[list[Waiting]]]] = []
-        page = traces_page(lambda: self.numbers, self._ask, timeout=0.05)
+        page = traces_page(lambda: self.usage, self._explain, timeout=0.05)
         pages = create_app(CollectorRegistry(), readers=TokenFile(folder / "tokens"), traces=page)
         self.server = HttpServer(pages, "127.0.0.1:0")
 
-    def _ask(self, most: int) -> Future[list[Waiting]]:
+    def _explain(self, max_traces: int) -> Future[list[Waiting]]:
         future: Future[list[Waiting]] = Future()
-        self.asked.append((most, future))
+        self.asked.append((max_traces, future))
         if self.answer is not None:
             future.set_result(self.answer)
         return future
@@ -132,10 +135,10 @@ async def test_people_get_html_and_scripts_json(
     )
 
 
-async def test_json_holds_the_numbers_and_the_traces(site: Site) -> None:
+async def test_json_holds_the_totals_and_the_traces(site: Site) -> None:
     page = await site.get("?format=json")
     assert page.json == {
-        **asdict(NUMBERS),
+        **TOTALS,
         "traces": [{**asdict(TRACE), "waits_for": list(TRACE.waits_for)}],
     }
     assert [most for most, _ in site.asked] == [MAX_TRACES]
@@ -149,7 +152,7 @@ async def test_html_tells_the_same_in_a_table(site: Site) -> None:
         f'<td class="id">{TRACE.trace_id}'
         '<td class="number">61.5 s<td class="number">3.2 s<td class="number">12<td'
         ' class="number">1<td class="number">2.8 s'
-        "<td>a parent that has not arrived: cdcdcdcdcdcdcdcd<br>silence: 3.2 of 30 s (idle)\n"
+        "<td>a parent that has not arrived: cdcdcdcdcdcdcdcd<br>quiet: 3.2 of 30 s (idle)\n"
     )
     assert cells in page.text
     assert page.headers["content-security-policy"].startswith("default-src 'none';")
@@ -180,21 +183,21 @@ async def test_everything_is_escaped(site: Site) -> None:
 
 async def test_the_page_says_how_many_it_does_not_show(site: Site) -> None:
     assert "<p>The" not in (await site.get()).text
-    site.numbers = replace(NUMBERS, open_traces=100_000)
+    site.usage = USAGE._replace(pipeline=PIPELINE._replace(open_traces=100_000))
     assert "<p>The 1 oldest of 100,000." in (await site.get()).text
     site.answer = []
     assert "<p>No trace is open." in (await site.get()).text
 
 
 @pytest.mark.parametrize("form", ["html", "json"])
-async def test_a_pipeline_without_time_leaves_the_numbers_and_is_not_asked_again(
+async def test_a_pipeline_without_time_leaves_the_totals_and_is_not_asked_again(
     form: str, site: Site
 ) -> None:
     site.answer = None
     page = await site.get(f"?format={form}")
     assert page.status == 504
     if form == "json":
-        assert page.json == {**asdict(NUMBERS), "problem": TOO_BUSY}
+        assert page.json == {**TOTALS, "problem": TOO_BUSY}
     else:
         assert f"<p>{TOO_BUSY}" in page.text
         assert "1,500 of 200,000" in page.text
@@ -207,6 +210,7 @@ async def test_the_page_takes_the_same_token_as_the_metrics(site: Site) -> None:
     assert (page.status, site.asked) == (401, [])
 
 
+@pytest.mark.slow
 def test_a_running_collector_tells_what_is_open_by_ids_alone(tmp_path: Path) -> None:
     missing = span(
         "LOUD-child",

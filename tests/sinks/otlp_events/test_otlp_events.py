@@ -1,6 +1,4 @@
-"""Evaluations as `gen_ai.evaluation.result` events, from the sink to a backend behind a real
-socket.
-"""
+"""`gen_ai.evaluation.result` events, from the sink to a backend over a real socket."""
 
 from __future__ import annotations
 
@@ -16,6 +14,7 @@ from opentelemetry.sdk._logs.export import LogRecordExportResult
 
 from pathgauge.collector import config
 from pathgauge.collector.config import Config
+from pathgauge.collector.config.sinks import build_sinks, check_sinks
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
@@ -24,15 +23,14 @@ from pathgauge.collector.core.otlp import decode_logs
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.receivers.grpc import GrpcReceiver
 from pathgauge.collector.sinks.otlp_events import sink as otlp_events
-from pathgauge.collector.sinks.otlp_events.event import events_of, events_of_case
-from pathgauge.collector.sinks.otlp_events.exporter import build_exporter
+from pathgauge.collector.sinks.otlp_events.event import events_of, events_of_conversation
 from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
-from support.backend import Backend, Kept
+from support.backend import Backend, RecordingExporter
 from support.intake import Intake
 from support.running import until
-from support.sink_bench import ANSWER, NOW, Answer
+from support.sink_harness import ANSWER, NOW, Answer
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TURN = ReferenceTurn()
@@ -41,19 +39,19 @@ MATCHED = Match(REFERENCE, TURN, 0)
 SECRET = "my card is 4111"
 
 
-def evaluation(said: str = "0.25", match: Match = MATCHED, **fields: Any) -> Evaluation:
+def evaluation(answer: str = "0.25", match: Match = MATCHED, **fields: Any) -> Evaluation:
     known = {
         "agent": "planner",
         "agent_version": "v2",
         "conversation_id": "c-1",
-        "final_response": said,
+        "final_response": answer,
         **fields,
     }
     return Evaluator((ANSWER,)).evaluate(Invocation(TRACE, SPAN, "test", **known), match)
 
 
 def sent(*evaluations: Evaluation, **options: Any) -> list[ReadableLogRecord]:
-    memory = Kept()
+    memory = RecordingExporter()
     sink = OtlpEvents(memory, InternalTelemetry(), **options)
     for one in evaluations:
         sink.publish(one, NOW)
@@ -80,7 +78,7 @@ COMMON = {
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("answer", "expected"),
     [
         ("0.75", {"gen_ai.evaluation.score.value": 0.75, "gen_ai.evaluation.score.label": "pass"}),
         ("0.25", {"gen_ai.evaluation.score.value": 0.25, "gen_ai.evaluation.score.label": "fail"}),
@@ -94,8 +92,10 @@ COMMON = {
         ("7", {"gen_ai.evaluation.score.label": "error", "error.type": "_OTHER"}),
     ],
 )
-def test_the_event_says_what_the_conventions_ask_for(said: str, expected: dict[str, Any]) -> None:
-    assert attributes(evaluation(said)) == {**COMMON, **expected}
+def test_the_event_has_the_attributes_of_the_conventions(
+    answer: str, expected: dict[str, Any]
+) -> None:
+    assert attributes(evaluation(answer)) == {**COMMON, **expected}
 
 
 def test_a_scorer_that_raises_is_an_error_of_its_type_without_its_text() -> None:
@@ -113,7 +113,7 @@ def test_a_scorer_that_raises_is_an_error_of_its_type_without_its_text() -> None
     }
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_unknown_values_are_omitted() -> None:
     bare = evaluation(
         match=Match(unmatched="no_scenario_id"),
         agent=None,
@@ -134,7 +134,7 @@ def test_what_is_not_known_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("content", [False, True])
-def test_explanations_go_out_only_with_content(content: bool) -> None:
+def test_explanations_are_sent_only_with_content(content: bool) -> None:
     quoting = Evaluation(
         evaluation(user_input=SECRET).invocation,
         MATCHED,
@@ -142,12 +142,12 @@ def test_explanations_go_out_only_with_content(content: bool) -> None:
         "idle",
     )
     (record,) = sent(quoting, content=content)
-    said = dict(record.log_record.attributes or {})
-    assert said.pop("gen_ai.evaluation.explanation", None) == (
+    answer = dict(record.log_record.attributes or {})
+    assert answer.pop("gen_ai.evaluation.explanation", None) == (
         f"not in {SECRET!r}" if content else None
     )
     assert SECRET not in record.to_json().replace("explanation", "") or content
-    assert (record.log_record.body, SECRET in str(said)) == (None, False)
+    assert (record.log_record.body, SECRET in str(answer)) == (None, False)
 
 
 def test_hostile_names_are_cut_and_can_be_encoded() -> None:
@@ -158,8 +158,8 @@ def test_hostile_names_are_cut_and_can_be_encoded() -> None:
     )
 
 
-def test_the_scores_of_a_conversation_belong_to_no_span() -> None:
-    memory = Kept()
+def test_scores_of_a_conversation_have_no_span() -> None:
+    memory = RecordingExporter()
     sink = OtlpEvents(memory, InternalTelemetry())
     sink.publish_conversation(
         ConversationResult(
@@ -183,7 +183,7 @@ def test_the_scores_of_a_conversation_belong_to_no_span() -> None:
 
 
 @pytest.mark.parametrize(
-    ("judge", "said"),
+    ("judge", "answer"),
     [
         (
             "gpt-4.1-mini@1f3a9c20",
@@ -195,17 +195,17 @@ def test_the_scores_of_a_conversation_belong_to_no_span() -> None:
         ),
     ],
 )
-def test_the_score_of_a_judge_names_the_model_and_its_template(
-    judge: str, said: dict[str, str]
-) -> None:
+def test_scores_of_a_judge_name_its_model_and_template(judge: str, answer: dict[str, str]) -> None:
     judged = replace(ANSWER, judge=judge)
-    told = Evaluator((judged,)).evaluate(evaluation().invocation, MATCHED)
-    assert attributes(told).items() - attributes(evaluation()).items() == said.items()
+    judged_evaluation = Evaluator((judged,)).evaluate(evaluation().invocation, MATCHED)
+    assert (
+        attributes(judged_evaluation).items() - attributes(evaluation()).items() == answer.items()
+    )
     case = ConversationResult(
         "acme", "c-1", REFERENCE, "planner", "v2", (ConversationScore(judged, 1.0),), 2, 0, 0
     )
-    (event,) = events_of_case(case, NOW)
-    assert {key: value for key, value in event.attributes.items() if "judge" in key} == said
+    (event,) = events_of_conversation(case, NOW)
+    assert {key: value for key, value in event.attributes.items() if "judge" in key} == answer
 
 
 def section(**otlp: Any) -> Config:
@@ -213,11 +213,12 @@ def section(**otlp: Any) -> Config:
 
 
 def sink_of(settings: Config, telemetry: InternalTelemetry) -> OtlpEvents:
-    assert settings.exporters.otlp is not None
-    return OtlpEvents(build_exporter(settings, settings.exporters.otlp), telemetry)
+    sink = build_sinks(settings, telemetry)["otlp"]
+    assert isinstance(sink, OtlpEvents)
+    return sink
 
 
-def test_a_backend_over_http_gets_events_parented_to_the_evaluated_span() -> None:
+def test_a_backend_over_http_receives_events_of_the_evaluated_span() -> None:
     telemetry = InternalTelemetry()
     with Backend() as backend:
         sink = sink_of(
@@ -249,7 +250,7 @@ def test_a_backend_over_http_gets_events_parented_to_the_evaluated_span() -> Non
     assert (decoded.records, decoded.own_events) == ((), 1)
 
 
-async def test_a_backend_over_grpc_gets_them_and_a_pathgauge_lets_none_into_a_trace() -> None:
+async def test_a_backend_over_grpc_receives_events_and_pathgauge_ignores_its_own() -> None:
     intake, telemetry = Intake(), InternalTelemetry()
     receiver = GrpcReceiver("127.0.0.1:0", intake.accept, intake.telemetry)
     await receiver.start()
@@ -268,7 +269,7 @@ async def test_a_backend_over_grpc_gets_them_and_a_pathgauge_lets_none_into_a_tr
     assert intake.telemetry.accepted_logs.total() == intake.telemetry.logs_dropped.total()
 
 
-def test_a_backend_that_refuses_loses_what_it_refuses_and_nothing_else() -> None:
+def test_only_refused_events_are_dropped() -> None:
     telemetry = InternalTelemetry()
     with Backend() as backend:
         backend.status = 400
@@ -285,8 +286,8 @@ def test_a_backend_that_refuses_loses_what_it_refuses_and_nothing_else() -> None
     ) == (1, 1, [(("failed",), 1)])
 
 
-class Stuck(Kept):
-    """A backend that answers when it is let."""
+class Stuck(RecordingExporter):
+    """An exporter that blocks until the test releases it."""
 
     def __init__(self, error: Exception | None = None) -> None:
         super().__init__()
@@ -301,11 +302,11 @@ class Stuck(Kept):
         return taken
 
 
-def test_a_backend_that_hangs_holds_up_nobody_and_costs_bounded_memory(
+def test_a_hanging_backend_blocks_nothing_and_the_queue_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(otlp_events, "CLOSE_S", 0.05)
-    monkeypatch.setattr(otlp_events, "GATHER_S", 0.0)
+    monkeypatch.setattr(otlp_events, "MAX_CLOSE_S", 0.05)
+    monkeypatch.setattr(otlp_events, "MAX_BATCH_DELAY_S", 0.0)
     stuck, telemetry = Stuck(), InternalTelemetry()
     sink = OtlpEvents(stuck, telemetry, queue_size=3)
     sink.publish(evaluation(), NOW)
@@ -321,7 +322,7 @@ def test_a_backend_that_hangs_holds_up_nobody_and_costs_bounded_memory(
     stuck.let.set()
 
 
-def test_an_exporter_that_raises_is_asked_again() -> None:
+def test_an_exporter_that_raises_is_used_again() -> None:
     stuck, telemetry = Stuck(RuntimeError("?")), InternalTelemetry()
     stuck.let.set()
     sink = OtlpEvents(stuck, telemetry)
@@ -332,9 +333,9 @@ def test_an_exporter_that_raises_is_asked_again() -> None:
     assert (len(stuck.records), telemetry.events_dropped.items()) == (2, [(("failed",), 2)])
 
 
-def test_what_comes_after_the_end_is_counted() -> None:
+def test_events_after_close_are_counted() -> None:
     telemetry = InternalTelemetry()
-    sink = OtlpEvents(Kept(), telemetry)
+    sink = OtlpEvents(RecordingExporter(), telemetry)
     sink.close()
     sink.publish(evaluation(), NOW)
     assert telemetry.events_dropped.items() == [(("shutdown",), 1)]
@@ -345,7 +346,7 @@ def test_a_revision_is_sent_with_its_number() -> None:
         dict(record.log_record.attributes or {})
         for record in sent(evaluation(), Evaluation(*_fields(revision=2)))
     ]
-    assert [said["pathgauge.evaluation.revision"] for said in memory] == [0, 2]
+    assert [answer["pathgauge.evaluation.revision"] for answer in memory] == [0, 2]
 
 
 def _fields(revision: int) -> tuple[Any, ...]:
@@ -359,27 +360,26 @@ def _fields(revision: int) -> tuple[Any, ...]:
     )
 
 
-def test_a_file_for_tls_that_cannot_be_read_stops_the_start() -> None:
+def test_an_unreadable_tls_file_stops_the_start() -> None:
     settings = section(endpoint="backend:4317", tls={"ca_file": "missing.pem"})
-    assert settings.exporters.otlp is not None
     with pytest.raises(
         ConfigError,
         match=r"^exporters\.otlp\.tls\.ca_file: found 'missing\.pem': No such file or directory$",
     ):
-        build_exporter(settings, settings.exporters.otlp)
+        check_sinks(settings)
 
 
 @pytest.mark.parametrize(
     "own",
     ["127.0.0.1:4317", "localhost:4317", "http://127.0.0.1:4318", "[::1]:4318", "0.0.0.0:4317"],
 )
-def test_events_are_not_sent_to_ourselves(own: str, tmp_path: Any) -> None:
+def test_a_receiver_of_this_collector_is_refused_as_backend(own: str, tmp_path: Any) -> None:
     file = tmp_path / "pathgauge.yaml"
     file.write_text(f'exporters: {{otlp: {{endpoint: "{own}"}}}}')
     with pytest.raises(
         ConfigError,
         match=(
-            r"exporters\.otlp\.endpoint: found .*, where this collector itself receives, expected"
+            r"exporters\.otlp\.endpoint: found .*, a receiver of this collector, expected"
             r" that of a"
         ),
     ):
@@ -387,21 +387,21 @@ def test_events_are_not_sent_to_ourselves(own: str, tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("receiver", ["0.0.0.0:4317", "[::]:4317", "pathgauge.internal:4317"])
-def test_a_receiver_everywhere_is_here_too(receiver: str, tmp_path: Any) -> None:
+def test_a_receiver_on_all_addresses_is_refused_as_backend(receiver: str, tmp_path: Any) -> None:
     file = tmp_path / "pathgauge.yaml"
     target = "127.0.0.1:4317" if receiver[0] in "0[" else receiver
     file.write_text(
         f'receivers: {{otlp: {{protocols: {{grpc: {{endpoint: "{receiver}"}}}}}}}}\nexporters:'
         f' {{otlp: {{endpoint: "{target}"}}}}'
     )
-    with pytest.raises(ConfigError, match="where this collector itself receives"):
+    with pytest.raises(ConfigError, match="a receiver of this collector"):
         config.load(file)
 
 
 @pytest.mark.parametrize(
     "other", ["127.0.0.1:4319", "collector:4317", "https://otlp.example.org:443"]
 )
-def test_other_endpoints_are_backends(other: str, tmp_path: Any) -> None:
+def test_other_endpoints_are_accepted_as_backends(other: str, tmp_path: Any) -> None:
     file = tmp_path / "pathgauge.yaml"
     file.write_text(f'exporters: {{otlp: {{endpoint: "{other}"}}}}')
-    assert config.load(file).exporters.otlp is not None
+    assert "otlp" in config.load(file).exporters.sinks

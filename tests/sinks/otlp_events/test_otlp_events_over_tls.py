@@ -1,4 +1,4 @@
-"""Evaluations on the way to a backend that speaks TLS, and that wants to know who sends."""
+"""Events to a backend over TLS, with client certificates."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ import pytest
 import yaml
 
 from pathgauge.collector import config
+from pathgauge.collector.config.sinks import build_sinks
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import Match
-from pathgauge.collector.sinks.otlp_events.exporter import build_exporter
-from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
 from pathgauge.scorers.types import Invocation
 from support.guarded import UNKNOWN, A, Guarded, Port, running
-from support.sink_bench import ANSWER, NOW
+from support.sink_harness import ANSWER, NOW
 
 EVALUATION = Evaluator((ANSWER,)).evaluate(
     Invocation("1" * 32, "2" * 16, "test", final_response="1"), Match(unmatched="no_scenario_id")
@@ -29,7 +28,7 @@ PROTOCOLS: list[tuple[Port, str]] = [("grpc", "grpc"), ("http", "http/protobuf")
 async def exported(
     backend: Guarded, port: Port, protocol: str, **section: Any
 ) -> tuple[int, dict[tuple[str, ...], int]]:
-    """How many events the backend took, and how many were dropped, by reason."""
+    """Number of events that the backend accepted, and that were dropped, by reason."""
     file, telemetry = backend.folder / "exporting.yaml", InternalTelemetry()
     otlp = {
         "endpoint": f"https://localhost:{backend.port(port)}",
@@ -39,8 +38,7 @@ async def exported(
     }
     file.write_text(yaml.safe_dump({"exporters": {"otlp": otlp}}))
     settings = config.load(file)
-    assert settings.exporters.otlp is not None
-    sink = OtlpEvents(build_exporter(settings, settings.exporters.otlp), telemetry)
+    sink = build_sinks(settings, telemetry)["otlp"]
     sink.publish(EVALUATION, NOW)
     await asyncio.to_thread(sink.close)
     assert sum(batch.own_events for batch in backend.batches) == telemetry.events_exported.total()
@@ -48,7 +46,7 @@ async def exported(
 
 
 @pytest.mark.parametrize(("port", "protocol"), PROTOCOLS)
-async def test_headers_carry_credentials_and_the_ca_tells_the_backend(
+async def test_headers_carry_credentials_and_the_ca_authenticates_the_backend(
     port: Port, protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with asynccontextmanager(running)(Guarded(tmp_path, mutual=False)) as backend:
@@ -68,7 +66,7 @@ async def test_headers_carry_credentials_and_the_ca_tells_the_backend(
 
 
 @pytest.mark.parametrize(("port", "protocol"), PROTOCOLS)
-async def test_a_certificate_of_our_own_is_shown_to_the_backend(
+async def test_the_client_certificate_is_sent_to_the_backend(
     port: Port, protocol: str, tmp_path: Path
 ) -> None:
     async with asynccontextmanager(running)(Guarded(tmp_path, mutual=True)) as backend:

@@ -1,6 +1,4 @@
-"""Counts that scrapes see when they are stored, and that go on after a restart from what was
-stored.
-"""
+"""Counts that scrapes see when they are stored, and that a restart restores."""
 
 from __future__ import annotations
 
@@ -19,11 +17,11 @@ from pathgauge.collector.sinks.prometheus.durable_series import Source
 
 BOUNDS = (0.5, 1)
 Stored = dict[tuple[str, ...], list[float]]
-"""A store, by key."""
+"""The numbers in a store, by key."""
 
 
-class Bench:
-    """Tallies of a counter, a histogram and notes, all with one label."""
+class MetricsHarness:
+    """A counter, a histogram and stored values, all with one label."""
 
     def __init__(
         self,
@@ -31,11 +29,14 @@ class Bench:
         *,
         labels: tuple[str, ...] = ("agent",),
         bounds: tuple[float, ...] = BOUNDS,
+        optional_label: str = "",
     ) -> None:
         self.metrics = DurableMetrics()
-        self.calls = self.metrics.counter("calls", "Calls.", labels)
-        self.seconds = self.metrics.histogram("seconds", "Time.", labels, bounds=bounds)
-        self.notes = self.metrics.notes("notes", labels)
+        self.calls = self.metrics.counter("calls", "Calls.", labels, optional_label)
+        self.seconds = self.metrics.histogram(
+            "seconds", "Time.", labels, optional_label, bounds=bounds
+        )
+        self.notes = self.metrics.stored_values("notes", labels)
         self.metrics.restore(rows)
 
     def count(self, agent: str, n: float) -> None:
@@ -79,7 +80,7 @@ def counted(*values: float) -> dict[str, float]:
 
 
 def store(rows: Iterable[Row], stored: Stored) -> None:
-    """What a store does with rows, by the way of JSON."""
+    """Store rows, by way of JSON as in a real store."""
     for key, state in json.loads(json.dumps(rows)):
         if state is None:
             stored.pop(tuple(key), None)
@@ -91,27 +92,27 @@ def rows(stored: Stored) -> list[Row]:
     return [Row(key, state) for key, state in stored.items()]
 
 
-def test_what_is_counted_is_shown_when_it_is_settled_and_0_until_then() -> None:
-    bench = Bench()
+def test_a_count_is_shown_when_it_is_committed_and_0_until_then() -> None:
+    harness = MetricsHarness()
     seen = []
     for step in (
-        lambda: bench.count("a", 1),
-        bench.metrics.pending,
-        bench.metrics.commit,
-        lambda: bench.count("a", 0.75),
+        lambda: harness.count("a", 1),
+        harness.metrics.pending,
+        harness.metrics.commit,
+        lambda: harness.count("a", 0.75),
     ):
         step()
-        seen.append(bench.shown())
+        seen.append(harness.shown())
     assert seen == [{"a": counted()}, {"a": counted()}, {"a": counted(1)}, {"a": counted(1)}]
 
 
-def test_staged_rows_have_the_whole_state_and_are_given_until_they_are_settled() -> None:
-    bench = Bench()
-    bench.count("a", 1)
-    bench.metrics.pending()
-    bench.count("a", 2)
-    bench.count("b", 0.5)
-    assert set(bench.metrics.pending()) == {
+def test_pending_rows_have_the_whole_state_until_they_are_committed() -> None:
+    harness = MetricsHarness()
+    harness.count("a", 1)
+    harness.metrics.pending()
+    harness.count("a", 2)
+    harness.count("b", 0.5)
+    assert set(harness.metrics.pending()) == {
         Row(("calls", "a"), (3,)),
         Row(("calls", "b"), (0.5,)),
         Row(("seconds", "a"), (3.0, 0, 1, 1)),
@@ -120,86 +121,86 @@ def test_staged_rows_have_the_whole_state_and_are_given_until_they_are_settled()
         Row(("notes", "b"), (0.5, 0.5)),
         Row(("bucket_bounds", "seconds"), BOUNDS),
     }
-    bench.metrics.commit()
-    assert bench.metrics.pending() == []
+    harness.metrics.commit()
+    assert harness.metrics.pending() == []
 
 
-def test_what_is_counted_between_staging_and_settling_is_staged_the_next_time() -> None:
-    bench = Bench()
-    bench.count("a", 1)
-    bench.metrics.pending()
-    bench.count("a", 2)
-    bench.count("b", 1)
-    bench.metrics.commit()
-    assert bench.shown() == {"a": counted(1), "b": counted()}
-    assert {row.key for row in bench.metrics.pending()} == {
+def test_a_count_between_pending_and_commit_is_pending_afterwards() -> None:
+    harness = MetricsHarness()
+    harness.count("a", 1)
+    harness.metrics.pending()
+    harness.count("a", 2)
+    harness.count("b", 1)
+    harness.metrics.commit()
+    assert harness.shown() == {"a": counted(1), "b": counted()}
+    assert {row.key for row in harness.metrics.pending()} == {
         (name, agent) for name in ("calls", "seconds", "notes") for agent in "ab"
     }
-    bench.metrics.commit()
-    assert bench.shown() == {"a": counted(1, 2), "b": counted(1)}
+    harness.metrics.commit()
+    assert harness.shown() == {"a": counted(1, 2), "b": counted(1)}
 
 
-def test_a_dropped_series_is_shown_until_that_is_settled() -> None:
-    bench = Bench()
-    bench.count("a", 1)
-    bench.metrics.pending()
-    bench.metrics.commit()
-    bench.drop("a")
-    assert bench.shown() == {"a": counted(1)}
-    assert set(bench.metrics.pending()) == {
+def test_a_dropped_series_is_shown_until_the_next_commit() -> None:
+    harness = MetricsHarness()
+    harness.count("a", 1)
+    harness.metrics.pending()
+    harness.metrics.commit()
+    harness.drop("a")
+    assert harness.shown() == {"a": counted(1)}
+    assert set(harness.metrics.pending()) == {
         Row((name, "a"), None) for name in ("calls", "seconds", "notes")
     }
-    bench.metrics.commit()
-    assert bench.shown() == {}
+    harness.metrics.commit()
+    assert harness.shown() == {}
 
 
-def test_a_series_that_was_dropped_and_came_back_begins_anew_once_that_is_settled() -> None:
-    bench = Bench()
-    bench.count("a", 1)
-    bench.metrics.pending()
-    bench.metrics.commit()
-    bench.drop("a")
-    bench.count("a", 0.25)
-    assert bench.shown() == {"a": counted(1)}
-    bench.metrics.pending()
-    bench.metrics.commit()
-    assert bench.shown() == {"a": counted(0.25)}
+def test_a_dropped_series_that_comes_back_starts_at_0_with_the_next_commit() -> None:
+    harness = MetricsHarness()
+    harness.count("a", 1)
+    harness.metrics.pending()
+    harness.metrics.commit()
+    harness.drop("a")
+    harness.count("a", 0.25)
+    assert harness.shown() == {"a": counted(1)}
+    harness.metrics.pending()
+    harness.metrics.commit()
+    assert harness.shown() == {"a": counted(0.25)}
 
 
-def test_a_restored_series_is_shown_at_once_and_goes_on() -> None:
+def test_a_restored_series_is_shown_at_once_and_continues() -> None:
     stored: Stored = {}
-    first = Bench()
+    first = MetricsHarness()
     first.count("a", 1)
     store(first.metrics.pending(), stored)
-    second = Bench(rows(stored))
+    second = MetricsHarness(rows(stored))
     assert second.shown() == {"a": counted(1)}
     assert {row.key for row in second.metrics.pending()} == {("bucket_bounds", "seconds")}
     assert [(note.labels, note.numbers) for note in second.notes] == [(("a",), [1, 1])]
     second.count("a", 2)
     store(second.metrics.pending(), stored)
-    assert Bench(rows(stored)).shown() == {"a": counted(1, 2)}
+    assert MetricsHarness(rows(stored)).shown() == {"a": counted(1, 2)}
 
 
-def test_whole_numbers_stay_exact() -> None:
-    bench = Bench()
-    bench.calls.of("a").add(2**53)
-    bench.calls.of("a").add(1)
+def test_integers_stay_exact() -> None:
+    harness = MetricsHarness()
+    harness.calls.of("a").add(2**53)
+    harness.calls.of("a").add(1)
     stored: Stored = {}
-    store(bench.metrics.pending(), stored)
-    again = Bench(rows(stored))
+    store(harness.metrics.pending(), stored)
+    again = MetricsHarness(rows(stored))
     again.calls.of("a").add(1)
     assert Row(("calls", "a"), (2**53 + 2,)) in again.metrics.pending()
 
 
 @pytest.mark.parametrize("bounds", [(0.5, 1, 2), (0.5, 0.75)])
-def test_a_histogram_with_other_bounds_begins_anew_and_leaves_the_store(
+def test_a_histogram_with_other_bounds_starts_at_0_and_is_deleted_from_the_store(
     bounds: tuple[float, ...],
 ) -> None:
     stored: Stored = {}
-    old = Bench()
+    old = MetricsHarness()
     old.count("a", 1)
     store(old.metrics.pending(), stored)
-    new = Bench(rows(stored), bounds=bounds)
+    new = MetricsHarness(rows(stored), bounds=bounds)
     assert new.shown() == {"a": {"calls_total": 1}}
     store(new.metrics.pending(), stored)
     assert stored == {
@@ -209,12 +210,12 @@ def test_a_histogram_with_other_bounds_begins_anew_and_leaves_the_store(
     }
 
 
-def test_series_with_other_labels_begin_anew_and_leave_the_store() -> None:
+def test_series_with_other_labels_start_at_0_and_are_deleted_from_the_store() -> None:
     stored: Stored = {}
-    old = Bench()
+    old = MetricsHarness()
     old.count("a", 1)
     store(old.metrics.pending(), stored)
-    new = Bench(rows(stored), labels=("tenant", "agent"))
+    new = MetricsHarness(rows(stored), labels=("tenant", "agent"))
     assert new.shown() == {}
     store(new.metrics.pending(), stored)
     assert stored == {("bucket_bounds", "seconds"): list(BOUNDS)}
@@ -230,49 +231,43 @@ def test_series_with_other_labels_begin_anew_and_leave_the_store() -> None:
         ),
     ],
 )
-def test_a_row_that_was_lost_takes_no_other_with_it(
+def test_a_lost_row_does_not_affect_other_series(
     lost: tuple[str, ...], shown: dict[str, float]
 ) -> None:
     stored: Stored = {}
-    old = Bench()
+    old = MetricsHarness()
     old.count("a", 1)
     store(old.metrics.pending(), stored)
     del stored[lost]
-    assert Bench(rows(stored)).shown() == {"a": shown}
+    assert MetricsHarness(rows(stored)).shown() == {"a": shown}
 
 
-def test_a_state_of_another_size_is_not_taken() -> None:
-    bench = Bench(
+def test_a_state_of_another_size_is_refused() -> None:
+    harness = MetricsHarness(
         [Row(("calls", "a"), (1, 2)), Row(("seconds", "a"), (1, 2)), Row(("seconds", "b"), None)]
     )
-    assert bench.shown() == {}
-    assert {row.key for row in bench.metrics.pending() if row.state is None} == {
+    assert harness.shown() == {}
+    assert {row.key for row in harness.metrics.pending() if row.state is None} == {
         ("calls", "a"),
         ("seconds", "a"),
     }
 
 
-def test_rows_of_other_names_are_passed_over() -> None:
-    bench = Bench([Row(("spans_dropped", "late"), (3,)), Row(("calls", "a"), (2,))])
-    assert bench.shown() == {"a": {"calls_total": 2}}
-    assert {row.key for row in bench.metrics.pending()} == {("bucket_bounds", "seconds")}
+def test_rows_of_other_names_are_ignored() -> None:
+    harness = MetricsHarness([Row(("spans_dropped", "late"), (3,)), Row(("calls", "a"), (2,))])
+    assert harness.shown() == {"a": {"calls_total": 2}}
+    assert {row.key for row in harness.metrics.pending()} == {("bucket_bounds", "seconds")}
 
 
-class Judged(Bench):
-    """Series of which some have one label more."""
+class JudgedSeries(MetricsHarness):
+    """Series of which some have an optional label."""
 
     def __init__(self, rows: Iterable[Row] = (), *, bounds: tuple[float, ...] = BOUNDS) -> None:
-        super().__init__(bounds=bounds)
-        self.judged = (
-            self.metrics.beside(self.calls, "judge"),
-            self.metrics.beside(self.seconds, "judge"),
-        )
-        self.metrics.restore(rows)
+        super().__init__(rows, bounds=bounds, optional_label="judge")
 
     def judge(self, agent: str, judge: str, n: float) -> None:
-        calls, seconds = self.judged
-        calls.of(agent, judge).add(n)
-        seconds.of(agent, judge).observe(n)
+        self.calls.of(agent, judge).add(n)
+        self.seconds.of(agent, judge).observe(n)
 
     def sums(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         samples = [sample for family in self.metrics.collect() for sample in family.samples]
@@ -283,13 +278,13 @@ class Judged(Bench):
         }
 
 
-def test_series_with_a_label_more_are_shown_under_one_name_and_stored_apart() -> None:
+def test_series_with_an_optional_label_have_a_name_of_their_own_in_the_store_only() -> None:
     stored: Stored = {}
-    bench = Judged()
-    bench.count("a", 1)
-    bench.judge("a", "j", 0.75)
-    store(bench.metrics.pending(), stored)
-    bench.metrics.commit()
+    harness = JudgedSeries()
+    harness.count("a", 1)
+    harness.judge("a", "j", 0.75)
+    store(harness.metrics.pending(), stored)
+    harness.metrics.commit()
     plain, judged = frozenset({("agent", "a")}), frozenset({("agent", "a"), ("judge", "j")})
     sums = {
         ("calls_total", plain): 1,
@@ -297,21 +292,23 @@ def test_series_with_a_label_more_are_shown_under_one_name_and_stored_apart() ->
         ("calls_total", judged): 0.75,
         ("seconds_sum", judged): 0.75,
     }
-    assert bench.sums() == sums
-    assert [family.name for family in bench.metrics.collect()] == ["calls", "seconds"]
-    assert Judged(rows(stored)).sums() == sums
-    assert Bench(rows(stored)).shown() == {"a": counted(1)}
+    assert harness.sums() == sums
+    assert [family.name for family in harness.metrics.collect()] == ["calls", "seconds"]
+    assert JudgedSeries(rows(stored)).sums() == sums
+    assert MetricsHarness(rows(stored)).shown() == {"a": counted(1)}
 
 
-def test_a_histogram_with_other_bounds_begins_anew_with_a_label_more_too() -> None:
+def test_other_bounds_affect_series_with_the_optional_label_too() -> None:
     stored: Stored = {}
-    bench = Judged()
-    bench.judge("a", "j", 0.75)
-    store(bench.metrics.pending(), stored)
-    assert [name for name, _ in Judged(rows(stored), bounds=(0.5, 0.75)).sums()] == ["calls_total"]
+    harness = JudgedSeries()
+    harness.judge("a", "j", 0.75)
+    store(harness.metrics.pending(), stored)
+    assert [name for name, _ in JudgedSeries(rows(stored), bounds=(0.5, 0.75)).sums()] == [
+        "calls_total"
+    ]
 
 
-def test_a_series_without_labels_goes_on() -> None:
+def test_a_series_without_labels_continues() -> None:
     metrics = DurableMetrics()
     lag = metrics.histogram("lag", "Lag.", bounds=(1,)).of()
     metrics.restore([Row(("lag",), (5.0, 1, 1)), Row(("bucket_bounds", "lag"), (1,))])
@@ -319,23 +316,23 @@ def test_a_series_without_labels_goes_on() -> None:
     assert Row(("lag",), (5.5, 2, 1)) in metrics.pending()
 
 
-def test_a_bound_belongs_to_its_bucket() -> None:
-    bench = Bench()
+def test_a_bucket_includes_its_upper_bound() -> None:
+    harness = MetricsHarness()
     for value in (0, 0.5, 0.75, 1, 1.25):
-        bench.seconds.of("a").observe(value)
-    assert Row(("seconds", "a"), (3.5, 2, 2, 1)) in bench.metrics.pending()
+        harness.seconds.of("a").observe(value)
+    assert Row(("seconds", "a"), (3.5, 2, 2, 1)) in harness.metrics.pending()
 
 
-def test_exemplars_are_shown_with_the_count_that_they_belong_to_and_are_not_stored() -> None:
-    bench = Bench()
-    bench.calls.of("a").add(1, Source({"trace_id": "t"}, 7.0))
-    bench.seconds.of("a").observe(0.75, Source({"trace_id": "t"}, 7.0))
+def test_exemplars_are_shown_with_their_count_and_are_not_stored() -> None:
+    harness = MetricsHarness()
+    harness.calls.of("a").add(1, Source({"trace_id": "t"}, 7.0))
+    harness.seconds.of("a").observe(0.75, Source({"trace_id": "t"}, 7.0))
     found = []
-    for step in (bench.metrics.pending, bench.metrics.commit):
+    for step in (harness.metrics.pending, harness.metrics.commit):
         step()
         exemplars = [
             (sample.labels.get("le"), sample.exemplar)
-            for family in bench.metrics.collect()
+            for family in harness.metrics.collect()
             for sample in family.samples
         ]
         found.append(
@@ -350,7 +347,7 @@ def test_exemplars_are_shown_with_the_count_that_they_belong_to_and_are_not_stor
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["count", "count", "count", "begin", "drop", "stage", "settle", "crash"]),
+        st.sampled_from(["count", "count", "count", "begin", "drop", "stage", "commit", "crash"]),
         st.sampled_from("abc"),
         st.integers(0, 8).map(lambda n: n / 4),
     ),
@@ -363,57 +360,57 @@ STEPS = st.lists(
 def test_in_any_order_scrapes_see_what_is_stored_and_a_crash_loses_what_is_not(
     steps: list[tuple[str, str, float]],
 ) -> None:
-    bench, stored = Bench(), dict[tuple[str, ...], list[float]]()
+    harness, stored = MetricsHarness(), dict[tuple[str, ...], list[float]]()
     live, durable = dict[str, list[float]](), dict[str, list[float]]()
     offered: tuple[dict[str, list[float]], list[Row]] = {}, []
     for step, agent, value in steps:
         match step:
             case "count":
-                bench.count(agent, value)
+                harness.count(agent, value)
                 live.setdefault(agent, []).append(value)
             case "begin":
-                bench.calls.of(agent)
-                bench.seconds.of(agent)
+                harness.calls.of(agent)
+                harness.seconds.of(agent)
             case "drop":
-                bench.drop(agent)
+                harness.drop(agent)
                 live.pop(agent, None)
             case "stage":
                 offered = (
                     {agent: list(values) for agent, values in live.items()},
-                    bench.metrics.pending(),
+                    harness.metrics.pending(),
                 )
-            case "settle":
+            case "commit":
                 store(offered[1], stored)
-                bench.metrics.commit()
+                harness.metrics.commit()
                 durable, offered = (offered[0] if offered[1] else durable), (offered[0], [])
             case "crash":
-                bench, live, offered = (
-                    Bench(rows(stored)),
+                harness, live, offered = (
+                    MetricsHarness(rows(stored)),
                     {agent: list(values) for agent, values in durable.items()},
                     ({}, []),
                 )
-        # What was begun and not settled is shown as 0.
-        assert {agent: shown for agent, shown in bench.shown().items() if shown != counted()} == {
+        # Series that were started and not committed are shown as 0.
+        assert {agent: shown for agent, shown in harness.shown().items() if shown != counted()} == {
             agent: counted(*values) for agent, values in durable.items() if values
         }
 
 
-def test_a_scrape_beside_counting_and_settling_sees_whole_states_that_never_go_back() -> None:
-    bench = Bench()
-    bench.count("a", 1)  # both families have the series from here on
+def test_concurrent_scrapes_see_whole_states_that_never_go_back() -> None:
+    harness = MetricsHarness()
+    harness.count("a", 1)  # both families have the series from here on
     stop, seen = threading.Event(), list[dict[str, float]]()
 
     def scrape() -> None:
         while not stop.is_set():
-            seen.append(bench.shown()["a"])
+            seen.append(harness.shown()["a"])
 
     scraper = threading.Thread(target=scrape)
     scraper.start()
     for number in range(3000):
-        bench.count("a", 1)
-        bench.calls.of(f"other {number}")
-        bench.metrics.pending()
-        bench.metrics.commit()
+        harness.count("a", 1)
+        harness.calls.of(f"other {number}")
+        harness.metrics.pending()
+        harness.metrics.commit()
     stop.set()
     scraper.join()
     assert all(shown == counted(*[1] * int(shown["calls_total"])) for shown in seen)

@@ -1,5 +1,5 @@
-"""Scores that a model gave name their judge, and those of another judge begin anew; all others look
-as if there were no judges.
+"""Series of scores from a model name the judge, and start at 0 with another judge. Other series are
+not affected by judges.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from pathgauge.collector.core.evaluations.conversations import ConversationResul
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.pipeline_events import Judged
-from pathgauge.collector.sinks.prometheus.labels import NAME_BYTES, LabelLimits
+from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits
+from pathgauge.collector.sinks.prometheus.labels import MAX_NAME_BYTES
 from pathgauge.scorers.types import Invocation, Json, Reference, ReferenceTurn, Score
-from support.durable_sink import Durable
-from support.sink_bench import ANSWER, Answer, Bench, with_turns
+from support.durable_harness import DurableHarness
+from support.sink_harness import ANSWER, Answer, SinkHarness, with_turns
 
 ONE, OTHER = "gpt-4.1-mini@1f3a9c20", "gpt-4.1-mini@99990000"
 PLAIN = ("planner", "refund", "answer")
@@ -29,10 +30,12 @@ def quality(judge: str = ONE, threshold: float | None = 0.5) -> Criterion:
 
 
 def reload(
-    bench: Bench, *criteria: Criterion, overrides: dict[str, tuple[Criterion, ...]] | None = None
+    harness: SinkHarness,
+    *criteria: Criterion,
+    overrides: dict[str, tuple[Criterion, ...]] | None = None,
 ) -> None:
-    bench.evaluator = Evaluator(criteria, overrides)
-    bench.sink.configure(bench.evaluator, bench.references)
+    harness.evaluator = Evaluator(criteria, overrides)
+    harness.sink.configure(harness.evaluator, harness.references)
 
 
 @pytest.mark.parametrize(
@@ -48,34 +51,34 @@ def reload(
     ],
 )
 def test_the_series_of_a_judged_metric_name_the_judge_and_others_do_not(name: str) -> None:
-    bench = Bench(ANSWER, quality())
-    bench.publish(0.75, agent_version="v1")
-    judges = {labels[2]: labels[-1] for labels in bench.series(f"pathgauge_{name}")}
+    harness = SinkHarness(ANSWER, quality())
+    harness.publish(0.75, agent_version="v1")
+    judges = {labels[2]: labels[-1] for labels in harness.series(f"pathgauge_{name}")}
     assert judges["quality"] == ONE
     assert judges["answer"] != ""
-    text = generate_latest(bench.sink.registry).decode()
+    text = generate_latest(harness.sink.registry).decode()
     assert 'judge=""' not in text
     assert not [line for line in text.splitlines() if 'metric="answer"' in line and "judge" in line]
 
 
-def test_objectives_cases_and_comparisons_name_the_judge_too() -> None:
-    bench = Bench(quality(), windows=Windows(size=3))
+def test_objectives_conversations_and_comparisons_name_the_judge_too() -> None:
+    harness = SinkHarness(quality(), windows=Windows(size=3))
     for version in ("v1", "v2"):
         for _ in range(3):
-            bench.now += 1
-            bench.publish(1.0, agent_version=version)
+            harness.now += 1
+            harness.publish(1.0, agent_version=version)
     case = ConversationResult(
         "",
         "c",
         Reference("refund", ()),
         "planner",
         "v1",
-        (ConversationScore(bench.evaluator.criteria[0], 1.0),),
+        (ConversationScore(harness.evaluator.criteria[0], 1.0),),
         1,
         0,
         0,
     )
-    bench.sink.publish_conversation(case, bench.now)
+    harness.sink.publish_conversation(case, harness.now)
     names = (
         "objective",
         "case_score_count",
@@ -85,32 +88,32 @@ def test_objectives_cases_and_comparisons_name_the_judge_too() -> None:
         "regression_score",
         "regression_samples",
     )
-    assert [{labels[-1] for labels in bench.series(f"pathgauge_{name}")} for name in names] == [
+    assert [{labels[-1] for labels in harness.series(f"pathgauge_{name}")} for name in names] == [
         {ONE}
     ] * len(names)
 
 
-def test_what_is_shown_of_a_metric_without_judge_is_the_same_whether_others_have_one() -> None:
-    alone, beside = Bench(ANSWER), Bench(ANSWER, quality())
-    for bench in (alone, beside):
-        bench.publish(0.75, agent_version="v1")
-        bench.publish(0.0)
+def test_judges_of_other_metrics_do_not_change_a_metric_without_a_judge() -> None:
+    alone, beside = SinkHarness(ANSWER), SinkHarness(ANSWER, quality())
+    for harness in (alone, beside):
+        harness.publish(0.75, agent_version="v1")
+        harness.publish(0.0)
     shown = [
         [
             line
-            for line in generate_latest(bench.sink.registry).decode().splitlines()
+            for line in generate_latest(harness.sink.registry).decode().splitlines()
             if 'metric="answer"' in line
         ]
-        for bench in (alone, beside)
+        for harness in (alone, beside)
     ]
     assert shown[0] == shown[1]
     assert len(shown[0]) > 20
 
 
-def test_with_tenants_the_judge_is_named_as_well() -> None:
-    bench = Bench(quality(), tenants=True)
-    bench.publish(1.0, tenant="acme")
-    assert bench.series("pathgauge_score_count") == {
+def test_the_judge_is_named_with_tenants_too() -> None:
+    harness = SinkHarness(quality(), tenants=True)
+    harness.publish(1.0, tenant="acme")
+    assert harness.series("pathgauge_score_count") == {
         ("acme", "planner", "refund", "quality", "", ONE): 1
     }
 
@@ -119,162 +122,160 @@ def test_with_tenants_the_judge_is_named_as_well() -> None:
     ("judge", "shown"),
     [
         (ONE, ONE),
-        ("m" * 100 + "@1f3a9c20", "m" * NAME_BYTES + "@1f3a9c20"),
+        ("m" * 100 + "@1f3a9c20", "m" * MAX_NAME_BYTES + "@1f3a9c20"),
         ("openrouter:meta/llama@v3@1f3a9c20", "openrouter:meta/llama@v3@1f3a9c20"),
         ("modèle\ud800@1f3a9c20", "modèle?@1f3a9c20"),
     ],
 )
-def test_the_name_of_a_model_is_cut_and_its_template_is_not(judge: str, shown: str) -> None:
-    bench = Bench(quality(judge))
-    bench.publish(1.0)
-    assert {labels[-1] for labels in bench.series("pathgauge_score_window_mean")} == {shown}
-    assert {labels[-1] for labels in bench.series("pathgauge_evaluations_total")} == {shown}
+def test_a_long_model_name_is_cut_and_its_template_is_not(judge: str, shown: str) -> None:
+    harness = SinkHarness(quality(judge))
+    harness.publish(1.0)
+    assert {labels[-1] for labels in harness.series("pathgauge_score_window_mean")} == {shown}
+    assert {labels[-1] for labels in harness.series("pathgauge_evaluations_total")} == {shown}
 
 
 @pytest.mark.parametrize("after", [OTHER, ""])
-def test_another_judge_begins_windows_and_counts_anew_and_leaves_those_of_others_alone(
+def test_another_judge_starts_new_windows_and_counts_of_its_metric_only(
     after: str,
 ) -> None:
-    bench = Bench(ANSWER, quality(), windows=Windows(size=5))
-    bench.publish(0.0)
-    reload(bench, ANSWER, quality(after))
-    assert bench.series("pathgauge_score_window_mean") == {PLAIN: 0.0}
-    bench.publish(1.0)
+    harness = SinkHarness(ANSWER, quality(), windows=Windows(size=5))
+    harness.publish(0.0)
+    reload(harness, ANSWER, quality(after))
+    assert harness.series("pathgauge_score_window_mean") == {PLAIN: 0.0}
+    harness.publish(1.0)
     new = ("planner", "refund", "quality", *([after] if after else []))
-    assert bench.series("pathgauge_score_window_mean") == {PLAIN: 0.5, new: 1.0}
+    assert harness.series("pathgauge_score_window_mean") == {PLAIN: 0.5, new: 1.0}
     counted = ("planner", "refund", "quality", "", *([after] if after else []))
-    assert bench.series("pathgauge_score_count") == {(*PLAIN, ""): 2, counted: 1}
+    assert harness.series("pathgauge_score_count") == {(*PLAIN, ""): 2, counted: 1}
 
 
 def test_a_reload_with_the_same_judge_changes_nothing() -> None:
-    bench = Durable(quality())
-    bench.publish(0.0)
-    bench.commit()
-    before = bench.exposition()
-    reload(bench, quality())
-    bench.commit()
-    assert bench.exposition() == before
+    harness = DurableHarness(quality())
+    harness.publish(0.0)
+    harness.commit()
+    before = harness.exposition()
+    reload(harness, quality())
+    harness.commit()
+    assert harness.exposition() == before
 
 
-def test_a_judge_that_is_in_force_somewhere_keeps_its_series() -> None:
-    bench = Bench(quality(), references=ONE_TURN)
-    bench.publish(0.0, scenario_id="order")
-    reload(bench, quality(OTHER), overrides={"order": (quality(),)})
-    assert bench.series("pathgauge_score_window_mean") == {
+def test_a_judge_that_is_active_in_any_scenario_keeps_its_series() -> None:
+    harness = SinkHarness(quality(), references=ONE_TURN)
+    harness.publish(0.0, scenario_id="order")
+    reload(harness, quality(OTHER), overrides={"order": (quality(),)})
+    assert harness.series("pathgauge_score_window_mean") == {
         ("planner", "order", "quality", ONE): 0.0
     }
-    assert bench.series("pathgauge_score_count")[("planner", "order", "quality", "", ONE)] == 1
-    reload(bench, quality(OTHER))
-    assert bench.series("pathgauge_score_window_mean") == {}
-    assert bench.series("pathgauge_score_count") == {("planner", "order", "quality", "", OTHER): 0}
+    assert harness.series("pathgauge_score_count")[("planner", "order", "quality", "", ONE)] == 1
+    reload(harness, quality(OTHER))
+    assert harness.series("pathgauge_score_window_mean") == {}
+    assert harness.series("pathgauge_score_count") == {
+        ("planner", "order", "quality", "", OTHER): 0
+    }
 
 
-def test_a_verdict_that_a_former_judge_gives_late_is_counted_as_its_own_and_is_in_no_window() -> (
-    None
-):
-    bench = Bench(ANSWER, quality())
-    late = bench.evaluator.evaluate(
-        bench.invocation(0.0), bench.references.match(bench.invocation())
+def test_a_late_verdict_of_a_replaced_judge_is_counted_and_is_in_no_window() -> None:
+    harness = SinkHarness(ANSWER, quality())
+    late = harness.evaluator.evaluate(
+        harness.invocation(0.0), harness.references.match(harness.invocation())
     )
-    reload(bench, ANSWER, quality(OTHER))
-    bench.publish(1.0)
+    reload(harness, ANSWER, quality(OTHER))
+    harness.publish(1.0)
     plain, judged = (replace(late, results=(result,)) for result in late.results)
-    bench.tell(plain)
-    bench.sink.publish_judged(Judged(judged, first=True), bench.now)
-    assert bench.series("pathgauge_score_window_mean") == {
+    harness.publish_evaluation(plain)
+    harness.sink.publish_judged(Judged(judged, first=True), harness.now)
+    assert harness.series("pathgauge_score_window_mean") == {
         PLAIN: 0.5,
         ("planner", "refund", "quality", OTHER): 1.0,
     }
-    assert bench.series("pathgauge_score_sum") == {
+    assert harness.series("pathgauge_score_sum") == {
         (*PLAIN, ""): 1.0,
         ("planner", "refund", "quality", "", OTHER): 1.0,
         ("planner", "refund", "quality", "", ONE): 0.0,
     }
 
 
-def test_scenarios_with_judges_of_their_own_name_these() -> None:
-    bench = Bench(quality(), references=ONE_TURN)
-    reload(bench, quality(), overrides={"order": (quality(OTHER),)})
+def test_scenarios_may_have_other_judges() -> None:
+    harness = SinkHarness(quality(), references=ONE_TURN)
+    reload(harness, quality(), overrides={"order": (quality(OTHER),)})
     for scenario in ("refund", "order", "unheard of"):
-        bench.publish(1.0, scenario_id=scenario)
-    assert set(bench.series("pathgauge_score_window_mean")) == {
+        harness.publish(1.0, scenario_id=scenario)
+    assert set(harness.series("pathgauge_score_window_mean")) == {
         ("planner", "refund", "quality", ONE),
         ("planner", "order", "quality", OTHER),
         ("planner", "__other__", "quality", ONE),
     }
-    assert {labels[1]: labels[-1] for labels in bench.series("pathgauge_threshold")} == {
+    assert {labels[1]: labels[-1] for labels in harness.series("pathgauge_threshold")} == {
         "refund": ONE,
         "order": OTHER,
         "__other__": ONE,
     }
-    assert bench.series("pathgauge_judge_info") == {
+    assert harness.series("pathgauge_judge_info") == {
         ("quality", *ONE.split("@")): 1,
         ("quality", *OTHER.split("@")): 1,
     }
 
 
-def test_the_past_of_one_judge_is_not_compared_with_another() -> None:
-    bench = Bench(quality(), windows=Windows(size=20))
+def test_scores_of_different_judges_are_not_compared() -> None:
+    harness = SinkHarness(quality(), windows=Windows(size=20))
     for version, judge in (("v1", ONE), ("v2", OTHER), ("v3", OTHER)):
-        reload(bench, quality(judge))
+        reload(harness, quality(judge))
         for _ in range(6):
-            bench.now += 1
-            bench.publish(0.5, agent_version=version)
+            harness.now += 1
+            harness.publish(0.5, agent_version=version)
         if version == "v2":
-            assert bench.series("pathgauge_baseline_score") == {}
-    assert bench.series("pathgauge_baseline_samples") == {
+            assert harness.series("pathgauge_baseline_score") == {}
+    assert harness.series("pathgauge_baseline_samples") == {
         ("planner", "refund", "quality", "version", OTHER): 6
     }
 
 
-def test_a_scorer_that_another_model_answers_counts_for_that_model_also_while_others_keep_theirs() -> (
-    None
-):
+def test_a_replaced_judge_does_not_change_the_series_of_other_metrics() -> None:
     beside = Criterion("safety", Answer(), judge=ONE)
-    bench = Bench(quality(), beside)
-    bench.publish(1.0)
-    reload(bench, replace(bench.evaluator.criteria[0], judge=OTHER), beside)
-    bench.publish(0.0)
-    assert bench.series("pathgauge_score_count") == {
+    harness = SinkHarness(quality(), beside)
+    harness.publish(1.0)
+    reload(harness, replace(harness.evaluator.criteria[0], judge=OTHER), beside)
+    harness.publish(0.0)
+    assert harness.series("pathgauge_score_count") == {
         ("planner", "refund", "quality", "", ONE): 1,
         ("planner", "refund", "quality", "", OTHER): 1,
         ("planner", "refund", "safety", "", ONE): 2,
     }
 
 
-def test_a_judge_that_comes_back_begins_anew() -> None:
+def test_a_judge_that_comes_back_starts_at_0() -> None:
     criterion = quality()
-    bench = Bench(ANSWER, criterion)
-    bench.publish(1.0)
-    reload(bench, ANSWER)
-    assert set(bench.series("pathgauge_score_count")) == {(*PLAIN, "")}
-    reload(bench, ANSWER, criterion)
-    bench.publish(0.0)
-    assert bench.series("pathgauge_score_count") == {
+    harness = SinkHarness(ANSWER, criterion)
+    harness.publish(1.0)
+    reload(harness, ANSWER)
+    assert set(harness.series("pathgauge_score_count")) == {(*PLAIN, "")}
+    reload(harness, ANSWER, criterion)
+    harness.publish(0.0)
+    assert harness.series("pathgauge_score_count") == {
         (*PLAIN, ""): 2,
         ("planner", "refund", "quality", "", ONE): 1,
     }
 
 
-def test_a_restart_goes_on_with_the_same_judge() -> None:
-    bench = Durable(ANSWER, quality())
-    for said in (0.0, 0.5, 1.0):
-        bench.publish(said, agent_version="v1")
-    bench.commit()
-    after = bench.restarted()
-    assert after.exposition() == bench.exposition()
-    for one in (bench, after):
+def test_a_restart_continues_with_the_same_judge() -> None:
+    harness = DurableHarness(ANSWER, quality())
+    for details in (0.0, 0.5, 1.0):
+        harness.publish(details, agent_version="v1")
+    harness.commit()
+    after = harness.restarted()
+    assert after.exposition() == harness.exposition()
+    for one in (harness, after):
         one.publish(0.0, agent_version="v2")
         one.commit()
-    assert after.exposition() == bench.exposition()
+    assert after.exposition() == harness.exposition()
 
 
 @pytest.mark.parametrize("judge", [OTHER, ""])
-def test_a_restart_with_another_judge_begins_anew(judge: str) -> None:
-    bench = Durable(ANSWER, quality())
-    bench.publish(0.0)
-    bench.commit()
-    after = bench.restarted(ANSWER, quality(judge))
+def test_a_restart_with_another_judge_starts_at_0(judge: str) -> None:
+    harness = DurableHarness(ANSWER, quality())
+    harness.publish(0.0)
+    harness.commit()
+    after = harness.restarted(ANSWER, quality(judge))
     after.commit()
     assert after.series("pathgauge_score_window_mean") == {PLAIN: 0.0}
     counted = ("planner", "refund", "quality", "", *([judge] if judge else []))
@@ -282,52 +283,52 @@ def test_a_restart_with_another_judge_begins_anew(judge: str) -> None:
     assert not [key for key in after.rows if ONE in key]
 
 
-def test_a_judge_in_the_place_of_a_scorer_without_one_does_not_take_over_its_window() -> None:
-    bench = Durable(quality(""))
-    bench.publish(0.0)
-    bench.commit()
-    assert bench.restarted(quality()).series("pathgauge_score_window_mean") == {}
+def test_a_judge_does_not_take_over_the_window_of_a_scorer_without_one() -> None:
+    harness = DurableHarness(quality(""))
+    harness.publish(0.0)
+    harness.commit()
+    assert harness.restarted(quality()).series("pathgauge_score_window_mean") == {}
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_where_the_tenant_label_comes_or_goes_the_judge_is_not_taken_for_another_label(
+def test_the_judge_is_not_mistaken_for_another_label_when_the_tenant_label_changes(
     before: bool,
 ) -> None:
-    bench = Durable(quality(), tenants=before)
-    bench.publish(1.0, tenant="acme")
-    bench.commit()
-    after = bench.restarted(tenants=not before)
+    harness = DurableHarness(quality(), tenants=before)
+    harness.publish(1.0, tenant="acme")
+    harness.commit()
+    after = harness.restarted(tenants=not before)
     assert after.series("pathgauge_score_count") == {}
 
 
-def test_series_of_judges_leave_with_their_names() -> None:
-    bench = Durable(quality(), limits=LabelLimits(idle_s=3600))
-    bench.publish(agent="old")
-    bench.commit()
-    bench.now += 3601
-    bench.publish(agent="new")
-    bench.commit()
-    assert set(bench.series("pathgauge_score_count")) == {("new", "refund", "quality", "", ONE)}
+def test_series_of_judges_are_dropped_with_their_labels() -> None:
+    harness = DurableHarness(quality(), limits=LabelLimits(idle_s=3600))
+    harness.publish(agent="old")
+    harness.commit()
+    harness.now += 3601
+    harness.publish(agent="new")
+    harness.commit()
+    assert set(harness.series("pathgauge_score_count")) == {("new", "refund", "quality", "", ONE)}
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled(Answer):
-    """Says how far its samples agreed, as its own options have it."""
+    """Reports the details of its samples that its option gives."""
 
-    said: Json = None
+    details: Json = None
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        return Score(1.0, details={"judge": self.said})
+        return Score(1.0, details={"judge": self.details})
 
 
-def agreement(said: Json, judge: str = ONE, **options: Any) -> dict[tuple[str, ...], float]:
-    bench = Bench(Criterion("quality", Sampled(said), judge=judge), **options)
-    bench.publish()
-    return bench.series("pathgauge_judge_agreement_sum")
+def agreement(details: Json, judge: str = ONE, **options: Any) -> dict[tuple[str, ...], float]:
+    harness = SinkHarness(Criterion("quality", Sampled(details), judge=judge), **options)
+    harness.publish()
+    return harness.series("pathgauge_judge_agreement_sum")
 
 
 @pytest.mark.parametrize(
-    ("said", "sums"),
+    ("details", "sums"),
     [
         ({"samples": 3, "agreement": 0.75}, {("quality",): 0.75}),
         ({"samples": 3, "agreement": 0.0}, {("quality",): 0.0}),
@@ -340,13 +341,13 @@ def agreement(said: Json, judge: str = ONE, **options: Any) -> dict[tuple[str, .
         (None, {}),
     ],
 )
-def test_the_agreement_of_samples_is_observed_where_there_are_several(
-    said: Json, sums: dict[tuple[str, ...], float]
+def test_agreement_is_observed_for_several_samples_only(
+    details: Json, sums: dict[tuple[str, ...], float]
 ) -> None:
-    assert agreement(said) == sums
+    assert agreement(details) == sums
 
 
-def test_what_a_scorer_without_judge_calls_a_judge_is_no_agreement() -> None:
+def test_agreement_is_ignored_for_scorers_without_a_judge() -> None:
     assert agreement({"samples": 3, "agreement": 0.75}, judge="") == {}
 
 
@@ -355,12 +356,12 @@ class Compared(Answer):
     needs_reference: ClassVar[bool] = True
 
 
-def test_what_found_no_room_for_its_scenario_keeps_its_judge() -> None:
+def test_series_of_scenarios_beyond_the_limit_keep_their_judge() -> None:
     compared = Criterion("quality", Compared(), judge=ONE)
-    bench = Bench(compared, references=ONE_TURN, limits=LabelLimits(max_series=1))
+    harness = SinkHarness(compared, references=ONE_TURN, limits=LabelLimits(max_series=1))
     for scenario in ("refund", "order"):
-        bench.publish(1.0, scenario_id=scenario, agent_version="v1")
-    assert set(bench.series("pathgauge_score_window_mean")) == {
+        harness.publish(1.0, scenario_id=scenario, agent_version="v1")
+    assert set(harness.series("pathgauge_score_window_mean")) == {
         ("planner", "refund", "quality", ONE),
         ("planner", "__other__", "quality", ONE),
     }

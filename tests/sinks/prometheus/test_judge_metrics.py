@@ -1,4 +1,4 @@
-"""What judges ask of models, seen as Prometheus sees it."""
+"""Metrics of requests to models, tested through the exposition."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MODEL = "openai:gpt-4.1-mini"
 
 
 def shown(series: JudgeSeries, *but: str) -> dict[str, float]:
-    """All samples but buckets and those called `but`, with the values of their labels in the order
-    of their names.
+    """All samples except buckets and names that end with `but`; label values are in the order of
+    their names.
     """
     registry = CollectorRegistry()
     registry.register(series)
@@ -33,7 +33,7 @@ def shown(series: JudgeSeries, *but: str) -> dict[str, float]:
     }
 
 
-BEGUN = {
+AT_START = {
     f"requests_total 200 {MODEL}": 0,
     f"request_duration_seconds_count {MODEL}": 0,
     f"request_duration_seconds_sum {MODEL}": 0,
@@ -44,50 +44,54 @@ BEGUN = {
     f"cache_total {MODEL} joined": 0,
     f"cache_total {MODEL} miss": 0,
 }
-"""What is shown of a configured model before it is asked."""
+"""The samples of a configured model before its first request."""
 
 
 def test_the_series_of_configured_models_begin_at_0() -> None:
-    assert shown(JudgeSeries([MODEL])) == BEGUN
+    assert shown(JudgeSeries([MODEL])) == AT_START
     assert shown(JudgeSeries()) == {}
 
 
 @pytest.mark.parametrize(
-    ("tell", "changed"),
+    ("record", "changed"),
     [
-        (lambda on: on.request(MODEL, "200", 0.5), {"requests_total 200 {}": 1, "request_duration_seconds_count {}": 1,
-            "request_duration_seconds_sum {}": 0.5}),
-        (lambda on: on.request(MODEL, "timeout", 30.0), {"requests_total timeout {}": 1, "request_duration_seconds_count {}": 1,
-            "request_duration_seconds_sum {}": 30.0}),
-        (lambda on: on.request(MODEL, "what the server said", -1.0), {"requests_total __other__ {}": 1,
-            "request_duration_seconds_count {}": 1}),
-        (lambda on: on.tokens(MODEL, "input", 120), {"tokens_total {} input": 120}),
-        (lambda on: on.tokens(MODEL, "output", 7), {"tokens_total {} output": 7}),
-        (lambda on: on.tokens(MODEL, "input", -1), {}),
-        (lambda on: on.tokens(MODEL, "input", 10**400), {}),
-        (lambda on: on.cost(MODEL, 0.25), {"cost_usd_total {}": 0.25}),
-        (lambda on: on.cost(MODEL, float("nan")), {}),
-        (lambda on: on.cost(MODEL, float("inf")), {}),
-        (lambda on: on.cached(MODEL, "hit"), {"cache_total {} hit": 1}),
-        (lambda on: on.cached(MODEL, "joined"), {"cache_total {} joined": 1}),
-        (lambda on: on.cached(MODEL, "miss"), {"cache_total {} miss": 1}),
+        (lambda series: series.request(MODEL, "200", 0.5),
+            {"requests_total 200 {}": 1, "request_duration_seconds_count {}": 1,
+             "request_duration_seconds_sum {}": 0.5}),
+        (lambda series: series.request(MODEL, "timeout", 30.0),
+            {"requests_total timeout {}": 1, "request_duration_seconds_count {}": 1,
+             "request_duration_seconds_sum {}": 30.0}),
+        (lambda series: series.request(MODEL, "text of the server", -1.0),
+            {"requests_total __other__ {}": 1, "request_duration_seconds_count {}": 1}),
+        (lambda series: series.tokens(MODEL, "input", 120), {"tokens_total {} input": 120}),
+        (lambda series: series.tokens(MODEL, "output", 7), {"tokens_total {} output": 7}),
+        (lambda series: series.tokens(MODEL, "input", -1), {}),
+        (lambda series: series.tokens(MODEL, "input", 10**400), {}),
+        (lambda series: series.cost(MODEL, 0.25), {"cost_usd_total {}": 0.25}),
+        (lambda series: series.cost(MODEL, float("nan")), {}),
+        (lambda series: series.cost(MODEL, float("inf")), {}),
+        (lambda series: series.cached(MODEL, "hit"), {"cache_total {} hit": 1}),
+        (lambda series: series.cached(MODEL, "joined"), {"cache_total {} joined": 1}),
+        (lambda series: series.cached(MODEL, "miss"), {"cache_total {} miss": 1}),
     ],
 )  # fmt: skip
-def test_what_is_told_is_counted_and_what_a_server_makes_up_is_not(
-    tell: Callable[[JudgeSeries], None], changed: dict[str, float]
+def test_requests_are_counted_and_absurd_numbers_of_a_server_are_not(
+    record: Callable[[JudgeSeries], None], changed: dict[str, float]
 ) -> None:
     series = JudgeSeries([MODEL])
-    tell(series)
-    assert shown(series) == BEGUN | {name.format(MODEL): value for name, value in changed.items()}
+    record(series)
+    assert shown(series) == AT_START | {
+        name.format(MODEL): value for name, value in changed.items()
+    }
 
 
-def test_names_of_models_are_cut_and_can_be_written() -> None:
+def test_names_of_models_are_cut_and_encodable() -> None:
     series = JudgeSeries()
     series.cost("\ud800" + "m" * 100, 1.0)
     assert shown(series) == {"cost_usd_total ?" + "m" * 63: 1.0}
 
 
-def test_budgets_and_circuits_are_asked_at_every_scrape() -> None:
+def test_budgets_and_circuits_are_read_at_every_scrape() -> None:
     left, stopped = (
         [("hour", "calls", 0.25), ("day", "usd", -0.5), ("day", "tokens", 1.5)],
         [(MODEL, True), ("local:small", False)],
@@ -105,7 +109,7 @@ def test_budgets_and_circuits_are_asked_at_every_scrape() -> None:
     assert shown(series) == {}
 
 
-def test_scrapes_beside_requests_lose_none() -> None:
+def test_concurrent_scrapes_lose_no_request() -> None:
     series = JudgeSeries([MODEL])
     done = threading.Event()
 

@@ -1,18 +1,17 @@
-"""Label values stay bounded whatever senders call their agents, versions and scenarios."""
+"""Label values are bounded, whatever senders call their agents, versions and scenarios."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pathgauge.collector.sinks.prometheus.labels import (
+from pathgauge.collector.sinks.prometheus.label_registry import (
     SWEEP_S,
-    YIELD_AFTER_S,
+    VERSION_IDLE_S,
     LabelLimits,
     LabelRegistry,
-    Labels,
-    Use,
 )
+from pathgauge.collector.sinks.prometheus.labels import Labels, LabelUse
 
 IDLE_S = 3600.0
 
@@ -37,13 +36,13 @@ def registry(agents: int = 10, versions: int = 10, series: int = 100) -> LabelRe
         ("\ud800", "", "s1", Labels("?", "", "s1")),
     ],
 )
-def test_labels_are_known_empty_or_other(
+def test_label_values_are_known_empty_or_other(
     agent: str, version: str, scenario: str, labels: Labels
 ) -> None:
     assert registry().admit(names(agent, version, scenario), 0) == labels
 
 
-def test_the_first_agents_keep_their_place_and_the_rest_is_other() -> None:
+def test_agents_beyond_the_limit_are_other() -> None:
     labels = registry(agents=2)
     assert [labels.admit(names(agent), 0).agent for agent in "abcab"] == [
         "a",
@@ -55,7 +54,7 @@ def test_the_first_agents_keep_their_place_and_the_rest_is_other() -> None:
     assert labels.overflow.items() == [(("agents",), 1), (("versions",), 0), (("series",), 0)]
 
 
-def test_each_agent_has_room_for_versions_of_its_own() -> None:
+def test_the_limit_of_versions_is_for_each_agent() -> None:
     labels = registry(versions=1)
     seen = [
         labels.admit(names(agent, version), 0)
@@ -70,22 +69,37 @@ def test_each_agent_has_room_for_versions_of_its_own() -> None:
     assert labels.overflow.get("versions") == 1
 
 
-def test_an_agent_without_room_has_no_versions_either() -> None:
+def test_an_agent_beyond_the_limit_has_no_versions() -> None:
     labels = registry(agents=1)
     labels.admit(names("a"), 0)
     assert labels.admit(names("b", "v1", "s1"), 0) == Labels("__other__", "__other__", "s1")
     assert labels.overflow.get("versions") == 0
 
 
-def test_a_new_version_takes_the_place_of_one_that_fell_silent_but_not_of_one_in_use() -> None:
+def test_a_new_version_replaces_an_idle_one_but_not_one_in_use() -> None:
     labels = registry(versions=1)
     labels.admit(names("a", "v1"), 0)
-    assert labels.admit(names("a", "v2"), YIELD_AFTER_S).agent_version == "__other__"
-    assert labels.admit(names("a", "v2"), YIELD_AFTER_S + 1).agent_version == "v2"
-    assert labels.retire(YIELD_AFTER_S + 1) == [Labels("a", "v1", "")]
+    assert labels.admit(names("a", "v2"), VERSION_IDLE_S).agent_version == "__other__"
+    assert labels.admit(names("a", "v2"), VERSION_IDLE_S + 1).agent_version == "v2"
+    assert {one.agent_version for one in labels} == {"v2", "__other__"}
 
 
-def test_combinations_beyond_the_limit_keep_their_agent() -> None:
+def test_a_version_is_in_use_if_any_of_its_scenarios_is() -> None:
+    labels = registry(versions=1)
+    labels.admit(names("a", "v1", "s1"), 0)
+    labels.admit(names("a", "v1", "s2"), VERSION_IDLE_S)
+    assert labels.admit(names("a", "v2"), VERSION_IDLE_S + 1).agent_version == "__other__"
+
+
+def test_a_full_agent_does_not_replace_the_versions_of_another_agent() -> None:
+    labels = registry(versions=1)
+    labels.admit(names("b", "v1"), 0)
+    labels.admit(names("a", "v1"), VERSION_IDLE_S)
+    labels.admit(names("a", "v2"), VERSION_IDLE_S + 1)
+    assert Labels("b", "v1", "") in set(labels)
+
+
+def test_label_sets_beyond_the_limit_keep_their_agent() -> None:
     labels = registry(series=1)
     assert labels.admit(names("a", "v1", "s1"), 0) == Labels("a", "v1", "s1")
     assert labels.admit(names("a", "v1", "s2"), 0) == Labels("a", "__other__", "__other__")
@@ -93,98 +107,102 @@ def test_combinations_beyond_the_limit_keep_their_agent() -> None:
     assert labels.overflow.get("series") == 1
 
 
-def test_what_was_silent_for_long_is_retired_and_makes_room() -> None:
+def test_idle_names_are_forgotten_and_make_room() -> None:
     labels = registry(agents=1, series=1)
     labels.admit(names("a", "v1"), 0)
-    assert labels.retire(IDLE_S) == []
-    assert labels.retire(IDLE_S + SWEEP_S) == [Labels("a", "v1", "")]
+    assert labels.sweep(IDLE_S)
+    assert list(labels) == [Labels("a", "v1", "")]
+    assert labels.sweep(IDLE_S + SWEEP_S)
     assert list(labels) == []
     assert labels.admit(names("b"), IDLE_S + SWEEP_S) == Labels("b", "", "")
 
 
-def test_what_is_in_use_is_not_retired() -> None:
+def test_names_in_use_are_not_forgotten() -> None:
     labels = registry()
     labels.admit(names("a", "v1", "s1"), 0)
     labels.admit(names("", "v1", ""), 0)
     labels.admit(names("a", "v1", "s1"), IDLE_S)
     labels.admit(names("", "v1", ""), IDLE_S)
-    assert labels.retire(IDLE_S + SWEEP_S) == []
+    labels.sweep(IDLE_S + SWEEP_S)
+    assert set(labels) == {Labels("a", "v1", "s1"), Labels("", "v1", "")}
 
 
-def test_the_series_that_hold_the_overflow_stay_with_their_agent() -> None:
+def test_overflow_labels_are_forgotten_when_they_are_idle() -> None:
     labels = registry(series=1)
     for now in (0, IDLE_S):
         labels.admit(names("a", "", "s1"), now)
         assert labels.admit(names("a", "", "s2"), now) == Labels("a", "__other__", "__other__")
-    assert labels.retire(IDLE_S + SWEEP_S) == []
-    assert labels.retire(2 * IDLE_S + SWEEP_S) == [
-        Labels("a", "", "s1"),
-        Labels("a", "__other__", "__other__"),
-    ]
+    labels.sweep(IDLE_S + SWEEP_S)
+    assert Labels("a", "__other__", "__other__") in set(labels)
+    labels.sweep(2 * IDLE_S + SWEEP_S)
+    assert list(labels) == []
 
 
-def test_a_version_that_gave_way_gives_its_series_back() -> None:
+def test_a_replaced_version_makes_room_for_series() -> None:
     labels = registry(versions=1, series=1)
     labels.admit(names("a", "v1"), 0)
-    assert labels.admit(names("a", "v2"), YIELD_AFTER_S + 1) == Labels(
-        "a", "__other__", "__other__"
-    )
-    labels.retire(YIELD_AFTER_S + 1)
-    assert labels.admit(names("a", "v2"), YIELD_AFTER_S + 1) == Labels("a", "v2", "")
+    assert labels.admit(names("a", "v2"), VERSION_IDLE_S + 1) == Labels("a", "v2", "")
+    assert labels.overflow.total() == 0
 
 
-def test_idle_names_are_looked_for_once_in_a_while_only() -> None:
+def test_idle_names_are_searched_once_per_interval() -> None:
     labels = registry()
     labels.admit(names("a"), 0)
-    assert labels.retire(IDLE_S) == []
-    assert labels.retire(IDLE_S + SWEEP_S - 1) == []
-    assert labels.retire(IDLE_S + SWEEP_S) == [Labels("a", "", "")]
+    assert labels.sweep(IDLE_S)
+    assert not labels.sweep(IDLE_S + SWEEP_S - 1)
+    assert labels.sweep(IDLE_S + SWEEP_S)
 
 
-def test_restored_labels_have_their_places_and_their_ages() -> None:
+def test_restored_labels_are_known_and_have_their_age() -> None:
     labels = registry(agents=2, series=4)
     labels.restore(
-        [Use(Labels("a", "v1", "s1"), 0, 2), Use(Labels("b", "", ""), SWEEP_S, 1)], now=SWEEP_S
+        [LabelUse(Labels("a", "v1", "s1"), 0, 2), LabelUse(Labels("b", "", ""), SWEEP_S, 1)],
+        now=SWEEP_S,
     )
     assert set(labels) == {Labels("a", "v1", "s1"), Labels("b", "", "")}
     assert labels.admit(names("c"), SWEEP_S, weight=2) == Labels(
         "__other__", "__other__", "__other__"
     )
     assert labels.overflow.items() == [(("agents",), 1), (("versions",), 0), (("series",), 1)]
-    assert labels.retire(IDLE_S + 1) == [Labels("a", "v1", "s1")]
-    assert labels.retire(IDLE_S + 2 * SWEEP_S + 1) == [Labels("b", "", "")]
+    overflow = Labels("__other__", "__other__", "__other__")
+    assert labels.sweep(IDLE_S + 1)
+    assert set(labels) == {Labels("b", "", ""), overflow}
+    assert labels.sweep(IDLE_S + 2 * SWEEP_S + 1)
+    assert set(labels) == set()
 
 
 @pytest.mark.parametrize(
     ("limits", "kept"), [((2, 10, 100), "bc"), ((10, 10, 2), "bc"), ((10, 10, 100), "abc")]
 )
-def test_of_restored_labels_those_seen_last_have_room(
+def test_of_too_many_restored_labels_those_seen_last_are_kept(
     limits: tuple[int, int, int], kept: str
 ) -> None:
     labels = registry(*limits)
     labels.restore(
-        [Use(Labels(agent, "", ""), seen, 1) for seen, agent in enumerate("abc")], now=10
+        [LabelUse(Labels(agent, "", ""), seen, 1) for seen, agent in enumerate("abc")], now=10
     )
     assert {one.agent for one in labels} == set(kept)
 
 
-def test_restored_versions_beyond_the_limit_leave_the_oldest_first() -> None:
+def test_of_too_many_restored_versions_the_oldest_are_dropped() -> None:
     labels = registry(versions=2)
-    labels.restore([Use(Labels("a", f"v{seen}", ""), seen, 1) for seen in range(3)], now=10)
+    labels.restore([LabelUse(Labels("a", f"v{seen}", ""), seen, 1) for seen in range(3)], now=10)
     assert {one.agent_version for one in labels} == {"v1", "v2"}
 
 
-def test_a_restored_version_gives_way_when_it_was_silent() -> None:
+def test_an_idle_restored_version_is_replaced() -> None:
     labels = registry(versions=2)
-    labels.restore([Use(Labels("a", "v1", ""), 0, 1), Use(Labels("a", "v2", ""), 100, 1)], now=100)
-    assert labels.admit(names("a", "v3"), YIELD_AFTER_S + 1).agent_version == "v3"
-    assert labels.retire(YIELD_AFTER_S + 1) == [Labels("a", "v1", "")]
+    labels.restore(
+        [LabelUse(Labels("a", "v1", ""), 0, 1), LabelUse(Labels("a", "v2", ""), 100, 1)], now=100
+    )
+    assert labels.admit(names("a", "v3"), VERSION_IDLE_S + 1).agent_version == "v3"
+    assert {one.agent_version for one in labels} == {"v2", "v3"}
 
 
-def test_the_labels_that_hold_the_overflow_are_restored_even_where_there_is_no_room() -> None:
+def test_overflow_labels_are_restored_without_room() -> None:
     labels = registry(series=1)
     overflow = Labels("a", "__other__", "__other__")
-    labels.restore([Use(overflow, 5, 1), Use(Labels("a", "", "s1"), 0, 1)], now=5)
+    labels.restore([LabelUse(overflow, 5, 1), LabelUse(Labels("a", "", "s1"), 0, 1)], now=5)
     assert set(labels) == {overflow, Labels("a", "", "s1")}
 
 
@@ -201,20 +219,19 @@ SCENARIOS = st.sampled_from(["", "s1", "s2", "s3"])
     st.integers(1, 3),
     st.integers(1, 8),
 )
-def test_whatever_comes_the_live_labels_are_bounded_and_every_admitted_one_is_live(
-    told: list[tuple[str, str, str, int]], agents: int, versions: int, series: int
+def test_known_labels_are_bounded_and_admitted_ones_are_known(
+    sent: list[tuple[str, str, str, int]], agents: int, versions: int, series: int
 ) -> None:
     labels, now = registry(agents, versions, series), 0.0
-    for agent, version, scenario, pause in told:
+    for agent, version, scenario, pause in sent:
         now += pause
-        retired = labels.retire(now)
-        assert not set(retired) & set(labels)
+        labels.sweep(now)
         admitted = labels.admit(names(agent, version, scenario), now)
         live = set(labels)
         assert admitted in live
         assert len({one.agent for one in live} - {"", "__other__"}) <= agents
         assert admitted.scenario in {"", "s1", "s2", "__other__"}
-    labels.retire(now + SWEEP_S)
+    labels.sweep(now + SWEEP_S)
     whole = [one for one in labels if not one.agent_version == one.scenario == "__other__"]
     assert len(whole) <= series
     assert (

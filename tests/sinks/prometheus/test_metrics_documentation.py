@@ -1,6 +1,4 @@
-"""`docs/metrics.md` lists the series of `/metrics`: all of them, nothing else, with the right types
-and labels.
-"""
+"""`docs/metrics.md` lists exactly the series of `/metrics`, with their types and labels."""
 
 from __future__ import annotations
 
@@ -18,13 +16,18 @@ from pathgauge.collector.core.evaluations.conversations import ConversationResul
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import Match, ReferenceSet
+from pathgauge.collector.core.usage import PipelineUsage
 from pathgauge.collector.service.canary import Canary
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import REASONS
 from pathgauge.collector.sinks.prometheus.judge_metrics import JudgeSeries
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
-from pathgauge.collector.sinks.prometheus.store_metrics import StoreGauges, commit_durations
+from pathgauge.collector.sinks.prometheus.store_metrics import (
+    CollectorUsage,
+    StoreGauges,
+    commit_durations,
+)
 from pathgauge.collector.store import Usage
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
@@ -51,14 +54,10 @@ def documented() -> dict[str, Series]:
 
 
 def exported() -> dict[str, Series]:
-    """The families of a service whose sink has seen everything, by the name under which a query
-    finds them.
-    """
+    """All metric families of a service, by the name that queries use."""
     failure = Criterion("failure", Failure(), 0.5, 0.9, judge="model@template")
-    evaluator, telemetry = (
-        Evaluator((failure, Criterion("f1", ToolTrajectoryF1()))),
-        InternalTelemetry(),
-    )
+    evaluator = Evaluator((failure, Criterion("f1", ToolTrajectoryF1())))
+    telemetry = InternalTelemetry()
     expected = ReferenceSet([Reference("s1", (ReferenceTurn(),), expected_interval=60.0)])
     sink = PrometheusSink(
         evaluator, expected, telemetry, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0
@@ -107,13 +106,7 @@ def exported() -> dict[str, Series]:
     )
     for counter in telemetry:
         counter.add(*counter.labels)
-    watched = StoreGauges(
-        Usage,
-        backlog=lambda: 0,
-        backlog_age=lambda: 0.0,
-        traces_retained=lambda: 0,
-        traces_spilled=lambda: 0,
-    )
+    watched = StoreGauges(lambda: CollectorUsage(Usage(), PipelineUsage(), 0, 0, 0.0))
     judges = JudgeSeries(["model"], lambda: [("hour", "calls", 1.0)], lambda: [("model", False)])
     for collector in (Live([commit_durations()]), watched, Canary(30.0, 60.0), judges):
         sink.registry.register(collector)
@@ -133,19 +126,19 @@ def test_every_series_is_documented_with_its_type_and_labels_and_no_other() -> N
     assert documented() == exported()
 
 
-def test_reasons_are_all_documented() -> None:
+def test_all_reasons_are_documented() -> None:
     section = PAGE.partition("### Reasons")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == REASONS
 
 
-def test_the_counters_that_begin_at_0_with_every_process_are_listed() -> None:
+def test_the_counters_that_start_at_0_in_every_process_are_listed() -> None:
     section = PAGE.partition("\n## Restarts\n")[2].partition("\n## ")[0]
     assert set(ANY_NAME.findall(section)) == {
         f"pathgauge_{counter.name}_total" for counter in InternalTelemetry() if counter.local
     }
 
 
-def test_the_pages_and_their_queries_name_no_series_that_does_not_exist() -> None:
+def test_the_pages_and_their_queries_name_only_existing_series() -> None:
     families = documented()
     histograms = {
         name + suffix

@@ -1,4 +1,4 @@
-"""A restarted sink shows what the last one showed of everything that was stored."""
+"""A restarted sink shows everything that the last one stored."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ import pytest
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.sinks.prometheus.labels import SWEEP_S, LabelLimits
+from pathgauge.collector.sinks.prometheus.label_registry import SWEEP_S, LabelLimits
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Flag, Reference, ReferenceTurn
-from support.durable_sink import DAY_S, Durable
-from support.sink_bench import ANSWER, NOW, Rating, Seconds, Waste
+from support.durable_harness import DAY_S, DurableHarness
+from support.sink_harness import ANSWER, NOW, Rating, Seconds, Waste
 
 
-def busy(seed: int, **options: Any) -> Durable:
-    """A sink that has seen a bit of everything, one commit after each evaluation."""
-    bench = Durable(
+def busy(seed: int, **options: Any) -> DurableHarness:
+    """A sink with a mixture of evaluations, and a commit after each."""
+    harness = DurableHarness(
         ANSWER, Criterion("seconds", Seconds(), 3.0), Criterion("f1", ToolTrajectoryF1()), **options
     )
     chance = random.Random(seed)
-    told: list[Evaluation] = []
+    published: list[Evaluation] = []
     for _ in range(60):
-        bench.now += chance.choice([0.0, 1.0, 60.0])
-        scored = [evaluation for evaluation in told if evaluation.scored]
+        harness.now += chance.choice([0.0, 1.0, 60.0])
+        scored = [evaluation for evaluation in published if evaluation.scored]
         if scored and chance.random() < 0.2:
-            bench.revise(chance.choice(scored), chance.random())
+            harness.revise(chance.choice(scored), chance.random())
         else:
             fields: dict[str, Any] = {
                 "agent": chance.choice(["planner", "writer", "x" * 200, None]),
                 "agent_version": chance.choice(["v1", "v2", None]),
                 "scenario_id": chance.choice(["refund", "order", "unheard of", None]),
-                "end_ns": int(bench.now * 1e9) - 1,
-                "start_ns": int(bench.now * 1e9) - chance.randrange(10**10),
+                "end_ns": int(harness.now * 1e9) - 1,
+                "start_ns": int(harness.now * 1e9) - chance.randrange(10**10),
                 "input_tokens": chance.choice([7, None]),
                 "tenant": chance.choice(["acme", "umbrella"]),
                 "flags": frozenset[Flag](chance.choice([[], ["missing_root"]])),
             }
-            told.append(
-                bench.publish(chance.choice([0.0, 0.5, 1.0, "undefined", "fails"]), **fields)
+            published.append(
+                harness.publish(chance.choice([0.0, 0.5, 1.0, "undefined", "fails"]), **fields)
             )
-        bench.telemetry.spans_assembled.add()
-        last = told[-1].invocation
+        harness.telemetry.spans_assembled.add()
+        last = published[-1].invocation
         if last.scenario_id == "order":
             scores = tuple(
-                ConversationScore(criterion, 0.5) for criterion in bench.evaluator.criteria
+                ConversationScore(criterion, 0.5) for criterion in harness.evaluator.criteria
             )
             case = ConversationResult(
                 last.tenant,
@@ -63,18 +63,18 @@ def busy(seed: int, **options: Any) -> Durable:
                 1,
                 0,
             )
-            bench.sink.publish_conversation(case, bench.now)
-        bench.commit()
-    bench.sink.configure(
-        bench.evaluator, bench.references
+            harness.sink.publish_conversation(case, harness.now)
+        harness.commit()
+    harness.sink.configure(
+        harness.evaluator, harness.references
     )  # so that all criteria of all series have begun, as at a restart
-    bench.commit()
-    return bench
+    harness.commit()
+    return harness
 
 
 @pytest.mark.parametrize("tenants", [False, True])
 @pytest.mark.parametrize("seed", range(2))
-def test_a_restart_shows_the_same_and_goes_on_in_the_same_way(seed: int, tenants: bool) -> None:
+def test_a_restart_shows_the_same_and_continues(seed: int, tenants: bool) -> None:
     before = busy(seed, tenants=tenants)
     after = before.restarted()
     assert after.exposition() == before.exposition()
@@ -83,86 +83,94 @@ def test_a_restart_shows_the_same_and_goes_on_in_the_same_way(seed: int, tenants
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_restart_keeps_the_counts_of_what_found_no_room_for_its_name(seed: int) -> None:
+def test_a_restart_keeps_the_counts_of_names_beyond_the_limit(seed: int) -> None:
     before = busy(seed, limits=LabelLimits(max_agents=1, max_versions=1, max_series=9))
     after = before.restarted()
+    for harness in (before, after):
+        harness.now += SWEEP_S  # versions that gave way are dropped
     go_on(before, after)
-    shown = [
-        {key: n for key, n in bench.exposition().items() if "window" not in key[0]}
-        for bench in (before, after)
+    counts = [
+        {
+            key: n
+            for key, n in harness.exposition().items()
+            if "window" not in key[0] and "breached" not in key[0]
+        }
+        for harness in (before, after)
     ]
-    assert shown[0] == shown[1]
+    assert counts[0] == counts[1]
 
 
-def go_on(*benches: Durable) -> None:
-    for bench in benches:
-        bench.now += 5
-        bench.publish(0.25, agent="planner", agent_version="v2", tenant="acme")
-        bench.publish(0.25, agent="newcomer", tenant="acme")
-        bench.commit()
+def go_on(*benches: DurableHarness) -> None:
+    for harness in benches:
+        harness.now += 5
+        harness.publish(0.25, agent="planner", agent_version="v2", tenant="acme")
+        harness.publish(0.25, agent="newcomer", tenant="acme")
+        harness.commit()
 
 
-def test_windows_of_what_found_no_room_for_its_name_are_restored_where_they_were() -> None:
-    bench = Durable(limits=LabelLimits(max_agents=1))
-    for agent, said in (("planner", 0.0), ("second", 0.5), ("third", 1.0)):
-        bench.publish(said, agent=agent)
-    bench.commit()
-    assert bench.restarted().series("pathgauge_score_window_mean") == {
+def test_windows_of_names_beyond_the_limit_are_restored() -> None:
+    harness = DurableHarness(limits=LabelLimits(max_agents=1))
+    for agent, answer in (("planner", 0.0), ("second", 0.5), ("third", 1.0)):
+        harness.publish(answer, agent=agent)
+    harness.commit()
+    assert harness.restarted().series("pathgauge_score_window_mean") == {
         ("planner", "refund", "answer"): 0.0,
         ("__other__", "refund", "answer"): 0.75,
     }
 
 
-def test_what_was_not_stored_is_not_shown_before_and_is_lost_after_a_crash() -> None:
-    bench = Durable()
-    bench.publish(1.0)
-    bench.commit()
-    bench.publish(1.0)
+def test_counts_that_are_not_stored_are_not_shown_and_are_lost_in_a_crash() -> None:
+    harness = DurableHarness()
+    harness.publish(1.0)
+    harness.commit()
+    harness.publish(1.0)
     seen = [
-        bench.series("pathgauge_score_count"),
-        bench.restarted().series("pathgauge_score_count"),
+        harness.series("pathgauge_score_count"),
+        harness.restarted().series("pathgauge_score_count"),
     ]
     assert seen == [{("planner", "refund", "answer", ""): 1}] * 2
 
 
-def test_series_that_are_new_are_shown_at_0_before_they_are_stored() -> None:
-    bench = Durable()
-    bench.publish(1.0)
-    assert bench.series("pathgauge_evaluations_total") == {
+def test_new_series_are_0_before_they_are_stored() -> None:
+    harness = DurableHarness()
+    harness.publish(1.0)
+    assert harness.series("pathgauge_evaluations_total") == {
         ("planner", "refund", "answer", "", o): 0
         for o in ("pass", "fail", "not_evaluated", "error", "informational")
     }
 
 
-def test_series_that_left_stay_away_after_a_restart() -> None:
-    bench = Durable(limits=LabelLimits(idle_s=3600))
-    bench.publish(agent="old")
-    bench.commit()
-    bench.now += 3601
-    bench.publish(agent="new")
-    bench.commit()
-    assert {key[0] for key in bench.rows if "old" in key} == {"scores_of_day"}
-    assert bench.restarted().series("pathgauge_score_count") == {("new", "refund", "answer", ""): 1}
+def test_dropped_series_are_not_restored() -> None:
+    harness = DurableHarness(limits=LabelLimits(idle_s=3600))
+    harness.publish(agent="old")
+    harness.commit()
+    harness.now += 3601
+    harness.publish(agent="new")
+    harness.commit()
+    assert {key[0] for key in harness.rows if "old" in key} == {"scores_of_day"}
+    assert harness.restarted().series("pathgauge_score_count") == {
+        ("new", "refund", "answer", ""): 1
+    }
 
 
 def test_restarts_do_not_keep_idle_names_alive() -> None:
-    bench = Durable(limits=LabelLimits(max_agents=1))
-    bench.publish(agent="old", agent_version="v1")
-    bench.commit()
+    harness = DurableHarness(limits=LabelLimits(max_agents=1))
+    harness.publish(agent="old", agent_version="v1")
+    harness.commit()
     for _ in range(3):
-        bench.now += DAY_S / 3 + SWEEP_S
-        bench = bench.restarted()
-    bench.publish(agent="new")
-    bench.commit()
-    assert set(bench.series("pathgauge_invocations_total")) == {("new", "", "scenario", "ok")}
+        harness.now += DAY_S / 3 + SWEEP_S
+        harness = harness.restarted()
+    harness.publish(agent="new")
+    harness.commit()
+    assert set(harness.series("pathgauge_invocations_total")) == {("new", "", "scenario", "ok")}
 
 
-def test_restarts_remember_which_series_fell_silent() -> None:
-    bench = Durable()
-    bench.publish(1.0)
-    bench.commit()
-    bench.now += DAY_S / 2
-    after = bench.restarted()
+def test_restarts_remember_the_last_evaluation() -> None:
+    harness = DurableHarness()
+    harness.publish(1.0)
+    harness.commit()
+    harness.now += DAY_S / 2
+    after = harness.restarted()
     assert after.series("pathgauge_last_evaluation_timestamp_seconds") == {
         ("planner", "refund"): NOW
     }
@@ -170,13 +178,13 @@ def test_restarts_remember_which_series_fell_silent() -> None:
     assert after.series("pathgauge_score_window_mean") == {}
 
 
-def test_of_more_names_than_there_is_room_for_now_those_seen_last_stay() -> None:
-    bench = Durable()
+def test_with_lower_limits_the_names_seen_last_are_restored() -> None:
+    harness = DurableHarness()
     for agent in ("first", "second", "third"):
-        bench.now += 1
-        bench.publish(agent=agent)
-    bench.commit()
-    after = bench.restarted(limits=LabelLimits(max_agents=2))
+        harness.now += 1
+        harness.publish(agent=agent)
+    harness.commit()
+    after = harness.restarted(limits=LabelLimits(max_agents=2))
     after.commit()
     assert set(after.series("pathgauge_invocations_total")) == {
         (agent, "", "scenario", "ok") for agent in ("second", "third")
@@ -187,25 +195,25 @@ def test_of_more_names_than_there_is_room_for_now_those_seen_last_stay() -> None
     }
 
 
-def test_no_mean_is_taken_over_scores_against_different_references() -> None:
-    bench = Durable()
-    bench.publish(0.25, scenario_id="refund")
-    bench.publish(0.5, scenario_id=None)
-    bench.commit()
+def test_scores_against_different_references_are_not_mixed() -> None:
+    harness = DurableHarness()
+    harness.publish(0.25, scenario_id="refund")
+    harness.publish(0.5, scenario_id=None)
+    harness.commit()
     for changed in (
         ReferenceSet([Reference("refund", (ReferenceTurn(),), version="new")]),
         ReferenceSet(),
     ):
-        assert bench.restarted(references=changed).series("pathgauge_score_window_mean") == {
+        assert harness.restarted(references=changed).series("pathgauge_score_window_mean") == {
             ("planner", "", "answer"): 0.5
         }
 
 
-def test_criteria_that_are_gone_have_no_windows_and_new_ones_begin_at_0() -> None:
-    bench = Durable(ANSWER, Criterion("waste", Waste()))
-    bench.publish(0.25)
-    bench.commit()
-    after = bench.restarted(ANSWER, Criterion("rating", Rating(), 3.0))
+def test_removed_criteria_have_no_windows_and_new_ones_start_at_0() -> None:
+    harness = DurableHarness(ANSWER, Criterion("waste", Waste()))
+    harness.publish(0.25)
+    harness.commit()
+    after = harness.restarted(ANSWER, Criterion("rating", Rating(), 3.0))
     assert after.series("pathgauge_score_window_mean") == {("planner", "refund", "answer"): 0.25}
     assert after.series("pathgauge_score_count") == {
         ("planner", "refund", "answer", ""): 1,
@@ -214,27 +222,27 @@ def test_criteria_that_are_gone_have_no_windows_and_new_ones_begin_at_0() -> Non
     }
 
 
-def test_a_revision_after_the_restart_replaces_the_score_of_before() -> None:
-    bench = Durable()
-    told = bench.publish(0.0)
-    bench.publish("undefined")
-    unscored = bench.tell(
-        replace(told, invocation=replace(told.invocation, trace_id="f" * 32), results=())
+def test_a_revision_after_the_restart_replaces_the_earlier_score() -> None:
+    harness = DurableHarness()
+    published = harness.publish(0.0)
+    harness.publish("undefined")
+    unscored = harness.publish_evaluation(
+        replace(published, invocation=replace(published.invocation, trace_id="f" * 32), results=())
     )
-    bench.commit()
-    after = bench.restarted()
-    after.revise(told, 1.0)
+    harness.commit()
+    after = harness.restarted()
+    after.revise(published, 1.0)
     after.revise(unscored, 0.5)
     assert after.series("pathgauge_score_window_mean") == {("planner", "refund", "answer"): 0.75}
 
 
-def test_a_store_that_was_written_by_a_clock_in_the_future_does_not_stop_time() -> None:
-    bench = Durable(limits=LabelLimits(idle_s=3600))
-    bench.now += 400 * DAY_S
-    bench.publish(0.0, agent="old")
-    bench.commit()
-    bench.now = NOW
-    after = bench.restarted()
+def test_stored_times_in_the_future_do_no_harm() -> None:
+    harness = DurableHarness(limits=LabelLimits(idle_s=3600))
+    harness.now += 400 * DAY_S
+    harness.publish(0.0, agent="old")
+    harness.commit()
+    harness.now = NOW
+    after = harness.restarted()
     after.now += 3601
     after.publish(1.0, agent="new")
     after.commit()
@@ -242,35 +250,35 @@ def test_a_store_that_was_written_by_a_clock_in_the_future_does_not_stop_time() 
     assert set(after.series("pathgauge_score_count")) == {("new", "refund", "answer", "")}
 
 
-def test_windows_of_names_that_nobody_knows_any_more_are_not_restored() -> None:
-    bench = Durable()
-    bench.publish(1.0)
-    bench.commit()
-    bench.rows.clear()
-    assert bench.restarted().series("pathgauge_score_window_mean") == {}
+def test_windows_of_unknown_names_are_not_restored() -> None:
+    harness = DurableHarness()
+    harness.publish(1.0)
+    harness.commit()
+    harness.rows.clear()
+    assert harness.restarted().series("pathgauge_score_window_mean") == {}
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_where_the_tenant_label_comes_or_goes_the_series_of_agents_begin_anew(before: bool) -> None:
-    bench = Durable(tenants=before)
-    bench.publish("undefined", tenant="acme")
-    bench.commit()
-    after = bench.restarted(tenants=not before)
+def test_series_of_agents_start_at_0_when_the_tenant_label_changes(before: bool) -> None:
+    harness = DurableHarness(tenants=before)
+    harness.publish("undefined", tenant="acme")
+    harness.commit()
+    after = harness.restarted(tenants=not before)
     after.commit()
     assert after.series("pathgauge_invocations_total") == {}
     assert after.series("pathgauge_not_evaluated_total") == {("answer", "undefined"): 1}
     assert not [key for key in after.rows if "planner" in key]
 
 
-def test_an_empty_store_leaves_a_sink_as_it_is() -> None:
-    bench = Durable()
-    before = bench.exposition()
-    bench.sink.restore([], [], NOW)
-    assert bench.exposition() == before
+def test_an_empty_store_restores_nothing() -> None:
+    harness = DurableHarness()
+    before = harness.exposition()
+    harness.sink.restore([], [], NOW)
+    assert harness.exposition() == before
 
 
-def test_no_scrape_sees_a_part_of_what_is_settled() -> None:
-    bench, enough = Durable(ANSWER), threading.Event()
+def test_no_scrape_sees_a_part_of_a_commit() -> None:
+    harness, enough = DurableHarness(ANSWER), threading.Event()
     names = (
         "pathgauge_invocations_scored_total",
         "pathgauge_evaluation_revisions_total",
@@ -279,10 +287,10 @@ def test_no_scrape_sees_a_part_of_what_is_settled() -> None:
 
     def count() -> None:
         while not enough.is_set():
-            bench.publish(1.0)
-            bench.telemetry.invocations_scored.add()
-            bench.telemetry.revisions.add()
-            bench.commit()
+            harness.publish(1.0)
+            harness.telemetry.invocations_scored.add()
+            harness.telemetry.revisions.add()
+            harness.commit()
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -291,7 +299,7 @@ def test_no_scrape_sees_a_part_of_what_is_settled() -> None:
         counting.start()
         seen: set[tuple[float, ...]] = set()
         while len(seen) < 30 and counting.is_alive():
-            samples = [sample for family in bench.sink.collect() for sample in family.samples]
+            samples = [sample for family in harness.sink.collect() for sample in family.samples]
             shown = {
                 sample.name: sample.value
                 for sample in samples

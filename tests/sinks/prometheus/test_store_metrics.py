@@ -1,25 +1,31 @@
-"""What operators see of the store and of what waits."""
+"""Metrics of the store and of the backlog."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
+from pathgauge.collector.core.usage import PipelineUsage
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
-from pathgauge.collector.sinks.prometheus.store_metrics import StoreGauges, commit_durations
+from pathgauge.collector.sinks.prometheus.store_metrics import (
+    CollectorUsage,
+    StoreGauges,
+    commit_durations,
+)
 from pathgauge.collector.store import Usage
 
 
 def test_the_state_of_the_store_and_of_the_backlog_is_exported() -> None:
     registry = CollectorRegistry()
-    usage = Usage("full", used=9, capacity=10, write_ahead=5, requests=3, quarantined=2)
     registry.register(
         StoreGauges(
-            lambda: usage,
-            lambda: 4,
-            lambda: 1.5,
-            traces_retained=lambda: 7,
-            traces_spilled=lambda: 8,
+            lambda: CollectorUsage(
+                store=Usage("full", used=9, capacity=10, write_ahead=5, requests=3, quarantined=2),
+                pipeline=PipelineUsage(retained_traces=7, spilled_traces=8),
+                queued_bytes=6,
+                backlog_requests=4,
+                backlog_age_s=1.5,
+            )
         )
     )
     lines = [
@@ -39,7 +45,7 @@ def test_the_state_of_the_store_and_of_the_backlog_is_exported() -> None:
     ]
 
 
-def test_every_kind_of_commit_begins_at_nothing_and_tells_no_time_of_creation() -> None:
+def test_every_kind_of_commit_starts_at_0_without_a_creation_time() -> None:
     registry, durations = CollectorRegistry(), commit_durations()
     registry.register(Live([durations]))
     durations.labels("requests").observe(0.003)

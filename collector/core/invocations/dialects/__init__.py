@@ -1,11 +1,10 @@
-"""How each instrumentation describes agents in its spans: one file a dialect, mostly a table of
-where its fields live.
+"""How each instrumentation describes agents in its spans: one file per dialect, mostly tables.
 
-`pathgauge.collector.core.invocations` reads traces with them. A dialect of another package is found
-by the entry-point group `pathgauge.dialects`.
+`pathgauge.collector.core.invocations` reads traces with them. Other packages add dialects with the
+entry-point group `pathgauge.dialects`.
 """
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
-from pathgauge.collector.core.invocations.dialects.registry import BUILT_IN, Registry
+from pathgauge.collector.core.invocations.dialects.registry import Registry
 
-__all__ = ["BUILT_IN", "Dialect", "Fields", "Kind", "Registry"]
+__all__ = ["Dialect", "Fields", "Kind", "Registry"]

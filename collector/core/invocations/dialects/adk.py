@@ -1,15 +1,15 @@
-"""Google's Agent Development Kit, its own telemetry: schema 1 (up to 2.12, or pinned) and schema 2
-(from 2.13 on).
+"""Google's Agent Development Kit, own telemetry: schema 1 (up to 2.12, or pinned) and schema 2
+(from 2.13).
 
 Recognised by the scope `gcp.vertex.agent`. Schema 1 is a tree `invocation > invoke_agent X >
-call_llm [> generate_content]` (`agent_run [X]` up to 1.14), in which tools and sub-agents hang
-under model spans; content is Google GenAI JSON in
-`gcp.vertex.agent.{llm_request,llm_response,tool_call_args,tool_response}`, where `{}` means that
-capture was off. Schema 2 is the GenAI conventions with `invoke_workflow` on top. Parallel calls add
-an `execute_tool (merged)` span for what is no call.
+call_llm [> generate_content]` (`agent_run [X]` up to 1.14) with tools and sub-agents below model
+spans. Its content is Google GenAI JSON in
+`gcp.vertex.agent.{llm_request,llm_response,tool_call_args,tool_response}`; `{}` there means that
+capture was off. Schema 2 is the GenAI conventions with `invoke_workflow` on top. Parallel tool
+calls add a span `execute_tool (merged)` that is not a call.
 
-OpenInference puts spans of its own around these, takes others over into its scope, and from 2.13 on
-writes the details of all model calls onto the span of their agent, one over the other.
+OpenInference adds spans of its own around these and moves others into its own scope. From 2.13 on
+it writes the details of all model calls onto the span of their agent, each over the one before.
 """
 
 from __future__ import annotations
@@ -19,60 +19,56 @@ from dataclasses import replace
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
-from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, Member
+from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, JsonMember
 from pathgauge.collector.core.invocations.dialects.openinference import KIND, OPENINFERENCE
 from pathgauge.collector.core.invocations.messages.unwrap import Result
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.spans import Span
 
-SCOPE, TAKEN_OVER = "gcp.vertex.agent", "openinference.instrumentation.google_adk"
-_REQUEST, _ARGUMENTS, _RESULT = (
-    "gcp.vertex.agent.llm_request",
-    "gcp.vertex.agent.tool_call_args",
-    "gcp.vertex.agent.tool_response",
-)
+SCOPE, OPENINFERENCE_SCOPE = "gcp.vertex.agent", "openinference.instrumentation.google_adk"
 
-_RESPONSE = frozenset({"id", "name", "response"})
+_REQUEST = "gcp.vertex.agent.llm_request"
+_ARGUMENTS = "gcp.vertex.agent.tool_call_args"
+_RESULT = "gcp.vertex.agent.tool_response"
+
+_RESPONSE_KEYS = frozenset({"id", "name", "response"})
 
 
 def matches(span: Span) -> bool:
-    """Spans of ADK's own tracer, and those that OpenInference took over without making them its
-    own.
-    """
-    return span.scope.name == SCOPE or (
-        span.scope.name == TAKEN_OVER and KIND not in span.attributes
-    )
+    """Spans of ADK's own tracer, including those that OpenInference only moved to its scope."""
+    if span.scope.name == SCOPE:
+        return True
+    return span.scope.name == OPENINFERENCE_SCOPE and KIND not in span.attributes
 
 
 def kind(span: Span) -> Kind | None:
-    """Names decide where schema 1 gives no operation."""
-    if (
-        span.attributes.get("gen_ai.tool.name") == "(merged tools)"
-        or span.name == "execute_tool (merged)"
-    ):
+    """By name, because schema 1 writes no operation."""
+    if span.name == "execute_tool (merged)":
+        return "dropped"
+    if span.attributes.get("gen_ai.tool.name") == "(merged tools)":
         return "dropped"
     if span.name == "invocation":
         return "workflow"
     if span.name.startswith(("invoke_agent ", "agent_run [")):
         return "agent"
-    return "model" if span.name == "call_llm" else None
+    if span.name == "call_llm":
+        return "model"
+    return None
 
 
 def empty_means_not_captured(model_spans: Sequence[Span]) -> FieldPaths:
-    """A tool called without arguments shows `{}` too, so the model spans tell whether capture was
-    off.
-    """
+    """A tool without arguments also has `{}`, so the prompts tell whether capture was off."""
     requests = [span.attributes[_REQUEST] for span in model_spans if _REQUEST in span.attributes]
-    return (
-        (_ARGUMENTS, _RESULT) if requests and all(request == "{}" for request in requests) else ()
-    )
+    if requests and all(request == "{}" for request in requests):
+        return (_ARGUMENTS, _RESULT)
+    return ()
 
 
 def unwrap_result(value: Any) -> Result:
-    """What a function returned: ADK puts into `result` whatever is no object, and OpenInference
-    writes all of the response.
+    """ADK wraps every result that is not an object in `result`. OpenInference writes the whole
+    response around it.
     """
-    if isinstance(value, dict) and value.keys() == _RESPONSE:
+    if isinstance(value, dict) and value.keys() == _RESPONSE_KEYS:
         value = value["response"]
     wrapped = (
         isinstance(value, dict)
@@ -84,9 +80,11 @@ def unwrap_result(value: Any) -> Result:
 
 ADK = Dialect(
     name="adk",
-    scopes=(SCOPE, TAKEN_OVER),
+    before=("langsmith",),
+    scopes=(SCOPE, OPENINFERENCE_SCOPE),
     matches=matches,
     kind=kind,
+    reads=(KIND,),
     entry_names=("invocation", "agent_run"),
     empty_means_not_captured=empty_means_not_captured,
     unwrap_result=unwrap_result,
@@ -96,14 +94,15 @@ ADK = Dialect(
         result=(_RESULT,),
         input_messages=(_REQUEST,),
         output_messages=("gcp.vertex.agent.llm_response",),
-        tool_definitions=(Member(_REQUEST, ("config", "tools")),),
+        tool_definitions=(JsonMember(_REQUEST, ("config", "tools")),),
     ),
 )
 
 OPENINFERENCE_ADK = replace(
     OPENINFERENCE,
-    scopes=(TAKEN_OVER,),
-    matches=lambda span: span.scope.name == TAKEN_OVER and OPENINFERENCE.matches(span),
+    before=("openinference",),
+    scopes=(OPENINFERENCE_SCOPE,),
+    matches=lambda span: span.scope.name == OPENINFERENCE_SCOPE and OPENINFERENCE.matches(span),
     unwrap_result=unwrap_result,
 )
-"""The spans that OpenInference made its own."""
+"""The spans that OpenInference adds."""

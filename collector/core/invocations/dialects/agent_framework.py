@@ -1,9 +1,9 @@
-"""Microsoft Agent Framework's own telemetry: the GenAI conventions, and workflows of agents.
+"""Microsoft Agent Framework, own telemetry: the GenAI conventions, and workflows of agents.
 
 Recognised by the scope `agent_framework`. A workflow is `workflow.run` with steps
-`executor.process`, `edge_group.process` and `message.send`, below which its agents run. Content is
+`executor.process`, `edge_group.process` and `message.send`; its agents run below these. Content is
 in span attributes, in the older message events as log records, or in both. The output of an agent
-is its whole loop of messages.
+is the messages of its whole loop.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ def matches(span: Span) -> bool:
 
 
 def kind(span: Span) -> Kind | None:
-    """The run of a workflow; the conventions know the rest."""
-    return "workflow" if span.name == _RUN else None
+    """Only the run of a workflow; other spans follow the conventions."""
+    if span.name == _RUN:
+        return "workflow"
+    return None
 
 
 AGENT_FRAMEWORK = Dialect(
     name="agent-framework",
+    before=("langsmith",),
     scopes=(SCOPE,),
     matches=matches,
     kind=kind,

@@ -1,37 +1,40 @@
-"""AutoGen's own telemetry: the GenAI conventions without any content, and the messages between the
+"""AutoGen, own telemetry: the GenAI conventions without content, and the messages between the
 agents of a team.
 
 Recognised by the scopes `autogen-core` and `autogen <runtime>`. Agents of a team work when a
-message reaches them: each message is a span `autogen send *` or `autogen publish *`, and only below
-that the agent runs. Without a span around the whole, each of these begins a trace of its own; with
-one they lie beside each other, and the message that was sent to the team's manager begins the run.
-Arguments, results and model calls are not recorded; spans of the model's client add them. The id of
-a team is the part of its agents' ids after `/`.
+message reaches them: each message is a span `autogen send *` or `autogen publish *`, and the agent
+runs below it. Without a span around the whole run, each message starts a trace of its own; with
+one, the messages are siblings and the message to the manager of the team starts the run. Arguments,
+results and model calls are not recorded; an instrumentation of the model client adds them. The id
+of a team is the part of its agents' ids after `/`.
 """
 
 from __future__ import annotations
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
-from pathgauge.collector.core.invocations.dialects.field_paths import Derived, Member
+from pathgauge.collector.core.invocations.dialects.field_paths import Derived, JsonMember
 from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE, RUNTIME = "autogen-core", "autogen "
 
-_UUID = 36
+_AGENT_ID, _DESTINATION = "gen_ai.agent.id", "messaging.destination"
+
+_UUID_LENGTH = 36
 
 
-def _team(span: Span) -> str | None:
-    """The id of the team, a UUID, in the id of an agent or the destination of a message; agents
-    outside teams have none.
+def _team_id(span: Span) -> str | None:
+    """The UUID of the team, from the id of an agent or the destination of a message; `None` for
+    agents outside of teams.
     """
     team = ""
     if span.scope.name == SCOPE:
-        team = str(span.attributes.get("gen_ai.agent.id")).rpartition("/")[2]
+        team = str(span.attributes.get(_AGENT_ID)).rpartition("/")[2]
     elif span.scope.name.startswith(RUNTIME):
-        team = (
-            str(span.attributes.get("messaging.destination")).rpartition("(")[2].partition(")")[0]
-        )
-    return team if len(team) == _UUID else None
+        destination = str(span.attributes.get(_DESTINATION))
+        team = destination.rpartition("(")[2].partition(")")[0]
+    if len(team) == _UUID_LENGTH:
+        return team
+    return None
 
 
 def matches(span: Span) -> bool:
@@ -40,19 +43,22 @@ def matches(span: Span) -> bool:
 
 
 def kind(span: Span) -> Kind | None:
-    """What the runtime delivers; the conventions know the rest."""
+    """Only the messages of the runtime; other spans follow the conventions."""
     if span.name.startswith("autogen send "):
         return "task"
-    return "message" if span.name.startswith(RUNTIME) else None
+    if span.name.startswith(RUNTIME):
+        return "message"
+    return None
 
 
 AUTOGEN = Dialect(
     name="autogen",
+    before=("langsmith",),
     scopes=(SCOPE, RUNTIME),
     matches=matches,
     kind=kind,
     fields=Fields(
-        conversation_id=(Derived(_team),),
-        agent_input=(Member("message", ("messages",)),),
+        conversation_id=(Derived(_team_id, reads=(_AGENT_ID, _DESTINATION)),),
+        agent_input=(JsonMember("message", ("messages",)),),
     ),
 )

@@ -1,12 +1,12 @@
-"""Claude Code and the Claude Agent SDK, which runs it.
+"""Claude Code, and the Claude Agent SDK that runs it.
 
-Recognised by its scope. `claude_code.interaction` is a turn, below it are `claude_code.llm_request`
-and `claude_code.tool`; sub-agents work below the tool that called them, without a span of their
-own. The parts of a tool's span, `.blocked_on_user` and `.execution`, say whether it was permitted
-and whether it succeeded. Token counts have bare names, and input excludes what was read from the
-cache or written to it. Prompts and results each need a switch, arguments and answers detailed
-tracing; log records are not tied to the spans. Models know a tool of an MCP server as
-`mcp__<server>__<tool>`, which is in `tool_name`.
+Recognised by its scope. `claude_code.interaction` is a turn, with `claude_code.llm_request` and
+`claude_code.tool` below it. Sub-agents work below the tool that called them and have no span of
+their own. `.blocked_on_user` and `.execution` below a tool span tell whether the call was permitted
+and whether it succeeded. Token counts have keys without a prefix, and input tokens exclude those
+read from and written to the cache. Prompts and results each need a switch; arguments and answers
+need detailed tracing. Log records are not linked to the spans. Models know a tool of an MCP server
+as `mcp__<server>__<tool>`, which is also the value of `tool_name`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KINDS: dict[str, Kind] = {
     "tool.blocked_on_user": "tool_detail",
     "tool.execution": "tool_detail",
 }
-_INPUT_BUCKETS = ("input_tokens", "cache_read_tokens", "cache_creation_tokens")
+_INPUT_TOKENS = ("input_tokens", "cache_read_tokens", "cache_creation_tokens")
 
 
 def matches(span: Span) -> bool:
@@ -37,93 +37,98 @@ def matches(span: Span) -> bool:
 
 
 def kind(span: Span) -> Kind | None:
-    """The type that every span states."""
+    """By the type that every span states."""
     return _KINDS.get(str(span.attributes.get("span.type")), "other")
 
 
 def failure(span: Span) -> str | None:
-    """Why a request or a tool failed, or that the user did not permit it."""
+    """The error of a request or a tool, or `rejected` if the user did not permit the call."""
     attributes = span.attributes
     if attributes.get("success") is False:
         return as_id(attributes.get("error")) or "error"
-    return "rejected" if attributes.get("decision") == "reject" else None
+    if attributes.get("decision") == "reject":
+        return "rejected"
+    return None
 
 
 def _tool_name(span: Span) -> Any:
-    return span.attributes.get("tool_name") if matches(span) else None
+    if matches(span):
+        return span.attributes.get("tool_name")
+    return None
 
 
 def _tool_type(span: Span) -> str | None:
-    """The tools that run a sub-agent, as ADK calls them."""
-    return "AgentTool" if _tool_name(span) in ("Agent", "Task") else None
+    """The type that ADK gives to tools that run a sub-agent."""
+    if _tool_name(span) in ("Agent", "Task"):
+        return "AgentTool"
+    return None
 
 
 def _input_tokens(span: Span) -> int | None:
     if not matches(span):
         return None
-    buckets = [
-        count for key in _INPUT_BUCKETS if (count := as_int(span.attributes.get(key))) is not None
-    ]
-    return sum(buckets) if buckets else None
+    counts = [as_int(span.attributes.get(key)) for key in _INPUT_TOKENS]
+    known = [count for count in counts if count is not None]
+    if known:
+        return sum(known)
+    return None
 
 
 def _output_tokens(span: Span) -> Any:
-    return span.attributes.get("output_tokens") if matches(span) else None
+    if matches(span):
+        return span.attributes.get("output_tokens")
+    return None
 
 
-def _said(span: Span) -> Any:
-    return (
-        {"role": "user", "content": span.attributes["user_prompt"]}
-        if "user_prompt" in span.attributes
-        else None
-    )
+def _user_message(span: Span) -> Any:
+    if "user_prompt" not in span.attributes:
+        return None
+    return {"role": "user", "content": span.attributes["user_prompt"]}
 
 
-def _answered(span: Span) -> Any:
+def _answer(span: Span) -> Any:
     text = span.attributes.get("response.model_output")
-    return (
-        None
-        if text is None
-        else {
-            "role": "assistant",
-            "content": text,
-            "finish_reason": span.attributes.get("stop_reason"),
-        }
-    )
+    if text is None:
+        return None
+    reason = span.attributes.get("stop_reason")
+    return {"role": "assistant", "content": text, "finish_reason": reason}
 
 
-def _below(key: str, title: str) -> Callable[[Span], str | None]:
-    """What stands in an attribute below a line with a title."""
+def _text_below(key: str, title: str) -> Callable[[Span], str | None]:
+    """Read the text of an attribute that follows a line with a title."""
 
-    def found(span: Span) -> str | None:
+    def find(span: Span) -> str | None:
         text = span.attributes.get(key)
-        return (
-            text.partition("\n")[2]
-            if isinstance(text, str) and text.startswith(f"[{title}: ")
-            else None
-        )
+        if not isinstance(text, str) or not text.startswith(f"[{title}: "):
+            return None
+        return text.partition("\n")[2]
 
-    return found
+    return find
 
 
 CLAUDE_CODE = Dialect(
     name="claude-code",
+    before=("langsmith",),
     scopes=(SCOPE,),
     matches=matches,
     kind=kind,
+    reads=("span.type", "success", "decision", "stop_reason", "service.name"),
     may_be_entry=lambda span: span.name == "claude_code.interaction",
     outranks_conventions=True,
     name_of=lambda span: as_id(span.resource.attributes.get("service.name")),
     failure=failure,
     fields=Fields(
-        tool_name=(Derived(_tool_name),),
-        tool_type=(Derived(_tool_type),),
+        tool_name=(Derived(_tool_name, reads=("tool_name",)),),
+        tool_type=(Derived(_tool_type, reads=("tool_name",)),),
         call_id=("tool_use_id",),
-        arguments=(Derived(_below("tool_input", "TOOL INPUT")),),
-        result=(InEvent("tool.output", "output"), Derived(_below("new_context", "TOOL RESULT"))),
-        input_tokens=(Derived(_input_tokens),),
-        output_tokens=(Derived(_output_tokens),),
-        output_messages=(Derived(_answered),),
-        agent_input=(Derived(_said),),
+        arguments=(Derived(_text_below("tool_input", "TOOL INPUT")),),
+        result=(
+            InEvent("tool.output", "output"),
+            Derived(_text_below("new_context", "TOOL RESULT")),
+        ),
+        input_tokens=(Derived(_input_tokens, reads=_INPUT_TOKENS),),
+        output_tokens=(Derived(_output_tokens, reads=("output_tokens",)),),
+        output_messages=(Derived(_answer),),
+        agent_input=(Derived(_user_message),),
     ),
 )

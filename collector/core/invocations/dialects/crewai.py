@@ -1,9 +1,9 @@
-"""CrewAI as OpenLLMetry instruments it: a crew's `crewai.workflow`, with a task for each agent's
-span below.
+"""CrewAI as instrumented by OpenLLMetry: the `crewai.workflow` of a crew, with a task below it for
+each agent.
 
-Recognised by its scope. Crews and tasks are given the operation of an agent. No tool call leaves a
-span, and an agent that reasons in text leaves none in its messages either. The crew's counts of
-tokens are those of its model objects over all their lives, so that they are not read.
+Recognised by its scope. Crews and tasks have the operation of an agent. Tool calls have no spans,
+and the messages of agents that reason in text do not show them either. The token counts of a crew
+cover the whole lifetime of its model objects, so they are not read.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ def matches(span: Span) -> bool:
 
 
 def kind(span: Span) -> Kind | None:
-    """The crew, which has no kind of its own."""
-    return "workflow" if span.name == "crewai.workflow" else None
+    """Only the crew, which states no kind; other spans follow the conventions."""
+    if span.name == "crewai.workflow":
+        return "workflow"
+    return None
 
 
 CREWAI = Dialect(
     name="openllmetry",
+    before=("openllmetry",),
     scopes=(SCOPE,),
     matches=matches,
     kind=kind,

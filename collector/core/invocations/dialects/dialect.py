@@ -1,18 +1,18 @@
-"""What a dialect is: how to recognise the spans of one instrumentation, and a table of where its
-fields live.
+"""What a dialect is: how to recognise the spans of one instrumentation, and a table of the
+attributes that hold its fields.
 
-The reading (`pathgauge.collector.core.invocations`) resolves every field on its own over all
-dialects of a trace, since spans of several dialects, and single spans that speak two, are common. A
-dialect says only what is its own.
+The reader (`pathgauge.collector.core.invocations`) resolves every field separately over all
+dialects of a trace, because one trace, and even one span, often follows several. A dialect
+therefore declares only what is specific to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths
+from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, JsonMember
 from pathgauge.collector.core.invocations.messages.message import Message
 from pathgauge.collector.core.invocations.messages.unwrap import Result
 from pathgauge.collector.core.otlp.spans import Span
@@ -34,23 +34,30 @@ Kind = Literal[
     "other",
     "dropped",
 ]
-"""What a span stands for.
+"""What a span represents.
 
-One span of `tools` carries out all calls of a model's message; its output messages hold their
-results. A `part` tells more of the tool that it lies in. A `handoff` passes control to another
-agent. A `chain` is a step of something larger, and that larger thing itself, a workflow, when no
-agent is above it. A `member` is a step that names its agent: the outermost one with that name is
-the agent. A `turn` is the same beside others: its agent works until a turn of another one begins. A
-`managed` agent that runs right below another agent was called by it like a tool, and nothing else
-shows the call. A `task` is sent to a team of agents, whose run it begins; a `message` is what they
-send each other. `other` spans count only as links of the tree; `dropped` ones describe nothing that
-an agent did.
+- `agent`, `workflow`, `model`, `tool`: one agent run, workflow run, model call or tool call.
+- `tools`: one span that executes all tool calls of a model message; its output messages hold the
+  results.
+- `tool_detail`: adds details to the tool span that encloses it.
+- `handoff`: passes control to another agent.
+- `chain`: a step of something larger. Without an agent above it, a `chain` is itself a workflow.
+- `named_step`: a step that carries the name of its agent. The outermost step with a name is the
+  agent.
+- `turn`: the turn of an agent, beside the turns of others. Spans that follow belong to that agent
+  until another agent's turn starts.
+- `nested_agent`: an agent. Directly below another agent, it was called by it like a tool, and no
+  other span shows the call.
+- `task`: a message to a team of agents that starts a run of the team.
+- `message`: a message between the agents of a team.
+- `other`: only connects other spans in the tree.
+- `dropped`: describes nothing that an agent did.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Where each field lives, the first place that has it wins."""
+    """The field paths of each field. The first path with a value wins."""
 
     agent_name: FieldPaths = ()
     agent_version: FieldPaths = ()
@@ -67,88 +74,108 @@ class Fields:
     input_tokens: FieldPaths = ()
     output_tokens: FieldPaths = ()
     total_input_tokens: FieldPaths = ()
-    """Totals that an agent span states over its model calls."""
+    """On agent spans: the total over the model calls of the agent."""
     total_output_tokens: FieldPaths = ()
     input_messages: FieldPaths = ()
-    """What a model call was shown."""
+    """The prompt of a model call."""
     output_messages: FieldPaths = ()
     agent_input: FieldPaths = ()
-    """What an agent or workflow was given: messages, or the user's text."""
+    """The input of an agent or workflow: messages, or the text of the user."""
     agent_output: FieldPaths = ()
-    """What it gave back: messages of which the last is the answer, or the answer."""
+    """The output of an agent or workflow: messages that end with the answer, or the answer."""
     final_response: FieldPaths = ()
-    """The answer itself, text or not."""
+    """The answer itself, as text or any other value."""
     finish_reasons: FieldPaths = ()
     """Why a model stopped: one reason or several."""
     error_type: FieldPaths = ()
     tool_definitions: FieldPaths = ()
-    """On agents and model calls: the tools that were offered, with the schemas of their arguments.
-    """
+    """On agents and model calls: the tools offered to the model, with their argument schemas."""
     tool_schema: FieldPaths = ()
-    """On tools: the schema of the arguments of this one."""
+    """On tools: the argument schema of this tool."""
 
 
 MessageReader = Callable[[Any, str], tuple[Message, ...]]
-"""Reads the decoded value of a message field; the role is the one of messages that name none."""
+"""Reads the decoded value of a message field. Messages without a role get the given role."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dialect:
-    """One instrumentation's way of describing agents."""
+    """How one instrumentation describes agents."""
 
     name: str
     matches: Callable[[Span], bool]
-    """Whether this dialect made the span, by its scope, its name and the keys of its attributes
-    alone.
+    """Whether a span is of this dialect. May use the scope, the span name and the attribute keys,
+    but not the attribute values: the answer is cached by these.
 
-    Asked only of spans with one of the `scopes`, `names` or `byte_marks`.
+    Called only for spans with one of the `scopes`, `names` or `byte_marks`.
     """
     kind: Callable[[Span], Kind | None]
-    """What the span stands for; `None` when this dialect cannot tell. Asked of spans that the
-    dialect speaks.
-    """
+    """What a span represents; `None` if this dialect cannot tell. Called for spans that match."""
     scopes: tuple[str, ...] = ()
     """Prefixes of the names of its instrumentation scopes."""
     names: tuple[str, ...] = ()
-    """Prefixes of span names that are its own, whatever the attributes."""
+    """Prefixes of span names that only this dialect uses."""
     byte_marks: tuple[bytes, ...] = ()
-    """Bytes of which each of its spans contains some, so that the spans of HTTP clients and
-    databases are never decoded.
+    """Byte strings of which every span of the dialect contains at least one. They let spans of HTTP
+    clients and databases pass without being decoded.
+    """
+    reads: tuple[str | JsonMember, ...] = ()
+    """The attributes that the functions of this dialect read, except those in `fields`.
+
+    Redaction with `content: false` keeps these attributes and drops all that no dialect declares.
+    Do not list attributes with content. Attributes with objects inside are kept only as
+    `JsonMember`s.
     """
     fields: Fields = Fields()
     entry_names: tuple[str, ...] = ()
-    """Prefixes of the names of spans that may be an invocation's anchor, told without decoding
-    attributes.
+    """Prefixes of the names of spans that may be the entry span of an invocation."""
+    before: tuple[str, ...] = ()
+    """Names of dialects that are asked after this one, because they also match some of its spans.
+    The names are those of the entry points. Third-party dialects are asked first anyway.
     """
     outranks_conventions: bool = False
-    """Whether its own places say more than those of the conventions, where a span has both."""
+    """Whether its own field paths take precedence over those of the GenAI conventions."""
     shows_tools: bool = True
-    """Whether tool calls leave any trace at all."""
+    """Whether tool calls are recorded at all."""
     beside_run: bool = False
-    """Whether the span of an agent may lie beside the run of the agent instead of around it."""
+    """Whether the span of an agent may be a sibling of the agent's run instead of enclosing it."""
     loses_parent: bool = False
-    """Whether agents that are called as tools hang beside their caller."""
+    """Whether the run of an agent that is called as a tool is a sibling of its caller instead of a
+    child of the call.
+    """
     may_be_entry: Callable[[Span], bool] | None = None
-    """Tells the same where names do not; asked of every arriving span, or of those of its `scopes`,
-    so it looks at bytes alone.
+    """Whether a span may be the entry span of an invocation, if `entry_names` cannot tell. Called
+    for every arriving span, or every span with one of the `scopes`, so it must not decode
+    attributes.
     """
     name_of: Callable[[Span], str | None] | None = None
-    """The name of the agent, workflow or tool that a span stands for, when no field has it."""
+    """The name of the agent, workflow or tool that a span represents, if no field has it."""
     function_name: Callable[[str], str] | None = None
-    """The name of a function in the one by which models know it."""
+    """Converts the name by which models know a tool into the name of the function."""
     messages: MessageReader | None = None
-    """Reads this dialect's own message attributes, where their shape alone does not tell."""
+    """Reads the message attributes of this dialect, if their shape alone is ambiguous."""
     unwrap_arguments: Callable[[Any], Any] | None = None
-    """Takes off what the framework wraps around the decoded arguments of its tools; gives back as
-    it is what is not wrapped.
+    """Removes what the framework wraps around the decoded arguments of a tool. Returns unwrapped
+    values unchanged.
     """
     unwrap_result: Callable[[Any], Result] | None = None
-    """The same for decoded results, on spans and as models are shown them, with the error that the
-    wrapping tells.
+    """Removes what the framework wraps around decoded results, both on spans and in prompts, and
+    returns the error that the wrapping reports.
     """
     failure: Callable[[Span], str | None] | None = None
-    """What failed, where the span's status and error type do not say it."""
+    """The error of a span whose status and error type do not report it."""
     empty_means_not_captured: Callable[[Sequence[Span]], FieldPaths] | None = None
-    """Given the model spans of an invocation, the places at which `{}` means that content was not
-    captured.
+    """Receives the model spans of an invocation. Returns the field paths at which `{}` means that
+    content was not captured.
     """
+
+    def __post_init__(self) -> None:
+        """Refuse a text where a tuple belongs: `("key")` without its comma would be read by letter.
+
+        Raises `TypeError`.
+        """
+        for part in (self, self.fields):
+            for one in fields(part):
+                value = getattr(part, one.name)
+                if isinstance(value, str | bytes) and one.name != "name":
+                    raise TypeError(f"{one.name}: found {value!r}, expected a tuple")

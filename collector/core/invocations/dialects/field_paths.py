@@ -1,8 +1,8 @@
-"""Where in a span a value may live: a place is asked with a span and answers with the value, or
-`None`.
+"""Field paths: where in a span the value of a field may be.
 
-Most places are attribute keys, written as plain strings. The classes here are the others: a member
-of a JSON attribute, an attribute of a span event, and a list that was flattened over numbered keys.
+Most field paths are attribute keys, written as plain strings. The classes here cover the rest: a
+member of a JSON attribute, an attribute of a span event, a list that was flattened over numbered
+keys, and a value that a function derives.
 """
 
 from __future__ import annotations
@@ -15,29 +15,28 @@ from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.spans import Attributes, Span
 
 _MAX_LEVELS = 16
-"""Dots of a flattened key beyond this many belong to its last part."""
+"""A flattened key is split at this many dots; further dots belong to its last part."""
 
-_MAX_DIGITS = 5
-"""A longer number in a flattened key is no index of a list."""
+_MAX_INDEX_DIGITS = 5
+"""A longer number in a flattened key is not a list index."""
+
+JsonPath = tuple[str | int, ...]
+"""Keys of objects and indices of lists, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A member of a JSON attribute; `path` leads down by keys of objects and indices of lists."""
+class JsonMember:
+    """A member of a JSON attribute. With an empty `path`, the decoded attribute itself."""
 
     key: str
-    path: tuple[str | int, ...]
+    path: JsonPath
 
     def find(self, span: Span) -> Any:
-        """The decoded member."""
+        """The decoded member, or `None`."""
         raw = span.attributes.get(self.key)
-        value = decoded(raw) if raw is not None else None
-        for step in self.path:
-            if isinstance(step, str):
-                value = value.get(step) if isinstance(value, dict) else None
-            else:
-                value = value[step] if isinstance(value, list) and len(value) > step else None
-        return value
+        if raw is None:
+            return None
+        return value_below(decoded(raw), self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,85 +47,99 @@ class InEvent:
     key: str
 
     def find(self, span: Span) -> Any:
-        """The attribute as it is."""
+        """The attribute, not decoded, or `None`."""
         if self.event.encode() not in span.raw:
             return None
-        return next(
-            (
-                event.attributes[self.key]
-                for event in span.events
-                if event.name == self.event and self.key in event.attributes
-            ),
-            None,
-        )
+        for event in span.events:
+            if event.name == self.event and self.key in event.attributes:
+                return event.attributes[self.key]
+        return None
 
 
 @dataclass(frozen=True, slots=True)
 class Flattened:
-    """A list whose leaves were written as attributes of their own: `<prefix>.0.role`,
-    `<prefix>.0.content`, `<prefix>.1.role`, ...
+    """A list whose leaves are separate attributes: `<prefix>.0.role`, `<prefix>.0.content`,
+    `<prefix>.1.role`, ...
     """
 
     prefix: str
 
     def find(self, span: Span) -> Any:
-        """The list put together again, without what is missing from it; `None` where no key has the
-        prefix.
-        """
+        """The rebuilt list, without missing elements; `None` if no key has the prefix."""
         return unflattened(span.attributes, self.prefix + ".")
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What has to be worked out from several attributes."""
+    """A value that a function computes from the span."""
 
     derive: Callable[[Span], Any]
+    reads: tuple[str | JsonMember, ...] = ()
+    """The attributes that `derive` reads. Redaction with `content: false` keeps them if the field
+    is a name, a number or an id; it ignores them if the field holds content.
+    """
 
     def find(self, span: Span) -> Any:
-        """What was worked out."""
+        """The result of the function."""
         return self.derive(span)
 
 
-Place = str | Member | InEvent | Flattened | Derived
-FieldPaths = tuple[Place, ...]
+FieldPath = str | JsonMember | InEvent | Flattened | Derived
+FieldPaths = tuple[FieldPath, ...]
 
 
-def value_at(place: Place, span: Span) -> Any:
-    """What a span holds at a place."""
-    return span.attributes.get(place) if isinstance(place, str) else place.find(span)
+def value_at(path: FieldPath, span: Span) -> Any:
+    """The value that a span has at a field path, or `None`."""
+    if isinstance(path, str):
+        return span.attributes.get(path)
+    return path.find(span)
 
 
 def first(
     spans: Iterable[Span],
-    places: FieldPaths,
-    empty_means_not_captured: frozenset[Place] = frozenset(),
+    paths: FieldPaths,
+    empty_means_not_captured: frozenset[FieldPath] = frozenset(),
 ) -> Any:
-    """The first value at `places`, in the order of `spans`, that is neither empty text nor a muted
-    empty object.
+    """The first value at `paths`, in the order of `spans`.
+
+    Skips empty text, and `{}` at the paths in `empty_means_not_captured`.
     """
     for span in spans:
         attributes = span.attributes
-        for place in places:
-            value = attributes.get(place) if isinstance(place, str) else place.find(span)
-            if (
-                value is not None
-                and value != ""
-                and not (value == "{}" and place in empty_means_not_captured)
-            ):
-                return value
+        for path in paths:
+            value = attributes.get(path) if isinstance(path, str) else path.find(span)
+            if value is None or value == "":
+                continue
+            if value == "{}" and path in empty_means_not_captured:
+                continue
+            return value
     return None
 
 
+def value_below(value: Any, path: JsonPath) -> Any:
+    """The value that `path` leads to inside decoded JSON, or `None`."""
+    for step in path:
+        if isinstance(step, str):
+            value = value.get(step) if isinstance(value, dict) else None
+        elif isinstance(value, list) and len(value) > step:
+            value = value[step]
+        else:
+            return None
+    return value
+
+
 def unflattened(attributes: Attributes, prefix: str) -> Any:
-    """The nested value whose leaves lie under keys that begin with `prefix`."""
+    """The nested value whose leaves have keys that start with `prefix`."""
     tree: dict[str, Any] = {}
     for key, value in attributes.items():
         if key.startswith(prefix):
-            _plant(tree, key[len(prefix) :].split(".", _MAX_LEVELS), value)
-    return _as_lists(tree) if tree else None
+            _insert(tree, key[len(prefix) :].split(".", _MAX_LEVELS), value)
+    if tree:
+        return _with_lists(tree)
+    return None
 
 
-def _plant(tree: dict[str, Any], path: list[str], value: Any) -> None:
+def _insert(tree: dict[str, Any], path: list[str], value: Any) -> None:
     for step in path[:-1]:
         below = tree.get(step)
         if not isinstance(below, dict):
@@ -135,16 +148,22 @@ def _plant(tree: dict[str, Any], path: list[str], value: Any) -> None:
     tree.setdefault(path[-1], value)
 
 
-def _as_lists(value: Any) -> Any:
-    """Objects whose keys are all indices are the lists that they came from."""
+def _with_lists(value: Any) -> Any:
+    """Turn objects whose keys are all indices back into lists."""
     if not isinstance(value, dict):
         return value
-    if all(key.isdecimal() and key.isascii() and len(key) <= _MAX_DIGITS for key in value):
-        return [_as_lists(value[key]) for key in sorted(value, key=int)]
-    return {key: _as_lists(below) for key, below in value.items()}
+    if all(_is_index(key) for key in value):
+        return [_with_lists(value[key]) for key in sorted(value, key=int)]
+    return {key: _with_lists(below) for key, below in value.items()}
+
+
+def _is_index(key: str) -> bool:
+    return key.isdecimal() and key.isascii() and len(key) <= _MAX_INDEX_DIGITS
 
 
 def members(value: Any) -> Mapping[str, Any]:
-    """The members of a JSON object, decoded where it is text; none of anything else."""
+    """The members of a JSON object, decoded if it is text; empty for any other value."""
     value = decoded(value)
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}

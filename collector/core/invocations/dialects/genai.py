@@ -1,11 +1,10 @@
-"""The OpenTelemetry GenAI semantic conventions, all versions from 1.26 on.
+"""The OpenTelemetry GenAI semantic conventions, all versions from 1.26.
 
-Recognised by `gen_ai.*` attributes, `mcp.method.name`, or the conventions' span names. Content
-hides in one of: span attributes (JSON text, or structured since 1.37), log records or span events
-`gen_ai.client.inference.operation.details`, the older message events
-`gen_ai.{system,user,assistant,tool}.message` and `gen_ai.choice` (as logs or span events), and
-before 1.27 the events `gen_ai.content.{prompt,completion}`. Without the opt-in switch there is none
-at all.
+Recognised by `gen_ai.*` attributes, `mcp.method.name`, or the span names of the conventions.
+Content is in one of: span attributes (JSON text, or structured since 1.37), log records or span
+events `gen_ai.client.inference.operation.details`, the older message events
+`gen_ai.{system,user,assistant,tool}.message` and `gen_ai.choice` (as log records or span events),
+and before 1.27 the events `gen_ai.content.{prompt,completion}`. Content capture is off by default.
 """
 
 from __future__ import annotations
@@ -33,39 +32,40 @@ NAMES: dict[str, Kind] = {
     "invoke_workflow ": "workflow",
     "execute_tool ": "tool",
 }
-"""Span names of the conventions, for instrumentations that leave the operation out."""
+"""Span names of the conventions, for instrumentations that omit the operation."""
 
 _NAME_PREFIXES = tuple(NAMES)
 
-_KEY_PREFIXES = ("gen_ai.", "mcp.method.name")
+_OPERATION, _MCP_METHOD = "gen_ai.operation.name", "mcp.method.name"
+_KEY_PREFIXES = ("gen_ai.", _MCP_METHOD)
 
 
 def matches(span: Span) -> bool:
-    """Any attribute of the conventions will do; the name, where attributes were dropped."""
+    """By any attribute of the conventions, or by the name if attributes were dropped."""
     return span.name.startswith(_NAME_PREFIXES) or any(
         key.startswith(_KEY_PREFIXES) for key in span.attributes
     )
 
 
 def has_model_details(span: Span) -> bool:
-    """Whether the operation is that of a model call, as some instrumentations write it on agent
-    spans too.
-    """
-    return OPERATIONS.get(str(span.attributes.get("gen_ai.operation.name") or "")) == "model"
+    """Whether the operation is a model call, which some instrumentations write on agent spans."""
+    return _operation(span) == "model"
 
 
 def kind(span: Span) -> Kind | None:
-    """The operation decides, but an `invoke_agent` span on which model details were written stays
-    an agent.
-    """
-    operation = OPERATIONS.get(str(span.attributes.get("gen_ai.operation.name") or ""))
+    """By operation, except that an `invoke_agent` span with model details stays an agent."""
+    operation = _operation(span)
     if operation == "model" and span.name.startswith("invoke_agent "):
         return "agent"
     if operation is not None:
         return operation
-    if span.attributes.get("mcp.method.name") == "tools/call":
+    if span.attributes.get(_MCP_METHOD) == "tools/call":
         return "tool"
     return next((kind for prefix, kind in NAMES.items() if span.name.startswith(prefix)), None)
+
+
+def _operation(span: Span) -> Kind | None:
+    return OPERATIONS.get(str(span.attributes.get(_OPERATION) or ""))
 
 
 GENAI = Dialect(
@@ -74,6 +74,15 @@ GENAI = Dialect(
     byte_marks=tuple(prefix.encode() for prefix in _KEY_PREFIXES),
     matches=matches,
     kind=kind,
+    reads=(
+        _OPERATION,
+        _MCP_METHOD,
+        # Two keys of early versions, by which their spans are recognised.
+        "gen_ai.provider.name",
+        "gen_ai.system",
+        # Read by the code that all dialects share.
+        "gen_ai.transfer.mode",
+    ),
     entry_names=("invoke_agent", "invoke_workflow"),
     fields=Fields(
         agent_name=("gen_ai.agent.name",),

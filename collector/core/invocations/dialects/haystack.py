@@ -1,11 +1,11 @@
-"""Haystack's own tracing: in its core up to version 2, in `opentelemetry-haystack` from 3 on.
+"""Haystack, own telemetry: in its core up to version 2, in `opentelemetry-haystack` from 3.
 
-Recognised by span names `haystack.*`, as the scope is the user's choice. Up to 2 a run of an agent
-consists of components, a chat generator and a `ToolInvoker` that carries out all calls of a message
-in one span; from 3 on it consists of steps with a span for each call, without its id. Messages are
-JSON in `haystack.agent.input` and so on, when content tracing is on. Usage is what the provider
-said, in the `meta` of a reply. Pipelines are links of the tree: whatever agents and generators they
-run speaks for itself.
+Recognised by span names `haystack.*`, because the scope is the choice of the user. Up to 2, the run
+of an agent consists of components: a chat generator, and a `ToolInvoker` that executes all calls of
+a message in one span. From 3 it consists of steps with a span for each call, without the call id.
+Messages are JSON in `haystack.agent.input` and similar attributes if content tracing is on. Token
+counts are those of the provider, in the `meta` of a reply. Pipelines only connect other spans:
+their agents and generators have spans of their own.
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
-from pathgauge.collector.core.invocations.dialects.field_paths import Derived, Member, members
+from pathgauge.collector.core.invocations.dialects.field_paths import Derived, JsonMember, members
 from pathgauge.collector.core.invocations.messages.values import as_id
 from pathgauge.collector.core.otlp.spans import Span
 
-_AGENT, _COMPONENT, _TYPE = (
-    "haystack.agent.run",
-    "haystack.component.run",
-    "haystack.component.type",
-)
+_AGENT, _COMPONENT = "haystack.agent.run", "haystack.component.run"
+_TYPE, _NAME = "haystack.component.type", "haystack.component.name"
 _INPUT, _STEP_INPUT = "haystack.component.input", "haystack.agent.step.llm.input"
 _OUTPUT, _STEP_OUTPUT = "haystack.component.output", "haystack.agent.step.llm.output"
 _TOOL_OUTPUT, _TOOL_ERROR = "haystack.agent.step.tool.output", "haystack.tool.error"
@@ -32,51 +29,56 @@ _KINDS: dict[str, Kind] = {
     "haystack.agent.step.tool": "tool",
     "haystack.chat_generator.run": "model",
 }
+_COMPONENT_KINDS: dict[str, Kind] = {"Agent": "agent", "ToolInvoker": "tools"}
 
 
-def _in_reply(*path: str) -> tuple[Member, ...]:
-    return tuple(Member(key, ("replies", 0, "meta", *path)) for key in (_OUTPUT, _STEP_OUTPUT))
+def _in_reply(*path: str) -> tuple[JsonMember, ...]:
+    return tuple(JsonMember(key, ("replies", 0, "meta", *path)) for key in (_OUTPUT, _STEP_OUTPUT))
 
 
 def matches(span: Span) -> bool:
-    """Spans with the names that Haystack gives."""
+    """By the names that Haystack gives."""
     return span.name.startswith("haystack.")
 
 
 def kind(span: Span) -> Kind | None:
-    """By name; components by their type."""
+    """By name, components by their type."""
     if span.name != _COMPONENT:
         return _KINDS.get(span.name)
     component = str(span.attributes.get(_TYPE))
     if component.endswith("Generator") and not component.endswith("ImageGenerator"):
         return "model"
-    return "agent" if component == "Agent" else "tools" if component == "ToolInvoker" else "other"
+    return _COMPONENT_KINDS.get(component, "other")
 
 
 def name_of(span: Span) -> str | None:
-    """The name of an agent in its pipeline; on its own it has none."""
-    return (
-        as_id(span.attributes.get("haystack.component.name")) if span.name == _COMPONENT else None
-    )
+    """The name of an agent in its pipeline. An agent outside of a pipeline has none."""
+    if span.name == _COMPONENT:
+        return as_id(span.attributes.get(_NAME))
+    return None
 
 
 def failure(span: Span) -> str | None:
-    """Why a tool failed, with which its agent may go on."""
+    """The error of a tool. Its agent may continue after it."""
     if not span.attributes.get(_TOOL_ERROR):
         return None
     return as_id(members(span.attributes.get(_TOOL_OUTPUT)).get("error")) or "error"
 
 
 def _result(span: Span) -> Any:
-    """What a tool returned; of one that failed, the output is the error."""
-    return None if span.attributes.get(_TOOL_ERROR) else span.attributes.get(_TOOL_OUTPUT)
+    """The result of a tool. The output of a failed tool is the error, not a result."""
+    if span.attributes.get(_TOOL_ERROR):
+        return None
+    return span.attributes.get(_TOOL_OUTPUT)
 
 
 HAYSTACK = Dialect(
     name="haystack",
+    before=("langsmith",),
     names=("haystack.",),
     matches=matches,
     kind=kind,
+    reads=(_TYPE, _NAME, _TOOL_ERROR),
     entry_names=(_AGENT,),
     name_of=name_of,
     failure=failure,
@@ -96,8 +98,8 @@ HAYSTACK = Dialect(
         agent_output=("haystack.agent.output",),
         tool_definitions=(
             "haystack.agent.tools",
-            Member(_INPUT, ("tools",)),
-            Member(_STEP_INPUT, ("tools",)),
+            JsonMember(_INPUT, ("tools",)),
+            JsonMember(_STEP_INPUT, ("tools",)),
         ),
     ),
 )

@@ -1,9 +1,9 @@
 """LangSmith's exporter of LangChain runs to OpenTelemetry, and its `@traceable` functions.
 
 Recognised by `langsmith.span.kind`. Inputs and outputs of every run are JSON in `gen_ai.prompt` and
-`gen_ai.completion`, in LangChain's own serialisation; metadata lies under `langsmith.metadata.`.
-Children are made in a background thread, so baggage does not reach them. A run that fails late
-keeps the status OK and shows an `exception` event alone.
+`gen_ai.completion`, in LangChain's own serialisation; metadata is under `langsmith.metadata.`.
+Child spans are created in a background thread, so baggage does not reach them. A run that fails
+late keeps the status OK and only has an `exception` event.
 """
 
 from __future__ import annotations
@@ -12,69 +12,69 @@ from typing import Any
 
 from pathgauge.collector.core.invocations.dialects import langgraph
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
-from pathgauge.collector.core.invocations.dialects.field_paths import Derived, Member
+from pathgauge.collector.core.invocations.dialects.field_paths import Derived, JsonMember
 from pathgauge.collector.core.invocations.messages.values import as_id
 from pathgauge.collector.core.otlp.spans import Span
 
 KIND, METADATA = "langsmith.span.kind", "langsmith.metadata."
 
+_AGENT_NAME, _NODE, _PATH = (
+    METADATA + key for key in (langgraph.AGENT_NAME, langgraph.NODE, langgraph.PATH)
+)
 _KINDS: dict[str, Kind] = {"llm": "model", "tool": "tool"}
 
 
 def matches(span: Span) -> bool:
-    """Spans that were runs."""
+    """Spans that LangSmith made of runs."""
     return KIND in span.attributes
 
 
 def kind(span: Span) -> Kind | None:
-    """The type of the run; chains by their metadata."""
+    """By the type of the run, chains by their metadata."""
     named = str(span.attributes[KIND])
     if named != "chain":
         return _KINDS.get(named, "other")
     metadata = {
-        key[len(METADATA) :]: value
-        for key, value in span.attributes.items()
-        if key.startswith(METADATA)
+        langgraph.AGENT_NAME: span.attributes.get(_AGENT_NAME),
+        langgraph.NODE: span.attributes.get(_NODE),
     }
     return langgraph.kind(span.name, metadata)
 
 
 def failure(span: Span) -> str | None:
-    """The exception of a run whose status was set before it failed."""
-    exceptions = (event.attributes for event in span.events if event.name == "exception")
-    return next(
-        (
-            as_id(e.get("exception.message")) or as_id(e.get("exception.type")) or "error"
-            for e in exceptions
-        ),
-        None,
-    )
+    """The exception of a run that failed after its status had been set."""
+    for event in span.events:
+        if event.name == "exception":
+            message = as_id(event.attributes.get("exception.message"))
+            return message or as_id(event.attributes.get("exception.type")) or "error"
+    return None
 
 
 def outputs(span: Span) -> Any:
-    """The outputs of a run, which are `{}` when there are none."""
+    """The outputs of a run. `{}` means that there are none."""
     written = span.attributes.get("gen_ai.completion")
-    return None if written == "{}" else written
+    if written == "{}":
+        return None
+    return written
+
+
+def _graph_name(span: Span) -> str | None:
+    return langgraph.enclosing_graph(span.attributes.get(_PATH))
 
 
 LANGSMITH = Dialect(
     name="langsmith",
+    before=("langfuse",),
     scopes=("langsmith",),
-    byte_marks=(b"langsmith.span.kind",),
+    byte_marks=(KIND.encode(),),
     matches=matches,
     kind=kind,
+    reads=(KIND, _NODE),
     may_be_entry=lambda span: span.parent_id is None or langgraph.may_be_entry(span),
     name_of=lambda span: as_id(span.name),
     failure=failure,
     fields=Fields(
-        agent_name=(
-            METADATA + langgraph.AGENT_NAME,
-            Derived(
-                lambda span: langgraph.enclosing_graph(
-                    span.attributes.get(METADATA + langgraph.PATH)
-                )
-            ),
-        ),
+        agent_name=(_AGENT_NAME, Derived(_graph_name, reads=(_PATH,))),
         conversation_id=(
             METADATA + langgraph.THREAD,
             METADATA + "session_id",
@@ -82,7 +82,7 @@ LANGSMITH = Dialect(
         ),
         user_id=(METADATA + "user_id",),
         arguments=("gen_ai.prompt",),
-        result=(Member("gen_ai.completion", ("output",)), Derived(outputs)),
+        result=(JsonMember("gen_ai.completion", ("output",)), Derived(outputs)),
         agent_input=("gen_ai.prompt",),
         agent_output=("gen_ai.completion",),
     ),

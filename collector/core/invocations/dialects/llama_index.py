@@ -1,10 +1,10 @@
-"""LlamaIndex as OpenInference instruments it: spans are called after the methods that they time
+"""LlamaIndex as instrumented by OpenInference: spans are named after the methods that they time
 (`AgentWorkflow.run_agent_step`).
 
-A workflow's steps lie beside each other below its run: an agent's turn (`run_agent_step`), then the
-tools that it asked for, then the next turn. Their events are written as Python's `repr`; the name
-of the agent ends the input of a turn. Preparing a model call is given the kind of a model call. An
-agent that reasons in text answers behind its thoughts.
+The steps of a workflow are siblings below its run: the turn of an agent (`run_agent_step`), the
+tools that it called, the next turn. Their events are written as Python `repr`; the input of a turn
+ends with the name of the agent. A span that only prepares a model call has the kind of a model
+call. The answer of an agent that reasons in text follows its thoughts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathgauge.collector.core.invocations.dialects.dialect import Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import members
 from pathgauge.collector.core.invocations.dialects.openinference import (
     OPENINFERENCE,
-    kind as named_kind,
+    kind as stated_kind,
     read_messages,
 )
 from pathgauge.collector.core.invocations.messages.message import Message
@@ -31,30 +31,32 @@ _TURN, _PREPARATION = ".run_agent_step", "._prepare_chat_with_tools"
 
 _AGENT_NAME = re.compile(r"current_agent_name=(?:'([^']*)'|\"([^\"]*)\")\)$")
 
-_OUTPUT = frozenset({"tool_name", "raw_output"})
+_TOOL_OUTPUT_KEYS = frozenset({"tool_name", "raw_output"})
 
 _THOUGHT, _ANSWER = "Thought:", "Answer:"
 
 
 def kind(span: Span) -> Kind | None:
-    """The kind as named, but for turns and for what only prepares a model call."""
+    """The stated kind, except for turns and for preparations of a model call."""
     if span.name.endswith(_PREPARATION):
         return "other"
-    return "turn" if span.name.endswith(_TURN) else named_kind(span)
+    if span.name.endswith(_TURN):
+        return "turn"
+    return stated_kind(span)
 
 
 def name_of(span: Span) -> str | None:
-    """The agent whose turn it is; of any other span the class."""
+    """The agent of a turn; for other spans the class."""
     if not span.name.endswith(_TURN):
         return span.name.partition(".")[0] or None
     found = _AGENT_NAME.search(str(members(span.attributes.get("input.value")).get("ev") or ""))
-    return (found[1] or found[2] or None) if found else None
+    if found:
+        return found[1] or found[2] or None
+    return None
 
 
 def read_answers(value: Any, role: str) -> tuple[Message, ...]:
-    """Messages in which an answer stands without the thoughts before it, and thoughts without an
-    answer are no text.
-    """
+    """Messages without the thoughts before the answer. Thoughts without an answer are no text."""
     return tuple(map(_without_thoughts, read_messages(value, role)))
 
 
@@ -66,17 +68,17 @@ def _without_thoughts(message: Message) -> Message:
 
 
 def unwrap_result(value: Any) -> Result:
-    """What the function returned, in the object that stands for a tool's output."""
-    if not isinstance(value, dict) or not value.keys() >= _OUTPUT:
+    """The return value of the function, inside LlamaIndex's object for tool outputs."""
+    if not isinstance(value, dict) or not value.keys() >= _TOOL_OUTPUT_KEYS:
         return Result(value)
     returned = decoded(value["raw_output"])
-    return Result(
-        returned, (as_text(returned) or "error") if value.get("is_error") is True else None
-    )
+    error = (as_text(returned) or "error") if value.get("is_error") is True else None
+    return Result(returned, error)
 
 
 LLAMA_INDEX = replace(
     OPENINFERENCE,
+    before=("openinference",),
     scopes=(SCOPE,),
     matches=lambda span: span.scope.name == SCOPE and OPENINFERENCE.matches(span),
     kind=kind,

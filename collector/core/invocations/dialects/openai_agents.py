@@ -1,10 +1,10 @@
 """The first OpenTelemetry instrumentation of the OpenAI Agents SDK,
 `opentelemetry-instrumentation-openai-agents-v2`.
 
-Recognised by its scope without a version; OpenLLMetry uses the same scope with one. The workflow is
-an `invoke_agent` span without an agent's name; turns are called `unknown`. Output messages hold the
-`repr` of the SDK's objects as text, which is where tool calls are, and every span but the agents'
-bears the agent name "OpenAI Agent".
+Recognised by its scope without a version; OpenLLMetry uses the same scope with a version. The
+workflow is an `invoke_agent` span without an agent name; turns are called `unknown`. Output
+messages hold the `repr` of SDK objects as text, and tool calls are in there. Every span except
+those of agents has the agent name "OpenAI Agent".
 """
 
 from __future__ import annotations
@@ -21,21 +21,23 @@ from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE = "opentelemetry.instrumentation.openai_agents"
 
+_OPERATION, _AGENT_NAME = "gen_ai.operation.name", "gen_ai.agent.name"
+
 _KINDS: dict[str, Kind] = {"unknown": "other", "agent_handoff": "handoff"}
 _CALL = "ResponseFunctionToolCall("
 _RESPONSE = "{'id': "
-"""How the `repr` of a whole response begins, which streaming chat completions are turned into."""
+"""The start of the `repr` of a whole response; streamed chat completions become one."""
 
 
 def matches(span: Span) -> bool:
-    """Spans of that scope, unless a version tells that they are OpenLLMetry's."""
+    """Spans of that scope without a version. With a version they are OpenLLMetry's."""
     return span.scope.name == SCOPE and not span.scope.version
 
 
 def kind(span: Span) -> Kind | None:
-    """The workflow has no agent's name."""
-    operation = str(span.attributes.get("gen_ai.operation.name"))
-    if operation == "invoke_agent" and "gen_ai.agent.name" not in span.attributes:
+    """By operation. A workflow is an agent without a name."""
+    operation = str(span.attributes.get(_OPERATION))
+    if operation == "invoke_agent" and _AGENT_NAME not in span.attributes:
         return "workflow"
     return _KINDS.get(operation)
 
@@ -47,39 +49,44 @@ def read_messages(value: Any, role: str) -> tuple[Message, ...]:
 
 def _with_calls(message: Message) -> Message:
     text = message.text or ""
-    if text.startswith(_RESPONSE) and isinstance(response := decoded(text), dict):
-        inner = parse_messages(response.get("output"), message.role)
-        return message._replace(
-            text="\n".join(m.text for m in inner if m.text) or None,
-            calls=tuple(c for m in inner for c in m.calls),
-        )
+    if text.startswith(_RESPONSE):
+        response = decoded(text)
+        if isinstance(response, dict):
+            return _with_response(message, response)
+    if _CALL not in text:
+        return message
     lines = text.split("\n")
-    calls = tuple(
-        call for line in lines if line.startswith(_CALL) and (call := _call(line)) is not None
-    )
+    found = (_call(line) for line in lines if line.startswith(_CALL))
+    calls = tuple(call for call in found if call is not None)
     if not calls:
         return message
     texts = [line for line in lines if not line.startswith(_CALL)]
     return message._replace(text="\n".join(texts) or None, calls=message.calls + calls)
 
 
+def _with_response(message: Message, response: dict[Any, Any]) -> Message:
+    """The message with the texts and calls of the response that was its text."""
+    inner = parse_messages(response.get("output"), message.role)
+    texts = [one.text for one in inner if one.text]
+    calls = tuple(call for one in inner for call in one.calls)
+    return message._replace(text="\n".join(texts) or None, calls=calls)
+
+
 def _call(text: str) -> AskedCall | None:
     try:
         call = expression(text)
         keywords = call.keywords if isinstance(call, ast.Call) else []
-        members = {
+        fields = {
             word.arg: ast.literal_eval(word.value)
             for word in keywords
             if isinstance(word.value, ast.Constant)
         }
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    name = as_id(members.get("name"))
-    return (
-        None
-        if name is None
-        else AskedCall(name, decoded(members.get("arguments")), as_id(members.get("call_id")))
-    )
+    name = as_id(fields.get("name"))
+    if name is None:
+        return None
+    return AskedCall(name, decoded(fields.get("arguments")), as_id(fields.get("call_id")))
 
 
 OPENAI_AGENTS = Dialect(
@@ -87,6 +94,7 @@ OPENAI_AGENTS = Dialect(
     scopes=(SCOPE,),
     matches=matches,
     kind=kind,
+    reads=(_OPERATION, _AGENT_NAME),
     messages=read_messages,
     fields=Fields(
         input_messages=("gen_ai.input.messages",), output_messages=("gen_ai.output.messages",)

@@ -1,12 +1,12 @@
 """OpenInference (Arize Phoenix): instrumentations of LangChain, OpenAI Agents, CrewAI, LlamaIndex,
 smolagents and others.
 
-Recognised by `openinference.span.kind`, which other tracers' processors add too. Messages are
-flattened over numbered keys (`llm.input_messages.0.message.content`), so that a limit of 128
-attributes drops the oldest; raw input and output are in `input.value` and `output.value`;
-LangChain's metadata is JSON in `metadata`. The kind AGENT is given to whatever has "agent" in its
-name, tools included: `tool.name` tells a tool. `tool.parameters` is the tool's schema in some
-instrumentations, in others the arguments of a call. Empty arguments of a call are left out.
+Recognised by `openinference.span.kind`, which processors of other tracers add as well. Messages are
+flattened over numbered keys (`llm.input_messages.0.message.content`), so a limit of 128 attributes
+drops the oldest messages. Raw input and output are in `input.value` and `output.value`, LangChain's
+metadata is JSON in `metadata`. Every span with "agent" in its name gets the kind AGENT, including
+tools: `tool.name` identifies a tool. `tool.parameters` is the schema of the tool in some
+instrumentations and the arguments of a call in others. Empty arguments of a call are omitted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Field
 from pathgauge.collector.core.invocations.dialects.field_paths import (
     Derived,
     Flattened,
-    Member,
+    JsonMember,
     members,
 )
 from pathgauge.collector.core.invocations.messages.message import Message
@@ -32,52 +32,59 @@ SCOPE = "openinference.instrumentation."
 LANGCHAIN, OPENAI_AGENTS = SCOPE + "langchain", SCOPE + "openai_agents"
 KIND = "openinference.span.kind"
 
+_INPUT, _OUTPUT, _METADATA = "input.value", "output.value", "metadata"
+_AGENT_NAME, _TOOL_NAME = "agent.name", "tool.name"
+
 _TOOLS_NODE = "tools"
 
 _RUNS = (".run", ".kickoff", "._execute_core")
-"""What LlamaIndex, smolagents and CrewAI append to the name of a workflow, an agent or a tool."""
+"""Suffixes that LlamaIndex, smolagents and CrewAI add to the name of a workflow, agent or tool."""
 
 _EVENTS = ("StopEvent(", "AgentOutput(")
-"""How events begin that LlamaIndex writes as `repr`, cut after 200 characters."""
+"""Prefixes of the events that LlamaIndex writes as `repr`, truncated after 200 characters."""
 
 _KINDS: dict[str, Kind] = {"LLM": "model", "TOOL": "tool", "AGENT": "agent", "CHAIN": "chain"}
 
 
 def matches(span: Span) -> bool:
-    """Any span that has been given a kind."""
+    """Any span with a kind."""
     return KIND in span.attributes
 
 
 def kind(span: Span) -> Kind | None:
-    """The kind as named, but for what is known of the instrumentation."""
+    """The stated kind, corrected by what is known of the instrumentation."""
     attributes = span.attributes
-    named = _KINDS.get(str(attributes[KIND]).upper(), "other")
-    if "tool.name" in attributes and named != "model":
+    stated = _KINDS.get(str(attributes[KIND]).upper(), "other")
+    if _TOOL_NAME in attributes and stated != "model":
         return "tool"
-    if named not in ("agent", "chain"):
-        return "handoff" if span.name.startswith("handoff to ") else named
+    if stated not in ("agent", "chain"):
+        if span.name.startswith("handoff to "):
+            return "handoff"
+        return stated
     if span.scope.name == LANGCHAIN:
         return _graph_kind(span)
     if span.scope.name == OPENAI_AGENTS:
-        return (
-            "other" if named == "chain" else "agent" if "agent.name" in attributes else "workflow"
-        )
-    return named
+        if stated == "chain":
+            return "other"
+        if _AGENT_NAME in attributes:
+            return "agent"
+        return "workflow"
+    return stated
 
 
 def _graph_kind(span: Span) -> Kind:
     if _only_call(span):
         return "tool"
-    return langgraph.kind(span.name, members(span.attributes.get("metadata")))
+    return langgraph.kind(span.name, members(span.attributes.get(_METADATA)))
 
 
 def _only_call(span: Span) -> Mapping[str, Any]:
-    """The call that a `tools` node of LangGraph carries out, when it is one; no other input tells
-    of a call.
+    """The call that a `tools` node of LangGraph executes, if it is a single one. No other input
+    holds a call.
     """
     if span.name != _TOOLS_NODE or span.scope.name != LANGCHAIN:
         return {}
-    return langgraph.only_call(decoded(span.attributes.get("input.value"))) or {}
+    return langgraph.only_call(decoded(span.attributes.get(_INPUT))) or {}
 
 
 def _of_only_call(key: str) -> Derived:
@@ -85,13 +92,15 @@ def _of_only_call(key: str) -> Derived:
 
 
 def _answered_call(span: Span) -> Any:
-    """The call whose result LangChain's message shows."""
-    output = members(span.attributes.get("output.value"))
-    return members(output.get("data")).get("tool_call_id") if output.get("type") == "tool" else None
+    """The id of the call whose result is in LangChain's tool message."""
+    output = members(span.attributes.get(_OUTPUT))
+    if output.get("type") == "tool":
+        return members(output.get("data")).get("tool_call_id")
+    return None
 
 
 def may_be_entry(span: Span) -> bool:
-    """Agents, and what has no parent."""
+    """Agents, and chains without a parent or named after a run."""
     raw = span.raw
     if b"langgraph_node" in raw or b"tool.name" in raw:
         return False
@@ -102,41 +111,38 @@ def may_be_entry(span: Span) -> bool:
 
 def enclosing_graph(span: Span) -> str | None:
     """The agent under a supervisor that LangGraph does not name."""
-    return langgraph.enclosing_graph(members(span.attributes.get("metadata")).get(langgraph.PATH))
+    return langgraph.enclosing_graph(members(span.attributes.get(_METADATA)).get(langgraph.PATH))
 
 
 def name_of(span: Span) -> str | None:
-    """The name of the span, of which some instrumentations make the agent's or the tool's."""
+    """The name of the span, which some instrumentations derive from the agent or tool."""
     return as_id(reduce(str.removesuffix, _RUNS, span.name))
 
 
 def output_of(span: Span) -> Any:
-    """What an agent or workflow gave back, unless it is what LlamaIndex left of an event."""
-    value = span.attributes.get("output.value")
-    return None if isinstance(value, str) and value.startswith(_EVENTS) else value
+    """The output of an agent or workflow, unless it is a truncated LlamaIndex event."""
+    value = span.attributes.get(_OUTPUT)
+    if isinstance(value, str) and value.startswith(_EVENTS):
+        return None
+    return value
 
 
 def tools_of(span: Span) -> Any:
-    """The definitions of the tools that a model was offered, which are JSON under keys of their
-    own.
-    """
+    """The tool definitions of a model call: JSON, one key per tool."""
     return [value for key, value in span.attributes.items() if key.startswith("llm.tools.")] or None
 
 
 def schema_of(span: Span) -> Any:
-    """The schema of a tool, unless it is what some instrumentations write in its place: the
-    arguments of a call.
-    """
+    """The schema of a tool. Some instrumentations write the arguments of a call instead."""
     schema = members(span.attributes.get("tool.parameters"))
-    return (
-        schema
-        if schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
-        else None
-    )
+    is_schema = schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
+    if is_schema:
+        return schema
+    return None
 
 
 def read_messages(value: Any, role: str) -> tuple[Message, ...]:
-    """Messages in which a call that leaves its arguments out was made with none."""
+    """Messages in which a call without arguments was called with none."""
     for message in map(_object, _list(value)):
         for call in map(_object, _list(_object(message.get("message")).get("tool_calls"))):
             _object(_object(call.get("tool_call")).get("function")).setdefault("arguments", {})
@@ -144,35 +150,38 @@ def read_messages(value: Any, role: str) -> tuple[Message, ...]:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    return []
 
 
 OPENINFERENCE = Dialect(
     name="openinference",
+    before=("crewai", "openllmetry", "openllmetry_agents"),
     scopes=(SCOPE,),
     byte_marks=(KIND.encode(),),
     matches=matches,
     kind=kind,
+    reads=(KIND, JsonMember(_METADATA, (langgraph.NODE,))),
     may_be_entry=may_be_entry,
     name_of=name_of,
     messages=read_messages,
     fields=Fields(
         agent_name=(
-            "agent.name",
-            Member("metadata", (langgraph.AGENT_NAME,)),
+            _AGENT_NAME,
+            JsonMember(_METADATA, (langgraph.AGENT_NAME,)),
             "graph.node.id",
-            Derived(enclosing_graph),
+            Derived(enclosing_graph, reads=(JsonMember(_METADATA, (langgraph.PATH,)),)),
         ),
-        conversation_id=("session.id", Member("metadata", (langgraph.THREAD,))),
-        user_id=("user.id", Member("metadata", ("user_id",))),
-        tool_name=(
-            "tool.name",
-            _of_only_call("name"),
-        ),
+        conversation_id=("session.id", JsonMember(_METADATA, (langgraph.THREAD,))),
+        user_id=("user.id", JsonMember(_METADATA, ("user_id",))),
+        tool_name=(_TOOL_NAME, _of_only_call("name")),
         call_id=(
             "tool.id",
             "tool.call_id",
@@ -180,26 +189,23 @@ OPENINFERENCE = Dialect(
             _of_only_call("id"),
             Derived(_answered_call),
         ),
-        arguments=(
-            _of_only_call("args"),
-            "input.value",
-        ),
-        result=("output.value",),
+        arguments=(_of_only_call("args"), _INPUT),
+        result=(_OUTPUT,),
         response_model=("llm.model_name",),
         input_tokens=("llm.token_count.prompt",),
         output_tokens=("llm.token_count.completion",),
         total_input_tokens=("llm.token_count.prompt",),
         total_output_tokens=("llm.token_count.completion",),
-        input_messages=(Flattened("llm.input_messages"), "input.value"),
+        input_messages=(Flattened("llm.input_messages"), _INPUT),
         output_messages=(Flattened("llm.output_messages"), Derived(output_of)),
         agent_input=(
-            Member("input.value", ("messages",)),
-            Member("input.value", ("task",)),
-            Member("input.value", ("user_msg",)),
-            "input.value",
+            JsonMember(_INPUT, ("messages",)),
+            JsonMember(_INPUT, ("task",)),
+            JsonMember(_INPUT, ("user_msg",)),
+            _INPUT,
         ),
         agent_output=(Derived(output_of),),
-        tool_definitions=(Derived(tools_of), Member("llm.invocation_parameters", ("tools",))),
+        tool_definitions=(Derived(tools_of), JsonMember("llm.invocation_parameters", ("tools",))),
         tool_schema=(Derived(schema_of),),
     ),
 )

@@ -2,15 +2,16 @@
 decorators of its SDK.
 
 Recognised by `traceloop.*` or `llm.request.type`. Up to 0.54 messages are flattened
-(`gen_ai.prompt.0.content`, `gen_ai.completion.0.tool_calls.0.name`), later JSON as in the
-conventions. Inputs and outputs of everything are JSON in `traceloop.entity.input` and `.output`;
-LangChain's metadata lies under `traceloop.association.properties.`. LangChain's tool arguments are
-wrapped together with the run's configuration. Agents called as tools by OpenAI Agents hang beside
-their caller.
+(`gen_ai.prompt.0.content`, `gen_ai.completion.0.tool_calls.0.name`), later they are JSON as in the
+conventions. Inputs and outputs of all spans are JSON in `traceloop.entity.input` and `.output`;
+LangChain's metadata is under `traceloop.association.properties.`. The arguments of LangChain tools
+are wrapped together with the configuration of the run. Agents called as tools by OpenAI Agents are
+siblings of their caller.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,23 +29,24 @@ from pathgauge.collector.core.invocations.messages.unwrap import (
 from pathgauge.collector.core.invocations.messages.values import as_id, as_object, decoded
 from pathgauge.collector.core.otlp.spans import Span
 
-KIND, ENTITY, METADATA = (
-    "traceloop.span.kind",
-    "traceloop.entity.name",
-    "traceloop.association.properties.",
-)
+KIND, ENTITY = "traceloop.span.kind", "traceloop.entity.name"
+METADATA = "traceloop.association.properties."
 
 NODES = "gen_ai.workflow.nodes"
-"""On the spans around the runs of whole graphs."""
+"""An attribute of the spans around the runs of whole graphs."""
+
+_REQUEST_TYPE = "llm.request.type"
+_AGENT_NAME, _NODE = METADATA + langgraph.AGENT_NAME, METADATA + langgraph.NODE
 
 _AGENT_NODES = frozenset({"model", "agent", "tools"})
-"""Nodes of the graphs that LangChain makes of an agent; other graphs may have agents for nodes."""
+"""Nodes of the graph that LangChain builds for an agent. The nodes of other graphs may be agents.
+"""
 
-_CONFIGURATION = frozenset({"inputs", "tags", "metadata"})
-"""What lies beside the arguments of LangChain's tools."""
+_CONFIGURATION_KEYS = frozenset({"inputs", "tags", "metadata"})
+"""Keys beside the arguments of LangChain tools."""
 
-_RUN = frozenset({"tool_call_id", "name", "color", "tags"})
-"""What LangChain passes to its callbacks when a tool ends."""
+_CALLBACK_KEYS = frozenset({"tool_call_id", "name", "color", "tags"})
+"""Keys that LangChain passes to its callbacks when a tool ends."""
 
 _KINDS: dict[str, Kind] = {
     "workflow": "workflow",
@@ -56,74 +58,92 @@ _KINDS: dict[str, Kind] = {
 
 
 def matches(span: Span) -> bool:
-    """Spans of its decorators and instrumentations, but most model spans say no more than the
-    conventions.
+    """Spans of its decorators and instrumentations. Most of its model spans have no more than the
+    conventions and do not match.
     """
     attributes = span.attributes
-    return KIND in attributes or "llm.request.type" in attributes or NODES in attributes
+    return KIND in attributes or _REQUEST_TYPE in attributes or NODES in attributes
 
 
 def kind(span: Span) -> Kind | None:
-    """The kind as named; runs of LangChain by their metadata."""
+    """The stated kind, LangChain runs by their metadata."""
     attributes = span.attributes
-    named = attributes.get(KIND)
+    stated = attributes.get(KIND)
     if NODES in attributes:
-        nodes = decoded(attributes[NODES])
-        return (
-            "agent"
-            if isinstance(nodes, list) and any(node in _AGENT_NODES for node in map(str, nodes))
-            else "workflow"
-        )
-    if named is None:
-        return "model" if "llm.request.type" in attributes else None
-    if named in ("workflow", "task") and "langchain" in span.scope.name:
-        metadata = {
-            key[len(METADATA) :]: value
-            for key, value in attributes.items()
-            if key.startswith(METADATA)
-        }
-        kind = langgraph.kind(str(attributes.get(ENTITY)), metadata)
-        return kind if named == "task" else "agent" if kind == "named_step" else "workflow"
-    return _KINDS.get(str(named))
+        return _kind_of_nodes(decoded(attributes[NODES]))
+    if stated is None:
+        if _REQUEST_TYPE in attributes:
+            return "model"
+        return None
+    if stated in ("workflow", "task") and "langchain" in span.scope.name:
+        return _kind_of_run(attributes, is_task=stated == "task")
+    return _KINDS.get(str(stated))
+
+
+def _kind_of_nodes(nodes: Any) -> Kind:
+    is_agent = isinstance(nodes, list) and any(str(node) in _AGENT_NODES for node in nodes)
+    if is_agent:
+        return "agent"
+    return "workflow"
+
+
+def _kind_of_run(attributes: Mapping[str, Any], *, is_task: bool) -> Kind:
+    metadata = {
+        langgraph.AGENT_NAME: attributes.get(_AGENT_NAME),
+        langgraph.NODE: attributes.get(_NODE),
+    }
+    kind = langgraph.kind(str(attributes.get(ENTITY)), metadata)
+    if is_task:
+        return kind
+    if kind == "named_step":
+        return "agent"
+    return "workflow"
 
 
 def name_of(span: Span) -> str | None:
-    """The entity, where no field of the conventions names it."""
+    """The entity, if no field of the conventions has the name."""
     return as_id(span.attributes.get(ENTITY))
 
 
 def unwrap_arguments(value: Any) -> Any:
-    """The arguments as LangChain's callbacks are told them, or those of a decorated function."""
-    if isinstance(value, dict) and "input_str" in value and not _CONFIGURATION.isdisjoint(value):
-        return as_object(value.get("inputs")) or decoded(value["input_str"])
-    return callable_arguments(value)
+    """The arguments as passed to LangChain's callbacks, or those of a decorated function."""
+    if not isinstance(value, dict) or "input_str" not in value:
+        return callable_arguments(value)
+    if _CONFIGURATION_KEYS.isdisjoint(value):
+        return callable_arguments(value)
+    return as_object(value.get("inputs")) or decoded(value["input_str"])
 
 
 def unwrap_result(value: Any) -> Result:
-    """The result as LangChain's callbacks are told it."""
+    """The result as passed to LangChain's callbacks."""
     if not isinstance(value, dict) or value.keys() != {"output", "kwargs"}:
         return Result(value)
-    told = tool_message(value["output"]) is not None or not _RUN.isdisjoint(
+    is_callback = tool_message(value["output"]) is not None or not _CALLBACK_KEYS.isdisjoint(
         as_object(value["kwargs"]) or ()
     )
-    return Result(decoded(value["output"]) if told else value)
+    return Result(decoded(value["output"]) if is_callback else value)
+
+
+def _may_be_entry(span: Span) -> bool:
+    if KIND.encode() not in span.raw:
+        return False
+    return span.parent_id is None or span.name.endswith((".workflow", ".agent"))
 
 
 OPENLLMETRY = Dialect(
     name="openllmetry",
-    byte_marks=(b"traceloop.", b"llm.request.type"),
+    before=("openai_agents",),
+    byte_marks=(b"traceloop.", _REQUEST_TYPE.encode()),
     matches=matches,
     kind=kind,
-    may_be_entry=lambda span: (
-        (span.parent_id is None or span.name.endswith((".workflow", ".agent")))
-        and b"traceloop.span.kind" in span.raw
-    ),
+    reads=(KIND, ENTITY, NODES, _REQUEST_TYPE, _NODE, METADATA + langgraph.PATH),
+    may_be_entry=_may_be_entry,
     name_of=name_of,
     unwrap_arguments=unwrap_arguments,
     unwrap_result=unwrap_result,
     beside_run=True,
     fields=Fields(
-        agent_name=(METADATA + langgraph.AGENT_NAME,),
+        agent_name=(_AGENT_NAME,),
         conversation_id=(METADATA + langgraph.THREAD, METADATA + "session_id"),
         user_id=(METADATA + "user_id",),
         tool_name=(ENTITY,),
@@ -139,17 +159,18 @@ OPENLLMETRY = Dialect(
 
 
 def read_items(value: Any, role: str) -> tuple[Message, ...]:
-    """Messages of OpenAI's responses: one an item, each with a finish reason, so that they look
-    like choices.
+    """Messages of OpenAI's responses. Each item becomes a message with a finish reason, which is
+    removed so that it does not look like a choice.
     """
     return tuple(message._replace(finish_reason=None) for message in parse_messages(value, role))
 
 
 OPENLLMETRY_AGENTS = replace(
     OPENLLMETRY,
+    before=("openllmetry",),
     scopes=(OPENAI_AGENTS_SCOPE,),
     matches=lambda span: span.scope.name == OPENAI_AGENTS_SCOPE and bool(span.scope.version),
     messages=read_items,
     loses_parent=True,
 )
-"""Its instrumentation of OpenAI Agents, to whose model spans nothing is added."""
+"""Its instrumentation of OpenAI Agents. Its model spans have no attributes of OpenLLMetry."""

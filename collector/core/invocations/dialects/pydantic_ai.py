@@ -1,9 +1,9 @@
-"""pydantic-ai's own telemetry from instrumentation version 2 on: the GenAI conventions, and what
-they have no place for.
+"""pydantic-ai, own telemetry from instrumentation version 2: the GenAI conventions, and what they
+do not define.
 
-Recognised by the scope `pydantic-ai`. Message content lies on the model spans; the agent span
-repeats the whole conversation in `pydantic_ai.all_messages`, earlier turns included, and holds the
-answer in `final_result`. Totals of the agent span are `gen_ai.aggregated_usage.*` in 2.x. `running
+Recognised by the scope `pydantic-ai`. Message content is on the model spans. The agent span repeats
+the whole conversation, including earlier turns, in `pydantic_ai.all_messages`, and has the answer
+in `final_result`. In 2.x the totals on the agent span are `gen_ai.aggregated_usage.*`. `running
 tools` is a wrapper, not a call. User metadata is JSON in `metadata`.
 """
 
@@ -18,6 +18,8 @@ from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE = "pydantic-ai"
 
+_AGENT_NAME = "agent_name"
+
 
 def matches(span: Span) -> bool:
     """Spans of pydantic-ai's own tracer."""
@@ -25,39 +27,43 @@ def matches(span: Span) -> bool:
 
 
 def kind(span: Span) -> Kind | None:
-    """Names of the versions that give no operation."""
+    """By the names in versions that write no operation."""
     if span.name == "running tools":
         return "other"
-    if span.name == "agent run" or (span.name.endswith(" run") and "agent_name" in span.attributes):
+    if span.name == "agent run":
         return "agent"
-    return "tool" if span.name.startswith(("running tool", "running output function")) else None
+    if span.name.endswith(" run") and _AGENT_NAME in span.attributes:
+        return "agent"
+    if span.name.startswith(("running tool", "running output function")):
+        return "tool"
+    return None
 
 
 def read_messages(value: Any, role: str) -> tuple[Message, ...]:
-    """Messages as such, or the events of version 1: the choice is the output, all before it the
-    input.
+    """Messages, or the events of version 1, in which the choice is the output and all others are
+    the input.
     """
-    if isinstance(value, list) and any(
-        isinstance(item, dict) and "event.name" in item for item in value
-    ):
+    if isinstance(value, list):
         events = [item for item in value if isinstance(item, dict)]
-        value = [
-            item
-            for item in events
-            if (item.get("event.name") == "gen_ai.choice") == (role == "assistant")
-        ]
+        if any("event.name" in event for event in events):
+            value = [event for event in events if _is_output(event) == (role == "assistant")]
     return parse_messages(value, role)
+
+
+def _is_output(event: dict[str, Any]) -> bool:
+    return event.get("event.name") == "gen_ai.choice"
 
 
 PYDANTIC_AI = Dialect(
     name="pydantic-ai",
+    before=("langsmith",),
     scopes=(SCOPE,),
     matches=matches,
     kind=kind,
     entry_names=("agent run",),
     messages=read_messages,
     fields=Fields(
-        agent_name=("agent_name",),
+        agent_name=(_AGENT_NAME,),
         input_messages=("events",),
         output_messages=("events",),
         agent_input=("all_messages_events",),

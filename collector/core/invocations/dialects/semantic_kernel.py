@@ -1,8 +1,8 @@
-"""Semantic Kernel's own telemetry: the GenAI conventions, its messages as log records of Python's
+"""Semantic Kernel, own telemetry: the GenAI conventions, with messages as log records of Python's
 logging.
 
-Recognised by scopes `semantic_kernel.*`. The body of such a record is JSON, its event name an
-attribute; other records of the same spans are mere logging. Models know a function as
+Recognised by scopes `semantic_kernel.*`. The body of such a record is JSON and its event name is an
+attribute; other records of the same spans are ordinary logging. Models know a function as
 `Plugin-function`. `AutoFunctionInvocationLoop` is the loop of model and tool calls. The runtime of
 orchestrations delivers messages to agents in spans `agent_runtime *`, as AutoGen's does.
 """
@@ -21,17 +21,20 @@ def matches(span: Span) -> bool:
 
 
 def kind(span: Span) -> Kind | None:
-    """What the runtime delivers; the conventions know the rest."""
-    return "message" if span.name.startswith(RUNTIME) else None
+    """Only the messages of the runtime; other spans follow the conventions."""
+    if span.name.startswith(RUNTIME):
+        return "message"
+    return None
 
 
 def function_name(name: str) -> str:
-    """The function without its plugin, whose name has no hyphen."""
+    """The function without its plugin. Names of plugins have no hyphen."""
     return name.partition("-")[2] or name
 
 
 SEMANTIC_KERNEL = Dialect(
     name="semantic-kernel",
+    before=("langsmith",),
     scopes=(SCOPE, RUNTIME),
     matches=matches,
     kind=kind,

@@ -1,10 +1,9 @@
-"""smolagents as OpenInference instruments it: an agent's run, its steps, and in each step a model
-call and tool calls.
+"""smolagents as instrumented by OpenInference: the run of an agent, its steps, and in each step a
+model call and tool calls.
 
-Tool spans are called after the tool's class; `tool.name` has the name. An agent that manages others
-calls them without a tool span. A run that raises never ends its span, so its steps arrive without
-it. The task that the user set is `task` of the run's input, and with a heading in what the model is
-shown.
+Tool spans are named after the class of the tool; `tool.name` has the name. An agent that manages
+others calls them without a tool span. A run that raises never ends its span, so its steps arrive
+without it. The task of the user is `task` in the input of the run, and has a heading in the prompt.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 from pathgauge.collector.core.invocations.dialects.dialect import Kind
 from pathgauge.collector.core.invocations.dialects.openinference import (
     OPENINFERENCE,
-    kind as named_kind,
+    kind as stated_kind,
     read_messages,
 )
 from pathgauge.collector.core.invocations.messages.message import Message
@@ -28,25 +27,29 @@ _HEADING = "New task:\n"
 
 
 def kind(span: Span) -> Kind | None:
-    """The kind as named, but for steps and for agents that may be managed."""
-    named = named_kind(span)
-    return "other" if named == "chain" else "nested_agent" if named == "agent" else named
+    """The stated kind, except for steps, and for agents, which another agent may manage."""
+    stated = stated_kind(span)
+    if stated == "chain":
+        return "other"
+    if stated == "agent":
+        return "nested_agent"
+    return stated
 
 
 def read_tasks(value: Any, role: str) -> tuple[Message, ...]:
-    """Messages in which the heading is taken off the user's tasks."""
-    return tuple(
-        _bare(message) if message.role == "user" else message
-        for message in read_messages(value, role)
-    )
+    """Messages without the heading of the user's tasks."""
+    return tuple(map(_without_heading, read_messages(value, role)))
 
 
-def _bare(message: Message) -> Message:
-    return message._replace(text=message.text.removeprefix(_HEADING)) if message.text else message
+def _without_heading(message: Message) -> Message:
+    if message.role != "user" or not message.text:
+        return message
+    return message._replace(text=message.text.removeprefix(_HEADING))
 
 
 SMOLAGENTS = replace(
     OPENINFERENCE,
+    before=("openinference",),
     scopes=(SCOPE,),
     matches=lambda span: span.scope.name == SCOPE and OPENINFERENCE.matches(span),
     kind=kind,

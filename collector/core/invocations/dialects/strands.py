@@ -1,10 +1,10 @@
-"""Strands Agents' own telemetry: the GenAI conventions of any age, their content in span events.
+"""Strands Agents, own telemetry: the GenAI conventions of any age, with content in span events.
 
-Recognised by the scope `strands.telemetry.tracer`. By default the older message events hold
-everything, those of tool spans too: there `gen_ai.tool.message` is what the tool was called with,
-and `gen_ai.choice` what came of it, as content blocks. Of an agent's span `gen_ai.choice` is the
-answer. `execute_event_loop_cycle` is a turn of the loop, `invoke_swarm` and `invoke_graph` run
-several agents. Spans `memory.*` keep the agent's memory, at times with model calls of their own.
+Recognised by the scope `strands.telemetry.tracer`. By default all content is in the older message
+events, even on tool spans: there `gen_ai.tool.message` has the arguments and `gen_ai.choice` the
+result, as content blocks. On agent spans `gen_ai.choice` is the answer. `execute_event_loop_cycle`
+is a turn of the loop; `invoke_swarm` and `invoke_graph` run several agents. Spans `memory.*`
+maintain the memory of the agent, sometimes with model calls of their own.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ SCOPE = "strands.telemetry.tracer"
 
 _KINDS: dict[str, Kind] = {**OPERATIONS, "invoke_swarm": "workflow", "invoke_graph": "workflow"}
 
-_ANSWER = InEvent("gen_ai.choice", "message")
-"""On a tool's span, what it returned."""
+_OPERATION = "gen_ai.operation.name"
+
+_OUTPUT = InEvent("gen_ai.choice", "message")
+"""The result on a tool span, the answer on an agent span."""
 
 
 def _answer(span: Span) -> str | None:
-    """The answer on an agent's span, whose every text ends with a line break."""
-    answer = as_id(_ANSWER.find(span)) if matches(span) else None
-    return answer.removesuffix("\n") if answer is not None else None
+    """The answer on an agent span, without the line break that ends every text."""
+    answer = as_id(_OUTPUT.find(span)) if matches(span) else None
+    if answer is None:
+        return None
+    return answer.removesuffix("\n")
 
 
 def matches(span: Span) -> bool:
@@ -35,20 +39,24 @@ def matches(span: Span) -> bool:
 
 
 def kind(span: Span) -> Kind | None:
-    """The operation, whatever processors of other vocabularies made of it."""
-    operation = str(span.attributes.get("gen_ai.operation.name"))
-    return "dropped" if operation.startswith("memory.") else _KINDS.get(operation, "other")
+    """By operation, even if processors added attributes of other dialects."""
+    operation = str(span.attributes.get(_OPERATION))
+    if operation.startswith("memory."):
+        return "dropped"
+    return _KINDS.get(operation, "other")
 
 
 STRANDS = Dialect(
     name="strands",
+    before=("langsmith",),
     scopes=(SCOPE,),
     matches=matches,
     kind=kind,
+    reads=(_OPERATION,),
     may_be_entry=lambda span: span.name in ("invoke_swarm", "invoke_graph"),
     fields=Fields(
         arguments=(InEvent("gen_ai.tool.message", "content"),),
-        result=(_ANSWER,),
+        result=(_OUTPUT,),
         final_response=(Derived(_answer),),
         tool_schema=("gen_ai.tool.json_schema",),
     ),

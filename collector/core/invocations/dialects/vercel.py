@@ -1,12 +1,12 @@
-"""The AI SDK of Vercel: its own spans (up to 6, and the legacy ones of 7), and those of 7, which
-follow the GenAI conventions.
+"""Vercel's AI SDK: its own spans (up to 6, and the legacy spans of 7), and those of 7, which follow
+the GenAI conventions.
 
-Recognised by `ai.operationId`, or by the scope `gen_ai`. A call of the SDK is an agent, whose name
-is the function id that its user gave. What a model answers is spread over `ai.response.*`, text and
-tool calls apart. Up to 5 a root may state the usage of its last step alone, as
-`ai.usage.promptTokens`. Times are whole milliseconds, so that parallel tools start at once. An
-error inside a stream leaves the status alone. In 7 the root is named after the model, and its
-output says the answer before the calls that led to it.
+Recognised by `ai.operationId`, or by the scope `gen_ai`. A call of the SDK is an agent; its name is
+the function id that the user chose. The answer of a model is spread over `ai.response.*`, with text
+and tool calls in separate attributes. Up to 5 a root span may have only the usage of its last step,
+as `ai.usage.promptTokens`. Times are whole milliseconds, so parallel tools start at the same time.
+An error inside a stream leaves the status unset. In 7 the root span is named after the model, and
+in its output the answer precedes the calls that led to it.
 """
 
 from __future__ import annotations
@@ -37,34 +37,40 @@ _OUTPUTS = ("text", "json", "content", *_ERRORS)
 
 
 def matches(span: Span) -> bool:
-    """Spans with the SDK's operations, and those of its newer tracer."""
+    """Spans with operations of the SDK, and those of its newer tracer."""
     return OPERATION in span.attributes or span.scope.name == SCOPE
 
 
 def kind(span: Span) -> Kind | None:
-    """By the operation; the conventions know the newer spans."""
+    """By operation; the newer spans follow the conventions."""
     operation = str(span.attributes.get(OPERATION))
     if operation in _ROOTS:
         return "agent"
     if operation.endswith((".doGenerate", ".doStream")):
         return "model"
-    return "tool" if operation == "ai.toolCall" else None
+    if operation == "ai.toolCall":
+        return "tool"
+    return None
 
 
 def failure(span: Span) -> str | None:
-    """An error that came in the stream."""
-    return "error" if span.attributes.get(_FINISH) == "error" else None
+    """An error inside the stream."""
+    if span.attributes.get(_FINISH) == "error":
+        return "error"
+    return None
 
 
-def _asked(span: Span) -> Any:
-    """What the user said: messages or a text."""
+def _user_input(span: Span) -> Any:
+    """The messages or the text of the user."""
     prompt = members(span.attributes.get("ai.prompt"))
-    said = prompt.get("messages") or prompt.get("prompt")
-    return {"role": "user", "content": said} if isinstance(said, str) else said
+    content = prompt.get("messages") or prompt.get("prompt")
+    if isinstance(content, str):
+        return {"role": "user", "content": content}
+    return content
 
 
 def _answer(span: Span) -> Any:
-    """What was answered, as one message; the calls alone where they were cut."""
+    """The answer as one message, or only the calls if they were truncated."""
     attributes = span.attributes
     text = attributes.get("ai.response.text") or attributes.get("ai.response.object")
     calls = decode(attributes.get(_CALLS))
@@ -81,33 +87,33 @@ def _answer(span: Span) -> Any:
 
 
 def read_messages(value: Any, role: str) -> tuple[Message, ...]:
-    """Messages in which results stand without the type that the SDK writes beside them for its
-    models.
-    """
+    """Messages whose tool results lack the type that the SDK writes for its models."""
     return tuple(
-        message._replace(responses=tuple(map(_bare, message.responses)))
+        message._replace(responses=tuple(map(_unwrapped, message.responses)))
         for message in parse_messages(value, role)
     )
 
 
-def _bare(response: Response) -> Response:
+def _unwrapped(response: Response) -> Response:
     output = response.result
-    if (
-        not isinstance(output, dict)
-        or output.keys() != {"type", "value"}
-        or output["type"] not in _OUTPUTS
-    ):
+    if not isinstance(output, dict) or output.keys() != {"type", "value"}:
         return response
-    failed = (as_text(output["value"]) or "error") if output["type"] in _ERRORS else response.error
-    return response._replace(result=decoded(output["value"]), error=failed)
+    if output["type"] not in _OUTPUTS:
+        return response
+    error = response.error
+    if output["type"] in _ERRORS:
+        error = as_text(output["value"]) or "error"
+    return response._replace(result=decoded(output["value"]), error=error)
 
 
 VERCEL = Dialect(
     name="vercel",
+    before=("langsmith",),
     scopes=("ai", SCOPE),
     byte_marks=(OPERATION.encode(),),
     matches=matches,
     kind=kind,
+    reads=(OPERATION,),
     may_be_entry=lambda span: span.name in _ROOTS,
     failure=failure,
     messages=read_messages,
@@ -131,7 +137,7 @@ VERCEL = Dialect(
         total_output_tokens=("ai.usage.outputTokens",),
         input_messages=("ai.prompt.messages",),
         output_messages=(Derived(_answer),),
-        agent_input=(Derived(_asked),),
+        agent_input=(Derived(_user_input),),
         agent_output=(Derived(_answer),),
         finish_reasons=(_FINISH,),
         tool_definitions=("ai.prompt.tools",),

@@ -1,3 +1,3 @@
-"""What instrumentations write into attributes and log bodies: values, messages, tool arguments and
-results, read whatever their shape.
+"""Decodes what instrumentations write into attributes and log bodies: values, messages, tool
+arguments and results, in any of their formats.
 """

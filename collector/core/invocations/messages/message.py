@@ -1,8 +1,7 @@
-"""Model messages as the reading uses them, and what is asked of them: their texts, the calls that
-they ask for, the answer.
+"""Model messages in the form that the reader uses, and what it derives from them: texts, tool
+calls, the answer.
 
-`Message`s come from `shapes`, which reads them from whatever a framework wrote. Reasoning is not
-text.
+`parse` reads them from any format. Reasoning is not text.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ class AskedCall(NamedTuple):
 
     name: str
     arguments: Any
-    """Decoded; `None` when not recorded."""
+    """Decoded; `None` if not recorded."""
     id: str | None = None
 
 
 class Response(NamedTuple):
-    """A tool's result as it is shown to the model."""
+    """The result of a tool in a prompt."""
 
     result: Any
     name: str | None = None
     id: str | None = None
     error: str | None = None
-    """Set when the message says that the tool failed."""
+    """Set if the message says that the tool failed."""
 
 
 class Message(NamedTuple):
@@ -43,68 +42,75 @@ class Message(NamedTuple):
 
 
 def with_call_ids(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Give results that say neither id nor name the ids of the calls that were asked for right
-    before them, which they answer in order.
+    """Add ids to results without id and name: they answer the calls of the last message with calls,
+    in their order.
     """
-    waiting: list[AskedCall] = []
-    named: list[Message] = []
+    pending: list[AskedCall] = []
+    completed: list[Message] = []
     for message in messages:
         if message.calls:
-            waiting = list(message.calls)
-        responses = tuple(
-            response._replace(id=waiting.pop(0).id)
-            if waiting and response.id is None and response.name is None
-            else response
-            for response in message.responses
-        )
-        named.append(message._replace(responses=responses) if message.responses else message)
-    return tuple(named)
+            pending = list(message.calls)
+        if not message.responses:
+            completed.append(message)
+            continue
+        responses = []
+        for response in message.responses:
+            if pending and response.id is None and response.name is None:
+                responses.append(response._replace(id=pending.pop(0).id))
+            else:
+                responses.append(response)
+        completed.append(message._replace(responses=tuple(responses)))
+    return tuple(completed)
 
 
 def last_user_text(messages: Sequence[Message]) -> str | None:
     """The text of the last message that a user wrote."""
-    return next(
-        (m.text for m in reversed(messages) if m.role == "user" and m.text and not m.responses),
-        None,
-    )
+    texts = (m.text for m in reversed(messages) if m.role == "user" and not m.responses)
+    return next((text for text in texts if text), None)
 
 
 def answer(messages: Iterable[Message]) -> str | None:
-    """The text with which a model's output answers: the first choice, its streamed chunks put
-    together; none beside tool calls.
+    """The answer in the output of a model: the text of the first choice, with streamed chunks
+    joined; `None` if it asks for tool calls.
 
-    One tool call is an answer itself: that of `final_answer`, with which smolagents ends.
+    One tool call is itself an answer: `final_answer`, with which smolagents ends.
     """
     chunks: list[str] = []
     for message in messages:
         if message.role != "assistant":
             continue
         if message.calls:
-            given = (
-                call.arguments
-                for call in message.calls
-                if call.name == "final_answer" and isinstance(call.arguments, dict)
-            )
-            return next((as_text(arguments.get("answer")) for arguments in given), None)
+            return _final_answer(message)
         if "tool" in (message.finish_reason or "").lower():
-            return None  # whose calls were lost
+            return None  # The calls of this message were lost.
         chunks.append(message.text or "")
         if message.finish_reason:
             break
     return "".join(chunks) or None
 
 
+def _final_answer(message: Message) -> str | None:
+    for call in message.calls:
+        if call.name == "final_answer" and isinstance(call.arguments, dict):
+            return as_text(call.arguments.get("answer"))
+    return None
+
+
 def last_answer(messages: Sequence[Message]) -> str | None:
-    """The text that ends a conversation: that of its last message, when an assistant wrote it and
-    asks for no call in it.
+    """The text of the last message of a conversation, if an assistant wrote it and it asks for no
+    tool call.
     """
-    last = messages[-1] if messages else None
-    return last.text if last is not None and last.role == "assistant" and not last.calls else None
+    if not messages:
+        return None
+    last = messages[-1]
+    if last.role == "assistant" and not last.calls:
+        return last.text
+    return None
 
 
 def asked_calls(messages: Iterable[Message]) -> Iterator[AskedCall]:
-    """The tool calls that a model's output asks for, in order; other choices than the first were
-    never carried out.
+    """The tool calls in the output of a model, in order. Only the first choice counts: the calls of
+    the others are never executed.
     """
     for message in messages:
         if message.role == "assistant":

@@ -1,10 +1,10 @@
-"""Reads messages in every shape that frameworks give them: JSON-like values come in, `Message`s go
-out.
+"""Reads messages in every format that frameworks use.
 
-The shapes: GenAI semantic conventions (`role` and `parts` with a `type`), OpenAI chat and
+The formats: GenAI semantic conventions (`role` and `parts` with a `type`), OpenAI chat and
 responses, Anthropic and Bedrock content blocks, Google GenAI contents, LangChain messages
-(serialised in three ways), the AI SDK's parts, and the older `gen_ai.*.message` and `gen_ai.choice`
-events. A shape is told by its keys, never by the sender, as frameworks mix them.
+(serialised in three ways), parts of the AI SDK, and the older `gen_ai.*.message` and
+`gen_ai.choice` events. The keys identify the format, not the sender, because frameworks mix
+formats.
 """
 
 from __future__ import annotations
@@ -40,27 +40,23 @@ _CONTAINERS = (
     "replies",
     "tool_messages",
 )
-"""Members of a request, a response or an agent's state that hold its messages; the first that is
-there does.
-"""
+"""Keys of the messages in a request, a response or the state of an agent, by precedence."""
 
-_GIVEN = frozenset({"contents", "inputs", "input", "new_message"})
-"""Those that hold what a model or an agent was given, which agents that give their state back
-repeat.
-"""
+_INPUTS = frozenset({"contents", "inputs", "input", "new_message"})
+"""Keys of the input. Agents that return their state repeat it in their output."""
 
 _SPEAKERS = frozenset({"user", "human", "assistant", "ai", "system", "developer"})
-"""The first of two texts that are a role and what was said."""
+"""The first of two texts that are a role and its message."""
 
-_MAX_NESTED = 5
+_MAX_LEVELS = 5
 
 _MESSAGE_KEYS = frozenset({"role", "content", "parts", "tool_calls", "message", "messages"})
 
 _CALLABLE_INPUT = frozenset({"args", "kwargs"})
-"""Members of the recorded input of a Python function, which may have been called with messages."""
+"""Keys of the recorded input of a Python function. Its arguments may be messages."""
 
 _CREW_OUTPUT = frozenset({"raw", "pydantic"})
-"""Members of what a crew, a task or an agent of CrewAI gives back, of which `raw` is the text."""
+"""Keys of the output of a crew, task or agent of CrewAI. `raw` is the text."""
 
 _ROLES = {
     "model": "assistant",
@@ -80,39 +76,38 @@ _ROLES = {
 }
 
 _LANGCHAIN = frozenset({"human", "ai", "system", "tool", "function", "AIMessageChunk"})
-"""What LangChain writes under `type` of a message."""
+"""Values of `type` in messages of LangChain."""
 
 
 def parse_messages(value: Any, role: str) -> tuple[Message, ...]:
-    """Read a list of messages, one, or what contains them; `role` is used where a message names
-    none. What is no message is left out.
+    """Read one message, a list of messages, or an object that contains them. Messages without a
+    role get `role`. Other values are skipped.
     """
-    return tuple(
-        message
-        for item in _items(value, role, 0)
-        if (message := parse_message(item, role)) is not None
-    )
+    parsed = (parse_message(item, role) for item in _items(value, role, 0))
+    return tuple(message for message in parsed if message is not None)
 
 
-def _items(value: Any, role: str, depth: int) -> Iterator[Any]:
-    if depth > _MAX_NESTED:
+def _items(value: Any, role: str, level: int) -> Iterator[Any]:
+    if level > _MAX_LEVELS:
         return
     if isinstance(value, list):
         for item in value:
             if _is_pair(item):
                 yield {"role": item[0], "content": item[1]}
             elif isinstance(item, list) or _contained(item, role) is not None:
-                yield from _items(item, role, depth + 1)
+                yield from _items(item, role, level + 1)
             else:
                 yield item
-    elif (contained := _contained(value, role)) is not None:
-        yield from _items(contained, role, depth + 1)
+        return
+    contained = _contained(value, role)
+    if contained is not None:
+        yield from _items(contained, role, level + 1)
     else:
         yield value
 
 
 def _is_pair(item: Any) -> bool:
-    """Whether this is a message as LangChain takes it: its role and its text."""
+    """Whether this is a message as LangChain accepts it: its role and its text."""
     return (
         isinstance(item, list | tuple)
         and len(item) == 2
@@ -122,65 +117,68 @@ def _is_pair(item: Any) -> bool:
 
 
 def _contained(value: Any, role: str) -> Any:
-    """The messages in an object that is none itself."""
+    """The messages in an object that is not a message itself; `None` if there are none."""
     if not isinstance(value, dict) or "role" in value or "parts" in value:
         return None
     if _langchain(value) is not None or value.keys() >= _CREW_OUTPUT:
         return None
     if value.keys() == _CALLABLE_INPUT:
-        passed = [*_values(value["args"]), *_values(value["kwargs"])]
-        return [item for item in passed if isinstance(item, list | dict)] or None
-    key = next(
-        (
-            key
-            for key in _CONTAINERS
-            if value.get(key) and not (role == "assistant" and key in _GIVEN)
-        ),
-        None,
-    )
+        arguments = (*_values(value["args"]), *_values(value["kwargs"]))
+        return [item for item in arguments if isinstance(item, list | dict)] or None
+    key = _container(value, role)
     if key is None or _is_item(value):
         return None
     contained = decoded(value[key])
-    return (
-        contained
-        if role != "assistant" or not _is_text(contained) or _is_only_text(value, key)
-        else None
-    )
+    if role == "assistant" and _has_text(contained) and not _is_only_text(value, key):
+        return None
+    return contained
 
 
-def _is_text(contained: Any) -> bool:
-    return any(
-        isinstance(item, str)
-        for item in (contained if isinstance(contained, list) else (contained,))
-    )
+def _container(value: Mapping[str, Any], role: str) -> str | None:
+    for key in _CONTAINERS:
+        if value.get(key) and not (role == "assistant" and key in _INPUTS):
+            return key
+    return None
+
+
+def _has_text(contained: Any) -> bool:
+    if isinstance(contained, list):
+        return any(isinstance(item, str) for item in contained)
+    return isinstance(contained, str)
 
 
 def _is_only_text(value: Mapping[str, Any], key: str) -> bool:
-    """Whether nothing beside the member could be the answer."""
+    """Whether no other member could be the answer."""
     return not any(
         isinstance(item, str)
         for other, item in value.items()
-        if other != key and other not in _GIVEN
+        if other != key and other not in _INPUTS
     )
 
 
 def _values(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, list):
+        return value
+    return ()
 
 
 def parse_message(value: Any, role: str) -> Message | None:
-    """Read one message; a bare text is a message of `role`."""
+    """Read one message. Plain text is a message of `role`."""
     if isinstance(value, str):
         content = decode(value)
-        if not isinstance(content.value, dict) or content.value.keys().isdisjoint(_MESSAGE_KEYS):
-            return None if content.truncated or value in UNWRITTEN else Message(role, value)
-        value = content.value
-    if not isinstance(value, dict):
-        return None
+        if isinstance(content.value, dict) and not content.value.keys().isdisjoint(_MESSAGE_KEYS):
+            return _parse_object(content.value, role)
+        return None if content.truncated or value in UNWRITTEN else Message(role, value)
+    return _parse_object(value, role) if isinstance(value, dict) else None
+
+
+def _parse_object(value: Mapping[str, Any], role: str) -> Message | None:
     if "parts" in value:
         return _message(value, role)
     if _is_item(value):
-        return _item(value, role)
+        return _item(value)
     if value.keys() >= _CREW_OUTPUT:
         return Message(role, as_id(value["raw"]))
     serialised = _langchain(value)
@@ -188,17 +186,14 @@ def parse_message(value: Any, role: str) -> Message | None:
         return _message(serialised, role)
     inner = as_object(value.get("message")) or as_object(value.get("content"))
     if inner is not None:
-        # A tool's definition, which Langfuse lists among the messages, answers no call.
-        return (
-            _enclosed(value, inner, role)
-            if inner.get("type") != "function" or call_id(value) is not None
-            else None
-        )
-    return _message(value, role) if not value.keys().isdisjoint(_MESSAGE_KEYS) else None
+        return _enclosed(value, inner, role)
+    return None if value.keys().isdisjoint(_MESSAGE_KEYS) else _message(value, role)
 
 
 def _enclosed(value: Mapping[str, Any], inner: Mapping[str, Any], role: str) -> Message | None:
     """A message inside a choice, a generation, an event or an entry of a list."""
+    if inner.get("type") == "function" and call_id(value) is None:
+        return None  # Langfuse lists the definitions of tools among the messages.
     generation = as_object(value.get("generation_info")) or {}
     outer = {key: value.get(key) for key in ("role", "finish_reason", "tool_calls")}
     outer["finish_reason"] = outer["finish_reason"] or generation.get("finish_reason")
@@ -206,39 +201,37 @@ def _enclosed(value: Mapping[str, Any], inner: Mapping[str, Any], role: str) -> 
 
 
 def _langchain(value: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The fields of a LangChain message: as its constructor's arguments, as `data` beside a `type`,
-    or flat.
+    """The fields of a LangChain message: the arguments of its constructor, `data` beside a `type`,
+    or its own members.
     """
     kwargs, path, kind = as_object(value.get("kwargs")), value.get("id"), value.get("type")
     if kwargs is not None and value.get("lc") and isinstance(path, list) and path:
         return {**kwargs, "role": as_id(path[-1])}
+    if not isinstance(kind, str) or kind not in _LANGCHAIN:
+        return None
     fields = as_object(value.get("data")) or value
-    if (
-        isinstance(kind, str)
-        and kind in _LANGCHAIN
-        and "content" in fields
-        and "role" not in fields
-    ):
+    if "content" in fields and "role" not in fields:
         return {**fields, "role": kind}
     return None
 
 
 def _is_item(value: Mapping[str, Any]) -> bool:
-    """Whether this is an item of OpenAI's responses that is no message."""
+    """Whether this is an item of OpenAI's responses other than a message."""
     return (
         value.get("type") in ("function_call", "function_call_output", "reasoning")
         and "role" not in value
     )
 
 
-def _item(value: Mapping[str, Any], role: str) -> Message | None:
+def _item(value: Mapping[str, Any]) -> Message | None:
     if value["type"] == "function_call":
         call = read_call(value)
-        return Message("assistant", calls=(call,)) if call is not None else None
+        if call is not None:
+            return Message("assistant", calls=(call,))
+        return None
     if value["type"] == "function_call_output":
-        return Message(
-            "tool", responses=(Response(decoded(value.get("output")), None, call_id(value)),)
-        )
+        response = Response(decoded(value.get("output")), None, call_id(value))
+        return Message("tool", responses=(response,))
     return None
 
 
@@ -255,26 +248,25 @@ def _message(value: Mapping[str, Any], role: str) -> Message:
             calls.append(part)
         elif part is not None:
             responses.append(part)
-    listed = decoded(value.get("tool_calls"))
-    if isinstance(listed, list):
-        known = {call.id for call in calls if call.id is not None}
-        calls += [
-            call
-            for entry in listed
-            if (call := read_call(entry)) is not None and call.id not in known
-        ]
+    if "tool_calls" in value:
+        calls += _listed_calls(decoded(value["tool_calls"]), calls)
     if name == "tool" and not responses:
-        failed = "error" if value.get("status") == "error" else None
-        responses, texts = (
-            [
-                Response(
-                    decoded("\n".join(texts)) if texts else None,
-                    as_id(value.get("name")),
-                    call_id(value),
-                    failed,
-                )
-            ],
-            [],
-        )
+        responses, texts = [_tool_response(value, texts)], []
     text = "\n".join(texts) if texts else None
     return Message(name, text, tuple(calls), tuple(responses), as_id(value.get("finish_reason")))
+
+
+def _listed_calls(listed: Any, known: Iterable[AskedCall]) -> list[AskedCall]:
+    """The calls in `tool_calls` that are not among the parts of the message."""
+    if not isinstance(listed, list):
+        return []
+    known_ids = {call.id for call in known if call.id is not None}
+    calls = (read_call(entry) for entry in listed)
+    return [call for call in calls if call is not None and call.id not in known_ids]
+
+
+def _tool_response(value: Mapping[str, Any], texts: list[str]) -> Response:
+    """The result in a tool message without a part for it."""
+    result = decoded("\n".join(texts)) if texts else None
+    error = "error" if value.get("status") == "error" else None
+    return Response(result, as_id(value.get("name")), call_id(value), error)

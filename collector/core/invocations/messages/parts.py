@@ -1,7 +1,7 @@
-"""Reads the content of one message: its fields come in, texts, calls and results of tools go out.
+"""Reads the content of one message: texts, tool calls and tool results.
 
-Content is a text, or a list of parts, which model APIs call blocks and each write in their own way.
-A part is told by its `type`, or where it has none by its one member.
+Content is a text or a list of parts. Model APIs call parts blocks, and each API has its own format.
+The `type` of a part identifies it, or its only member if it has no type.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BEDROCK: Mapping[str, type] = {
     "image": dict,
     "reasoningContent": dict,
 }
-"""Blocks that are told by their one member, and what it is."""
+"""Blocks that are identified by their only member, with its type."""
 
 _BLOCK_MEMBERS: Mapping[str, tuple[str, ...]] = {
     "text": ("text", "content"),
@@ -52,7 +52,7 @@ _BLOCK_MEMBERS: Mapping[str, tuple[str, ...]] = {
     "server_tool_call_response": ("id",),
     "function_call_output": ("call_id",),
 }
-"""By the type of a block the members of which it has one."""
+"""By the type of a block, the members of which it has at least one."""
 
 _TEXT_MEMBERS = frozenset(
     {
@@ -84,32 +84,35 @@ _ID_KEYS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_use_id",
 
 
 def listed_parts(message: Mapping[str, Any]) -> list[Any]:
-    """The parts of a message, each as `read_part` takes it."""
+    """The parts of a message, for `read_part`."""
     parts = message.get("parts")
     if parts is None:
-        listed = message.get("message")  # where Strands writes the content of a choice
-        content = message.get(
-            "content", message.get("contents")
-        )  # OpenInference's plural is for several
-        parts = _blocks(listed if isinstance(listed, list) else content)
-    return parts if isinstance(parts, list) else [parts]
+        content = message.get("message")  # Strands writes the content of a choice there.
+        if not isinstance(content, list):
+            # OpenInference writes `contents` for several.
+            content = message.get("content", message.get("contents"))
+        parts = _blocks(content)
+    if isinstance(parts, list):
+        return parts
+    return [parts]
 
 
 def _blocks(content: Any) -> Any:
-    """Content blocks that were written as JSON text; any other text is what somebody wrote, even
-    when it is JSON.
-    """
+    """Content blocks that were written as JSON text. Other JSON text is the text of a message."""
     if not isinstance(content, str):
         return content
     if content in UNWRITTEN:
         return None
     value = decoded(content)
-    return value if isinstance(value, list) and value and all(map(_is_block, value)) else content
+    is_blocks = isinstance(value, list) and value and all(map(_is_block, value))
+    if is_blocks:
+        return value
+    return content
 
 
 def _is_block(block: Any) -> bool:
-    """Whether this is a content block as model APIs define them, with the member of its type and,
-    of a text, no unknown one.
+    """Whether this is a content block of a model API: it has a member of its type, and a text block
+    has no unknown members.
     """
     if not isinstance(block, dict):
         return False
@@ -120,82 +123,92 @@ def _is_block(block: Any) -> bool:
     kind = block["type"]
     if not isinstance(kind, str) or block.keys().isdisjoint(_BLOCK_MEMBERS.get(kind, ())):
         return False
-    return kind not in _TEXT_TYPES or (
-        block.keys() <= _TEXT_MEMBERS and isinstance(read_part(block), str)
-    )
+    if kind not in _TEXT_TYPES:
+        return True
+    return block.keys() <= _TEXT_MEMBERS and isinstance(read_part(block), str)
 
 
 def read_part(part: Any) -> str | AskedCall | Response | None:
-    """A text, a call, a result, or nothing that counts (reasoning, media)."""
+    """A text, a call or a result; `None` for others (reasoning, media)."""
     if isinstance(part, str):
         return part
     if not isinstance(part, dict) or part.get("thought"):
         return None
-    part = as_object(part.get("message_content")) or part  # how OpenInference wraps blocks
+    part = as_object(part.get("message_content")) or part  # OpenInference wraps blocks in it.
     kind = part.get("type")
-    if kind == "text" and isinstance(text := part.get("content", part.get("text")), str):
-        return text
+    if kind == "text":
+        text = part.get("content", part.get("text"))
+        if isinstance(text, str):
+            return text
     if not isinstance(kind, str | None):
         return None
     if kind in _CALL_TYPES:
         return read_call(part)
     if kind in _RESULT_TYPES:
         return _response(part)
-    return _untyped(part) if kind in _TEXT_TYPES else None
+    if kind in _TEXT_TYPES:
+        return _untyped(part)
+    return None
 
 
 def _untyped(part: Mapping[str, Any]) -> str | AskedCall | Response | None:
-    """Parts that are told by the one member that they have: Google's, Bedrock's, Haystack's, and
-    plain text.
+    """Parts that are identified by their only member: Google's, Bedrock's, Haystack's, and plain
+    text.
     """
     for key in ("function_call", "functionCall", "toolUse", "tool_call"):
-        if (call := as_object(part.get(key))) is not None:
+        call = as_object(part.get(key))
+        if call is not None:
             return read_call(call)
     for key in ("function_response", "functionResponse", "toolResult", "tool_call_result"):
-        if (response := as_object(part.get(key))) is not None:
+        response = as_object(part.get(key))
+        if response is not None:
             return _response(response)
     if part.keys() == {"json"}:
         return as_text(part["json"])
     text = part.get("text", part.get("content"))
-    return text if isinstance(text, str) else None
+    if isinstance(text, str):
+        return text
+    return None
 
 
 def read_call(entry: Any) -> AskedCall | None:
-    """A call, whatever its keys are called."""
-    entry = as_object(entry.get("tool_call")) or entry if isinstance(entry, dict) else {}
+    """A tool call, under any of the keys in use."""
+    if not isinstance(entry, dict):
+        return None
+    entry = as_object(entry.get("tool_call")) or entry
     function = as_object(entry.get("function")) or entry
-    name = as_id(function.get("name") or function.get("toolName") or function.get("tool_name"))
-    arguments = next(
-        (function[key] for key in ("arguments", "args", "input") if function.get(key) is not None),
-        None,
-    )
-    return (
-        None
-        if name is None
-        else AskedCall(name, decoded(arguments) if arguments != "" else {}, call_id(entry))
-    )
+    name = _tool_name(function)
+    if name is None:
+        return None
+    written = (function.get(key) for key in ("arguments", "args", "input"))
+    arguments = next((value for value in written if value is not None), None)
+    return AskedCall(name, {} if arguments == "" else decoded(arguments), call_id(entry))
 
 
 def _response(entry: Mapping[str, Any]) -> Response:
-    """A result, whatever its keys are called."""
+    """A tool result, under any of the keys in use."""
     origin = as_object(entry.get("origin")) or entry
-    name = as_id(origin.get("name") or origin.get("toolName") or origin.get("tool_name"))
-    result = next(
-        (entry[key] for key in ("response", "result", "output", "content") if key in entry), None
-    )
-    failed = (
-        entry.get("status") == "error"
-        or entry.get("is_error") is True
-        or entry.get("error") is True
-    )
-    return Response(
-        decoded(result), name, call_id(origin), (as_id(result) or "error") if failed else None
-    )
+    keys = (key for key in ("response", "result", "output", "content") if key in entry)
+    key = next(keys, None)
+    result = None if key is None else entry[key]
+    error = (as_id(result) or "error") if _failed(entry) else None
+    return Response(decoded(result), _tool_name(origin), call_id(origin), error)
+
+
+def _tool_name(entry: Mapping[str, Any]) -> str | None:
+    return as_id(entry.get("name") or entry.get("toolName") or entry.get("tool_name"))
+
+
+def _failed(entry: Mapping[str, Any]) -> bool:
+    if entry.get("status") == "error":
+        return True
+    return entry.get("is_error") is True or entry.get("error") is True
 
 
 def call_id(value: Mapping[str, Any]) -> str | None:
-    """The ID of the call that is asked for or answered."""
-    return next(
-        (found for key in _ID_KEYS if key in value and (found := as_id(value[key])) is not None),
-        None,
-    )
+    """The id of the call that is asked for or answered."""
+    for key in _ID_KEYS:
+        found = as_id(value[key]) if key in value else None
+        if found is not None:
+            return found
+    return None

@@ -1,9 +1,8 @@
-"""What is recorded of the tools that a model was offered comes in, whatever its shape; the JSON
-schemas of their arguments go out.
+"""Finds the JSON schemas of tool arguments in the definitions of the tools offered to a model.
 
-A definition is told by a name and a schema beside it, in the words of OpenAI, Anthropic, Bedrock,
-Google or MCP; lists, requests and the objects of frameworks may lie around it. Google's own schemas
-(`OBJECT`, `any_of`) are put into the words of JSON Schema.
+A definition is a name with a schema, in the format of OpenAI, Anthropic, Bedrock, Google or MCP,
+possibly inside lists, requests and objects of frameworks. Google's own schemas (`OBJECT`, `any_of`)
+are converted to JSON Schema.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathgauge.collector.core.invocations.messages.values import as_id, as_objec
 from pathgauge.scorers.types import Json
 
 MAX_CHARACTERS = 262_144
-"""Longer definitions are not read: no model could be shown them."""
+"""Longer definitions are not read: they exceed the context of any model."""
 MAX_TOOLS = 500
 
 _MAX_LEVELS = 8
@@ -30,24 +29,26 @@ _SCHEMA_KEYS = (
     "input_schema",
     "inputSchema",
 )
-_AROUND = (
+_CONTAINERS = (
     *("function", "tool", "json_schema", "toolSpec", "data", "content"),
     *("tools", "function_declarations", "functionDeclarations", "function_tools", "output_tools"),
 )
-"""Keys under which definitions lie."""
+"""Keys that contain definitions."""
 
 
 def schemas(recorded: Any) -> Mapping[str, Json]:
-    """The schemas by the name of the tool, without tools of whose arguments nothing is said.
+    """The schemas by tool name. Tools without a schema are left out.
 
-    Agents say the same with every call, so equal texts have one and the same answer: it must not be
+    Agents repeat their definitions with every call, so the result is cached by text and must not be
     changed.
     """
     try:
         text = as_text(recorded) or ""
-    except TypeError:  # what was decoded from a Python `repr` may have no JSON form
+    except TypeError:  # A value decoded from a Python `repr` may have no JSON form.
         return {}
-    return _read(text) if len(text) <= MAX_CHARACTERS else {}
+    if len(text) <= MAX_CHARACTERS:
+        return _read(text)
+    return {}
 
 
 @lru_cache(maxsize=32)
@@ -69,25 +70,22 @@ def _definitions(recorded: Any, levels: int) -> Iterator[tuple[str, Json]]:
         name, schema = as_id(value.get("name")), _schema(value)
         if name is not None and schema:
             yield name, schema
-        for key in _AROUND if schema is None else ():
+        for key in _CONTAINERS if schema is None else ():
             if key in value:
                 yield from _definitions(value[key], levels - 1)
 
 
 def _schema(definition: Mapping[str, Any]) -> Mapping[str, Json] | None:
-    schema = next(
-        (
-            found
-            for key in _SCHEMA_KEYS
-            if (found := as_object(decoded(definition.get(key)))) is not None
-        ),
-        None,
-    )
+    values = (as_object(decoded(definition.get(key))) for key in _SCHEMA_KEYS)
+    schema = next((value for value in values if value is not None), None)
     if schema is None:
         return None
-    schema = as_object(schema.get("json")) or schema  # Bedrock
-    google = isinstance(kind := schema.get("type"), str) and kind in _GOOGLE_TYPES
-    return _in_json_schema(schema) if google else schema
+    schema = as_object(schema.get("json")) or schema  # Bedrock wraps it.
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind in _GOOGLE_TYPES:
+        converted: Mapping[str, Json] = _from_google(schema)
+        return converted
+    return schema
 
 
 _GOOGLE_TYPES = frozenset({"OBJECT", "ARRAY", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "NULL"})
@@ -106,26 +104,27 @@ _KEYWORDS = {
 _DROPPED = frozenset({"nullable", "property_ordering", "propertyOrdering"})
 
 
-def _in_json_schema(schema: Any) -> Any:
-    """A schema of Google's, or several of them, in the words of JSON Schema."""
+def _from_google(schema: Any) -> Any:
+    """Convert one of Google's schemas, or a list of them, to JSON Schema."""
     if isinstance(schema, list):
-        return [_in_json_schema(one) for one in schema]
+        return [_from_google(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
     renamed = ((_KEYWORDS.get(key) or key, value) for key, value in schema.items())
-    written = {word: _keyword(word, value) for word, value in renamed if word not in _DROPPED}
-    if schema.get("nullable") is True and isinstance(kind := written.get("type"), str):
-        written["type"] = [kind, "null"]
-    return written
+    converted = {word: _keyword(word, value) for word, value in renamed if word not in _DROPPED}
+    kind = converted.get("type")
+    if schema.get("nullable") is True and isinstance(kind, str):
+        converted["type"] = [kind, "null"]
+    return converted
 
 
 def _keyword(word: str, value: Any) -> Any:
     if word == "type":
-        return value.lower() if isinstance(value, str) else value
-    if word in ("properties", "$defs"):
-        return (
-            {name: _in_json_schema(below) for name, below in value.items()}
-            if isinstance(value, dict)
-            else value
-        )
-    return _in_json_schema(value) if word in ("items", "anyOf", "additionalProperties") else value
+        if isinstance(value, str):
+            return value.lower()
+        return value
+    if word in ("properties", "$defs") and isinstance(value, dict):
+        return {name: _from_google(below) for name, below in value.items()}
+    if word in ("items", "anyOf", "additionalProperties"):
+        return _from_google(value)
+    return value

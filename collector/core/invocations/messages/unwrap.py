@@ -1,8 +1,7 @@
-"""Frees tool arguments and results from what frameworks wrap around them: decoded values come in,
-bare ones go out.
+"""Removes what frameworks wrap around tool arguments and results.
 
-What LangChain writes and content blocks are told by their shape in every trace; all else a dialect
-unwraps, with a function of its own.
+LangChain's wrapping and content blocks are recognised by their format in every trace. Other
+wrapping is removed by a hook of the dialect.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from pathgauge.collector.core.invocations.messages.values import as_object, as_t
 from pathgauge.scorers.types import Json
 
 _CALLABLE_INPUT = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
-"""Members of the recorded input of a Python callable."""
+"""Keys of the recorded input of a Python callable."""
 
-_ADDRESS = re.compile(r"<[^<>]* object at 0x[0-9a-f]+>$")
+_OBJECT = re.compile(r"<[^<>]* object at 0x[0-9a-f]+>$")
 
 
 class Result(NamedTuple):
-    """What a tool returned, and what it or its framework calls an error."""
+    """The result of a tool, and the error that the tool or its framework reports."""
 
     value: Json = None
     error: str | None = None
@@ -32,69 +31,68 @@ class Result(NamedTuple):
 def bare_arguments(
     value: Any, unwrap: Callable[[Any], Any] | None = None
 ) -> Mapping[str, Json] | str | None:
-    """The arguments of a call as an object; text when they are recorded without their names; `None`
-    when they are not recorded.
+    """The arguments of a call as an object; text if they are recorded without names; `None` if they
+    are not recorded.
 
-    `unwrap` takes off what the dialect's framework wraps around them.
+    `unwrap` removes what the framework of the dialect wraps around them.
     """
     if unwrap is not None:
         value = unwrap(value)
-    return value if isinstance(value, dict | str) else None
+    if isinstance(value, dict | str):
+        return value
+    return None
 
 
 def callable_arguments(value: Any) -> Any:
-    """What a Python callable was passed, where its positional and named arguments are recorded as
-    such; anything else as it is.
+    """The arguments of a Python callable, if `value` has its positional and its named arguments.
+    Other values are returned unchanged.
     """
     if not isinstance(value, dict) or "kwargs" not in value or not value.keys() <= _CALLABLE_INPUT:
         return value
-    return as_text(value["args"]) if value.get("args") else _without_objects(value["kwargs"])
+    if value.get("args"):
+        return as_text(value["args"])
+    return _without_objects(value["kwargs"])
 
 
 def _without_objects(value: Any) -> Any:
-    """What was passed to a callable, less the objects that a framework passes, which are written by
-    their addresses.
-    """
+    """The arguments without objects of the framework, which are written with their addresses."""
     if not isinstance(value, dict):
         return value
-    return {
-        key: item
-        for key, item in value.items()
-        if not (isinstance(item, str) and _ADDRESS.match(item))
-    }
+    return {key: item for key, item in value.items() if not _is_object(item)}
+
+
+def _is_object(item: Any) -> bool:
+    return isinstance(item, str) and _OBJECT.match(item) is not None
 
 
 def bare_result(value: Any, unwrap: Callable[[Any], Result] | None = None) -> Result:
-    """The result of a call without its wrapping, and the error that it reports; `unwrap` is as for
-    the arguments.
+    """The result of a call without its wrapping, and the error that it reports. `unwrap` is as for
+    `bare_arguments`.
     """
-    value, failed = unwrap(value) if unwrap is not None else Result(value)
-    shown = tool_message(value)
-    if shown is not None:
-        value = shown.result
-        failed = failed or ((as_text(value) or "error") if shown.error else None)
+    value, error = unwrap(value) if unwrap is not None else Result(value)
+    response = tool_message(value)
+    if response is not None:
+        value = response.result
+        if response.error and not error:
+            error = as_text(value) or "error"
     elif isinstance(value, list):
         value = _text_of_blocks(value)
-    return Result(value, failed or _error_in(value))
+    return Result(value, error or _error_in(value))
 
 
 def tool_message(value: Any) -> Response | None:
-    """The result in LangChain's message that shows it to the model, which may be the only one in a
-    state.
-    """
-    if (
-        isinstance(value, dict)
-        and value.keys() == {"messages"}
-        and isinstance(value["messages"], list)
-        and len(value["messages"]) == 1
-    ):
-        value = value["messages"][0]
+    """The result in a LangChain tool message, which may be the only message of a state."""
+    if isinstance(value, dict) and value.keys() == {"messages"}:
+        messages = value["messages"]
+        if isinstance(messages, list) and len(messages) == 1:
+            value = messages[0]
     if not _is_tool_message(value):
         return None
-    responses = [
-        response for message in parse_messages(value, "tool") for response in message.responses
-    ]
-    return responses[0] if len(responses) == 1 else None
+    messages = parse_messages(value, "tool")
+    responses = [response for message in messages for response in message.responses]
+    if len(responses) == 1:
+        return responses[0]
+    return None
 
 
 def _is_tool_message(value: Any) -> bool:
@@ -107,14 +105,20 @@ def _is_tool_message(value: Any) -> bool:
 
 
 def _text_of_blocks(blocks: list[Any]) -> Any:
-    """One content block of text or JSON stands for what it holds."""
-    block = blocks[0] if len(blocks) == 1 and isinstance(blocks[0], dict) else {}
+    """The content of a single content block of text or JSON."""
+    if len(blocks) != 1 or not isinstance(blocks[0], dict):
+        return blocks
+    [block] = blocks
     if block.keys() == {"json"}:
         return block["json"]
     text = block.get("text")
-    return decoded(text) if isinstance(text, str) and block.keys() <= {"text", "type"} else blocks
+    if isinstance(text, str) and block.keys() <= {"text", "type"}:
+        return decoded(text)
+    return blocks
 
 
 def _error_in(value: Any) -> str | None:
-    """What a tool reports as an error in its own answer."""
-    return as_text(value.get("error") or None) if isinstance(value, dict) else None
+    """The error that a tool reports in its result."""
+    if isinstance(value, dict):
+        return as_text(value.get("error") or None)
+    return None

@@ -1,7 +1,6 @@
-"""Decodes the values that instrumentations write: text in, Python values out, and what is not
-content told apart from content.
+"""Decodes the values that instrumentations write, and recognises placeholders for missing content.
 
-The same attribute is a JSON string in one version and structured in the next; JSON may be encoded
+The same attribute is a JSON string in one version and structured in the next. JSON may be encoded
 twice, or be a Python `repr`.
 """
 
@@ -28,27 +27,27 @@ PLACEHOLDERS = frozenset(
         "<REDACTED>",
     }
 )
-"""What instrumentations write where content was not captured."""
+"""What instrumentations write if content was not captured."""
 
 REDACTED_KEY = "pathgauge.redacted"
-"""The attribute by which redaction tells that it changed a span or a log record."""
+"""The attribute that redaction adds to a span or log record that it changed."""
 
 UNWRITTEN = PLACEHOLDERS - {"N/A"}
-"""Those that nobody writes into a message."""
+"""The placeholders that nobody writes as the text of a message."""
 
 _REDACTED = frozenset({"__REDACTED__", "[REDACTED]", "<REDACTED>", "<elided>"})
 _MAX_DEPTH = 3
 _MAX_COUNT = 2**53
-"""Beyond it a float, which is what Prometheus keeps, skips numbers."""
+"""Prometheus stores floats, which cannot represent every larger integer."""
 _MAX_DIGITS = 17
 _MAX_LEVELS = 200
-"""Text nested deeper stays text, so that whatever walks a value may recurse; Python's own parser
-draws the line here for a `repr`.
+"""Text that is nested deeper is not decoded, so that code that walks a value can recurse. Python's
+parser has the same limit for a `repr`.
 """
 
 
 class Content(NamedTuple):
-    """A decoded value; `None` with a mark when the telemetry holds a cut or removed one."""
+    """A decoded value; `None` with a flag if it was truncated or removed."""
 
     value: Any = None
     truncated: bool = False
@@ -56,8 +55,8 @@ class Content(NamedTuple):
 
 
 def decode(raw: Any) -> Content:
-    """Decode what an attribute holds: structured values as they are, text as JSON, as Python
-    `repr`, else as text.
+    """Decode the value of an attribute: text as JSON, otherwise as Python `repr`, otherwise it
+    stays text. Structured values are returned unchanged.
     """
     if not isinstance(raw, str):
         return Content(raw)
@@ -68,7 +67,9 @@ def decode(raw: Any) -> Content:
 
 def decoded(raw: Any) -> Any:
     """The decoded value alone."""
-    return decode(raw).value if isinstance(raw, str) else raw
+    if isinstance(raw, str):
+        return decode(raw).value
+    return raw
 
 
 def _decode_text(text: str, depth: int) -> Content:
@@ -77,7 +78,9 @@ def _decode_text(text: str, depth: int) -> Content:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        return Content(truncated=True) if error.pos >= len(text) else _decode_repr(text)
+        if error.pos >= len(text):
+            return Content(truncated=True)
+        return _decode_repr(text)
     if isinstance(value, str) and depth < _MAX_DEPTH:
         return _decode_text(value, depth + 1)
     return Content(text if _is_deep(text, value) else value)
@@ -100,16 +103,20 @@ def _is_deep(text: str, value: Any) -> bool:
 def _children(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
-    return value if isinstance(value, list) else ()
+    if isinstance(value, list):
+        return value
+    return ()
 
 
 _REPR = re.compile(r"[\[{(\s]+'")
-"""How the `repr` of a list or an object with text begins, and hardly anything else."""
+"""The start of the `repr` of a list or dict with text, and of hardly anything else."""
 
 
 def _decode_repr(text: str) -> Content:
     if not text.rstrip().endswith({"{": "}", "[": "]", '"': '"'}[text[0]]):
-        return Content(truncated=True) if _REPR.match(text) else Content(text)
+        if _REPR.match(text):
+            return Content(truncated=True)
+        return Content(text)
     try:
         return Content(_as_json(ast.literal_eval(expression(text))))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -117,9 +124,7 @@ def _decode_repr(text: str) -> Content:
 
 
 def _as_json(value: Any) -> Any:
-    """A value of a `repr`, which can hold what JSON cannot: tuples as keys, sets, bytes, half
-    characters. None of it may go further in.
-    """
+    """Convert what JSON cannot represent: tuples as keys, sets, bytes, lone surrogates."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()
@@ -137,37 +142,43 @@ def _as_json(value: Any) -> Any:
 
 
 def as_text(value: Any) -> str | None:
-    """A text as it is, anything else as JSON; `None` stays `None`."""
+    """Text unchanged, other values as JSON; `None` stays `None`."""
     if value is None or isinstance(value, str):
         return value
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS, default=str).decode()
-    except orjson.JSONEncodeError:  # an integer of more than 64 bits
+    except orjson.JSONEncodeError:  # An integer of more than 64 bits.
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def as_int(value: Any) -> int | None:
-    """A count that a sender gave as int, integral float or digits; anything else, and what no
-    counter could hold, is not known.
+    """A count, given as int, integral float or digits; `None` for other values and counts of
+    `_MAX_COUNT` or more.
     """
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _MAX_DIGITS:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return (
-        value
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_COUNT
-        else None
-    )
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    if 0 <= value < _MAX_COUNT:
+        return value
+    return None
 
 
 def as_object(value: Any) -> Mapping[str, Any] | None:
-    """The value when it is a JSON object."""
-    return value if isinstance(value, dict) else None
+    """The value if it is a JSON object, otherwise `None`."""
+    if isinstance(value, dict):
+        return value
+    return None
 
 
 def as_id(value: Any) -> str | None:
-    """A name or id given as non-empty text or as a number; placeholders are no ids."""
+    """A name or id, given as non-empty text or as an integer; `None` for placeholders."""
     if value is None or isinstance(value, str):
-        return None if not value or value in PLACEHOLDERS else value
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+        if not value or value in PLACEHOLDERS:
+            return None
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return None

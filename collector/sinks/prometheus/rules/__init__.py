@@ -1,13 +1,9 @@
-"""The choices of an operator come in, the file of recording and alerting rules for Prometheus goes
-out.
+"""The Prometheus rule file: `template.yml` with the options of `pathgauge rules` filled in.
 
-The rules are not made from a configuration. Thresholds, objectives and intervals are series, so
-that one static file serves every configuration; `deploy/prometheus/rules.yml` is what the defaults
-give.
+`deploy/prometheus/rules.yml` is the result with the default options.
 """
 
-from pathgauge.collector.sinks.prometheus.rules.options import ChoiceError, Choices
-from pathgauge.collector.sinks.prometheus.rules.rule import Alert, Group, Record
-from pathgauge.collector.sinks.prometheus.rules.rule_file import choose, groups, to_yaml
+from pathgauge.collector.sinks.prometheus.rules.options import ChoiceError, Choices, choose
+from pathgauge.collector.sinks.prometheus.rules.rendering import to_yaml
 
-__all__ = ["Alert", "ChoiceError", "Choices", "Group", "Record", "choose", "groups", "to_yaml"]
+__all__ = ["ChoiceError", "Choices", "choose", "to_yaml"]

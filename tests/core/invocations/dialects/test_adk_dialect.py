@@ -1,17 +1,17 @@
-"""What is ADK's own where OpenInference has worked on its spans."""
+"""ADK spans that OpenInference has modified."""
 
 from __future__ import annotations
 
 import json
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Trace
 from pathgauge.collector.testing import span, trace_id
+from support.dialects import read
 
 OI = "openinference.instrumentation.google_adk"
 
 
-def test_details_of_model_calls_that_were_written_over_an_agents_span_are_not_believed() -> None:
+def test_details_of_model_calls_on_an_agent_span_are_ignored() -> None:
     given = {"new_message": {"role": "user", "parts": [{"text": "Refund it"}]}, "user_id": "u"}
     spans = (
         span(

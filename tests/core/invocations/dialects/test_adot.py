@@ -1,5 +1,5 @@
-"""Texts that the AWS Distribution for OpenTelemetry moved from spans into log records, on telemetry
-made by hand.
+"""Texts that the AWS Distribution for OpenTelemetry moved from spans to log records, with
+handwritten telemetry.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.collector.testing import log, span, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 
 SCOPE = "any.instrumentation"
 ASKED = {"type": "tool_call", "id": "c1", "name": "look", "arguments": {"n": 1}}
@@ -87,9 +87,7 @@ def moved(
         ([("user", "{}")], None),
     ],
 )
-def test_what_was_moved_from_a_span_was_asked(
-    rows: list[tuple[str, Any]], asked: str | None
-) -> None:
+def test_moved_texts_are_the_user_input(rows: list[tuple[str, Any]], asked: str | None) -> None:
     assert of(agent(), model("m", 1), moved("m", input=rows))[0].user_input == asked
 
 
@@ -108,9 +106,7 @@ def test_what_was_moved_from_a_span_was_asked(
         ([("assistant", "{}")], None),
     ],
 )
-def test_what_was_moved_from_a_span_was_answered(
-    rows: list[tuple[str, Any]], answer: str | None
-) -> None:
+def test_moved_texts_are_the_answer(rows: list[tuple[str, Any]], answer: str | None) -> None:
     assert of(agent(), model("m", 1), moved("m", output=rows))[0].final_response == answer
 
 
@@ -155,7 +151,7 @@ def test_calls_that_stayed_on_the_span_are_not_taken_from_its_raw_output_again()
     assert [call.id for call in read_one.tool_calls] == ["c1"]
 
 
-def test_texts_that_stayed_on_the_span_go_before_those_that_were_moved() -> None:
+def test_texts_on_the_span_precede_moved_ones() -> None:
     stayed = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "content": "answer"}])}
     assert (
         of(agent(), model("m", 1, stayed), moved("m", output=[("assistant", "raw")]))[
@@ -165,7 +161,7 @@ def test_texts_that_stayed_on_the_span_go_before_those_that_were_moved() -> None
     )
 
 
-def test_results_that_fit_no_call_are_given_to_none() -> None:
+def test_results_without_a_matching_call_are_dropped() -> None:
     asking = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [ASKED]}])}
     answered = {"gen_ai.input.messages": json.dumps([{"role": "assistant", "parts": [ASKED]}])}
     rows = [("tool", "one"), ("tool", "two")]

@@ -1,11 +1,10 @@
-"""What is Microsoft Agent Framework's own: workflows of agents."""
+"""Special cases of Microsoft Agent Framework: workflows of agents."""
 
 from __future__ import annotations
 
-from pathgauge.collector.core.invocations import read
-from pathgauge.collector.core.invocations.dialects import BUILT_IN
 from pathgauge.collector.core.otlp.spans import Trace
 from pathgauge.collector.testing import span, span_id, trace_id
+from support.dialects import INSTALLED, read
 
 SCOPE = "agent_framework"
 
@@ -49,10 +48,10 @@ def test_the_agents_of_a_workflow_are_one_invocation() -> None:
         "conv",
     )
     assert [sub.agent for sub in one.sub_agents] == ["billing"]
-    assert BUILT_IN.may_be_entry(run)
+    assert INSTALLED.may_be_entry(run)
 
 
-def test_a_workflow_without_agents_bears_its_own_name() -> None:
+def test_a_workflow_without_agents_has_its_own_name() -> None:
     run = span("run", "workflow.run", {"workflow.name": "refunds"}, scope=SCOPE)
     model = span("m", "chat gpt", {"gen_ai.operation.name": "chat"}, parent="run", scope=SCOPE)
     assert [one.agent for one in read(Trace("", trace_id("trace"), (run, model)))] == ["refunds"]
@@ -60,4 +59,4 @@ def test_a_workflow_without_agents_bears_its_own_name() -> None:
 
 def test_spans_of_that_name_in_other_scopes_are_no_workflow() -> None:
     run = span("run", "workflow.run", scope="temporal")
-    assert (read(Trace("", trace_id("trace"), (run,))), BUILT_IN.may_be_entry(run)) == ([], False)
+    assert (read(Trace("", trace_id("trace"), (run,))), INSTALLED.may_be_entry(run)) == ([], False)

@@ -1,4 +1,4 @@
-"""What is AutoGen's own: agents that messages bring to work, and no content."""
+"""Special cases of AutoGen: agents that start when a message arrives, and no content."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, span_id, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 
 RUNTIME, CORE = "autogen SingleThreadedAgentRuntime", "autogen-core"
 TEAM, OTHER = "996caa2f-fb9d-4795-9d47-9aa15c83e36b", "0997e1f9-e1fe-43fb-a2e7-1e5022ac7795"
@@ -152,7 +152,7 @@ def test_each_task_begins_an_invocation() -> None:
     assert (short(first), short(second)) == (("one", ["x"], []), ("two", ["y"], ["a"]))
 
 
-def test_teams_that_work_at_the_same_time_are_told_apart() -> None:
+def test_concurrent_teams_are_separate_invocations() -> None:
     tasks = [*task(0, "one"), *task(0.5, "two", team=OTHER)]
     first, second = of(
         REQUEST,
@@ -164,7 +164,7 @@ def test_teams_that_work_at_the_same_time_are_told_apart() -> None:
     assert (short(first), short(second)) == (("one", ["x", "z"], ["c"]), ("two", ["y"], []))
 
 
-def test_a_team_that_an_agent_asks_is_part_of_the_agents_invocation() -> None:
+def test_a_team_called_by_an_agent_belongs_to_the_invocation_of_the_agent() -> None:
     asking = span(
         "asking",
         "invoke_agent lead",
@@ -188,7 +188,7 @@ def test_a_team_that_an_agent_asks_is_part_of_the_agents_invocation() -> None:
     ) == ("lead", ["ask", "x"], ["a", "b"])
 
 
-def test_without_a_span_around_the_whole_every_agent_is_an_invocation_of_its_own() -> None:
+def test_without_an_enclosing_span_every_agent_is_an_invocation() -> None:
     [one] = of(*delivery(1, "billing", "refund", parent=None))
     assert (one.span_id, one.user_input, one.conversation_id) == (span_id("billing 1"), None, TEAM)
     assert (one.tool_calls[0].arguments, sorted(one.flags)) == (None, ["content_missing"])
@@ -211,6 +211,6 @@ def test_an_agent_outside_a_team_has_no_conversation(agent_id: str) -> None:
     assert of(span("agent", "invoke_agent a", attributes, scope=CORE))[0].conversation_id is None
 
 
-def test_messages_in_a_circle_are_read() -> None:
+def test_messages_in_a_cycle_are_read() -> None:
     looped = [*task(0, parent="at 1"), *delivery(1, "a", parent="in 0")]
     assert [one.agent for one in of(*looped)] == ["a"]

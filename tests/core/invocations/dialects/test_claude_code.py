@@ -1,4 +1,4 @@
-"""What Claude Code's spans hide, on spans made by hand."""
+"""Special cases of Claude Code, with handwritten spans."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 
 SCOPE = "com.anthropic.claude_code.tracing"
 
@@ -100,7 +100,7 @@ def test_a_turn_with_all_content_switched_on() -> None:
     )
 
 
-def test_by_default_only_names_are_known() -> None:
+def test_by_default_only_names_are_recorded() -> None:
     [read_one] = of(
         turn(user_prompt="<REDACTED>"),
         one("m", "llm_request", 1, 2, gen_ai__response__finish_reasons=["tool_use"]),
@@ -137,7 +137,7 @@ def test_text_beside_calls_that_are_not_recorded_is_no_answer() -> None:
         ({}, (None, None)),
     ],
 )
-def test_input_is_what_was_read_from_the_cache_too(
+def test_input_tokens_include_those_read_from_the_cache(
     usage: dict[str, Any], tokens: tuple[int | None, int | None]
 ) -> None:
     [read_one] = of(turn(), one("m", "llm_request", 1, 2, **usage))
@@ -168,14 +168,12 @@ def test_input_is_what_was_read_from_the_cache_too(
         ),
     ],
 )
-def test_the_parts_of_a_tools_span_say_whether_it_failed_and_are_no_calls(
-    part: Span, error: str | None
-) -> None:
+def test_tool_details_report_the_failure_and_are_no_calls(part: Span, error: str | None) -> None:
     [read_one] = of(turn(), one("t", "tool", 3, 6, tool_name="Bash"), part)
     assert [(call.name, call.error) for call in read_one.tool_calls] == [("Bash", error)]
 
 
-def test_a_part_without_its_tool_is_no_call() -> None:
+def test_a_tool_detail_without_its_tool_is_no_call() -> None:
     [read_one] = of(turn(), one("x", "tool.execution", 4, 5, success=False))
     assert (read_one.tool_calls, read_one.error) == ((), False)
 

@@ -1,4 +1,4 @@
-"""Where in a span a value may live, and in which order places are asked."""
+"""Where the value of a field may be in a span, and the precedence of field paths."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hypothesis import given, strategies as st
 
 from pathgauge.collector.core.invocations.dialects.field_paths import (
     Derived,
+    FieldPath,
     Flattened,
     InEvent,
-    Member,
-    Place,
+    JsonMember,
     first,
     unflattened,
 )
@@ -44,14 +44,14 @@ SPAN = span(
         ("plain", "text"),
         ("empty", None),
         ("absent", None),
-        (Member("json", ("a", 0, "b")), 1),
-        (Member("json", ("a", 1, "b")), None),
-        (Member("json", ("a", "b")), None),
-        (Member("json", (0,)), None),
-        (Member("json", ("c",)), None),
-        (Member("list", (0, "name")), "x"),
-        (Member("plain", ("a",)), None),
-        (Member("absent", ("a",)), None),
+        (JsonMember("json", ("a", 0, "b")), 1),
+        (JsonMember("json", ("a", 1, "b")), None),
+        (JsonMember("json", ("a", "b")), None),
+        (JsonMember("json", (0,)), None),
+        (JsonMember("json", ("c",)), None),
+        (JsonMember("list", (0, "name")), "x"),
+        (JsonMember("plain", ("a",)), None),
+        (JsonMember("absent", ("a",)), None),
         (InEvent("told", "key"), "first"),
         (InEvent("told", "absent"), None),
         (InEvent("silent", "key"), None),
@@ -67,17 +67,17 @@ SPAN = span(
         (Derived(lambda one: one.name * 2), "ss"),
     ],
 )
-def test_a_place_and_what_is_found_there(place: Place, value: Any) -> None:
+def test_the_value_at_a_field_path(place: FieldPath, value: Any) -> None:
     assert first([SPAN], (place,)) == value
 
 
-def test_the_first_span_with_a_value_at_any_place_wins() -> None:
+def test_the_first_span_with_a_value_at_any_field_path_wins() -> None:
     other = span("2", "s", {"b": 2})
     assert first([other, SPAN], ("plain", "b")) == 2
     assert first([SPAN, other], ("b", "plain")) == "text"
 
 
-def test_an_empty_object_at_a_muted_place_is_nothing() -> None:
+def test_an_empty_object_is_no_value_if_content_was_not_captured() -> None:
     assert (first([SPAN], ("off",)), first([SPAN], ("off", "plain"), frozenset({"off"}))) == (
         "{}",
         "text",
@@ -107,7 +107,7 @@ def flattened(value: Any, prefix: str) -> dict[str, Any]:
 
 
 @given(st.lists(json_values, min_size=1, max_size=12))
-def test_what_was_flattened_is_put_together_again(value: list[Any]) -> None:
+def test_flattened_values_are_rebuilt(value: list[Any]) -> None:
     assert unflattened(flattened(value, "x"), "x.") == value
 
 
@@ -116,11 +116,11 @@ def test_what_was_flattened_is_put_together_again(value: list[Any]) -> None:
         st.text("x.0123456789٣a", max_size=12).map("x.".__add__), st.integers(), max_size=8
     )
 )
-def test_any_keys_are_put_together_without_an_error(attributes: dict[str, int]) -> None:
+def test_any_keys_are_rebuilt_without_an_error(attributes: dict[str, int]) -> None:
     unflattened(attributes, "x.")
 
 
-def test_a_key_of_many_dots_makes_no_deep_value() -> None:
+def test_a_key_with_many_dots_gives_no_deep_value() -> None:
     value = unflattened({"x." + "a." * 5000 + "b": 1}, "x.")
     for _ in range(20):
         value = next(iter(value.values())) if isinstance(value, dict) else value

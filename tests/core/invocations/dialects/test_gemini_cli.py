@@ -1,12 +1,12 @@
-"""Gemini CLI's own names of operations, on spans made by hand."""
+"""Gemini CLI's own operation names, with handwritten spans."""
 
 from __future__ import annotations
 
 import json
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, span_id, trace_id
+from support.dialects import read
 
 
 def one(

@@ -1,6 +1,4 @@
-"""What Haystack's spans hide, on spans made by hand; the scope is whatever the user called the
-tracer.
-"""
+"""Special cases of Haystack, with handwritten spans; users choose the scope."""
 
 from __future__ import annotations
 
@@ -9,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, span_id, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 
 Attributes = dict[str, Any]
 
@@ -182,7 +180,7 @@ def test_a_call_that_was_alone_in_its_span_has_its_times_and_its_failure() -> No
     )
 
 
-def test_a_failure_of_several_calls_is_nobodys_own() -> None:
+def test_a_failure_of_several_calls_is_not_assigned_to_one_of_them() -> None:
     asked = reply(None, ("c1", "look", {}), ("c2", "pay", {}))
     [read_one] = of(
         agent(),

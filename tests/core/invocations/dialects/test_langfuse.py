@@ -1,4 +1,4 @@
-"""What Langfuse's spans hide, on spans made by hand."""
+"""Special cases of Langfuse, with handwritten spans."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
-from pathgauge.collector.core.invocations.dialects import BUILT_IN
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import INSTALLED, read
 
 
 def of(*spans: Span) -> list[Invocation]:
@@ -94,14 +93,14 @@ def agent(**more: Any) -> Span:
         ("broken", (None, None)),
     ],
 )
-def test_buckets_of_tokens_are_summed_up_but_not_what_they_repeat(
+def test_token_buckets_are_summed_without_duplicates(
     usage: Any, counts: tuple[int | None, int | None]
 ) -> None:
     [read_one] = of(agent(), observed("m", "llm", "generation", 1, 2, usage_details=usage))
     assert (read_one.input_tokens, read_one.output_tokens) == counts
 
 
-def test_functions_show_what_they_were_called_with_and_what_they_returned() -> None:
+def test_functions_have_arguments_and_results() -> None:
     [read_one] = of(
         agent(input={"args": ["Hello"], "kwargs": {}}, output="done"),
         observed(
@@ -171,7 +170,7 @@ def test_definitions_of_tools_among_the_messages_are_no_results() -> None:
 
 
 @pytest.mark.parametrize("encode", [json.dumps, str], ids=["since 5", "before 5"])
-def test_nodes_of_a_graph_are_no_agents_although_they_are_called_so(encode: Any) -> None:
+def test_nodes_of_a_graph_are_no_agents_although_their_type_says_so(encode: Any) -> None:
     graph = {
         "m_lc_agent_name": encode("my_agent"),
         "m_thread_id": encode("t1"),
@@ -195,7 +194,7 @@ def test_nodes_of_a_graph_are_no_agents_although_they_are_called_so(encode: Any)
     ]
 
 
-def test_parsers_of_a_chain_are_no_agents_although_they_are_called_so() -> None:
+def test_parsers_of_a_chain_are_no_agents_although_their_type_says_so() -> None:
     parts = [
         observed(name, name, "agent", 1, 2, m_tags=["seq:step:1"])
         for name in ("AgentOutputParser", "RunnableAgent")
@@ -206,9 +205,7 @@ def test_parsers_of_a_chain_are_no_agents_although_they_are_called_so() -> None:
     assert (read_one.agent, read_one.sub_agents) == ("AgentExecutor", ())
 
 
-def test_attributes_of_the_trace_on_the_span_of_another_instrumentation_make_it_no_observation() -> (
-    None
-):
+def test_a_span_with_only_the_attributes_of_its_trace_is_no_observation() -> None:
     assert (
         of(
             span(
@@ -238,10 +235,10 @@ def test_attributes_of_the_trace_on_the_span_of_another_instrumentation_make_it_
         ("x", {}, False),
     ],
 )
-def test_roots_of_applications_and_of_graphs_may_be_anchors(
+def test_roots_of_applications_and_of_graphs_may_be_entry_spans(
     parent: str | None, attributes: dict[str, Any], may: bool
 ) -> None:
     assert (
-        BUILT_IN.may_be_entry(span("a", "x", attributes, parent=parent, scope="langfuse-sdk"))
+        INSTALLED.may_be_entry(span("a", "x", attributes, parent=parent, scope="langfuse-sdk"))
         is may
     )

@@ -1,13 +1,13 @@
-"""What LangSmith's exporter writes where a run failed, on spans made by hand."""
+"""What LangSmith's exporter writes for failed runs, with handwritten spans."""
 
 from __future__ import annotations
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 
 FAILED = [
     (

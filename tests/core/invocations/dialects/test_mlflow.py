@@ -1,4 +1,4 @@
-"""What MLflow's spans hide, on spans made by hand."""
+"""Special cases of MLflow, with handwritten spans."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
-from pathgauge.collector.core.invocations.dialects import BUILT_IN
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, span_id, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import INSTALLED, read
 
 
 def of(*spans: Span) -> list[Invocation]:
@@ -45,7 +44,7 @@ def agent(name: str = "clerk", **more: Any) -> Span:
     return traced("a", name, "AGENT", parent=None, **more)
 
 
-def test_every_value_is_freed_from_its_encoding() -> None:
+def test_every_value_is_decoded() -> None:
     more = {
         "mlflow__trace__session": "s1",
         "mlflow__trace__user": "u1",
@@ -108,14 +107,14 @@ def test_the_children_of_a_root_that_was_lost_are_one_invocation() -> None:
     )
 
 
-def test_totals_of_an_agent_count_only_where_no_model_call_says_any() -> None:
+def test_totals_of_an_agent_count_only_if_no_model_call_has_tokens() -> None:
     usage: dict[str, Any] = {"mlflow__chat__tokenUsage": {"input_tokens": 300, "output_tokens": 60}}
     assert of(agent(**usage))[0].input_tokens == 300
     assert of(agent(**usage), traced("m", "llm", "LLM", **usage))[0].input_tokens == 300
 
 
 @pytest.mark.parametrize("name", ["Agent.run", "Crew.kickoff"])
-def test_the_name_of_a_method_is_nobodys_name(name: str) -> None:
+def test_the_name_of_a_method_is_not_used_as_a_name(name: str) -> None:
     assert of(agent(name))[0].agent is None
 
 
@@ -200,5 +199,5 @@ def test_with_names_of_the_conventions_the_metadata_still_tells_the_graph() -> N
     ("type", "parent", "may"),
     [("AGENT", "x", True), ("TOOL", "x", False), ("CHAIN", None, True), ("CHAIN", "x", False)],
 )
-def test_agents_and_roots_may_be_anchors(type: str, parent: str | None, may: bool) -> None:
-    assert BUILT_IN.may_be_entry(traced("a", "x", type, parent=parent)) is may
+def test_agents_and_roots_may_be_entry_spans(type: str, parent: str | None, may: bool) -> None:
+    assert INSTALLED.may_be_entry(traced("a", "x", type, parent=parent)) is may

@@ -1,5 +1,5 @@
-"""What OpenInference's instrumentations of LlamaIndex, smolagents, CrewAI and others hide, on spans
-made by hand.
+"""Special cases of OpenInference's instrumentations of LlamaIndex, smolagents, CrewAI and others,
+with handwritten spans.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
-from pathgauge.collector.core.invocations.dialects import BUILT_IN
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, span_id, trace_id
 from pathgauge.scorers.types import Invocation, ToolCall
+from support.dialects import INSTALLED, read
 
 LLAMA_INDEX, SMOLAGENTS = (
     "openinference.instrumentation.llama_index",
@@ -286,7 +285,7 @@ def test_an_agent_that_another_manages_is_called_like_a_tool() -> None:
     ]
 
 
-def test_an_agent_that_code_called_was_given_what_nobody_recorded() -> None:
+def test_the_input_of_an_agent_called_by_code_is_unknown() -> None:
     read_one = of(*(item for item in smolagents_run() if item.span_id != span_id("m1")))[0]
     assert [
         (call.kind, call.arguments) for call in read_one.tool_calls if call.name == "billing"
@@ -374,7 +373,7 @@ def test_a_crew_answers_with_its_raw_output() -> None:
     assert of(spans[1])[0].final_response == "task"
 
 
-def test_an_agent_that_is_kicked_off_alone_was_asked_its_messages() -> None:
+def test_the_input_of_an_agent_without_a_crew_is_its_messages() -> None:
     given = {
         "graph.node.id": "clerk",
         "input.value": '{"messages": "question"}',
@@ -392,9 +391,7 @@ def test_an_agent_that_is_kicked_off_alone_was_asked_its_messages() -> None:
     ("written", "arguments"),
     [(None, {}), ("{}", {}), ('{"n": 1}', {"n": 1}), ("__REDACTED__", None)],
 )
-def test_a_call_that_leaves_its_arguments_out_was_made_with_none(
-    written: str | None, arguments: Any
-) -> None:
+def test_a_call_without_arguments_has_empty_arguments(written: str | None, arguments: Any) -> None:
     [read_one] = of(
         run("a", "a", "AGENT", OTHER), model("m", "a", 1, asking("look", written), scope=OTHER)
     )
@@ -415,7 +412,7 @@ def test_the_span_of_a_handoff_holds_agents_and_no_arguments() -> None:
     ] == [("transfer_to_billing", "handoff", {"why": "bill"}, None)]
 
 
-def test_a_workflow_that_failed_failed_although_its_agents_did_not() -> None:
+def test_a_failed_workflow_fails_although_its_agents_succeeded() -> None:
     failed = run("w", "AgentWorkflow.run", "CHAIN", LLAMA_INDEX, end=20, error="timed out")
     assert [(one.agent, one.error) for one in of(failed, turn("t1", "'a'", 1))] == [("a", True)]
 
@@ -439,7 +436,7 @@ def test_turns_whose_workflow_never_arrived_are_one_invocation() -> None:
         ("The Answer: 42", "The Answer: 42"),
     ],
 )
-def test_an_agent_that_reasons_in_text_answers_behind_its_thoughts(
+def test_the_answer_of_an_agent_that_reasons_in_text_follows_its_thoughts(
     text: str, answer: str | None
 ) -> None:
     assert (
@@ -475,7 +472,7 @@ def test_the_coworker_tools_of_a_crew_call_agents(name: str) -> None:
         ("AgentWorkflow.call_tool", "w", False),
     ],
 )
-def test_runs_may_be_anchors_wherever_they_lie_and_steps_only_without_parent(
+def test_runs_may_be_entry_spans_anywhere_and_steps_only_without_a_parent(
     name: str, parent: str | None, may: bool
 ) -> None:
-    assert BUILT_IN.may_be_entry(run("x", name, "CHAIN", LLAMA_INDEX, parent=parent)) is may
+    assert INSTALLED.may_be_entry(run("x", name, "CHAIN", LLAMA_INDEX, parent=parent)) is may

@@ -1,5 +1,5 @@
-"""What OpenLLMetry's instrumentations of CrewAI, OpenAI Agents and OpenAI hide, on spans made by
-hand.
+"""Special cases of OpenLLMetry's instrumentations of CrewAI, OpenAI Agents and OpenAI, with
+handwritten spans.
 """
 
 from __future__ import annotations
@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Scope, Span, Trace
 from pathgauge.collector.testing import span, span_id, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 
 CREWAI = "opentelemetry.instrumentation.crewai.instrumentation"
 AGENTS = "opentelemetry.instrumentation.openai_agents"
@@ -162,7 +162,7 @@ def test_flattened_messages_of_the_openai_client_are_read() -> None:
     assert (read_one.input_tokens, read_one.output_tokens) == (30, 5)
 
 
-def test_a_task_that_another_process_called_stands_for_itself() -> None:
+def test_a_task_called_by_another_process_is_an_agent() -> None:
     task = span(
         "task",
         "answer.task",
@@ -177,7 +177,7 @@ def test_a_task_that_another_process_called_stands_for_itself() -> None:
     assert (read_one.span_id, "missing_root" in read_one.flags) == (span_id("task"), False)
 
 
-def test_agents_that_ran_at_once_do_not_each_hang_below_a_call_of_the_other() -> None:
+def test_concurrent_agents_are_not_attached_to_calls_of_each_other() -> None:
     spans = [
         span("root", "team.workflow", {"traceloop.span.kind": "workflow"}, end=1, scope=AGENTS)
     ]

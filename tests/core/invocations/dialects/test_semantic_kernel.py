@@ -1,5 +1,5 @@
-"""What is Semantic Kernel's own: functions with the name of their plugin, messages in Python's
-logging, its runtime.
+"""Special cases of Semantic Kernel: function names with their plugin, messages in Python's logging,
+its runtime.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.collector.testing import log, span, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import read
 
 SCOPE = "semantic_kernel.functions.kernel_function"
 ASKED = {
@@ -98,7 +98,7 @@ def test_names_with_hyphens_stay_whole_everywhere_else() -> None:
     assert [call.name for call in one.tool_calls] == ["get-page"]
 
 
-def test_mere_logging_is_no_message() -> None:
+def test_ordinary_log_records_are_no_messages() -> None:
     [one] = of(
         agent(),
         model(),
@@ -114,7 +114,7 @@ def test_mere_logging_is_no_message() -> None:
         ("FinishReason.STOP", ["content_missing"]),
     ],
 )
-def test_why_a_model_stopped_tells_whether_calls_are_missing(reason: str, flags: list[str]) -> None:
+def test_the_finish_reason_tells_whether_calls_are_missing(reason: str, flags: list[str]) -> None:
     [one] = of(agent(), model(more={"gen_ai.response.finish_reason": reason}))
     assert sorted(one.flags) == flags
 

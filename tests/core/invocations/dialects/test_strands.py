@@ -1,5 +1,5 @@
-"""What is Strands' own: content in events of the older conventions on tools and agents, runs of
-several agents, an agent's memory.
+"""Special cases of Strands: content in older message events on tools and agents, runs of several
+agents, the memory of an agent.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
-from pathgauge.collector.core.invocations.dialects import BUILT_IN
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, trace_id
+from support.dialects import INSTALLED, read
 
 SCOPE = "strands.telemetry.tracer"
 Events = Sequence[tuple[str, Mapping[str, Any]]]
@@ -130,10 +129,10 @@ def test_the_agents_of_a_swarm_or_graph_are_one_invocation(run: str) -> None:
         "Refunded.",
     )
     assert [(sub.agent, sub.via) for sub in one.sub_agents] == [("second", "handoff")]
-    assert BUILT_IN.may_be_entry(whole)
+    assert INSTALLED.may_be_entry(whole)
 
 
-def test_a_step_of_the_loop_stands_for_nothing_whatever_a_processor_calls_it() -> None:
+def test_a_step_of_the_loop_is_a_link_even_if_a_processor_gives_it_a_kind() -> None:
     step = span(
         "step",
         "execute_event_loop_cycle",

@@ -1,4 +1,4 @@
-"""What the spans of Vercel's AI SDK hide, on spans made by hand."""
+"""Special cases of Vercel's AI SDK, with handwritten spans."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
-from pathgauge.collector.core.invocations.dialects import BUILT_IN
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, span_id, trace_id
 from pathgauge.scorers.types import Invocation
+from support.dialects import INSTALLED, read
 
 
 def of(*spans: Span) -> list[Invocation]:
@@ -45,7 +44,7 @@ CALLS = json.dumps(
 )
 
 
-def test_tools_that_start_in_one_millisecond_come_as_the_model_asked_for_them() -> None:
+def test_tools_that_start_in_the_same_millisecond_have_the_order_of_the_model() -> None:
     [read_one] = of(
         root(telemetry__functionId="clerk"),
         op(
@@ -112,9 +111,7 @@ def test_an_answer_is_kept_as_it_was_written(text: str) -> None:
         ({}, None),
     ],
 )
-def test_what_the_user_said_is_a_text_or_the_last_of_several_messages(
-    prompt: dict[str, Any], said: str | None
-) -> None:
+def test_user_input_is_a_text_or_the_last_message(prompt: dict[str, Any], said: str | None) -> None:
     assert of(root(prompt=json.dumps(prompt)))[0].user_input == said
 
 
@@ -128,7 +125,7 @@ def test_what_the_user_said_is_a_text_or_the_last_of_several_messages(
         ({"type": "celsius", "value": 20}, {"type": "celsius", "value": 20}, None),
     ],
 )
-def test_a_result_is_freed_from_the_type_beside_it(
+def test_a_result_is_unwrapped_from_its_type(
     output: dict[str, Any], result: Any, error: str | None
 ) -> None:
     shown = [
@@ -180,7 +177,7 @@ def test_an_error_in_the_stream_fails_the_turn() -> None:
     assert (read_one.error, read_one.final_response) == (True, None)
 
 
-def test_calls_that_were_cut_are_said_to_be_unknown_and_leave_no_answer() -> None:
+def test_truncated_calls_are_flagged_as_unknown_and_give_no_answer() -> None:
     cut: dict[str, Any] = {
         "response__text": "Looking.",
         "response__toolCalls": CALLS[:30],
@@ -268,5 +265,5 @@ def test_embeddings_are_no_agents_work() -> None:
     ("name", "may"),
     [("ai.streamText", True), ("ai.streamText.doStream", False), ("ai.toolCall", False)],
 )
-def test_only_calls_of_the_sdk_may_be_anchors(name: str, may: bool) -> None:
-    assert BUILT_IN.may_be_entry(op("x", name)) is may
+def test_only_calls_of_the_sdk_may_be_entry_spans(name: str, may: bool) -> None:
+    assert INSTALLED.may_be_entry(op("x", name)) is may

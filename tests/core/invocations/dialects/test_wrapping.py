@@ -1,5 +1,5 @@
-"""What each framework wraps around the arguments and results of its tools, and that nobody else's
-are unwrapped like them.
+"""What each framework wraps around tool arguments and results, and that values of other frameworks
+are not unwrapped in the same way.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations import read
 from pathgauge.collector.core.otlp.spans import Trace
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.types import ToolCall
+from support.dialects import read
 
 ORDER = {"order_id": "A-1"}
 RUN = {"tags": [], "color": "green", "name": "look"}
@@ -110,7 +110,7 @@ def call(framework: Framework, arguments: Any, result: Any) -> ToolCall:
         (OPENLLMETRY, {"output": 3, "kwargs": {"a": 1}}, {"output": 3, "kwargs": {"a": 1}}, None),
     ],
 )
-def test_a_result_is_freed_from_what_its_framework_writes_around_it(
+def test_a_result_is_unwrapped_by_its_framework(
     framework: Framework, written: Any, result: Any, error: Any
 ) -> None:
     called = call(framework, {}, written)
@@ -129,7 +129,7 @@ def test_a_result_is_freed_from_what_its_framework_writes_around_it(
     ],
     ids=str,
 )
-def test_a_result_that_another_framework_would_have_wrapped_is_what_the_tool_returned(
+def test_a_result_is_not_unwrapped_like_that_of_another_framework(
     framework: Framework, returned: Any
 ) -> None:
     assert call(framework, {}, returned).result == returned
@@ -171,7 +171,7 @@ def test_a_result_that_another_framework_would_have_wrapped_is_what_the_tool_ret
         ),
     ],
 )
-def test_arguments_are_freed_from_what_their_framework_writes_around_them(
+def test_arguments_are_unwrapped_by_their_framework(
     framework: Framework, written: Any, arguments: Any
 ) -> None:
     assert call(framework, written, None).arguments == arguments
@@ -184,7 +184,7 @@ def test_arguments_are_freed_from_what_their_framework_writes_around_them(
         {"tool_call": {"name": "Bob", "id": "7", "args": {}}},
     ],
 )
-def test_the_input_of_a_tool_tells_neither_its_name_nor_the_id_of_its_call(people: Any) -> None:
+def test_the_name_and_call_id_of_a_tool_are_not_read_from_its_input(people: Any) -> None:
     for framework in (
         ("other", {"openinference.span.kind": "TOOL"}, "input.value", "output.value"),
         PLAIN_OPENINFERENCE,
@@ -193,7 +193,7 @@ def test_the_input_of_a_tool_tells_neither_its_name_nor_the_id_of_its_call(peopl
         assert (called.name.removeprefix("execute_tool "), called.id) == ("look", None)
 
 
-def test_a_result_that_a_model_is_shown_is_freed_by_the_dialect_of_the_model_or_its_agent() -> None:
+def test_a_result_in_a_prompt_is_unwrapped_by_the_dialect_of_the_model_or_agent() -> None:
     asked = [
         {"role": "model", "parts": [{"function_call": {"id": "c", "name": "look", "args": {}}}]}
     ]
@@ -256,7 +256,7 @@ def test_a_result_that_a_model_is_shown_is_freed_by_the_dialect_of_the_model_or_
         ({"messages": [["user", "What is X?"], ["ai", "earlier"]]}, "What is X?"),
     ],
 )
-def test_the_only_text_that_an_agent_is_given_is_the_users(given: Any, text: str | None) -> None:
+def test_the_only_text_in_the_input_of_an_agent_is_the_users(given: Any, text: str | None) -> None:
     written = {"openinference.span.kind": "AGENT", "input.value": json.dumps(given)}
     [one] = read(Trace("", trace_id("trace"), (span("a", "a", written, scope=OI + "agno"),)))
     assert one.user_input == text

@@ -1,4 +1,4 @@
-"""Every shape of a model message, read into the same `Message`."""
+"""Every format of a model message, read into the same `Message`."""
 
 from __future__ import annotations
 
@@ -395,7 +395,7 @@ def test_the_definition_of_a_tool_among_the_messages_is_none() -> None:
         ({"replies": [{"role": "assistant", "content": [{"text": "hi"}]}]}, ["hi"]),
     ],
 )
-def test_messages_are_found_in_what_holds_them(value: Any, texts: list[str]) -> None:
+def test_messages_are_found_in_their_containers(value: Any, texts: list[str]) -> None:
     assert [message.text for message in parse_messages(value, "user")] == texts
 
 
@@ -478,9 +478,7 @@ def test_a_block_of_json_is_the_result_of_a_tool() -> None:
         ),
     ],
 )
-def test_what_an_agent_was_given_is_not_taken_for_what_it_gave_back(
-    state: Any, texts: list[str]
-) -> None:
+def test_the_input_of_an_agent_is_not_its_output(state: Any, texts: list[str]) -> None:
     assert [message.text for message in parse_messages(state, "assistant")] == texts
 
 

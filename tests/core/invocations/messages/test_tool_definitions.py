@@ -1,6 +1,4 @@
-"""Definitions of tools in every shape that instrumentations write them in, and values that are
-none.
-"""
+"""Tool definitions in every format of the instrumentations, and values that are no definitions."""
 
 from __future__ import annotations
 

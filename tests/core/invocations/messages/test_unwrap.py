@@ -1,4 +1,4 @@
-"""Tool arguments and results as frameworks wrap them, and what is left when they are unwrapped."""
+"""Tool arguments and results, before and after unwrapping."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_arguments(recorded: Any, bare: Any) -> None:
         ("A-1", "A-1"),
     ],
 )
-def test_what_a_callable_was_passed(recorded: Any, bare: Any) -> None:
+def test_arguments_of_a_callable(recorded: Any, bare: Any) -> None:
     assert bare_arguments(recorded, callable_arguments) == bare
 
 
@@ -140,7 +140,7 @@ def test_results(recorded: Any, bare: Result) -> None:
     ],
     ids=str,
 )
-def test_what_nobody_wrapped_stays_as_it_is(returned: Any) -> None:
+def test_a_value_without_wrapping_is_unchanged(returned: Any) -> None:
     assert bare_result(returned) == Result(returned)
 
 

@@ -1,5 +1,5 @@
-"""What attributes hold, decoded: JSON, JSON in JSON, Python repr, text, placeholders, and values
-that were cut.
+"""Decoded attribute values: JSON, JSON in JSON, Python `repr`, text, placeholders, truncated
+values.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from pathgauge.collector.core.invocations.messages.literals import LONGEST
+from pathgauge.collector.core.invocations.messages.literals import MAX_LITERAL_CHARACTERS
 from pathgauge.collector.core.invocations.messages.values import Content, as_int, decode
 
 
@@ -65,9 +65,9 @@ def test_a_repr_holds_nothing_that_json_cannot_say() -> None:
 
 
 def test_a_repr_that_is_too_long_stays_text() -> None:
-    longest = "{'a': '" + "x" * (LONGEST - 9) + "'}"
+    longest = "{'a': '" + "x" * (MAX_LITERAL_CHARACTERS - 9) + "'}"
     assert (decode(longest), decode(longest + " ")) == (
-        Content({"a": "x" * (LONGEST - 9)}),
+        Content({"a": "x" * (MAX_LITERAL_CHARACTERS - 9)}),
         Content(longest + " "),
     )
 

@@ -1,6 +1,4 @@
-"""Where a judge may be: at public addresses, unless its provider allows others; whatever name or
-number stands for them.
-"""
+"""Allowed addresses of servers: public ones only, unless `allow_private` is set."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from pathgauge.scorers.judges.model_client.allowed_connections import CheckedBac
 from pathgauge.scorers.judges.model_client.public_addresses import is_public
 from pathgauge.scorers.judges.model_client.settings import Provider
 from support.judge_server import JudgeServer, answering, redirecting
-from support.loopback import KEY, VALID, Told, asker, outcome
+from support.loopback import KEY, VALID, RecordingObserver, model_client, outcome
 
 RIGHT = answering(**VALID)
 
@@ -33,7 +31,7 @@ RIGHT = answering(**VALID)
         "64:ff9b::808:808",
     ],
 )
-def test_addresses_of_the_internet_are_public(address: str) -> None:
+def test_internet_addresses_are_public(address: str) -> None:
     assert is_public(address)
 
 
@@ -89,7 +87,7 @@ def test_addresses_of_the_internet_are_public(address: str) -> None:
         "0177.0.0.1",
     ],
 )
-def test_all_others_are_not(address: str) -> None:
+def test_other_addresses_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
@@ -118,43 +116,45 @@ NEARBY = (
 
 
 @pytest.mark.parametrize("host", [*LOOPBACK, *NEARBY])
-async def test_no_spelling_of_a_private_address_is_connected_to(host: str) -> None:
-    told = Told()
+async def test_private_addresses_are_refused_in_every_spelling(host: str) -> None:
+    observer = RecordingObserver()
     with JudgeServer(RIGHT) as server:
-        ask = asker(
-            server, told, providers={"local": Provider(f"http://{host}:{server.port}/v1", KEY)}
+        ask = model_client(
+            server, observer, providers={"local": Provider(f"http://{host}:{server.port}/v1", KEY)}
         )
         assert await outcome(ask) == "judge_rejected"
         await ask.aclose()
-    assert (server.asked, [code for _, code in told.requests]) == ([], ["address"])
+    assert (server.requests, [code for _, code in observer.requests]) == ([], ["address"])
 
 
 class Names:
-    """What names resolve to: at each question the next addresses, and the last again and again."""
+    """A resolver: each query returns the next addresses; the last ones repeat."""
 
     def __init__(self, *answers: Sequence[str]) -> None:
-        self.asked: list[tuple[str, int]] = []
+        self.queries: list[tuple[str, int]] = []
         self._answers = [*answers]
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
-        self.asked.append((host, port))
+        self.queries.append((host, port))
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
 
 @pytest.mark.parametrize(
     "addresses", [["127.0.0.1"], ["10.0.0.1", "::1"], ["169.254.169.254"], ["fe80::1%lo"]]
 )
-async def test_a_name_for_a_private_address_is_refused(addresses: list[str]) -> None:
+async def test_a_host_name_with_a_private_address_is_refused(addresses: list[str]) -> None:
     with JudgeServer(RIGHT) as server:
         url = f"http://judge.example.org:{server.port}/v1"
-        ask = asker(server, resolve=Names(addresses), providers={"local": Provider(url, KEY)})
+        ask = model_client(
+            server, resolve=Names(addresses), providers={"local": Provider(url, KEY)}
+        )
         assert await outcome(ask) == "judge_rejected"
         await ask.aclose()
-    assert server.asked == []
+    assert server.requests == []
 
 
 class Network(httpcore2.AsyncMockBackend):
-    """Where connections would have gone."""
+    """Records where connections would go."""
 
     def __init__(self) -> None:
         super().__init__([])
@@ -165,51 +165,48 @@ class Network(httpcore2.AsyncMockBackend):
         raise httpcore2.ConnectError
 
 
-async def test_a_name_is_resolved_once_and_what_was_checked_is_connected_to() -> None:
-    """A name that is public when it is checked, and private a moment later, leads to the public
-    address.
-    """
+async def test_dns_rebinding_has_no_effect() -> None:
     names, network = Names(["8.8.8.8", "127.0.0.1", "2606:4700::1"], ["127.0.0.1"]), Network()
     with pytest.raises(httpcore2.ConnectError):
         await CheckedBackend(allow_private=False, resolve=names, network=network).connect_tcp(
             "rebinding.example.org", 443
         )
-    assert (network.connected, names.asked) == (
+    assert (network.connected, names.queries) == (
         ["8.8.8.8", "2606:4700::1"],
         [("rebinding.example.org", 443)],
     )
 
 
-async def test_an_allowed_name_leads_to_the_address_that_it_had() -> None:
+async def test_an_allowed_host_is_connected_at_its_resolved_address() -> None:
     names = Names(["127.0.0.1"])
     with JudgeServer(RIGHT) as server:
         provider = Provider(f"http://judge.example.org:{server.port}/v1", KEY, allow_private=True)
-        ask = asker(server, resolve=names, providers={"local": provider})
+        ask = model_client(server, resolve=names, providers={"local": provider})
         assert await outcome(ask) == "valid"
         await ask.aclose()
-    assert server.asked[0].headers["host"] == f"judge.example.org:{server.port}"
-    assert names.asked == [("judge.example.org", server.port)]
+    assert server.requests[0].headers["host"] == f"judge.example.org:{server.port}"
+    assert names.queries == [("judge.example.org", server.port)]
 
 
-async def test_an_address_that_nobody_listens_at_gives_way_to_the_next() -> None:
+async def test_the_next_address_is_tried_after_a_refused_connection() -> None:
     with JudgeServer(RIGHT) as server:
         provider = Provider(f"http://judge.example.org:{server.port}/v1", KEY, allow_private=True)
-        ask = asker(
+        ask = model_client(
             server, resolve=Names(["127.0.0.2", "127.0.0.1"]), providers={"local": provider}
         )
         assert await outcome(ask) == "valid"
         await ask.aclose()
 
 
-async def test_a_redirect_leads_nowhere() -> None:
+async def test_redirects_are_not_followed() -> None:
     with (
         JudgeServer(RIGHT) as inner,
         JudgeServer(redirecting(inner.url + "/chat/completions")) as server,
     ):
-        ask = asker(server)
+        ask = model_client(server)
         assert await outcome(ask) == "judge_rejected"
         await ask.aclose()
-    assert (len(server.asked), inner.asked) == (1, [])
+    assert (len(server.requests), inner.requests) == (1, [])
 
 
 @pytest.fixture
@@ -226,7 +223,7 @@ def tls(ca: trustme.CA, name: str) -> ssl.SSLContext:
 @pytest.mark.parametrize(
     ("name", "expected"), [("judge.example.org", "valid"), ("127.0.0.1", "judge_unavailable")]
 )
-async def test_tls_asks_for_the_name_and_not_for_the_address(
+async def test_tls_verifies_the_host_name(
     name: str, expected: str, ca: trustme.CA, tmp_path: Path
 ) -> None:
     ca.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
@@ -237,28 +234,32 @@ async def test_tls_asks_for_the_name_and_not_for_the_address(
             allow_private=True,
             ca_file=str(tmp_path / "ca.pem"),
         )
-        ask = asker(server, resolve=Names(["127.0.0.1"]), providers={"local": provider}, retries=0)
+        ask = model_client(
+            server, resolve=Names(["127.0.0.1"]), providers={"local": provider}, retries=0
+        )
         assert await outcome(ask) == expected
         await ask.aclose()
 
 
-async def test_a_server_whose_ca_is_not_known_is_told_nothing(ca: trustme.CA) -> None:
+async def test_a_server_with_an_unknown_ca_gets_no_request(ca: trustme.CA) -> None:
     with JudgeServer(RIGHT, tls=tls(ca, "127.0.0.1")) as server:
-        ask = asker(server, retries=0)
+        ask = model_client(server, retries=0)
         assert await outcome(ask) == "judge_unavailable"
         await ask.aclose()
-    assert server.asked == []
+    assert server.requests == []
 
 
-async def test_a_ca_file_that_has_gone_is_no_crash(tmp_path: Path) -> None:
+async def test_a_missing_ca_file_is_unavailable(tmp_path: Path) -> None:
     provider = Provider("https://judge.example.org/v1", KEY, ca_file=str(tmp_path / "gone.pem"))
-    ask = asker("", providers={"local": provider})
+    ask = model_client("", providers={"local": provider})
     assert await outcome(ask) == "judge_unavailable"
     await ask.aclose()
 
 
 @pytest.mark.parametrize("allow_private", [True, False])
-async def test_what_is_no_url_is_no_crash(allow_private: bool) -> None:
-    ask = asker("", providers={"local": Provider("http://0177.0.0.1/v1", KEY, allow_private)})
+async def test_an_invalid_url_is_rejected(allow_private: bool) -> None:
+    ask = model_client(
+        "", providers={"local": Provider("http://0177.0.0.1/v1", KEY, allow_private)}
+    )
     assert await outcome(ask) == "judge_rejected"
     await ask.aclose()

@@ -1,4 +1,4 @@
-"""Budgets: no call goes out that is not covered, whatever the order in which calls begin and end."""
+"""Budgets: no uncovered call is sent, in whatever order calls begin and end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathgauge.scorers.judge_protocol import JudgeError
 from pathgauge.scorers.judges.model_client.budget import Amounts, Budget, Charge
 from pathgauge.scorers.judges.model_client.settings import BudgetLimits, Price
 from support.judge_server import JudgeServer, Reply, answering, completion, failing
-from support.loopback import VALID, Time, Told, asker, outcome, question
+from support.loopback import VALID, RecordingObserver, Time, model_client, outcome, question
 
 HOUR, DAY = 3600.0, 86_400.0
 NOON = 20_000 * DAY + 12 * HOUR
@@ -28,7 +28,7 @@ def refused(budget: Budget, asked: int = 1, answered: int = 1, price: Price | No
     return False
 
 
-def test_the_reason_is_the_budget() -> None:
+def test_a_refusal_has_the_reason_budget() -> None:
     with pytest.raises(JudgeError) as caught:
         Budget(BudgetLimits(tokens_per_day=1), Time(NOON)).reserve(1, 1, None)
     assert (caught.value.reason, str(caught.value)) == (
@@ -50,7 +50,7 @@ def test_the_reason_is_the_budget() -> None:
         (BudgetLimits(calls_per_hour=9, tokens_per_day=120), 4),
     ],
 )
-def test_the_narrowest_limit_decides(limits: BudgetLimits, fits: int) -> None:
+def test_the_tightest_limit_decides(limits: BudgetLimits, fits: int) -> None:
     budget = Budget(limits, Time(NOON))
     charged = 0
     while charged < 20 and not refused(budget, 10, 20, PRICE):
@@ -59,7 +59,7 @@ def test_the_narrowest_limit_decides(limits: BudgetLimits, fits: int) -> None:
     assert charged == fits
 
 
-def test_estimates_count_until_the_use_is_known() -> None:
+def test_estimates_count_until_the_usage_is_reported() -> None:
     budget = Budget(BudgetLimits(tokens_per_hour=100), Time(NOON))
     charge = budget.reserve(50, 50, None)
     assert refused(budget)
@@ -68,7 +68,7 @@ def test_estimates_count_until_the_use_is_known() -> None:
     assert not refused(budget, 50, 20)
 
 
-def test_use_beyond_the_estimate_counts_too() -> None:
+def test_usage_above_the_estimate_counts() -> None:
     budget = Budget(BudgetLimits(tokens_per_hour=100, usd_per_day=1.0), Time(NOON))
     assert budget.book(budget.reserve(10, 10, PRICE), 100, 50) == pytest.approx(300e-6)
     assert dict((measure, left) for measure, _, left in budget.remaining()) == {
@@ -78,7 +78,7 @@ def test_use_beyond_the_estimate_counts_too() -> None:
     assert refused(budget, 1, 0, PRICE)
 
 
-def test_hours_and_days_begin_anew_by_the_clock_of_utc() -> None:
+def test_windows_are_utc_hours_and_days() -> None:
     time = Time(NOON + 3599)
     budget = Budget(BudgetLimits(calls_per_hour=1, calls_per_day=2), time)
     budget.reserve(1, 1, None)
@@ -91,7 +91,7 @@ def test_hours_and_days_begin_anew_by_the_clock_of_utc() -> None:
     assert not refused(budget)
 
 
-def test_what_ends_in_another_hour_is_not_charged_to_it() -> None:
+def test_usage_is_charged_to_the_window_of_the_request() -> None:
     time = Time(NOON)
     budget = Budget(BudgetLimits(tokens_per_hour=100), time)
     early, late = budget.reserve(10, 20, None), budget.reserve(10, 20, None)
@@ -101,7 +101,7 @@ def test_what_ends_in_another_hour_is_not_charged_to_it() -> None:
     assert [*budget.remaining()] == [("tokens", "hour", 100.0)]
 
 
-def test_a_clock_that_is_put_back_a_little_opens_no_budget_again() -> None:
+def test_setting_the_clock_back_does_not_reset_a_budget() -> None:
     time = Time(NOON)
     budget = Budget(BudgetLimits(calls_per_hour=1), time)
     budget.reserve(1, 1, None)
@@ -119,12 +119,12 @@ def test_a_clock_that_was_far_ahead_does_not_close_a_budget() -> None:
     assert not refused(budget)
 
 
-def test_money_without_a_price_is_never_spent() -> None:
+def test_a_budget_in_usd_needs_a_price() -> None:
     assert refused(Budget(BudgetLimits(usd_per_day=100.0), Time(NOON)), price=None)
     assert not refused(Budget(BudgetLimits(usd_per_day=0.0), Time(NOON)), price=Price(0.0, 0.0))
 
 
-def test_what_was_spent_is_known_after_a_restart() -> None:
+def test_spending_survives_a_restart() -> None:
     time = Time(NOON)
     limits = BudgetLimits(calls_per_hour=10, tokens_per_day=1000, usd_per_day=1.0)
     before = Budget(limits, time)
@@ -150,7 +150,7 @@ def test_what_was_spent_is_known_after_a_restart() -> None:
 @pytest.mark.parametrize(
     "spent", [{}, {"hour": ()}, {"hour": (NOON // HOUR, 1.0)}, {"week": (1.0, 2.0, 3.0, 4.0)}]
 )
-def test_a_state_of_another_form_is_no_state(spent: dict[str, tuple[float, ...]]) -> None:
+def test_invalid_saved_state_is_ignored(spent: dict[str, tuple[float, ...]]) -> None:
     budget = Budget(BudgetLimits(calls_per_hour=1), Time(NOON))
     budget.restore(spent)
     assert not refused(budget)
@@ -158,7 +158,7 @@ def test_a_state_of_another_form_is_no_state(spent: dict[str, tuple[float, ...]]
 
 @dataclass
 class Charged:
-    """What a test believes that a call was charged with."""
+    """The expected charge of one call."""
 
     hour: int
     day: int
@@ -180,7 +180,7 @@ def total(charged: Iterable[Charged]) -> tuple[int, int, float]:
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["reserve", "settle", "release", "wait"]),
+        st.sampled_from(["reserve", "book", "release", "wait"]),
         st.integers(0, 400),
         st.integers(0, 400),
     ),
@@ -189,11 +189,11 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.integers(1, 10), st.integers(1, 1000), st.integers(100, 3000))
-def test_limits_hold_whatever_happens(
+def test_limits_hold_in_any_order_of_events(
     steps: list[tuple[str, int, int]], calls: int, tokens: int, millionths: int
 ) -> None:
-    """As long as use stays within estimates, no window is overdrawn; nothing is lost, counted
-    twice, or refused that would fit.
+    """While usage stays within estimates, no window is overdrawn, nothing is lost or counted twice,
+    and nothing that fits is refused.
     """
     time = Time(NOON)
     budget = Budget(
@@ -215,7 +215,7 @@ def test_limits_hold_whatever_happens(
                 assert refused(budget, first, second, PRICE) == (not fits)
                 if fits:
                     charged.append(replace(wanted, charge=budget.reserve(first, second, PRICE)))
-            case "settle" if under_way:
+            case "book" if under_way:
                 one = under_way[first % len(under_way)]
                 one.asked, one.answered, one.open = (
                     min(one.asked, first),
@@ -267,11 +267,11 @@ async def test_every_request_is_charged(
 ) -> None:
     limits = BudgetLimits(calls_per_day=1000, tokens_per_day=100_000)
     with JudgeServer(*replies) as server:
-        ask = asker(server, limits=limits, timeout=0.3)
+        ask = model_client(server, limits=limits, timeout=0.3)
         await outcome(ask, question(max_tokens=50))
         await ask.aclose()
     _, spent_calls, spent_tokens, _ = ask.budget.spent()["day"]
-    size = len(server.asked[0].system + server.asked[0].user)
+    size = len(server.requests[0].system + server.requests[0].user)
     assert spent_calls == calls
     if tokens is None:
         assert size / 4 + 50 < spent_tokens < size / 2 + 150
@@ -279,10 +279,10 @@ async def test_every_request_is_charged(
         assert spent_tokens == tokens
 
 
-async def test_without_a_budget_left_no_request_is_made() -> None:
-    told = Told()
+async def test_no_request_without_remaining_budget() -> None:
+    observer = RecordingObserver()
     with JudgeServer(completion("no"), answering(**VALID)) as server:
-        ask = asker(server, told, limits=BudgetLimits(calls_per_hour=3))
+        ask = model_client(server, observer, limits=BudgetLimits(calls_per_hour=3))
         assert [await outcome(ask, question(str(number))) for number in range(4)] == [
             "valid",
             "valid",
@@ -290,25 +290,25 @@ async def test_without_a_budget_left_no_request_is_made() -> None:
             "budget",
         ]
         await ask.aclose()
-    assert (len(server.asked), len(told.requests)) == (3, 3)
+    assert (len(server.requests), len(observer.requests)) == (3, 3)
 
 
-async def test_a_repair_that_no_budget_covers_is_not_made() -> None:
+async def test_no_repair_request_without_remaining_budget() -> None:
     with JudgeServer(completion("no"), answering(**VALID)) as server:
-        ask = asker(server, limits=BudgetLimits(calls_per_hour=1))
+        ask = model_client(server, limits=BudgetLimits(calls_per_hour=1))
         assert await outcome(ask) == "budget"
         await ask.aclose()
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
-async def test_what_is_never_sent_costs_nothing() -> None:
+async def test_requests_that_are_not_sent_cost_nothing() -> None:
     with JudgeServer(failing(500)) as server:
-        ask = asker(server, limits=BudgetLimits(calls_per_day=100), retries=10, deadline=1e6)
+        ask = model_client(server, limits=BudgetLimits(calls_per_day=100), retries=10, deadline=1e6)
         assert await outcome(ask) == "judge_unavailable"
-        sent = len(server.asked)
+        sent = len(server.requests)
         assert await outcome(ask, question("another")) == "judge_unavailable"
         await ask.aclose()
-    assert (len(server.asked), [*ask.budget.remaining()]) == (
+    assert (len(server.requests), [*ask.budget.remaining()]) == (
         sent,
         [("calls", "day", 100.0 - sent)],
     )

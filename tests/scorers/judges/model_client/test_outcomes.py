@@ -1,5 +1,5 @@
-"""What becomes of a question, whatever the server does: the answer or a reason, after how many
-requests, and what an observer hears.
+"""Results of questions for all kinds of server behaviour: the answer or a reason, the number of
+requests, and the observed events.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from support.judge_server import (
     redirecting,
     refusing,
 )
-from support.loopback import VALID, Time, Told, asker, outcome, question
+from support.loopback import VALID, RecordingObserver, Time, model_client, outcome, question
 
 JSON = {"Content-Type": "application/json"}
 RIGHT = answering(**VALID)
@@ -160,33 +160,33 @@ ECHO = (
         pytest.param([Reply(body=b"null", headers=JSON)], "judge_malformed", "200", id="null"),
     ],
 )
-async def test_every_reply_leads_to_an_answer_or_a_reason(
+async def test_every_reply_gives_an_answer_or_a_reason(
     replies: list[Reply], expected: str, codes: str
 ) -> None:
-    told = Told()
+    observer = RecordingObserver()
     with JudgeServer(*replies) as server:
-        ask = asker(server, told, retries=2, timeout=0.4)
+        ask = model_client(server, observer, retries=2, timeout=0.4)
         found = await outcome(ask)
         await ask.aclose()
-    assert (found, [code for _, code in told.requests], len(server.asked)) == (
+    assert (found, [code for _, code in observer.requests], len(server.requests)) == (
         expected,
         codes.split(),
         len(codes.split()),
     )
-    assert told.asked == [("local:judge", "miss")]
+    assert observer.cache_results == [("local:judge", "miss")]
 
 
-async def test_a_server_that_is_not_there_is_unavailable() -> None:
-    told = Told()
+async def test_an_unreachable_server_is_unavailable() -> None:
+    observer = RecordingObserver()
     with JudgeServer(RIGHT) as server:
         pass
-    ask = asker(server, told, retries=1)
+    ask = model_client(server, observer, retries=1)
     assert await outcome(ask) == "judge_unavailable"
-    assert told.requests == [("local:judge", "connection")] * 2
+    assert observer.requests == [("local:judge", "connection")] * 2
 
 
-async def test_a_name_that_nobody_knows_is_unavailable() -> None:
-    ask = asker("http://judge.invalid:1/v1", retries=0, resolve=_unknown)
+async def test_an_unknown_host_is_unavailable() -> None:
+    ask = model_client("http://judge.invalid:1/v1", retries=0, resolve=_unknown)
     assert await outcome(ask) == "judge_unavailable"
 
 
@@ -195,22 +195,22 @@ async def _unknown(host: str, port: int) -> list[str]:
 
 
 @pytest.mark.parametrize("priced", ["judge", "local:judge"])
-async def test_the_observer_hears_of_tokens_and_money_as_the_server_reports_them(
+async def test_the_observer_gets_the_reported_tokens_and_their_cost(
     priced: str,
 ) -> None:
-    told = Told()
+    observer = RecordingObserver()
     with JudgeServer(
         completion("no", usage=(100, 10)), answering(usage=(150, 20), **VALID)
     ) as server:
-        ask = asker(server, told, prices={priced: Price(input=2.0, output=10.0)})
+        ask = model_client(server, observer, prices={priced: Price(input=2.0, output=10.0)})
         assert await outcome(ask) == "valid"
         await ask.aclose()
-    assert told.requests == [("local:judge", "200")] * 2
-    assert told.used == [
+    assert observer.requests == [("local:judge", "200")] * 2
+    assert observer.token_counts == [
         ("local:judge", kind, count)
         for kind, count in (("input", 100), ("output", 10), ("input", 150), ("output", 20))
     ]
-    assert [(model, round(usd, 9)) for model, usd in told.costs] == [
+    assert [(model, round(usd, 9)) for model, usd in observer.costs] == [
         ("local:judge", 0.0003),
         ("local:judge", 0.0005),
     ]
@@ -226,37 +226,37 @@ async def test_the_observer_hears_of_tokens_and_money_as_the_server_reports_them
         b"{}",
     ],
 )
-async def test_usage_that_is_missing_or_makes_no_sense_is_not_passed_on(usage: bytes) -> None:
-    told = Told()
+async def test_missing_and_invalid_usage_is_not_reported(usage: bytes) -> None:
+    observer = RecordingObserver()
     body = answering(None, **VALID).body[:-1] + b', "usage": ' + usage + b"}"
     with JudgeServer(Reply(body=body, headers=JSON)) as server:
-        ask = asker(server, told)
+        ask = model_client(server, observer)
         assert await outcome(ask) == "valid"
         await ask.aclose()
-    assert (told.used, told.costs) == ([], [])
+    assert (observer.token_counts, observer.costs) == ([], [])
 
 
-async def test_pauses_grow_and_last_as_long_as_the_server_wants_them() -> None:
+async def test_pauses_grow_and_respect_retry_after() -> None:
     time = Time()
     with JudgeServer(failing(500), failing(500), failing(429, Retry_After="7"), RIGHT) as server:
-        ask = asker(server, time=time)
+        ask = model_client(server, time=time)
         assert await outcome(ask) == "valid"
         await ask.aclose()
     assert time.slept == [0.5, 1.0, 8.0]
 
 
-async def test_a_pause_beyond_the_deadline_is_not_begun() -> None:
+async def test_no_retry_if_the_pause_ends_after_the_deadline() -> None:
     time = Time()
     with JudgeServer(failing(429, Retry_After="120")) as server:
-        ask = asker(server, time=time, deadline=120.0)
+        ask = model_client(server, time=time, deadline=120.0)
         assert await outcome(ask) == "judge_unavailable"
         await ask.aclose()
-    assert (time.slept, len(server.asked)) == ([], 1)
+    assert (time.slept, len(server.requests)) == ([], 1)
 
 
-async def test_a_request_lasts_no_longer_than_the_deadline() -> None:
+async def test_the_deadline_limits_a_request() -> None:
     with JudgeServer(RIGHT.after(3)) as server:
-        ask = asker(server, timeout=10.0, deadline=0.2, retries=0)
+        ask = model_client(server, timeout=10.0, deadline=0.2, retries=0)
         assert await outcome(ask) == "judge_timeout"
         await ask.aclose()
 
@@ -280,10 +280,10 @@ BODIES = ANYTHING | st.fixed_dictionaries(
 )
 
 
-async def test_nothing_that_a_server_sends_does_harm() -> None:
-    """It ends with a reason, whatever it is: no other exception, and no answer."""
+async def test_arbitrary_responses_give_a_reason() -> None:
+    """Each one ends with a reason, never with another exception or an answer."""
     with JudgeServer(RIGHT) as server:
-        ask = asker(server, cache_size=0)
+        ask = model_client(server, cache_size=0)
         loop = asyncio.get_running_loop()
 
         def ends(body: Any, status: int) -> str:
@@ -299,9 +299,9 @@ async def test_nothing_that_a_server_sends_does_harm() -> None:
         await ask.aclose()
 
 
-async def test_a_provider_that_is_not_configured_is_sent_nothing() -> None:
+async def test_an_unknown_provider_gets_no_request() -> None:
     with JudgeServer(RIGHT) as server:
-        ask = asker(server)
+        ask = model_client(server)
         assert (
             await outcome(ask, replace(question(), model="openai:gpt-4.1-mini"))
             == "judge_unconfigured"

@@ -1,6 +1,4 @@
-"""Repetitions: as many as allowed, never past the deadline, and never earlier than the server
-wants.
-"""
+"""Retries: limited in number, never past the deadline, never earlier than `Retry-After`."""
 
 from __future__ import annotations
 
@@ -11,23 +9,24 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pathgauge.scorers.judges.model_client.failures import CallError
-from pathgauge.scorers.judges.model_client.retries import LONGEST_PAUSE_S, Backoff, retry_after
+from pathgauge.scorers.judges.model_client.retries import MAX_PAUSE_S, Backoff, retry_after
 from support.loopback import Time
 
 WALL = datetime(2026, 11, 22, 4, 20, tzinfo=UTC).timestamp()
 
 
-def failure(*, may_pass: bool = True, wait: float | None = None) -> CallError:
+def failure(*, retryable: bool = True, wait: float | None = None) -> CallError:
     return CallError(
-        "judge_unavailable", "503", "the server failed", may_pass=may_pass, retry_after=wait
+        "judge_unavailable", "503", "the server failed", retryable=retryable, retry_after=wait
     )
 
 
 async def run(
     failures: list[CallError], retries: int, deadline: float, draws: float = 1.0
 ) -> tuple[object, list[float], list[float]]:
-    """The result or the failure, when attempts began, and the pauses between them; each attempt
-    takes a second.
+    """Returns the result or failure, the start times of attempts, and the pauses.
+
+    Each attempt takes one second.
     """
     time = Time(0.0)
     began: list[float] = []
@@ -47,24 +46,24 @@ async def run(
     return found, began, time.slept
 
 
-async def test_pauses_double_up_to_half_a_minute() -> None:
+async def test_pauses_double_up_to_30_seconds() -> None:
     found, _, slept = await run([failure()] * 9, 9, 1e9)
     assert (found, slept) == ("done", [0.5, 1, 2, 4, 8, 16, 30, 30, 30])
 
 
-async def test_chance_takes_up_to_half_of_a_pause_away() -> None:
+async def test_jitter_shortens_a_pause_by_up_to_half() -> None:
     _, _, slept = await run([failure()] * 9, 9, 1e9, draws=0.0)
     assert slept == [0.25, 0.5, 1, 2, 4, 8, 15, 15, 15]
 
 
-async def test_the_last_failure_is_the_outcome() -> None:
+async def test_the_last_failure_is_raised() -> None:
     failures = [failure(), failure(), failure()]
     found, began, slept = await run(failures, 2, 1e9)
     assert (found, len(began), len(slept)) == (failures[2], 3, 2)
 
 
-async def test_what_cannot_pass_is_not_repeated() -> None:
-    failures = [failure(), failure(may_pass=False), failure()]
+async def test_permanent_failures_are_not_retried() -> None:
+    failures = [failure(), failure(retryable=False), failure()]
     found, began, _ = await run(failures, 5, 1e9)
     assert (found, len(began)) == (failures[1], 2)
 
@@ -73,7 +72,7 @@ WAITS = st.none() | st.floats(0, 100)
 
 
 @given(st.lists(WAITS, max_size=8), st.integers(0, 6), st.floats(0.1, 300), st.floats(0, 1))
-async def test_the_laws_of_repetition(
+async def test_properties_of_retries(
     waits: list[float | None], retries: int, deadline: float, draws: float
 ) -> None:
     failures = [failure(wait=wait) for wait in waits]
@@ -83,13 +82,11 @@ async def test_the_laws_of_repetition(
     assert all(begun < deadline for begun in began[1:])
     for wait, pause in zip(waits, slept, strict=False):
         assert pause >= (wait or 0)
-        assert pause <= (wait or 0) + LONGEST_PAUSE_S
+        assert pause <= (wait or 0) + MAX_PAUSE_S
     if found != "done":
         assert found is failures[len(began) - 1]
         wait = waits[len(began) - 1]
-        assert (
-            len(began) == retries + 1 or began[-1] + 1 + (wait or 0) + LONGEST_PAUSE_S >= deadline
-        )
+        assert len(began) == retries + 1 or began[-1] + 1 + (wait or 0) + MAX_PAUSE_S >= deadline
 
 
 @pytest.mark.parametrize(
@@ -111,11 +108,9 @@ async def test_the_laws_of_repetition(
         ("Sun, 22 Nov 99999 04:21:30 GMT", None),
     ],
 )
-def test_servers_say_how_long_to_wait_in_seconds_or_with_a_date(
-    value: str, expected: float | None
-) -> None:
+def test_retry_after_is_a_number_of_seconds_or_a_date(value: str, expected: float | None) -> None:
     assert retry_after({"retry-after": value}, WALL) == expected
 
 
-def test_most_servers_do_not_say() -> None:
+def test_retry_after_may_be_missing() -> None:
     assert retry_after({}, WALL) is None

@@ -1,5 +1,5 @@
-"""Alerts about the collector: each fires when it should, and neither in a short disturbance nor by
-a restart, and ends.
+"""Alerts about the collector: each fires in the bad phase and ends after it, and no short
+disturbance or restart triggers it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from support.courses import MAJOR, Course, Values, named
-from support.promtool import needed, needs_promtool, run, story
+from support.promtool import alert_test, assert_alerts, needs_promtool, rules_for, run
 
 pytestmark = needs_promtool
 
@@ -28,7 +28,7 @@ class Case(NamedTuple):
 
 
 def requests(code: str, course: Course, calm: float, bad: float) -> dict[str, Values]:
-    """Sixty requests a minute, of which some are answered so."""
+    """Sixty requests a minute, of which `calm` or `bad` are answered with `code`."""
     about = {"transport": "grpc", "signal": "traces"}
     return {
         named("pathgauge_receiver_requests_total", code="ok", **about): course.counter(
@@ -47,14 +47,14 @@ def cases() -> list[Case]:
             short,
             {named("up"): short.gauge(1, 0, gap=0)},
             {**JOB, **CRITICAL},
-            "Prometheus can scrape no target of the job pathgauge.",
+            "Prometheus cannot scrape any target of the job pathgauge.",
         ),
         Case(
             "PathgaugeCollectorDown",
             short,
             {named("up"): short.gauge(1, None, gap=0)},
             {**JOB, **CRITICAL},
-            "Prometheus can scrape no target of the job pathgauge.",
+            "Prometheus cannot scrape any target of the job pathgauge.",
         ),
         Case(
             "PathgaugeInstanceDown",
@@ -71,21 +71,21 @@ def cases() -> list[Case]:
             short,
             {named("pathgauge_config_last_reload_successful"): short.gauge(1, 0)},
             {**MAJOR, **WARNING},
-            "a:9464 goes on with the configuration that was in force before.",
+            "a:9464 keeps the configuration that was active before.",
         ),
         Case(
             "PathgaugeReceiverRefusing",
             short,
             requests("unauthenticated", short, 0.1, 6),
             {**JOB, **WARNING, "transport": "grpc", "code": "unauthenticated"},
-            "10% of the requests over grpc are answered unauthenticated.",
+            "10% of the requests over grpc are answered with unauthenticated.",
         ),
         Case(
             "PathgaugeReceiverBusy",
             short,
             requests("busy", short, 0.5, 30),
             {**JOB, **WARNING, "transport": "grpc", "code": "busy"},
-            "50% of the requests over grpc are answered busy.",
+            "50% of the requests over grpc are answered with busy.",
         ),
         Case(
             "PathgaugeSpansDropped",
@@ -98,7 +98,7 @@ def cases() -> list[Case]:
                 ): long.counter(500, 500),
             },
             {**JOB, **WARNING, "reason": "late"},
-            "10% of the spans were dropped (late).",
+            "10% of the accepted spans were dropped (late).",
         ),
         Case(
             "PathgaugeStoreNotOk",
@@ -116,7 +116,7 @@ def cases() -> list[Case]:
             short,
             {named("pathgauge_backlog_age_seconds"): short.gauge(2, 90)},
             {**MAJOR, **WARNING},
-            "The oldest request that a:9464 has acknowledged and not read is 1m 30s old.",
+            "The oldest request that a:9464 has acknowledged but not processed is 1m 30s old.",
         ),
         Case(
             "PathgaugeCanaryFailing",
@@ -126,23 +126,22 @@ def cases() -> list[Case]:
                 named("pathgauge_canary_traces_total", outcome="lost"): short.counter(0, 2),
             },
             {**MAJOR, **CRITICAL},
-            "100% of the canaries of a:9464 were refused or got no score.",
+            "100% of the canary traces of a:9464 were refused or got no score.",
         ),
     ]
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.alert)
-def test_it_fires_and_ends_and_no_disturbance_or_restart_fires_it(
+def test_the_alert_fires_and_ends_and_ignores_disturbances_and_restarts(
     case: Case, tmp_path: Path
 ) -> None:
-    told = story(case.course, case.series, case.alert, (case.labels, case.description))
-    assert run(tmp_path, needed(case.alert), told, step=case.course.step) == "SUCCESS"
+    assert_alerts(tmp_path, case.course, case.series, case.alert, (case.labels, case.description))
 
 
 def events(course: Course, at: int, value: float) -> Values:
-    """A counter that begins at 0 and is `value` after so many minutes."""
+    """A counter that jumps from 0 to `value` in minute `at`."""
     return [
-        None if phase == "gap" else value if step * course.step >= at else 0
+        None if phase == "gap" else value * (step * course.step >= at)
         for step, phase in enumerate(course.phases())
     ]
 
@@ -154,13 +153,16 @@ def events(course: Course, at: int, value: float) -> Values:
             "PathgaugeStoreDamaged",
             "pathgauge_store_quarantined_rows_total",
             {},
-            ({**MAJOR, **WARNING}, "3 rows in the store of a:9464 were damaged within an hour."),
+            (
+                {**MAJOR, **WARNING},
+                "3 damaged rows in the store of a:9464 were quarantined within an hour.",
+            ),
         ),
         (
             "PathgaugeSeriesOverflow",
             "pathgauge_series_overflow_total",
             {"limit": "versions"},
-            ({**JOB, "severity": "info", "limit": "versions"}, "The limit versions was reached."),
+            ({**JOB, "severity": "info", "limit": "versions"}, "The limit versions is reached."),
         ),
     ],
 )
@@ -173,17 +175,14 @@ def test_a_single_event_fires_for_an_hour(
 ) -> None:
     course = Course(blip=2, gap=4, step=2)
     series = {named(name, **label): events(course, course.before + 20, 3)}
-    assert (
-        run(tmp_path, needed(alert), story(course, series, alert, expected), step=course.step)
-        == "SUCCESS"
-    )
+    assert_alerts(tmp_path, course, series, alert, expected)
 
 
 def test_the_watchdog_fires_without_any_series_from_the_first_evaluation(tmp_path: Path) -> None:
-    test = story(Course(), {}, "PathgaugeWatchdog", ({"severity": "none"}, WATCHES))
+    test = alert_test(Course(), {}, "PathgaugeWatchdog", ({"severity": "none"}, WATCHDOG_TEXT))
     del test["promql_expr_test"]
     test["alert_rule_test"] = [{**test["alert_rule_test"][0], "eval_time": "0m"}]
-    assert run(tmp_path, needed("PathgaugeWatchdog"), test) == "SUCCESS"
+    assert run(tmp_path, rules_for("PathgaugeWatchdog"), test) == "SUCCESS"
 
 
-WATCHES = "Prometheus evaluates the rules of pathgauge, and Alertmanager sends what they say."
+WATCHDOG_TEXT = "Prometheus evaluates the rules of pathgauge, and Alertmanager delivers alerts."

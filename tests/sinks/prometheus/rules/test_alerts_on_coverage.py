@@ -1,5 +1,5 @@
-"""Alerts about what is not scored: each fires when it should, and neither in a short disturbance
-nor by a restart, and ends.
+"""Alerts about missing scores: each fires in the bad phase and ends after it, and no short
+disturbance or restart triggers it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from support.courses import Course, Values, named
-from support.promtool import fired, needed, needs_promtool, run, story
+from support.promtool import alert_test, assert_alerts, fired, needs_promtool, rules_for, run
 
 pytestmark = needs_promtool
 
@@ -32,9 +32,7 @@ class Case(NamedTuple):
 def evaluations(
     course: Course, shares: Mapping[str, tuple[float, float]], **labels: str
 ) -> dict[str, Values]:
-    """Two evaluations a minute, of which these shares have these outcomes when all is well, and
-    when not.
-    """
+    """Two evaluations a minute. `shares`: by outcome, the share in calm and in bad phases."""
     of = {
         "agent": "support",
         "agent_version": "1.0",
@@ -68,7 +66,7 @@ def not_evaluated(
 
 
 def judged(course: Course = COURSE, calm: float = 0.1, bad: float = 0.1) -> dict[str, Values]:
-    """A judge that sees two evaluations a minute in forty, and gives so many verdicts on them."""
+    """A judge that samples two of forty evaluations a minute and gives `calm` or `bad` verdicts."""
     shares = {"pass": (calm / 2, bad / 2), "not_evaluated": ((40 - calm) / 2, (40 - bad) / 2)}
     return {
         **evaluations(course, shares, metric="quality", judge="gpt-4.1-mini@1f3a9c20"),
@@ -91,7 +89,7 @@ CASES = [
             ): COURSE.counter(0.04, 1),
         },
         {**JOB, **WARNING, "reason": "unknown_scenario"},
-        "50% of the invocations that name a scenario have no reference (unknown_scenario).",
+        "50% of the invocations that name a scenario match no reference (unknown_scenario).",
     ),
     Case(
         "no reference at all",
@@ -102,28 +100,28 @@ CASES = [
             ): COURSE.counter(0, 1)
         },
         {**JOB, **WARNING, "reason": "scenario_conflict"},
-        "100% of the invocations that name a scenario have no reference (scenario_conflict).",
+        "100% of the invocations that name a scenario match no reference (scenario_conflict).",
     ),
     Case(
-        "half of an agent's evaluations give no score any more",
+        "half of an agent's evaluations yield no score",
         "PathgaugeCoverageDrop",
         {
             **invocations(DAYS),
             **evaluations(DAYS, {"pass": (0.9, 0.4), "not_evaluated": (0.1, 0.6)}),
         },
         {**JOB, **WARNING, "agent": "support"},
-        'The share of evaluations of agent "support" that give a score is lower by 49.21%.',
+        'The share of evaluations of agent "support" that yield a score has dropped by 49.21%.',
         DAYS,
     ),
     Case(
-        "nothing has a score any more",
+        "no evaluation yields a score",
         "PathgaugeCoverageDrop",
         {**invocations(COURSE), **evaluations(COURSE, {"pass": (1, 0), "not_evaluated": (0, 1)})},
         {**JOB, **WARNING, "agent": "support"},
-        'The share of evaluations of agent "support" that give a score is lower by 100%.',
+        'The share of evaluations of agent "support" that yield a score has dropped by 100%.',
     ),
     Case(
-        "arguments are not recorded any more",
+        "arguments are no longer recorded",
         "PathgaugeContentMissing",
         {
             **evaluations(COURSE, {"pass": (0.9, 0.1), "not_evaluated": (0.1, 0.9)}),
@@ -131,10 +129,10 @@ CASES = [
             **not_evaluated("not_applicable", 1, 1),
         },
         {**JOB, **WARNING, "metric": "f1", "reason": "args_not_recorded"},
-        "50% of the evaluations of f1 gave no score (args_not_recorded).",
+        "50% of the evaluations of f1 yielded no score (args_not_recorded).",
     ),
     Case(
-        "content is cut",
+        "content is truncated",
         "PathgaugeTelemetryIncomplete",
         {
             named(
@@ -146,17 +144,17 @@ CASES = [
             named("pathgauge_invocations_read_total", dialect="genai"): COURSE.counter(2, 2),
         },
         {**JOB, "severity": "info", "dialect": "genai", "flag": "truncated"},
-        "50% of the invocations in dialect genai are flagged truncated.",
+        "50% of the invocations in dialect genai have the flag truncated.",
     ),
     Case(
         "a scorer fails",
         "PathgaugeEvaluationErrors",
         evaluations(COURSE, {"pass": (1, 0.75), "error": (0, 0.25)}),
         {**JOB, **WARNING, "metric": "f1"},
-        "25% of the evaluations of f1 ended in an error of the scorer.",
+        "25% of the evaluations of f1 ended in a scorer error.",
     ),
     Case(
-        "a judge is not reached",
+        "a judge is unavailable",
         "PathgaugeJudgeErrors",
         {
             **judged(COURSE, 1.9, 1),
@@ -164,10 +162,10 @@ CASES = [
             **not_evaluated("judge_unconfigured", 40, 40, metric="other"),
         },
         {**JOB, **WARNING, "metric": "quality", "reason": "judge_unavailable"},
-        "50% of what quality was to judge has no verdict (judge_unavailable).",
+        "50% of the evaluations that quality should judge have no verdict (judge_unavailable).",
     ),
     Case(
-        "what a judge is asked fails while most is left out for a budget",
+        "a judge fails while a budget leaves out most evaluations",
         "PathgaugeJudgeErrors",
         {
             **judged(COURSE, 0.5, 0),
@@ -175,7 +173,7 @@ CASES = [
             **not_evaluated("judge_malformed", 0, 0.5, metric="quality"),
         },
         {**JOB, **WARNING, "metric": "quality", "reason": "judge_malformed"},
-        "100% of what quality was to judge has no verdict (judge_malformed).",
+        "100% of the evaluations that quality should judge have no verdict (judge_malformed).",
     ),
     Case(
         "a budget is used up",
@@ -186,20 +184,21 @@ CASES = [
             **not_evaluated("judge_timeout", 0.1, 0.5, metric="quality"),
         },
         {**JOB, **WARNING, "metric": "quality", "reason": "budget"},
-        "50% of what quality was to judge has no verdict, as a budget is used up.",
+        "50% of the evaluations that quality should judge have no verdict because a budget is used"
+        " up.",
     ),
     Case(
-        "responses are not recorded any more, of which a judge sees a few",
+        "a sampled judge lacks responses",
         "PathgaugeContentMissing",
         {
             **judged(COURSE, 1.9, 1),
             **not_evaluated("response_not_recorded", 0.1, 1, metric="quality"),
         },
         {**JOB, **WARNING, "metric": "quality", "reason": "response_not_recorded"},
-        "50% of the evaluations of quality gave no score (response_not_recorded).",
+        "50% of the evaluations of quality yielded no score (response_not_recorded).",
     ),
     Case(
-        "a judge fails, which sees a few",
+        "a sampled judge raises errors",
         "PathgaugeEvaluationErrors",
         {
             **judged(COURSE, 1.98, 1.5),
@@ -208,20 +207,19 @@ CASES = [
             ),
         },
         {**JOB, **WARNING, "metric": "quality"},
-        "20% of the evaluations of quality ended in an error of the scorer.",
+        "20% of the evaluations of quality ended in a scorer error.",
     ),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_it_fires_and_ends_and_no_disturbance_or_restart_fires_it(
+def test_the_alert_fires_and_ends_and_ignores_disturbances_and_restarts(
     case: Case, tmp_path: Path
 ) -> None:
-    told = story(case.course, case.series, case.alert, (case.labels, case.description))
-    assert run(tmp_path, needed(case.alert), told, step=case.course.step) == "SUCCESS"
+    assert_alerts(tmp_path, case.course, case.series, case.alert, (case.labels, case.description))
 
 
-def test_little_traffic_and_a_coverage_that_always_was_low_are_no_alert(tmp_path: Path) -> None:
+def test_little_traffic_and_constantly_low_coverage_are_no_alert(tmp_path: Path) -> None:
     always = {
         **invocations(DAYS),
         **evaluations(DAYS, {"pass": (0.3, 0.3), "not_evaluated": (0.7, 0.7)}),
@@ -230,8 +228,7 @@ def test_little_traffic_and_a_coverage_that_always_was_low_are_no_alert(tmp_path
         **invocations(DAYS, 0.1, 0.1, agent="other"),
         **evaluations(DAYS, {"pass": (0.05, 0), "not_evaluated": (0, 0.05)}, agent="other"),
     }
-    told = story(DAYS, {**always, **little}, "PathgaugeCoverageDrop")
-    assert run(tmp_path, needed("PathgaugeCoverageDrop"), told, step=DAYS.step) == "SUCCESS"
+    assert_alerts(tmp_path, DAYS, {**always, **little}, "PathgaugeCoverageDrop")
 
 
 @pytest.mark.parametrize(
@@ -243,8 +240,8 @@ def test_little_traffic_and_a_coverage_that_always_was_low_are_no_alert(tmp_path
         "PathgaugeJudgeBudgetUsedUp",
     ],
 )
-def test_what_judges_do_not_see_by_choice_is_no_alert(alert: str, tmp_path: Path) -> None:
-    """A sample rate is lowered, and set to 0 for an agent of which all metrics are judged."""
+def test_lower_sampling_by_judges_is_no_alert(alert: str, tmp_path: Path) -> None:
+    """A sample rate is lowered, and set to 0 for an agent whose metrics are all judged."""
     lowered = evaluations(
         DAYS,
         {"pass": (0.9, 0.05), "not_evaluated": (0.1, 0.95)},
@@ -267,7 +264,7 @@ def test_what_judges_do_not_see_by_choice_is_no_alert(alert: str, tmp_path: Path
         **alone,
         **not_evaluated("not_sampled", 0.2, 2, DAYS, "safety"),
     }
-    assert run(tmp_path, needed(alert), story(DAYS, series, alert), step=DAYS.step) == "SUCCESS"
+    assert_alerts(tmp_path, DAYS, series, alert)
 
 
 SILENCE = Course(calm=70, bad=90, good=30)
@@ -279,7 +276,7 @@ INTERVAL, LAST, START = (
 
 
 def last_evaluation(course: Course, *of: str) -> Values:
-    """The time of the last evaluation, where there are some every minute in these phases."""
+    """The time of the last evaluation, with evaluations every minute in these phases only."""
     last, values = None, []
     for step, phase in enumerate(course.phases()):
         last = step * 60.0 if phase in of else last
@@ -294,16 +291,14 @@ def silent(scenario: str, since: str, **labels: str) -> tuple[dict[str, str], st
         **WARNING,
         "scenario": scenario,
         **labels,
-    }, f'Scenario "{scenario}"{tenant} had no score for {since}.'
+    }, f'Scenario "{scenario}"{tenant} has had no score for {since}.'
 
 
 def hourly(scenario: str, **labels: str) -> dict[str, Values]:
     return {named(INTERVAL, scenario=scenario, **labels): SILENCE.gauge(3600, 3600)}
 
 
-def test_a_scenario_that_is_silent_for_longer_than_expected_is_an_alert_and_one_of_which_nothing_is_expected_is_not(
-    tmp_path: Path,
-) -> None:
+def test_silence_is_an_alert_only_for_scenarios_with_an_expected_interval(tmp_path: Path) -> None:
     series = {
         named(START): SILENCE.running_since(),
         **hourly("refund"),
@@ -315,11 +310,12 @@ def test_a_scenario_that_is_silent_for_longer_than_expected_is_an_alert_and_one_
             SILENCE, "calm", "good"
         ),
     }
-    told = story(SILENCE, series, "PathgaugeNoRecentEvaluations", silent("refund", "1h 30m 0s"))
-    assert run(tmp_path, needed("PathgaugeNoRecentEvaluations"), told) == "SUCCESS"
+    assert_alerts(
+        tmp_path, SILENCE, series, "PathgaugeNoRecentEvaluations", silent("refund", "1h 30m 0s")
+    )
 
 
-def test_a_scenario_that_was_never_evaluated_is_silent_since_the_start_of_the_collector_that_runs_longest(
+def test_a_never_evaluated_scenario_is_silent_since_the_start_of_the_oldest_collector(
     tmp_path: Path,
 ) -> None:
     series = {
@@ -329,16 +325,18 @@ def test_a_scenario_that_was_never_evaluated_is_silent_since_the_start_of_the_co
         **hourly("refund"),
         named(LAST, agent="support", scenario="refund"): last_evaluation(SILENCE, "good"),
     }
-    told = story(SILENCE, series, "PathgaugeNoRecentEvaluations", silent("refund", "2h 39m 0s"))
+    test = alert_test(
+        SILENCE, series, "PathgaugeNoRecentEvaluations", silent("refund", "2h 39m 0s")
+    )
     restarted = 2 * SILENCE.calm + SILENCE.blip + SILENCE.gap
-    told["promql_expr_test"] = [
+    test["promql_expr_test"] = [
         {**fired("PathgaugeNoRecentEvaluations", minutes, at), "exp_samples": []}
         for minutes, at in ((64, 64), (60, restarted + 61))
     ]
-    assert run(tmp_path, needed("PathgaugeNoRecentEvaluations"), told) == "SUCCESS"
+    assert run(tmp_path, rules_for("PathgaugeNoRecentEvaluations"), test) == "SUCCESS"
 
 
-def test_each_tenant_may_be_silent_by_itself(tmp_path: Path) -> None:
+def test_silence_is_measured_for_each_tenant(tmp_path: Path) -> None:
     series = {
         named(START): SILENCE.running_since(),
         **hourly("refund", tenant="one"),
@@ -350,7 +348,10 @@ def test_each_tenant_may_be_silent_by_itself(tmp_path: Path) -> None:
             SILENCE, "calm", "good"
         ),
     }
-    told = story(
-        SILENCE, series, "PathgaugeNoRecentEvaluations", silent("refund", "1h 30m 0s", tenant="two")
+    assert_alerts(
+        tmp_path,
+        SILENCE,
+        series,
+        "PathgaugeNoRecentEvaluations",
+        silent("refund", "1h 30m 0s", tenant="two"),
     )
-    assert run(tmp_path, needed("PathgaugeNoRecentEvaluations"), told) == "SUCCESS"

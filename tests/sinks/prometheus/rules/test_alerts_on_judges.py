@@ -1,5 +1,5 @@
-"""Alerts about scores that models judge: a judge is compared with itself, so that a change of it is
-no change of the agent.
+"""Alerts about scores of judge models. Each judge is compared with itself, so that a change of the
+judge does not look like a change of the agent.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.courses import Course, Values, named
-from support.promtool import needed, needs_promtool, run, story
+from support.promtool import alert_test, assert_alerts, needs_promtool, rules_for, run
 
 pytestmark = needs_promtool
 
@@ -36,17 +36,17 @@ def info(course: Course) -> dict[str, Values]:
 
 
 def replaced(course: Course, series: Mapping[str, Values]) -> dict[str, Values]:
-    """One judge until it gets bad, and another one from then on; `series` name the first."""
+    """`series` of one judge until the bad phase, then those of another judge."""
     turn = course.before // course.step
-    told: dict[str, Values] = {}
+    both: dict[str, Values] = {}
     for name, values in series.items():
-        told[name] = [*values[:turn], *[None] * (len(values) - turn)]
-        told[name.replace(ONE, OTHER)] = [*[None] * turn, *values[turn:]]
-    return told
+        both[name] = [*values[:turn], *[None] * (len(values) - turn)]
+        both[name.replace(ONE, OTHER)] = [*[None] * turn, *values[turn:]]
+    return both
 
 
 def scores(course: Course, calm: float, bad: float, version: str = "1.0") -> dict[str, Values]:
-    """The histogram of a judge that gives a score every two minutes, with these means."""
+    """The histogram of a judge with a score every two minutes and these means."""
     of = {**SERIES, "agent_version": version, "judge": ONE}
     return {
         named("pathgauge_score_sum", **of): course.counter(calm / 2, bad / 2),
@@ -63,7 +63,7 @@ def regression(course: Course) -> dict[str, Values]:
 
 
 def versions(course: Course) -> dict[str, Values]:
-    """The second version is as old as the bad phase."""
+    """Version 2.0 runs in the bad phase, 1.0 before it and 3.0 after it."""
     turn = course.before // course.step
     new = {
         name: [*[None] * turn, *values[turn:]]
@@ -73,13 +73,16 @@ def versions(course: Course) -> dict[str, Values]:
         name: [*values[:turn], *[None] * (len(values) - turn)]
         for name, values in scores(course, 0.9, 0.9).items()
     }
-    repaired = {name: [*[None] * (course.turning // course.step), *values[course.turning // course.step :]]
-                for name, values in scores(course, 0.9, 0.9, "3.0").items()}  # fmt: skip
+    end = course.turning // course.step
+    repaired = {
+        name: [*[None] * end, *values[end:]]
+        for name, values in scores(course, 0.9, 0.9, "3.0").items()
+    }
     return {**old, **new, **repaired}
 
 
 def seen(course: Course) -> dict[str, Values]:
-    """When each version was first evaluated, by whatever judge."""
+    """When each version was first evaluated, by any judge."""
     since = {"1.0": 0, "2.0": course.before, "3.0": course.turning}
     return {
         named(FIRST_SEEN, agent="support", agent_version=version): [
@@ -110,12 +113,13 @@ def verdicts(course: Course) -> dict[str, Values]:
 
 REGRESSION = alert(
     "warning",
-    f"{WHO} is 0.295 worse than a day ago, from 0 to 1, which is more than chance.",
+    f"{WHO} is 0.295 worse (on a scale from 0 to 1) than a day ago, more than chance explains.",
     baseline="day",
 )
 VERSION = alert(
     "warning",
-    f"{WHO}: version 2.0 is 0.300 worse than version 1.0, from 0 to 1, which is more than chance.",
+    f"{WHO}: version 2.0 is 0.300 worse (on a scale from 0 to 1) than version 1.0, more than chance"
+    " explains.",
     agent_version="2.0",
     previous_version="1.0",
 )
@@ -123,64 +127,68 @@ VERSION = alert(
 
 def test_a_scenario_that_is_worse_under_one_judge_is_an_alert(tmp_path: Path) -> None:
     series = {**info(DAYS), **regression(DAYS)}
-    told = story(DAYS, series, "PathgaugeScoreRegression", REGRESSION)
-    assert run(tmp_path, needed("PathgaugeScoreRegression"), told, step=DAYS.step) == "SUCCESS"
+    assert_alerts(tmp_path, DAYS, series, "PathgaugeScoreRegression", REGRESSION)
 
 
-def test_a_judge_that_scores_lower_than_the_one_before_it_is_no_alert(tmp_path: Path) -> None:
+def test_a_new_judge_with_lower_scores_is_no_alert(tmp_path: Path) -> None:
     series = {**info(DAYS), **replaced(DAYS, regression(DAYS))}
-    told = story(DAYS, series, "PathgaugeScoreRegression")
-    assert run(tmp_path, needed("PathgaugeScoreRegression"), told, step=DAYS.step) == "SUCCESS"
+    assert_alerts(tmp_path, DAYS, series, "PathgaugeScoreRegression")
 
 
 def test_a_version_that_is_worse_under_one_judge_is_an_alert(tmp_path: Path) -> None:
     series = {**info(HOURS), **seen(HOURS), **versions(HOURS)}
-    told = story(HOURS, series, "PathgaugeVersionRegression", VERSION)
-    assert run(tmp_path, needed("PathgaugeVersionRegression"), told, step=HOURS.step) == "SUCCESS"
+    assert_alerts(tmp_path, HOURS, series, "PathgaugeVersionRegression", VERSION)
 
 
-def test_a_version_that_came_with_another_judge_is_no_alert(tmp_path: Path) -> None:
+def test_a_version_that_was_deployed_with_a_new_judge_is_no_alert(tmp_path: Path) -> None:
     series = {**info(HOURS), **seen(HOURS), **replaced(HOURS, versions(HOURS))}
-    told = story(HOURS, series, "PathgaugeVersionRegression")
-    assert run(tmp_path, needed("PathgaugeVersionRegression"), told, step=HOURS.step) == "SUCCESS"
+    assert_alerts(tmp_path, HOURS, series, "PathgaugeVersionRegression")
 
 
 @pytest.mark.parametrize("both", [False, True])
-def test_a_threshold_is_that_of_the_judge(both: bool, tmp_path: Path) -> None:
-    """Also when another judge of the same metric, on another collector, has a threshold of its own
-    and is content.
+def test_each_judge_has_its_own_threshold(both: bool, tmp_path: Path) -> None:
+    """Also if another judge of the same metric, on another collector, has its own threshold and
+    gives good scores.
     """
-    content = {
+    satisfied = {
         name.replace(ONE, OTHER).replace("a:9464", "b:9464"): [
             None if value is None else 1.0 for value in values
         ]
         for name, values in window(BURN).items()
     }
-    text = f"The mean of {WHO} (recent) misses its threshold by 0.300, which is more than chance."
-    series = {**info(BURN), **window(BURN), **(content if both else {})}
-    told = story(
-        BURN, series, "PathgaugeScoreBelowThreshold", alert("warning", text, window="recent")
+    text = f"The mean of {WHO} (recent) misses its threshold by 0.300, more than chance explains."
+    series = {**info(BURN), **window(BURN), **(satisfied if both else {})}
+    assert_alerts(
+        tmp_path,
+        BURN,
+        series,
+        "PathgaugeScoreBelowThreshold",
+        alert("warning", text, window="recent"),
     )
-    assert run(tmp_path, needed("PathgaugeScoreBelowThreshold"), told) == "SUCCESS"
 
 
-def test_a_budget_of_failures_is_burnt_under_one_judge(tmp_path: Path) -> None:
+def test_failures_under_one_judge_burn_its_budget(tmp_path: Path) -> None:
     text = (
-        f"100% of the verdicts on {WHO} failed in 1h, more than 6 times what the objective allows."
+        f"100% of the verdicts on {WHO} failed in 1h, more than 6 times the share that the SLO"
+        " allows."
     )
-    told = story(
-        BURN, verdicts(BURN), "PathgaugeFailureBudgetBurn", alert("critical", text, window="1h")
+    assert_alerts(
+        tmp_path,
+        BURN,
+        verdicts(BURN),
+        "PathgaugeFailureBudgetBurn",
+        alert("critical", text, window="1h"),
+        window="1h",
     )
-    assert run(tmp_path, needed("PathgaugeFailureBudgetBurn", window="1h"), told) == "SUCCESS"
 
 
-def test_failures_under_a_judge_that_is_gone_burn_nothing(tmp_path: Path) -> None:
-    """Its objective went with it."""
+def test_failures_under_a_removed_judge_burn_nothing(tmp_path: Path) -> None:
+    """Its objective is no longer exported."""
     turn = BURN.turning - 10
     ended = {
         name: [*values[:turn], *[None] * (len(values) - turn)]
         for name, values in verdicts(BURN).items()
     }
-    told = story(BURN, ended, "PathgaugeFailureBudgetBurn")
-    told["alert_rule_test"][0]["eval_time"] = f"{turn + 20}m"
-    assert run(tmp_path, needed("PathgaugeFailureBudgetBurn", window="1h"), told) == "SUCCESS"
+    test = alert_test(BURN, ended, "PathgaugeFailureBudgetBurn")
+    test["alert_rule_test"][0]["eval_time"] = f"{turn + 20}m"
+    assert run(tmp_path, rules_for("PathgaugeFailureBudgetBurn", window="1h"), test) == "SUCCESS"

@@ -1,12 +1,11 @@
-"""Alerts about scores: below a threshold, worse than before, worse than the version before."""
+"""Alerts about scores: below a threshold, and worse than before."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from support.courses import Course, Values, named, written
-from support.promtool import fired, needed, needs_promtool, run, story
+from support.promtool import alert_test, assert_alerts, fired, needs_promtool, rules_for, run
 
 pytestmark = needs_promtool
 
@@ -51,8 +50,8 @@ def below(
 ) -> tuple[dict[str, str], str]:
     window = labels.setdefault("window", "recent")
     text = (
-        f"The mean of {who} ({window}) misses its threshold by {shortfall}, which is more than"
-        " chance."
+        f"The mean of {who} ({window}) misses its threshold by {shortfall}, more than chance"
+        " explains."
     )
     return {"job": "pathgauge", "severity": "warning", **SERIES, **labels}, text
 
@@ -60,26 +59,21 @@ def below(
 SHORT = Course(calm=20, bad=30, good=40)
 
 
-def threshold_story(
-    series: dict[str, Values], *expected: tuple[dict[str, str], str]
-) -> dict[str, Any]:
-    return story(SHORT, {**info(SHORT), **series}, "PathgaugeScoreBelowThreshold", *expected)
+def assert_below_threshold(
+    folder: Path, series: dict[str, Values], *expected: tuple[dict[str, str], str]
+) -> None:
+    assert_alerts(
+        folder, SHORT, {**info(SHORT), **series}, "PathgaugeScoreBelowThreshold", *expected
+    )
 
 
 def test_the_recent_scores_of_all_collectors_count_by_their_numbers(tmp_path: Path) -> None:
     """(30 * 0.6 + 10 * 0.7) / 40 = 0.625; both collectors export the threshold."""
     replicas = window(SHORT, (0.6, 30)) | window(SHORT, (0.7, 10), instance="b:9464")
-    assert (
-        run(
-            tmp_path,
-            needed("PathgaugeScoreBelowThreshold"),
-            threshold_story(replicas, below("0.275")),
-        )
-        == "SUCCESS"
-    )
+    assert_below_threshold(tmp_path, replicas, below("0.275"))
 
 
-def test_less_may_be_better_and_a_range_without_an_end_needs_samples_alone(tmp_path: Path) -> None:
+def test_lower_can_be_better_and_unbounded_metrics_only_need_samples(tmp_path: Path) -> None:
     failure = window(SHORT, (0.4, 30), 0.05, 0.1, metric="failure")
     latency = window(SHORT, (6.5, 20), 3.0, 5.0, metric="latency")
     of = 'of agent "support" in scenario "refund"'
@@ -87,18 +81,11 @@ def test_less_may_be_better_and_a_range_without_an_end_needs_samples_alone(tmp_p
         below("0.300", f"failure {of}", metric="failure"),
         below("1.500", f"latency {of}", metric="latency"),
     )
-    assert (
-        run(
-            tmp_path,
-            needed("PathgaugeScoreBelowThreshold"),
-            threshold_story({**failure, **latency}, *expected),
-        )
-        == "SUCCESS"
-    )
+    assert_below_threshold(tmp_path, {**failure, **latency}, *expected)
 
 
-def test_what_may_be_chance_and_what_has_few_samples_is_no_alert(tmp_path: Path) -> None:
-    """Of the means that are below the threshold, these are not: 0.9 - 4 * sqrt(0.9 * 0.1 /
+def test_deviations_within_chance_and_few_samples_are_no_alert(tmp_path: Path) -> None:
+    """All means are below the threshold; chance explains those above 0.9 - 4 * sqrt(0.9 * 0.1 /
     samples).
     """
     chance = {"a": (0.67, 25), "b": (0.79, 100), "c": (0.1, 19)}
@@ -112,61 +99,51 @@ def test_what_may_be_chance_and_what_has_few_samples_is_no_alert(tmp_path: Path)
         below(f"{0.9 - mean:.3f}", f'f1 of agent "support" in scenario "{name}"', scenario=name)
         for name, (mean, _) in beyond.items()
     ]
-    assert (
-        run(tmp_path, needed("PathgaugeScoreBelowThreshold"), threshold_story(series, *expected))
-        == "SUCCESS"
-    )
+    assert_below_threshold(tmp_path, series, *expected)
 
 
-def test_a_threshold_of_1_leaves_room_for_an_odd_failure(tmp_path: Path) -> None:
+def test_a_threshold_of_1_tolerates_a_few_failures(tmp_path: Path) -> None:
     series = window(SHORT, (0.95, 100), 1.0, 1.0) | window(
         SHORT, (0.94, 100), 1.0, 1.0, scenario="worse"
     )
     expected = below("0.060", 'f1 of agent "support" in scenario "worse"', scenario="worse")
-    assert (
-        run(tmp_path, needed("PathgaugeScoreBelowThreshold"), threshold_story(series, expected))
-        == "SUCCESS"
-    )
+    assert_below_threshold(tmp_path, series, expected)
 
 
-def test_a_small_shortfall_is_an_alert_when_it_lasts_a_day_and_ends_when_recent_scores_are_good(
+def test_a_small_shortfall_needs_a_day_of_scores_and_ends_with_good_recent_scores(
     tmp_path: Path,
 ) -> None:
-    """0.85 is below 0.9 by no more than chance in 60 scores, and by more in 1,440."""
+    """0.85 instead of 0.9 is within chance for 60 scores, and is not for 1,440."""
     course = Course(calm=8 * 60, blip=20, gap=20, bad=24 * 60, good=2 * 60, step=20)
     series = {
         **info(course),
         **window(course, (0.85, 60)),
         **scores(course, 0.95, 0.85, per_minute=1),
     }
-    told = story(course, series, "PathgaugeScoreBelowThreshold", below("0.049", window="day"))
-    assert (
-        run(tmp_path, needed("PathgaugeScoreBelowThreshold"), told, step=course.step) == "SUCCESS"
+    assert_alerts(
+        tmp_path, course, series, "PathgaugeScoreBelowThreshold", below("0.049", window="day")
     )
 
 
-def test_tenants_are_told_apart(tmp_path: Path) -> None:
+def test_tenants_are_separate(tmp_path: Path) -> None:
     series = window(SHORT, (0.95, 30), tenant="one") | window(SHORT, (0.5, 30), tenant="two")
     expected = below(
         "0.400", 'f1 of agent "support" of tenant "two" in scenario "refund"', tenant="two"
     )
-    assert (
-        run(tmp_path, needed("PathgaugeScoreBelowThreshold"), threshold_story(series, expected))
-        == "SUCCESS"
-    )
+    assert_below_threshold(tmp_path, series, expected)
 
 
 DAYS = Course(calm=14 * 60, blip=20, gap=20, bad=3 * 60, good=3 * 60, step=20)
 WORSE = (
-    'f1 of agent "support" in scenario "refund" is {} worse than a {} ago, from 0 to 1, which is'
-    " more than chance."
+    'f1 of agent "support" in scenario "refund" is {} worse (on a scale from 0 to 1) than a {} ago,'
+    " more than chance explains."
 )
 
 
 def scores(
     course: Course, calm: float, bad: float, per_minute: float = 0.5, **labels: str
 ) -> dict[str, Values]:
-    """The histogram of scores that come so often and have these means."""
+    """The histogram of scores with these means in calm and in bad phases."""
     version = {"agent_version": "1.0", **SERIES, **labels}
     return {
         named("pathgauge_score_sum", **version): course.counter(
@@ -186,7 +163,7 @@ def regression(baseline: str, worse: str, **labels: str) -> tuple[dict[str, str]
     }, WORSE.format(worse, baseline)
 
 
-def test_a_scenario_that_scores_worse_than_the_day_before_is_an_alert_and_one_beside_it_is_not(
+def test_a_scenario_that_scores_worse_than_the_day_before_is_an_alert(
     tmp_path: Path,
 ) -> None:
     series = {
@@ -195,44 +172,43 @@ def test_a_scenario_that_scores_worse_than_the_day_before_is_an_alert_and_one_be
         **scores(DAYS, 0.9, 0.86, per_minute=30, scenario="hardly"),
         **scores(DAYS, 0.6, 0.9, scenario="better"),
     }
-    told = story(DAYS, series, "PathgaugeScoreRegression", regression("day", "0.295"))
-    assert run(tmp_path, needed("PathgaugeScoreRegression"), told, step=DAYS.step) == "SUCCESS"
+    assert_alerts(tmp_path, DAYS, series, "PathgaugeScoreRegression", regression("day", "0.295"))
 
 
-def test_where_less_is_better_more_is_a_regression(tmp_path: Path) -> None:
+def test_if_lower_is_better_a_rise_is_a_regression(tmp_path: Path) -> None:
     series = {
         **info(DAYS),
         **scores(DAYS, 0.05, 0.35, metric="failure"),
         **scores(DAYS, 0.35, 0.05, metric="failure", scenario="better"),
     }
     labels, text = regression("day", "0.295", metric="failure")
-    told = story(DAYS, series, "PathgaugeScoreRegression", (labels, text.replace("f1", "failure")))
-    assert run(tmp_path, needed("PathgaugeScoreRegression"), told, step=DAYS.step) == "SUCCESS"
+    assert_alerts(
+        tmp_path, DAYS, series, "PathgaugeScoreRegression", (labels, text.replace("f1", "failure"))
+    )
 
 
-def test_scores_that_come_seldom_are_compared_by_the_day(tmp_path: Path) -> None:
-    """Two an hour, of which an hour has too few: it takes a part of the day until the day is worse."""
+def test_rare_scores_are_compared_by_the_day(tmp_path: Path) -> None:
+    """Two scores an hour are too few for an hourly mean: it takes hours until the day is worse."""
     seldom = Course(calm=10 * 60, blip=20, gap=20, bad=24 * 60, good=36 * 60, step=20)
-    told = story(
+    test = alert_test(
         seldom, {**info(seldom), **scores(seldom, 0.9, 0.3, 1 / 30)}, "PathgaugeScoreRegression"
     )
-    [in_the_bad_phase, at_the_end] = told["alert_rule_test"]
-    course = seldom.before + 20 * 60
-    told["alert_rule_test"] = [at_the_end]
-    told["promql_expr_test"] += [
+    [in_the_bad_phase, at_the_end] = test["alert_rule_test"]
+    test["alert_rule_test"] = [at_the_end]
+    test["promql_expr_test"] += [
         {**fired("PathgaugeScoreRegression", 120, seldom.before + 120), "exp_samples": []},
         {
             "expr": 'count(ALERTS{alertname="PathgaugeScoreRegression", alertstate="firing"})',
-            "eval_time": f"{course}m",
+            "eval_time": f"{seldom.before + 20 * 60}m",
             "exp_samples": ONE,
         },
     ]
     assert in_the_bad_phase["exp_alerts"] == []
-    assert run(tmp_path, needed("PathgaugeScoreRegression"), told, step=20) == "SUCCESS"
+    assert run(tmp_path, rules_for("PathgaugeScoreRegression"), test, step=20) == "SUCCESS"
 
 
 def compared(baseline: float, bad: float, p_value: float, **labels: str) -> dict[str, Values]:
-    """What the collector says of recent scores beside those of the version before."""
+    """The comparison with the version before that the collector exports."""
     of = {**SERIES, "baseline": "version", **labels}
     return {
         named("pathgauge_baseline_score", **of): SHORT.gauge(baseline, baseline),
@@ -241,15 +217,15 @@ def compared(baseline: float, bad: float, p_value: float, **labels: str) -> dict
     }
 
 
-def test_metrics_without_an_end_are_judged_by_the_p_value_of_the_collector(tmp_path: Path) -> None:
+def test_unbounded_metrics_are_compared_by_the_p_value_of_the_collector(tmp_path: Path) -> None:
     slower = compared(2.0, 3.0, 1e-6, metric="latency")
     chance = compared(2.0, 3.0, 0.001, metric="latency", scenario="chance")
     hardly = compared(2.0, 2.1, 1e-6, metric="latency", scenario="hardly")
     faster = compared(2.0, 1.0, 1e-6, metric="latency", scenario="faster")
     bounded = {**compared(0.9, 0.5, 1e-6), **scores(SHORT, 0.9, 0.9)}
     text = (
-        'latency of agent "support" in scenario "refund" is worse by 50% than its baseline, that of'
-        " the version before."
+        'latency of agent "support" in scenario "refund" is 50% worse than its baseline'
+        " (the version before)."
     )
     labels = {
         "job": "pathgauge",
@@ -259,19 +235,19 @@ def test_metrics_without_an_end_are_judged_by_the_p_value_of_the_collector(tmp_p
         "baseline": "version",
         "compared_by": "collector",
     }
-    told = story(
+    assert_alerts(
+        tmp_path,
         SHORT,
         {**info(SHORT), **slower, **chance, **hardly, **faster, **bounded},
         "PathgaugeScoreRegression",
         (labels, text),
     )
-    assert run(tmp_path, needed("PathgaugeScoreRegression"), told) == "SUCCESS"
 
 
-def test_the_text_does_not_divide_by_a_baseline_of_nothing(tmp_path: Path) -> None:
+def test_the_description_does_not_divide_by_a_baseline_of_0(tmp_path: Path) -> None:
     text = (
-        'tool_calls of agent "support" in scenario "refund" is worse than its baseline of 0, that'
-        " of the version before."
+        'tool_calls of agent "support" in scenario "refund" is worse than its baseline of 0'
+        " (the version before)."
     )
     labels = {
         "job": "pathgauge",
@@ -281,7 +257,8 @@ def test_the_text_does_not_divide_by_a_baseline_of_nothing(tmp_path: Path) -> No
         "baseline": "version",
         "compared_by": "collector",
     }
-    told = story(
+    assert_alerts(
+        tmp_path,
         SHORT,
         {
             named(
@@ -296,14 +273,13 @@ def test_the_text_does_not_divide_by_a_baseline_of_nothing(tmp_path: Path) -> No
         "PathgaugeScoreRegression",
         (labels, text),
     )
-    assert run(tmp_path, needed("PathgaugeScoreRegression"), told) == "SUCCESS"
 
 
 ONE = [{"labels": "{}", "value": 1}]
 
 
-def test_a_slow_decline_is_seen_a_week_later(tmp_path: Path) -> None:
-    """Half a hundredth an hour: no day is 0.15 worse than the one before it."""
+def test_a_slow_decline_is_a_regression_against_the_week_before(tmp_path: Path) -> None:
+    """0.0024 an hour: no day is 0.15 worse than the day before."""
     step, steps = 60, 9 * 24
     means = [
         0.95 if number < 24 else max(0.6, 0.95 - (number - 24) * 0.0024) for number in range(steps)
@@ -331,4 +307,4 @@ def test_a_slow_decline_is_seen_a_week_later(tmp_path: Path) -> None:
             {**baselines, "exp_samples": [{"labels": '{baseline="week"}', "value": 1}]}
         ],
     }
-    assert run(tmp_path, needed("PathgaugeScoreRegression"), test, step=step) == "SUCCESS"
+    assert run(tmp_path, rules_for("PathgaugeScoreRegression"), test, step=step) == "SUCCESS"

@@ -1,4 +1,4 @@
-"""The alert about a new version of an agent that scores worse than the version before it."""
+"""The alert about a new version of an agent that scores worse than the previous one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.courses import Course, Values, named
-from support.promtool import needed, needs_promtool, run, story
+from support.promtool import assert_alerts, needs_promtool
 
 pytestmark = needs_promtool
 
@@ -19,14 +19,14 @@ FIRST_SEEN = "pathgauge_agent_version_first_seen_timestamp_seconds"
 ALERT = "PathgaugeVersionRegression"
 
 Means = Mapping[str, float]
-"""The mean scores of a version, by phase; it does not run in others."""
+"""The mean scores of a version by phase. It does not run in the other phases."""
 
 
 def scores(
     version: str, means: Means, per_minute: float = 0.5, forgotten: bool = False, **labels: str
 ) -> dict[str, Values]:
-    """The series of a version from its first score on; those of one that is `forgotten` end with
-    its last.
+    """The series of a version from its first score on. If it is `forgotten`, they end with its last
+    score.
     """
     total, count, since = 0.0, 0.0, None
     totals: list[float | None] = []
@@ -58,13 +58,13 @@ def scores(
 
 
 OLD = {"calm": 0.9, "bad": 0.9, "good": 0.9}
-"""A first version that is never switched off; its successors are beside it."""
+"""A first version that keeps running beside its successors."""
 
 
 def deployed(
     version: str, means: Means, per_minute: float = 0.5, **labels: str
 ) -> dict[str, Values]:
-    """A version that did not exist before the bad phase."""
+    """A version that is deployed when the bad phase begins."""
     early = COURSE.before // COURSE.step
     series = scores(version, means, per_minute, False, **labels)
     return {
@@ -77,27 +77,23 @@ def worse(
     by: str = "0.300", new: str = "2.0", old: str = "1.0", **labels: str
 ) -> tuple[dict[str, str], str]:
     text = (
-        f'f1 of agent "support" in scenario "refund": version {new} is {by} worse than version'
-        f" {old}, from 0 to 1, "
+        f'f1 of agent "support" in scenario "refund": version {new} is {by} worse (on a scale from'
+        f" 0 to 1) than version {old}, more than chance explains."
     )
-    text += "which is more than chance."
     versions = {"agent_version": new, "previous_version": old}
     return {"job": "pathgauge", "severity": "warning", **SERIES, **versions, **labels}, text
 
 
 def check(folder: Path, series: dict[str, Values], *expected: tuple[dict[str, str], str]) -> None:
-    assert (
-        run(folder, needed(ALERT), story(COURSE, series, ALERT, *expected), step=COURSE.step)
-        == "SUCCESS"
-    )
+    assert_alerts(folder, COURSE, series, ALERT, *expected)
 
 
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_a_new_version_that_is_worse_is_an_alert_until_it_is_repaired(
     tmp_path: Path, forgotten: bool
 ) -> None:
-    """Also when the collector has forgotten the version before it, as it does after a day, or
-    without a store at a restart.
+    """Also if the collector has forgotten the previous version: after a day, or at a restart
+    without a store.
     """
     old = scores("1.0", {"calm": 0.9}, forgotten=forgotten)
     repaired = scores("3.0", {"good": 0.9})
@@ -109,12 +105,12 @@ def test_after_a_rollback_there_is_no_alert(tmp_path: Path) -> None:
     check(tmp_path, {**old, **deployed("2.0", {"bad": 0.6})}, worse())
 
 
-def test_versions_beside_each_other_are_compared(tmp_path: Path) -> None:
+def test_versions_that_run_at_the_same_time_are_compared(tmp_path: Path) -> None:
     check(tmp_path, {**scores("1.0", OLD), **deployed("2.0", {"bad": 0.6})}, worse())
 
 
-def test_the_version_before_counts_and_not_an_older_one(tmp_path: Path) -> None:
-    """In the end the newest is as bad as the one before it, and both are worse than the oldest."""
+def test_only_the_previous_version_is_the_baseline(tmp_path: Path) -> None:
+    """At the end the newest version is as bad as the previous one, and worse than the first."""
     oldest = scores("0.1", {"calm": 0.95})
     check(
         tmp_path,
@@ -123,7 +119,7 @@ def test_the_version_before_counts_and_not_an_older_one(tmp_path: Path) -> None:
     )
 
 
-def test_a_version_that_was_replaced_after_a_few_runs_is_passed_over(tmp_path: Path) -> None:
+def test_a_version_that_was_replaced_after_a_few_runs_is_skipped(tmp_path: Path) -> None:
     short = scores("1.1", {"calm": 0.9}, per_minute=0.001)
     later = {
         name: [None if value is None else value + 60 for value in of] if FIRST_SEEN in name else of
@@ -136,7 +132,7 @@ def test_a_version_that_was_replaced_after_a_few_runs_is_passed_over(tmp_path: P
     )
 
 
-def test_few_samples_a_small_fall_and_a_first_version_are_no_alert(tmp_path: Path) -> None:
+def test_few_samples_a_small_drop_and_a_first_version_are_no_alert(tmp_path: Path) -> None:
     few = scores("1.0", {"calm": 0.9}, scenario="few") | deployed(
         "2.0", {"bad": 0.3}, per_minute=0.1, scenario="few"
     )
@@ -150,7 +146,7 @@ def test_few_samples_a_small_fall_and_a_first_version_are_no_alert(tmp_path: Pat
     check(tmp_path, {**few, **small, **chance, **first})
 
 
-def test_tenants_are_told_apart(tmp_path: Path) -> None:
+def test_tenants_are_separate(tmp_path: Path) -> None:
     one = scores("1.0", {"calm": 0.9}, tenant="one") | deployed("2.0", {"bad": 0.9}, tenant="one")
     two = scores("1.0", {"calm": 0.9}, tenant="two") | deployed("2.0", {"bad": 0.6}, tenant="two")
     labels, text = worse(tenant="two")

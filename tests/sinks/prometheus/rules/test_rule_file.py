@@ -1,5 +1,5 @@
-"""The shipped rule file: what the command writes, in the conventions of Prometheus, about series
-that exist.
+"""The shipped rule file is up to date, follows the conventions of Prometheus, and reads existing
+series.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from support.promtool import RULES, alert_rules, needs_promtool, rule_groups
 from support.repository import DOCS
 
 DOCUMENTED = re.compile(r"^\| `(pathgauge_\w+)` \| (\w+) \|", re.MULTILINE)
-OF_PROMETHEUS = {"up", "process_start_time_seconds"}
+WRITTEN_BY_PROMETHEUS = {"up", "process_start_time_seconds"}
 NAME = re.compile(
     r"(?<![\w:\"$])[a-z]\w*:pathgauge_\w+:\w+|(?<![\w:])pathgauge_\w+|(?<![\w:])(?:up|process_start_time_seconds)(?=\{)"
 )
@@ -27,25 +27,25 @@ def rules() -> list[dict[str, Any]]:
 
 
 def exported() -> set[str]:
-    """The series of `docs/metrics.md`, which another test compares with the registry, as queries
-    name them.
+    """The names of the series of `docs/metrics.md`. Another test compares that page with the
+    registry.
     """
     names = set()
     for name, kind in DOCUMENTED.findall((DOCS / "metrics.md").read_text()):
         names |= (
             {f"{name}_bucket", f"{name}_sum", f"{name}_count"} if kind == "histogram" else {name}
         )
-    return names | OF_PROMETHEUS
+    return names | WRITTEN_BY_PROMETHEUS
 
 
-def test_it_is_what_the_command_writes() -> None:
+def test_the_file_is_the_output_of_the_command() -> None:
     assert RULES.read_text() == to_yaml(Choices()), (
         f"out of date: run `pathgauge rules --output {RULES.relative_to(DOCS.parent)}`"
     )
 
 
 @needs_promtool
-def test_promtool_finds_nothing_wrong_with_it() -> None:
+def test_promtool_reports_no_problem() -> None:
     done = subprocess.run(
         ["promtool", "check", "rules", "--lint=all", "--lint-fatal", RULES],
         capture_output=True,
@@ -60,14 +60,14 @@ def test_promtool_finds_nothing_wrong_with_it() -> None:
     )
 
 
-def test_every_series_that_a_rule_reads_is_exported_or_recorded_and_every_record_is_read() -> None:
+def test_rules_read_only_existing_series_and_read_every_record() -> None:
     recorded = {rule["record"] for rule in rules() if "record" in rule}
     read = {name for rule in rules() for name in NAME.findall(rule["expr"])}
     assert read - recorded <= exported()
     assert recorded - read == set()
 
 
-def test_a_record_is_called_after_its_level_its_metric_and_what_was_done() -> None:
+def test_records_are_named_level_metric_operation() -> None:
     names = [rule["record"] for rule in rules() if "record" in rule]
     assert [
         name for name in names if not re.fullmatch(r"[a-z_]+:pathgauge_[a-z_]+:[a-z0-9_]+", name)
@@ -75,7 +75,7 @@ def test_a_record_is_called_after_its_level_its_metric_and_what_was_done() -> No
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
-def test_an_alert_says_what_is_wrong_how_bad_it_is_and_where_to_read_on(
+def test_alerts_have_a_severity_texts_and_a_link_to_the_runbook(
     rule: dict[str, Any],
 ) -> None:
     assert re.fullmatch(r"Pathgauge[A-Z]\w+", rule["alert"])
@@ -87,7 +87,7 @@ def test_an_alert_says_what_is_wrong_how_bad_it_is_and_where_to_read_on(
     assert annotations["runbook_url"] == f"docs/runbooks/{rule['alert']}.md"
 
 
-def test_no_rule_needs_more_than_prometheus_2_42() -> None:
+def test_the_rules_only_use_features_of_prometheus_2_42() -> None:
     assert {key for group in rule_groups() for key in group} == {"name", "interval", "rules"}
     assert {key for rule in rules() for key in rule} == {
         "record",

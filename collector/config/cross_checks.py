@@ -1,0 +1,115 @@
+"""Checks that involve several sections of a configuration, or files and packages that it needs."""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from pathgauge.collector.config.config import Config
+from pathgauge.collector.config.exporters import Prometheus
+from pathgauge.collector.config.judging import missing_package
+from pathgauge.collector.config.receiving import Grpc, Http
+from pathgauge.collector.core.documents import (
+    Document,
+    KeyPath,
+    Problem,
+    did_you_mean,
+    show_path,
+)
+from pathgauge.collector.core.documents.quantities import Endpoint
+
+_UNSPECIFIED = ("0.0.0.0", "::")
+"""Addresses of a server that listens on all interfaces."""
+
+
+def problems_across_sections(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
+    """All problems that the models of single sections cannot find."""
+    return chain(
+        _shared_endpoints(config, document),
+        _exports_to_itself(config, document),
+        _unknown_tenants(config, document),
+        _judge_problems(config, document, folder),
+    )
+
+
+def _shared_endpoints(config: Config, document: Document) -> Iterator[Problem]:
+    """Two servers cannot listen on one endpoint."""
+    protocols: KeyPath = ("receivers", "otlp", "protocols")
+    servers: dict[KeyPath, Grpc | Http | Prometheus | None] = {
+        (*protocols, "grpc"): config.receivers.otlp.protocols.grpc,
+        (*protocols, "http"): config.receivers.otlp.protocols.http,
+        ("exporters", "prometheus"): config.exporters.prometheus,
+    }
+    used: dict[Endpoint, KeyPath] = {}
+    for path, server in servers.items():
+        if server is None or server.endpoint.port == 0:
+            continue
+        if server.endpoint in used:
+            other = show_path((*used[server.endpoint], "endpoint"))
+            text = f"found {server.endpoint}, expected an endpoint that differs from {other}"
+            yield document.problem((*path, "endpoint"), text)
+        used[server.endpoint] = path
+
+
+def _exports_to_itself(config: Config, document: Document) -> Iterator[Problem]:
+    """Events must go to a backend, not to a receiver of this collector."""
+    otlp, protocols = config.exporters.sinks.get("otlp"), config.receivers.otlp.protocols
+    if otlp is None:
+        return
+    target = otlp.endpoint.endpoint
+    for receiver in (protocols.grpc, protocols.http):
+        if receiver is not None and _may_be_same(target, receiver.endpoint):
+            text = f"found {target}, a receiver of this collector, expected that of a backend"
+            yield document.problem(("exporters", "otlp", "endpoint"), text)
+
+
+def _may_be_same(target: Endpoint, listening: Endpoint) -> bool:
+    """Whether a connection to `target` reaches the server, as far as names and addresses show."""
+    if target.port != listening.port:
+        return False
+    return target.host == listening.host or (_is_local(target.host) and _is_local(listening.host))
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host means this machine, for a client or for a server."""
+    try:
+        return ipaddress.ip_address(host).is_loopback or host in _UNSPECIFIED
+    except ValueError:
+        return host == "localhost"
+
+
+def _unknown_tenants(config: Config, document: Document) -> Iterator[Problem]:
+    """With a misspelled tenant, redaction rules would silently not apply."""
+    known = config.auth.tenants if config.auth is not None else {}
+    for name in config.redaction.tenants if config.redaction is not None else ():
+        if name in known:
+            continue
+        expected = "none: without auth there are no tenants"
+        if known:
+            expected = f"one of {', '.join(known)}{did_you_mean(name, known)}"
+        text = f"found an unknown tenant, expected {expected}"
+        yield document.problem(("redaction", "tenants", name), text, of_key=True)
+
+
+def _judge_problems(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
+    """A missing package, and unreadable certificates."""
+    if config.judge is None:
+        return
+    if missing_package():
+        text = (
+            "found a section that needs the package openai, expected it to be installed: pip"
+            " install 'pathgauge[judge]'"
+        )
+        yield document.problem(("judge",), text, of_key=True)
+    for name, provider in config.judge.settings(folder).providers.items():
+        try:
+            if provider.ca_file is not None:
+                ssl.create_default_context(cafile=provider.ca_file)
+        except OSError as error:
+            ca_file = config.judge.providers[name].ca_file
+            reason = error.strerror or error
+            text = f"found {ca_file!r}, expected a file of certificates in PEM ({reason})"
+            yield document.problem(("judge", "providers", name, "ca_file"), text)

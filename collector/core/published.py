@@ -1,0 +1,82 @@
+"""Remembers which evaluations were published for each trace.
+
+When late spans have a trace read again, this tells a changed invocation (publish a revision) from
+an unchanged one (publish nothing).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pathgauge.collector.core.evaluations.fingerprint import fingerprint
+from pathgauge.collector.core.pipeline_events import StoredTrace
+from pathgauge.collector.core.traces import Bounds, TraceKey
+from pathgauge.scorers.types import Invocation
+
+
+@dataclass(slots=True)
+class PublishedTrace:
+    """The published evaluations of one trace."""
+
+    read_at: float
+    fingerprints: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Fingerprint and revision of the newest evaluation, by entry agent."""
+
+    def has(self, invocation: Invocation) -> bool:
+        """Whether the invocation was published with exactly this content."""
+        known = self.fingerprints.get(invocation.span_id)
+        return known is not None and known[0] == fingerprint(invocation)
+
+    def add(self, invocation: Invocation) -> int:
+        """Record the invocation as published; returns the number of its revision."""
+        known = self.fingerprints.get(invocation.span_id)
+        revision = 0 if known is None else known[1] + 1
+        self.fingerprints[invocation.span_id] = fingerprint(invocation), revision
+        return revision
+
+
+class PublishedTraces:
+    """The published evaluations of all traces for which spans may still arrive."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._keep_s = bounds.late_ttl + bounds.max_age
+        self._max_traces = bounds.max_forgotten
+        self._traces: OrderedDict[TraceKey, PublishedTrace] = OrderedDict()
+        """The trace that was read longest ago comes first."""
+
+    def get(self, key: TraceKey) -> PublishedTrace | None:
+        """The published evaluations of a trace, if there are any."""
+        return self._traces.get(key)
+
+    def read(self, key: TraceKey, now: float) -> PublishedTrace:
+        """Note that a trace was read at `now`."""
+        trace = self._traces.setdefault(key, PublishedTrace(now))
+        trace.read_at = now
+        self._traces.move_to_end(key)
+        return trace
+
+    def expire(self, now: float) -> None:
+        """Forget traces that the assembler has given up, and the oldest ones beyond the limit."""
+        while self._traces:
+            key, trace = next(iter(self._traces.items()))
+            if now < trace.read_at + self._keep_s and len(self._traces) <= self._max_traces:
+                return
+            del self._traces[key]
+
+    def discard(self, key: TraceKey) -> None:
+        """Forget a trace at once."""
+        self._traces.pop(key, None)
+
+    def restore(self, stored: Iterable[StoredTrace], now: float) -> None:
+        """Add the traces that an earlier process stored."""
+        found: list[tuple[TraceKey, PublishedTrace]] = []
+        for trace in stored:
+            if trace.fingerprints:
+                closed_at = trace.snapshot.closed_at
+                read_at = now if closed_at is None else closed_at
+                published = PublishedTrace(read_at, dict(trace.fingerprints))
+                found.append((trace.snapshot.key, published))
+        self._traces.update(sorted(found, key=lambda item: item[1].read_at))
+        self.expire(now)

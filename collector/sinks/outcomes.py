@@ -1,0 +1,19 @@
+"""The names that sinks use for verdicts."""
+
+from __future__ import annotations
+
+from pathgauge.collector.core.evaluations.evaluator import Verdict
+
+OUTCOMES: dict[Verdict, str] = {
+    "passed": "pass",
+    "failed": "fail",
+    "not_evaluated": "not_evaluated",
+    "error": "error",
+    "informational": "informational",
+}
+CONVERSATION_OUTCOMES: dict[Verdict, str] = {
+    "passed": "pass",
+    "failed": "fail",
+    "informational": "informational",
+}
+"""A conversation without a score is not counted."""

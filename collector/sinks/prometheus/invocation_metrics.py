@@ -1,0 +1,80 @@
+"""Counters and histograms of invocations, whatever they scored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
+from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel
+
+DURATION_BUCKETS = tuple(0.01 * 2**i for i in range(14))
+"""Buckets of the OpenTelemetry metrics `gen_ai.*.duration`."""
+TOKEN_BUCKETS = tuple(4**i for i in range(14))
+"""Buckets of the OpenTelemetry metric `gen_ai.client.token.usage`."""
+CALL_BUCKETS = (0, 1, 2, 3, 4, 5, 8, 13, 21, 34, 55)
+
+
+class InvocationMetrics:
+    """All counters and histograms of invocations. Only one thread at a time may use them."""
+
+    def __init__(self, metrics: DurableMetrics, tenant: TenantLabel) -> None:
+        self._tenant = tenant
+        names = tenant.names("agent", "agent_version")
+        self._invocations = metrics.counter(
+            "pathgauge_invocations",
+            "Evaluated invocations, by whether a reference was found and whether they ended with an"
+            " error.",
+            (*names, "match", "status"),
+        )
+        self._duration = metrics.histogram(
+            "pathgauge_invocation_duration_seconds",
+            "Duration of an invocation.",
+            names,
+            bounds=DURATION_BUCKETS,
+        )
+        self._tokens = metrics.histogram(
+            "pathgauge_invocation_tokens",
+            "Tokens of an invocation, by type (input or output).",
+            (*names, "type"),
+            bounds=TOKEN_BUCKETS,
+        )
+        self._tool_calls = metrics.histogram(
+            "pathgauge_invocation_tool_calls",
+            "Tool calls of an invocation.",
+            names,
+            bounds=CALL_BUCKETS,
+        )
+
+    def count(self, evaluation: Evaluation, labels: Labels) -> None:
+        """Count an invocation."""
+        invocation, agent = evaluation.invocation, self._values(labels)
+        status = "error" if invocation.error else "ok"
+        self._invocations.of(*agent, _match(evaluation), status).add()
+        if invocation.duration_s is not None:
+            self._duration.of(*agent).observe(invocation.duration_s)
+        if invocation.input_tokens is not None:
+            self._tokens.of(*agent, "input").observe(invocation.input_tokens)
+        if invocation.output_tokens is not None:
+            self._tokens.of(*agent, "output").observe(invocation.output_tokens)
+        if "no_tool_spans" not in invocation.flags:
+            self._tool_calls.of(*agent).observe(len(invocation.tool_calls))
+
+    def keep(self, live: Collection[Labels]) -> None:
+        """Drop the series of agents and versions that are not among these labels."""
+        wanted = {self._values(labels) for labels in live}
+        for family in (self._invocations, self._duration, self._tokens, self._tool_calls):
+            family.keep(wanted)
+
+    def _values(self, labels: Labels) -> tuple[str, ...]:
+        return self._tenant.values(labels.tenant, labels.agent, labels.agent_version)
+
+
+def _match(evaluation: Evaluation) -> str:
+    match evaluation.match.unmatched:
+        case None:
+            return "scenario"
+        case "scenario_conflict":
+            return "ambiguous"
+        case _:
+            return "unmatched"

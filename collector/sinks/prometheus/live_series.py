@@ -1,0 +1,120 @@
+"""The series of a sink: their labels, when they last had a score, and when they are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.core.evaluations.windows import Series, series_of
+from pathgauge.collector.core.internal_telemetry import Counter
+from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
+from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
+from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits, LabelRegistry
+from pathgauge.collector.sinks.prometheus.labels import (
+    AgentVersion,
+    Labels,
+    TenantLabel,
+    known_version,
+)
+from pathgauge.collector.sinks.prometheus.last_seen import LastSeen
+from pathgauge.scorers.types import Reference
+
+
+class Place(NamedTuple):
+    """Where the results of an evaluation are shown."""
+
+    labels: Labels
+    """Labels of the counters and histograms."""
+    series: Series
+    """Series of the windows."""
+    version: str | None
+    """Version of the windows; `None` if it is unknown."""
+
+
+class LiveSeries:
+    """The series of one sink. Only one thread at a time may call its methods."""
+
+    def __init__(
+        self,
+        metrics: DurableMetrics,
+        evaluation_metrics: EvaluationMetrics,
+        tenant: TenantLabel,
+        limits: LabelLimits,
+        overflow: Counter,
+    ) -> None:
+        """`overflow` counts how often a limit turned a label into `__other__`."""
+        self._evaluation_metrics = evaluation_metrics
+        self._tenant = tenant
+        self._last_seen = LastSeen(metrics, tenant)
+        self._references: Mapping[str, Reference] = {}
+        self.labels = LabelRegistry(limits, overflow)
+        self.last_scores: dict[Series, float | None] = {}
+        """Unix time of the last score of each series; `None` if it never had one."""
+
+    def configure(self, references: Mapping[str, Reference]) -> None:
+        """Apply other references, by label value of the scenario."""
+        self._references = references
+        self.labels.configure(references)
+
+    def restore(self, now: float) -> None:
+        """Continue with what the store restored. Times after `now` count as `now`."""
+        self.labels.restore(self._last_seen, now)
+        without_score = dict.fromkeys((labels.series for labels in self.labels), None)
+        self.last_scores = without_score | self._last_seen.last_scores()
+        self._drop_unused()
+
+    def first_seen(self) -> dict[AgentVersion, float]:
+        """Unix time of the first use of each version."""
+        return self._last_seen.first_seen()
+
+    def place(self, evaluation: Evaluation, criteria: int, now: float) -> Place:
+        """Where an evaluation with so many criteria is shown."""
+        invocation, series = evaluation.invocation, series_of(evaluation)
+        names = Labels(
+            series.agent, invocation.agent_version or "", series.scenario, invocation.tenant
+        )
+        labels = self.admit(names, criteria, now)
+        # Windows have no version: if only the version had no room, the window of the scenario is
+        # still the right one.
+        known = labels.series._replace(scenario=self.labels.scenario(series.scenario))
+        shown = known if known in self.last_scores else labels.series
+        self.last_scores.setdefault(shown, None)
+        return Place(labels, shown, known_version(labels.agent_version))
+
+    def admit(self, names: Labels, criteria: int, now: float) -> Labels:
+        """The labels for names as senders gave them, under which so many criteria are counted."""
+        if self.labels.sweep(now):
+            self._drop_unused()
+        weight = max(1, criteria)
+        names = names._replace(tenant=self._tenant.of(names.tenant))
+        labels = self.labels.admit(names, now, weight)
+        self._last_seen.see(labels, now, weight)
+        return labels
+
+    def scored(self, series: Series, now: float) -> None:
+        """Record that a series had a score."""
+        self.last_scores[series] = now
+        self._last_seen.score(series, now)
+
+    def _drop_unused(self) -> None:
+        live = set(self.labels)
+        kept = {labels.series for labels in live} | self._last_of_expected()
+        self._evaluation_metrics.keep(live)
+        self._last_seen.keep(live, kept)
+        self.last_scores = {
+            series: time for series, time in self.last_scores.items() if series in kept
+        }
+
+    def _last_of_expected(self) -> set[Series]:
+        """The series that was scored last for each scenario with an expected interval. The interval
+        may be longer than the time after which idle names are forgotten.
+        """
+        newest: dict[tuple[str, str], tuple[float, Series]] = {}
+        for series, last in self.last_scores.items():
+            reference = self._references.get(series.scenario)
+            if last is None or reference is None or reference.expected_interval is None:
+                continue
+            key = series.tenant, series.scenario
+            newest[key] = max(newest.get(key, (last, series)), (last, series))
+        return {series for _, series in newest.values()}

@@ -1,0 +1,97 @@
+"""Dialects of other packages: found by their entry points, asked before the built-in ones, refused
+by name when they cannot be used.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pathgauge.collector.cli import app
+from pathgauge.collector.config.plugins.dialects import DIALECTS, installed_dialects
+from pathgauge.collector.config.plugins.registry import PluginError, in_order
+from pathgauge.collector.testing import span
+from support.dialects import INSTALLED
+
+ACME = """
+from pathgauge import Dialect
+
+DIALECT = Dialect(
+    name="acme",
+    scopes=("acme.",),
+    matches=lambda span: span.scope.name == "acme.agents",
+    kind=lambda span: "agent",
+)
+TEXT = "acme"
+"""
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where packages are installed; `acme_dialect` is a module there."""
+    (tmp_path / "acme_dialect.py").write_text(ACME)
+    (tmp_path / "acme_broken.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "acme_dialect", raising=False)
+    return tmp_path
+
+
+def install(folder: Path, reference: str) -> None:
+    metadata = folder / "acme-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[pathgauge.dialects]\nacme = {reference}\n")
+
+
+def test_a_dialect_is_asked_before_those_that_it_names() -> None:
+    dialects = in_order(DIALECTS.all())
+    asked = list(dialects)
+    for name, dialect in dialects.items():
+        assert all(asked.index(name) < asked.index(later) for later in dialect.before)
+
+
+def test_the_conventions_are_asked_last() -> None:
+    assert installed_dialects().dialects[-1].name == "genai"
+
+
+def test_a_dialect_of_another_package_is_asked_first(acme: Path) -> None:
+    install(acme, "acme_dialect:DIALECT")
+    registry = installed_dialects()
+    assert [dialect.name for dialect in registry.dialects] == [
+        "acme",
+        *(dialect.name for dialect in INSTALLED.dialects),
+    ]
+    kind, speaking = registry.classify(
+        span("1", "chat", {"gen_ai.operation.name": "chat"}, scope="acme.agents")
+    )
+    assert (kind, [dialect.name for dialect in speaking]) == ("agent", ["acme", "genai"])
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        (
+            "acme_dialect:TEXT",
+            "'acme_dialect:TEXT' is no dialect: found str, expected a pathgauge.Dialect",
+        ),
+        ("acme_dialect:GONE", "the module 'acme_dialect' has no 'GONE'"),
+        ("acme_gone:DIALECT", "no module 'acme_gone'"),
+        (
+            "acme_broken:DIALECT",
+            "importing the module 'acme_broken' failed: ZeroDivisionError: division by zero",
+        ),
+    ],
+)
+def test_a_dialect_that_cannot_be_used_stops_the_start_with_its_name(
+    acme: Path, reference: str, message: str
+) -> None:
+    install(acme, reference)
+    with pytest.raises(PluginError) as raised:
+        installed_dialects()
+    message = f"the dialect 'acme' of the installed package acme: {message}"
+    assert str(raised.value) == message
+    refused = CliRunner().invoke(app, ["invocations", str(acme / "acme_dialect.py")])
+    assert (refused.exit_code, refused.stderr) == (2, f"pathgauge: {message}\n")

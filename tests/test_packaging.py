@@ -1,0 +1,47 @@
+"""A wheel holds every module once, whether it is built from a checkout or from an sdist."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from support.repository import ROOT
+
+
+def build(target: str, source: Path, output: Path) -> Path:
+    """The sdist or wheel of the project in `source`."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target]
+    subprocess.run([*command, "--directory", output], cwd=source, check=True, capture_output=True)
+    (built,) = output.iterdir()
+    return built
+
+
+def modules(folder: Path) -> set[str]:
+    """The files of the two packages, as a wheel names them."""
+    return {
+        f"pathgauge/{path.relative_to(ROOT)}"
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+
+
+@pytest.mark.slow
+def test_the_wheel_of_a_checkout_and_the_wheel_of_an_sdist_hold_every_module_once(
+    tmp_path: Path,
+) -> None:
+    direct = build("wheel", ROOT, tmp_path / "direct")
+    with tarfile.open(build("sdist", ROOT, tmp_path / "sdist")) as archive:
+        archive.extractall(tmp_path / "extracted", filter="data")
+    (extracted,) = (tmp_path / "extracted").iterdir()
+    from_sdist = build("wheel", extracted, tmp_path / "from_sdist")
+    for wheel in (direct, from_sdist):
+        names = zipfile.ZipFile(wheel).namelist()
+        assert len(names) == len(set(names))
+        packaged = {name for name in names if name.startswith("pathgauge/")}
+        own = {f"pathgauge/{name}" for name in ("__init__.py", "__init__.pyi", "py.typed")}
+        assert packaged == modules(ROOT / "collector") | modules(ROOT / "scorers") | own
