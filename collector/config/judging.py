@@ -31,7 +31,8 @@ from pathgauge.scorers.judges.model_client.settings import (
 from pathgauge.scorers.types import Json
 
 _URL = re.compile(
-    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:/[!-~]*)?",
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])"
+    r"(?::(?P<port>[0-9]{1,5}))?(?:/[!-~]*)?",
     re.ASCII,
 )
 _KEY = re.compile(r"[!-~]*", re.ASCII)

@@ -24,7 +24,7 @@ class ToolPolicy(Share):
     name: ClassVar[str] = "tool_policy"
 
     rules: tuple[Rule, ...] = ()
-    """The rules; see `pathgauge.scorers.tool_use.temporal_rules`."""
+    """The rules, described under *Tool use* in docs/scorers.md."""
     partial: bool = False
     """The value is the share of the rules that were kept."""
 

@@ -76,7 +76,8 @@ def describe(name: str, kind: type[Scorer]) -> CatalogueEntry:
 class _OptionSchema(GenerateJsonSchema):
     """Leaves the type open where JSON Schema cannot express it, instead of raising an error."""
 
-    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - as pydantic declares it
+    # pydantic declares it as a class variable of this type.
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Json]:
         return {}
@@ -84,7 +85,8 @@ class _OptionSchema(GenerateJsonSchema):
 
 def _options(kind: type[Scorer]) -> Iterator[Option]:
     schema = option_adapter(kind).json_schema(schema_generator=_OptionSchema)
-    written = {field.name: field.metadata.get("written") for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    declared = dataclasses.fields(kind)  # type: ignore[arg-type]
+    written = {field.name: field.metadata.get("written") for field in declared}
     texts = _attribute_docstrings(kind)
     for name, option in schema.get("properties", {}).items():
         yield Option(

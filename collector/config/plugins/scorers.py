@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -29,6 +30,10 @@ _PARSERS: Mapping[str, Callable[[Json], Json]] = {
     "int": parse_number,
     "float": parse_number,
 }
+_FORMER_NAME = re.compile(
+    r"scorers(\.(trajectories|responses|conduct|runs|judges|composite)[\w.]*)?:[A-Z]"
+)
+"""What names of our classes looked like before they moved into `pathgauge`."""
 _NO_SCHEMAS = ("default", "expected", "metadata")
 """Keys of a schema whose values are not schemas."""
 
@@ -39,7 +44,7 @@ def scorer_class(name: str, takes: Sequence[str] = ()) -> type[Scorer]:
     `takes` gives what the first parameters of a function receive. Raises `PluginError`.
     """
     if ":" in name:
-        found = import_object(name, hint="; is its folder in PYTHONPATH?")
+        found = _import_scorer(name)
     else:
         found = SCORERS.get(name)
     if inspect.isclass(found) and (hasattr(found, "score") or not hasattr(found, "evaluate")):
@@ -49,6 +54,16 @@ def scorer_class(name: str, takes: Sequence[str] = ()) -> type[Scorer]:
         return functions.scorer_class(found, takes)
     except ValueError as error:
         raise PluginError(f"{name!r} cannot be a scorer: {error}") from error
+
+
+def _import_scorer(name: str) -> Any:
+    try:
+        return import_object(name, hint="; is its folder in PYTHONPATH?")
+    except PluginError as error:
+        if not _FORMER_NAME.match(name):
+            raise
+        public = f"pathgauge:{name.rpartition(':')[2]}"
+        raise PluginError(f"{error}; our own classes are imported as {public!r}") from error
 
 
 def build_scorer(kind: type[Scorer], options: Mapping[str, Json]) -> Scorer:

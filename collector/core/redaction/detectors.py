@@ -104,7 +104,8 @@ _MAX_NAME_CHARACTERS = 24
 _TOKENS = tuple((hint, re.compile(pattern, re.ASCII)) for hint, pattern in _TOKEN_FORMS)
 
 _EMAIL = re.compile(
-    r"(?:(?<![\w.+\\-])|(?<=\\[nrtbfu]))[\w.+-]++(?:@|%40)(?:[\w-]+\.)+(?:xn--[\w-]+|[^\W\d_]{2,63})"
+    r"(?:(?<![\w.+\\-])|(?<=\\[nrtbfu]))[\w.+-]++(?:@|%40)"
+    r"(?:[\w-]+\.)+(?:xn--[\w-]+|[^\W\d_]{2,63})"
 )
 """The local part must not start inside a word, so that a long word without @ is searched once."""
 

@@ -49,7 +49,7 @@ def warnings(config: Config) -> Iterator[str]:
             continue
         place = show_path(SERVERS[server])
         if not _authenticates(config, server):
-            yield f"{place}: insecure_bind lets everybody in who can reach {section.endpoint}"
+            yield f"{place}: insecure_bind admits everybody who can reach {section.endpoint}"
         elif section.tls is None:
             yield (
                 f"{place}: tokens for {section.endpoint} cross the network in plain text, unless"

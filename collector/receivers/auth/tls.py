@@ -64,7 +64,11 @@ class ServerTls:
             return current
 
         # The type stubs do not know that `fetch` may return None, which means no change.
-        return grpc.dynamic_ssl_server_credentials(initial, fetch, self._asks_clients)  # type: ignore[arg-type]
+        return grpc.dynamic_ssl_server_credentials(
+            initial,
+            fetch,  # type: ignore[arg-type]
+            self._asks_clients,
+        )
 
     def refresh(self) -> None:
         """Read the files again if they have changed."""

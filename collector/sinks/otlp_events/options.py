@@ -18,7 +18,8 @@ from pathgauge.collector.core.documents.quantities import (
 from pathgauge.scorers.types import Json
 
 _TARGET = re.compile(
-    r"(?:(?P<scheme>https?)://)?(?P<host>[^\s:/\[\]@]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})(?P<path>/[^\s?#]*)?",
+    r"(?:(?P<scheme>https?)://)?(?P<host>[^\s:/\[\]@]+|\[[0-9a-fA-F:.]+\])"
+    r":(?P<port>[0-9]{1,5})(?P<path>/[^\s?#]*)?",
     re.ASCII,
 )
 

@@ -31,8 +31,7 @@ _DOCUMENTATION = {
     ),
     "regression_samples": "Number of recent scores that are compared with the baseline.",
     "regression_p_value": (
-        "Probability of a difference for the worse at least as large as this one if nothing has"
-        " changed."
+        "P-value: the probability of a drop at least this large if the scores did not get worse."
     ),
 }
 

@@ -405,3 +405,11 @@ def test_every_built_in_scorer_is_registered_under_its_own_name_and_builds() -> 
     installed = {point.name: point.value for point in entry_points(group=scorers.SCORERS.group)}
     assert registered.items() <= installed.items()
     assert {entry.name for entry in scorer_catalogue.catalogue()} >= set(registered)
+
+
+@pytest.mark.parametrize(
+    "name", ["scorers:ToolTrajectoryF1", "scorers.trajectories.trajectory:ToolTrajectoryF1"]
+)
+def test_a_former_name_of_ours_is_refused_with_the_new_one(name: str) -> None:
+    with pytest.raises(PluginError, match="imported as 'pathgauge:ToolTrajectoryF1'"):
+        scorers.scorer_class(name)
