@@ -54,7 +54,7 @@ fuzz: .venv/.dev  ## 200,000 damaged captures and as many requests, frames, file
 	FUZZ_MUTATIONS=$${FUZZ_MUTATIONS:-200000} FUZZ_EXECUTIONS=$${FUZZ_EXECUTIONS:-200000} \
 	$(ALL_TESTS) --numprocesses=auto tests/core/invocations/test_fuzz.py tests/fuzz $(ARGS)
 
-oracles: .venv/.dev .venv-oracles/.done  ## compare scorers with other packages (400 MB); ORACLES_RECORD=1 writes the golden files
+oracles: .venv/.dev .venv-oracles/.done  ## compare scorers with other packages (500 MB); ORACLES_RECORD=1 writes the golden files
 	ORACLES_PYTHON=.venv-oracles/bin/python $(ALL_TESTS) tests/oracles $(ARGS)
 
 faults: .venv/.dev  ## an hour of kills, power cuts, damaged files, full disks, overload; FAULTS_SEED=... repeats a run
@@ -94,14 +94,16 @@ clean:  ## remove the virtual environment and every cache
 	@$(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo 'pathgauge needs Python 3.11 or newer with venv. On Debian and Ubuntu:' >&2; \
 	  echo '  sudo apt-get install -y git make python3 python3-venv ca-certificates' >&2; exit 1; }
+	@echo "Installing pathgauge and $$(grep -c == requirements.lock) packages (requirements.lock) in .venv; only the first time."
 	@$(VENV_WORKS) >/dev/null 2>&1 || $(CREATE_VENV)
-	$(LOCKED) -r requirements-build.lock
-	$(LOCKED) -r requirements.lock
-	$(INSTALL) --no-build-isolation --no-deps -e .
+	@$(LOCKED) -r requirements-build.lock
+	@$(LOCKED) -r requirements.lock
+	@$(INSTALL) --no-build-isolation --no-deps -e .
 	@touch $@
 
 .venv/.dev: .venv/.run requirements-dev.lock
-	$(LOCKED) -r requirements-dev.lock
+	@echo "Installing the packages for development (requirements-dev.lock) in .venv; only the first time."
+	@$(LOCKED) -r requirements-dev.lock
 	@touch $@
 
 IN_ORACLES = $(subst .venv,.venv-oracles,$(1))

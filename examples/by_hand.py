@@ -76,9 +76,11 @@ def chat(messages: list[dict]) -> dict:
     }
     with tracer.start_as_current_span(f"chat {MODEL}", attributes=about) as span:
         answer = ask(messages)
+        [choice] = answer["choices"]
+        span.set_attribute("gen_ai.response.finish_reasons", [choice["finish_reason"]])
         span.set_attribute("gen_ai.usage.input_tokens", answer["usage"]["prompt_tokens"])
         span.set_attribute("gen_ai.usage.output_tokens", answer["usage"]["completion_tokens"])
-    return answer["choices"][0]["message"]
+    return choice["message"]
 
 
 def execute(call: dict) -> dict:
@@ -116,7 +118,7 @@ def run(said: str) -> str:
     with tracer.start_as_current_span("invoke_agent refund_agent", attributes=about) as span:
         while calls := (reply := chat(messages)).get("tool_calls"):
             messages += [reply, *map(execute, calls)]
-        span.set_attribute("gen_ai.output.messages", text("assistant", reply["content"]))
+        span.set_attribute("gen_ai.output.messages", text("assistant", reply["content"] or ""))
     return reply["content"]
 
 

@@ -53,6 +53,10 @@ from .collector.testing import (
 from .scorers.adapters.functions import (
     from_function as from_function,
 )
+from .scorers.authoring.extras import (
+    Extras as Extras,
+    SpanRecord as SpanRecord,
+)
 from .scorers.authoring.testing import (
     check_judge as check_judge,
     check_scorer as check_scorer,
@@ -77,6 +81,9 @@ from .scorers.cost.budgets import (
 from .scorers.cost.context_overflow import (
     ContextOverflow as ContextOverflow,
 )
+from .scorers.cost.cost import (
+    Cost as Cost,
+)
 from .scorers.cost.durations import (
     FrameworkTime as FrameworkTime,
     ModelTime as ModelTime,
@@ -85,6 +92,9 @@ from .scorers.cost.durations import (
 from .scorers.cost.latency_and_failure import (
     Failure as Failure,
     Latency as Latency,
+)
+from .scorers.cost.prices import (
+    TokenPrice as TokenPrice,
 )
 from .scorers.cost.usage import (
     InputTokens as InputTokens,
@@ -124,9 +134,21 @@ from .scorers.matching.comparison import (
 from .scorers.responses.bleu import (
     Bleu as Bleu,
 )
+from .scorers.responses.grounded_values import (
+    GroundedValues as GroundedValues,
+)
 from .scorers.responses.phrases import (
     ResponseContains as ResponseContains,
     ResponseExcludes as ResponseExcludes,
+)
+from .scorers.responses.response_length import (
+    ResponseLength as ResponseLength,
+)
+from .scorers.responses.response_pattern import (
+    ResponsePattern as ResponsePattern,
+)
+from .scorers.responses.response_schema import (
+    ResponseSchema as ResponseSchema,
 )
 from .scorers.responses.rouge import (
     Rouge1 as Rouge1,
@@ -138,12 +160,18 @@ from .scorers.responses.text_match import (
     ResponseExactMatch as ResponseExactMatch,
     ResponseMatchScore as ResponseMatchScore,
 )
+from .scorers.tool_use.allowed_tools import (
+    AllowedTools as AllowedTools,
+)
 from .scorers.tool_use.argument_validity import (
     ArgumentValidity as ArgumentValidity,
 )
 from .scorers.tool_use.confirmation import (
     InterruptRejection as InterruptRejection,
     PendingConfirmationFlow as PendingConfirmationFlow,
+)
+from .scorers.tool_use.delegation_cycles import (
+    DelegationCycles as DelegationCycles,
 )
 from .scorers.tool_use.error_suggestions import (
     ErrorSuggestions as ErrorSuggestions,
@@ -159,6 +187,9 @@ from .scorers.tool_use.loops import (
     RedundantCalls as RedundantCalls,
     ToolLoops as ToolLoops,
 )
+from .scorers.tool_use.matching_span import (
+    HasMatchingSpan as HasMatchingSpan,
+)
 from .scorers.tool_use.policy import (
     ToolPolicy as ToolPolicy,
 )
@@ -169,6 +200,15 @@ from .scorers.tool_use.signals import (
     Escalation as Escalation,
     EscalationRate as EscalationRate,
     SignalTaskComplete as SignalTaskComplete,
+)
+from .scorers.tool_use.skill_invoked import (
+    SkillInvoked as SkillInvoked,
+)
+from .scorers.tool_use.span_query import (
+    SpanQuery as SpanQuery,
+)
+from .scorers.tool_use.stagnation import (
+    Stagnation as Stagnation,
 )
 from .scorers.tool_use.temporal_rules import (
     Rule as Rule,

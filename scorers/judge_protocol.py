@@ -20,9 +20,13 @@ class JudgeError(Exception):
     The message must not contain any of the judged content.
     """
 
-    def __init__(self, reason: Reason, message: str) -> None:
+    def __init__(self, reason: Reason, message: str, answer: str | None = None) -> None:
+        """`answer` is what the model wrote, if that could not be used. It may quote the judged
+        content, so it is no part of the message.
+        """
         super().__init__(message)
         self.reason: Reason = reason
+        self.answer = answer
 
 
 @dataclass(frozen=True, slots=True)

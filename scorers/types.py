@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
+from pathgauge.scorers.authoring.extras import SpanRecord, seconds
+
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
 
@@ -42,6 +44,9 @@ Reason = Literal[
     "duration_not_recorded",
     "tokens_not_recorded",
     "schema_not_recorded",
+    "texts_not_recorded",
+    "spans_not_recorded",
+    "no_price",
     "not_applicable",
     "undefined",
     "too_long",
@@ -97,6 +102,14 @@ class ModelCall:
     error: str | None = None
     start_ns: int | None = None
     end_ns: int | None = None
+    cached_tokens: int | None = None
+    """The input tokens that were read from the provider's cache; `input_tokens` includes them."""
+    cache_write_tokens: int | None = None
+    """The input tokens that were written to the provider's cache; `input_tokens` includes them."""
+    text: str | None = None
+    """What the model said, also beside tool calls; kept only for scorers that need it (`Extras`).
+    `None`: not recorded, or not kept.
+    """
 
 
 def total_tokens(calls: Sequence[ModelCall]) -> tuple[int | None, int | None]:
@@ -172,15 +185,15 @@ class Invocation:
     start_ns: int | None = None
     end_ns: int | None = None
     flags: frozenset[Flag] = frozenset()
+    spans: tuple[SpanRecord, ...] = ()
+    """All spans by start, kept only for scorers that need them (`Extras`)."""
 
     @property
     def duration_s(self) -> float | None:
         """Seconds from the start to the end of the entry agent; `None` if not known, or if the end
         is before the start.
         """
-        if self.start_ns is None or self.end_ns is None or self.end_ns < self.start_ns:
-            return None
-        return (self.end_ns - self.start_ns) / 1e9
+        return seconds(self.start_ns, self.end_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +212,19 @@ class ExpectedCall:
     """The call may be left out: neither its presence nor its absence lowers the score."""
     group: int | None = None
     """Neighbouring calls that share a group may come in any order."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRubric:
+    """A statement that should hold in one turn; a judge by rubrics decides whether it does."""
+
+    text: str
+    id: str = ""
+    """Its identifier in other tools."""
+    description: str = ""
+    """How to interpret it."""
+    of: Literal["response", "tool_use"] = "response"
+    """What the statement is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +247,8 @@ class ReferenceTurn:
     """Whether the turn must be handed to a human, or must not; `None`: no expectation."""
     agents: Mapping[str, ReferenceTurn] = field(default_factory=dict)
     """The expected behaviour of sub-agents, by name."""
+    rubrics: tuple[TurnRubric, ...] = ()
+    """Statements for judges by rubrics, in addition to those of their criteria."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +267,8 @@ class Reference:
     """
     expected_interval: float | None = None
     """The maximum seconds between two evaluations of the scenario; `None`: no expectation."""
+    required: bool = False
+    """Whether a gate fails when the scenario was not run."""
 
 
 @dataclass(frozen=True, slots=True)

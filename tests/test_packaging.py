@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -30,6 +31,16 @@ def modules(folder: Path) -> set[str]:
     }
 
 
+def relative_links(wheel: Path) -> list[str]:
+    """The links of the wheel's README that work only in a checkout."""
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("METADATA"))
+        text = archive.read(metadata).decode()
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert links
+    return [link for link in links if not link.startswith(("https://", "#"))]
+
+
 @pytest.mark.slow
 def test_the_wheel_of_a_checkout_and_the_wheel_of_an_sdist_hold_every_module_once(
     tmp_path: Path,
@@ -44,4 +55,7 @@ def test_the_wheel_of_a_checkout_and_the_wheel_of_an_sdist_hold_every_module_onc
         assert len(names) == len(set(names))
         packaged = {name for name in names if name.startswith("pathgauge/")}
         own = {f"pathgauge/{name}" for name in ("__init__.py", "__init__.pyi", "py.typed")}
+        boards = (ROOT / "deploy/grafana/dashboards").iterdir()
+        own |= {f"pathgauge/dashboards/{board.name}" for board in boards}
         assert packaged == modules(ROOT / "collector") | modules(ROOT / "scorers") | own
+        assert relative_links(wheel) == []

@@ -8,10 +8,12 @@ the same reason: importing rich takes longer than everything else.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from pathgauge.collector.cli.judging import judge
-from pathgauge.collector.cli.listing import rules, scorers
+from pathgauge.collector.cli.listing import dashboards, rules, scorers
 from pathgauge.collector.cli.references import export, import_, record
 from pathgauge.collector.cli.running import demo, purge, serve, validate
 from pathgauge.collector.cli.traces import invocations, score
@@ -19,15 +21,35 @@ from pathgauge.collector.cli.traces import invocations, score
 __all__ = ["app"]
 
 app = typer.Typer(
-    help=(
-        "Score live LLM agents from their OpenTelemetry traces, and export the scores to"
-        " Prometheus."
-    ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"pathgauge {version('pathgauge')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Score live LLM agents from their OpenTelemetry traces.
+
+    pathgauge exports the scores to Prometheus.
+    """
+
 
 for _command in (
     serve,
@@ -41,6 +63,7 @@ for _command in (
     purge,
     scorers,
     rules,
+    dashboards,
 ):
     app.command(_command.__name__.rstrip("_"))(_command)
 app.add_typer(judge, name="judge")

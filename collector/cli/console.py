@@ -20,3 +20,10 @@ def write_result(text: str, output: Path | None) -> None:
         typer.echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8")
+
+
+def refuse_to_replace(output: Path | None, force: bool) -> None:
+    """End the program if the output file exists and `force` is false."""
+    if output is not None and output.exists() and not force:
+        print_messages([f"{output}: found a file, expected none, or --force to replace it"])
+        raise typer.Exit(2)

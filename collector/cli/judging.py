@@ -62,33 +62,47 @@ def check(
 
     Use it before you trust a judge, and after each change of its model or prompt. It measures the
     agreement with the labels, and how often the order of the data or a prompt injection flips a
-    verdict. Each example costs two requests, plus one for each injection. Exits with 1 when a
-    judge misses --min-kappa or --max-flips.
+    verdict. Each example costs two requests, plus one for each injection.
+
+    Exits with 0 when every judge is good enough. Exits with 1 when one misses --min-kappa or
+    --max-flips, or when no example was judged. Exits with 2 when a file or an option cannot be
+    used.
 
     Example: `pathgauge judge check labelled.yaml --config pathgauge.yaml --min-kappa 0.6
     --max-flips 0.02`
     """
+    from rich.console import Console
+
     from pathgauge.collector import config as configuration
     from pathgauge.collector.cli.output.json_output import json_line
+    from pathgauge.collector.cli.output.printing import clean
+    from pathgauge.collector.cli.output.progress import shown_progress
     from pathgauge.collector.offline.judge_check.report import (
         Requirements,
         check_lines,
         check_object,
         cost_line,
     )
-    from pathgauge.collector.offline.judge_check.run import run
+    from pathgauge.collector.offline.judge_check.run import run, warnings
 
     with operator_errors():
-        checks, cost = run(configuration.load(config), examples, criterion, injections)
+        settings = configuration.load(config)
+        print_messages(warnings(settings))
+        with shown_progress(Console(stderr=True)) as progress:
+            checks, cost = run(settings, examples, criterion, injections, progress)
     if as_json:
         output = {"checks": [check_object(one) for one in checks], "spent": cost.to_json()}
         typer.echo(json_line(output))
     else:
         for one in checks:
-            typer.echo("\n".join(check_lines(one)))
+            typer.echo("\n".join(map(clean, check_lines(one))))
         typer.echo(cost_line(cost))
     requirements = Requirements(min_kappa, max_flips, injections > 0)
     violations = [line for one in checks for line in requirements.violations(one)]
+    if not checks:
+        violations.append(
+            "no example was judged: none has a label for a criterion that was checked"
+        )
     print_messages(violations)
     if violations:
         raise typer.Exit(1)

@@ -1,7 +1,8 @@
-"""Commands that list or generate: the scorer catalogue, and the rules for Prometheus."""
+"""Commands that list or generate: the scorer catalogue, the rules, the dashboards."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -83,7 +84,7 @@ def rules(
     ] = 0.05,
     runbook_url: Annotated[
         str, typer.Option(help="URL under which the pages of docs/runbooks are published.")
-    ] = "docs/runbooks",
+    ] = "https://github.com/pathgauge/pathgauge/blob/main/docs/runbooks",
     dashboard_url: Annotated[
         str | None, typer.Option(help="URL of a dashboard that every alert links to.")
     ] = None,
@@ -111,3 +112,25 @@ def rules(
         )
         choices = choose(base, severity or (), for_ or ())
         write_result(to_yaml(choices), output)
+
+
+def dashboards(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder to write to. It is created if missing.")
+    ] = Path("dashboards"),
+) -> None:
+    """Write the Grafana dashboards.
+
+    Use it once, and again after an upgrade. Import the files in Grafana, or put them into a folder
+    that Grafana reads dashboards from.
+
+    Example: `pathgauge dashboards --output /etc/grafana/dashboards`
+    """
+    from importlib.resources import files
+
+    with operator_errors():
+        output.mkdir(parents=True, exist_ok=True)
+        for source in sorted(files("pathgauge.dashboards").iterdir(), key=lambda file: file.name):
+            target = output / source.name
+            target.write_bytes(source.read_bytes())
+            typer.echo(str(target))

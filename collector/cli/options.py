@@ -10,6 +10,15 @@ from typing import Annotated
 
 import typer
 
+
+def _existing(paths: list[Path]) -> list[Path]:
+    """Refuse paths that do not exist. Typer's own check has no exception for standard input."""
+    for path in paths:
+        if str(path) != "-" and not path.exists():
+            raise typer.BadParameter(f"path {str(path)!r} does not exist.")
+    return paths
+
+
 ConfigFile = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="Configuration file. Without it, all defaults apply."),
@@ -29,9 +38,9 @@ Files = Annotated[
     typer.Argument(
         help=(
             "Trace files, or directories of trace files: OTLP, Jaeger JSON or Tempo JSON; plain or"
-            " gzip."
+            " gzip. - is standard input."
         ),
-        exists=True,
+        callback=_existing,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

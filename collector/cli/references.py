@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pathgauge.collector.cli.console import print_messages, write_result
+from pathgauge.collector.cli.console import print_messages, refuse_to_replace, write_result
 from pathgauge.collector.cli.errors import operator_errors
 from pathgauge.collector.cli.options import (
     ConfigFile,
@@ -107,6 +107,9 @@ def record(
             help="Keep further trajectories of a scenario as alternatives to the first.",
         ),
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the output file if it exists.")
+    ] = False,
 ) -> None:
     """Create references from good traces.
 
@@ -131,6 +134,7 @@ def record(
         alternatives=alternatives,
     )
     with operator_errors():
+        refuse_to_replace(output, force)
         keys = configuration.load(config).scenario.keys
         replayed = list(replay(files, Evaluator(()), ReferenceSet(), keys))
         for one in replayed:

@@ -25,8 +25,11 @@ def serve(config: ConfigFile = None, insecure_bind: InsecureBind = False) -> Non
 
     from pathgauge.collector import config as configuration
     from pathgauge.collector.service import logging
+    from pathgauge.collector.service.memory.limits import read_limits
+    from pathgauge.collector.service.memory.saving import save_memory
     from pathgauge.collector.service.service import Service, run
 
+    save_memory(read_limits())
     with operator_errors():
         settings = configuration.load(config)
         logging.configure(settings.logging.level, settings.logging.format)
@@ -77,16 +80,10 @@ def validate(config: ConfigFile = None, insecure_bind: InsecureBind = False) -> 
 
     Example: `pathgauge validate --config pathgauge.yaml`
     """
-    from pathgauge.collector import config as configuration
-    from pathgauge.collector.config.active import resolve
-    from pathgauge.collector.config.sinks import check_sinks
-    from pathgauge.collector.receivers.auth.access import load_access
+    from pathgauge.collector.cli.checking import check
 
     with operator_errors():
-        settings = configuration.load(config)
-        active = resolve(settings)
-        access = load_access(settings, insecure_bind=insecure_bind)
-        check_sinks(settings)
+        settings, active, access = check(config, insecure_bind=insecure_bind)
     print_messages((*active.warnings, *access.warnings))
     names = ", ".join(criterion.name for criterion in active.evaluator.criteria)
     sinks = "".join(f", {name}" for name in settings.exporters.sinks)

@@ -15,6 +15,7 @@ from pathgauge.collector.cli.options import AsJson, ConfigFile, Files
 if TYPE_CHECKING:
     from pathgauge.collector.config import Config
     from pathgauge.collector.config.active import ActiveConfig
+    from pathgauge.collector.offline.progress import Progress
     from pathgauge.collector.offline.replay import JudgeAll
 
 
@@ -62,62 +63,113 @@ def score(
         bool,
         typer.Option(
             "--details",
-            help="Show every invocation, expected and actual trajectory side by side.",
+            help=(
+                "Show every invocation, failures first: the answers, and both trajectories side by"
+                " side."
+            ),
         ),
+    ] = False,
+    failed: Annotated[
+        bool,
+        typer.Option("--failed", help="Show only the invocations that failed, with all details."),
     ] = False,
     junit: Annotated[
         Path | None, typer.Option(help="Write a JUnit XML report to this file.")
+    ] = None,
+    min_coverage: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help=(
+                "Exit with 1 when a criterion with a threshold scores a smaller share of the"
+                " invocations that it applies to."
+            ),
+        ),
+    ] = 1.0,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=(
+                "Exit with 1 when a scenario that matches this pattern was not run, such as"
+                " 'refund*'; `all`: every scenario with a reference. Can be repeated. Default:"
+                " scenarios with `required: true` in their reference."
+            )
+        ),
     ] = None,
 ) -> None:
     """Score trace files: a gate for CI.
 
     Use it to check a change of an agent before it is deployed: run the agent, save its traces, and
-    compare them with references. Exits with 1 when a score misses its threshold. Without --config
-    and --criteria, the criteria are those of ADK: `tool_trajectory_avg_score` 1.0 and
-    `response_match_score` 0.8.
+    compare them with references. Without --config and --criteria, the criteria are those of ADK:
+    `tool_trajectory_avg_score` 1.0 and `response_match_score` 0.8.
+
+    Exits with 0 when the gate passes. Exits with 1 when it does not: a score missed its threshold,
+    a scorer failed, too few invocations were scored (--min-coverage), a scenario was not run
+    (--require), or nothing was compared with a threshold. Exits with 2 when a file or an option
+    cannot be used.
 
     Example: `pathgauge score traces/ --references 'evalsets/*.evalset.json' --junit report.xml`
     """
     from rich.console import Console
 
-    from pathgauge.collector.cli.output.json_output import evaluation_object, json_line
+    from pathgauge.collector.cli.output.details import failures, failures_first, print_details
+    from pathgauge.collector.cli.output.gate_json import result_lines
+    from pathgauge.collector.cli.output.json_output import json_line
     from pathgauge.collector.cli.output.junit import to_junit
-    from pathgauge.collector.cli.output.report import print_details, print_gate, print_reasons
+    from pathgauge.collector.cli.output.progress import shown_progress
+    from pathgauge.collector.cli.output.report import print_gate, print_reasons
     from pathgauge.collector.config.active import for_gate, resolve
-    from pathgauge.collector.offline.gate import judge, scenarios_not_run
+    from pathgauge.collector.offline.coverage import required_scenarios
+    from pathgauge.collector.offline.gate import Requirements, judge
     from pathgauge.collector.offline.replay import replay
 
+    out, err = Console(), Console(stderr=True)
     with operator_errors():
         settings = for_gate(config, references or (), criteria)
         active = resolve(settings)
         print_messages(active.warnings)
-        with _judges(settings, active) as judge_all:
+        required = required_scenarios(active.references, require)
+        with shown_progress(err) as progress, _judges(settings, active, progress) as judge_all:
             keys = settings.scenario.keys
-            replayed = list(replay(files, active.evaluator, active.references, keys, judge_all))
-        gate = judge(replayed)
+            replayed = list(
+                replay(
+                    files,
+                    active.evaluator,
+                    active.references,
+                    keys,
+                    judge_all,
+                    progress=progress,
+                )
+            )
+        requirements = Requirements(min_coverage, required)
+        gate = judge(replayed, active.evaluator, active.references, requirements)
         if junit is not None:
             junit.write_bytes(to_junit(gate))
     for one in replayed:
         print_messages(one.notes)
-    absent = scenarios_not_run(replayed, active.references)
-    if absent:
-        print_messages([f"scenarios with a reference, but without a run: {', '.join(absent)}"])
+    if gate.not_run:
+        absent = ", ".join(gate.not_run)
+        print_messages([f"scenarios with a reference, but without a run: {absent}"])
     if as_json:
-        for one in replayed:
-            for evaluation in one.evaluations:
-                typer.echo(json_line(evaluation_object(evaluation, one.source)))
+        for line in result_lines(replayed, gate, failed_only=failed):
+            typer.echo(json_line(line))
     else:
-        if details:
-            print_details(replayed, Console())
-        print_gate(gate, Console())
-    print_reasons(gate, replayed, Console(stderr=True))
+        if failed:
+            print_details(failures(replayed, gate), out)
+        elif details:
+            print_details(failures_first(replayed, gate), out)
+        print_gate(gate, out)
+    print_reasons(gate, err)
     if not gate.passed:
         raise typer.Exit(1)
 
 
-def _judges(config: Config, active: ActiveConfig) -> AbstractContextManager[JudgeAll | None]:
+def _judges(
+    config: Config, active: ActiveConfig, progress: Progress
+) -> AbstractContextManager[JudgeAll | None]:
     if config.judge is None:
         return nullcontext()
     from pathgauge.collector.offline.judges import judges_of
 
-    return judges_of(config.judge, config.folder, active)
+    return judges_of(config.judge, config.folder, active, progress)

@@ -20,12 +20,19 @@ from pathgauge.collector.config import (
     reference_files,
 )
 from pathgauge.collector.config.criteria import Location, objectives
-from pathgauge.collector.config.criteria.judges import with_judge_labels
-from pathgauge.collector.config.reference_files import Fingerprint
-from pathgauge.collector.core.documents import Document, Problem, Problems
+from pathgauge.collector.config.criteria.judges import repeated_samples, with_judge_labels
+from pathgauge.collector.config.pricing import as_option, missing_prices
+from pathgauge.collector.config.reference_files import Fingerprint, PatternProblem
+from pathgauge.collector.core.documents import (
+    MAX_PROBLEMS_IN_TOTAL,
+    Document,
+    Problem,
+    Problems,
+)
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.references.formats import Entry
+from pathgauge.scorers.authoring.extras import extras_of
 from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.judges.model_client.settings import Settings
 from pathgauge.scorers.types import Json, Reference
@@ -53,14 +60,22 @@ class ActiveConfig:
 
 def resolve(config: Config) -> ActiveConfig:
     """Build the scorers and read the references. Raises `ConfigError` with every problem."""
-    loaded = reference_files.load(config.references, config.folder)
-    common = criteria.build(config.criteria, Location(Document("", None), ("criteria",)))
-    overrides = _overrides(config, loaded.entries, common)
-    if config.judge is not None:
-        settings = config.judge.settings(config.folder)
-        problems = Problems()
-        problems.found += _unknown_providers(config, settings, chain(common, *overrides.values()))
-        problems.report()
+    loaded = reference_files.load_valid(config.references, config.folder, _pattern_problem(config))
+    problems = Problems(MAX_PROBLEMS_IN_TOTAL)
+    problems.add(loaded.problems)
+    common = criteria.build(
+        config.criteria,
+        Location(Document("", None), ("criteria",)),
+        prices=as_option(config.prices),
+    )
+    overrides: _Overrides = {}
+    with problems:
+        overrides = _overrides(config, loaded.entries, common)
+    settings = config.judge.settings(config.folder) if config.judge is not None else None
+    if settings is not None:
+        problems.add(_unknown_providers(config, settings, chain(common, *overrides.values())))
+    problems.report()
+    if settings is not None:
         common = with_judge_labels(common, settings)
         overrides = {
             scenario: with_judge_labels(own, settings) for scenario, own in overrides.items()
@@ -72,9 +87,13 @@ def resolve(config: Config) -> ActiveConfig:
         match_user_input=config.scenario.match_user_input,
     )
     warnings = (
+        *_empty_file(config),
         *loaded.warnings,
         *_missing_references(common, loaded.entries),
         *_missing_judge(config, evaluator),
+        *_removed_attributes(config, evaluator),
+        *missing_prices(chain(evaluator.criteria, *evaluator.overrides.values())),
+        *repeated_samples(chain(evaluator.criteria, *evaluator.overrides.values())),
         *_objective_warnings(config, evaluator, loaded.entries),
     )
     return ActiveConfig(
@@ -115,27 +134,45 @@ def _overrides(config: Config, entries: Iterable[Entry], common: Iterable[Criter
     for entry in entries:
         with problems:
             if entry.reference.criteria:
-                own = _criteria_of(entry, config.criteria, common)
+                own = _criteria_of(entry, config, common)
                 found[entry.reference.scenario_id] = own
     problems.report()
     return found
 
 
 def _criteria_of(
-    entry: Entry, written: Mapping[str, Json], common: Iterable[Criterion]
+    entry: Entry, config: Config, common: Iterable[Criterion]
 ) -> tuple[Criterion, ...]:
     """The common criteria in their order, with those that the scenario overrides built again.
     Problems are located in the scenario.
     """
     own = entry.reference.criteria
-    merged = criteria.merge(written, own)
+    merged = criteria.merge(config.criteria, own)
     location = Location(entry.document, (*entry.path, "criteria"))
-    built = criteria.build(merged, location, changed=own)
+    built = criteria.build(merged, location, changed=own, prices=as_option(config.prices))
     by_name = {
         criterion.name: criterion for criterion in common if own.get(criterion.name) is not False
     }
-    by_name |= {criterion.name: criterion for criterion in built}
-    return tuple(by_name.values())
+    rebuilt = {criterion.name: criterion for criterion in built}
+    _refuse_own_aggregates(own, (by_name, rebuilt), location)
+    return tuple((by_name | rebuilt).values())
+
+
+def _refuse_own_aggregates(
+    own: Iterable[str], criteria_by_name: Iterable[Mapping[str, Criterion]], location: Location
+) -> None:
+    """A criterion over several scenarios is the same in all of them."""
+    problems = Problems()
+    overridden = [by_name[name] for name in own for by_name in criteria_by_name if name in by_name]
+    for criterion in overridden:
+        if criterion.aggregation is not None and criterion.aggregation.over != "scenario":
+            text = (
+                f"found an override of a criterion with over: {criterion.aggregation.over},"
+                " expected none, or false to leave this scenario out"
+            )
+            problems.found.append(location.problem((criterion.name,), text, of_key=True))
+    problems.found = list(dict.fromkeys(problems.found))
+    problems.report()
 
 
 def _with_interval(reference: Reference, interval: float | None) -> Reference:
@@ -143,6 +180,22 @@ def _with_interval(reference: Reference, interval: float | None) -> Reference:
     if reference.expected_interval is not None:
         return reference
     return replace(reference, expected_interval=interval)
+
+
+def _pattern_problem(config: Config) -> PatternProblem | None:
+    """Locates problems of patterns in the configuration file, if they are written there."""
+    if not config.is_written("references"):
+        return None
+    return lambda index, text: config.problem(("references", index), text)
+
+
+def _empty_file(config: Config) -> Iterator[str]:
+    if config.is_empty_file:
+        text = (
+            "found an empty file, so every key has its default; a small configuration is"
+            " {references: [references/*.yaml], criteria: {tool_trajectory_f1: 0.8}}"
+        )
+        yield str(config.problem((), text))
 
 
 def _unknown_providers(
@@ -172,6 +225,22 @@ def _missing_judge(config: Config, evaluator: Evaluator) -> Iterator[str]:
         yield (
             "no judge is configured, so these criteria that ask a model are not evaluated:"
             f" {', '.join(names)}"
+        )
+
+
+def _removed_attributes(config: Config, evaluator: Evaluator) -> Iterator[str]:
+    redaction = config.redaction
+    if redaction is None:
+        return
+    contents = (redaction.content, *(own.content for own in redaction.tenants.values()))
+    if False not in contents:
+        return
+    every = chain(evaluator.criteria, *evaluator.overrides.values())
+    names = dict.fromkeys(one.name for one in every if extras_of([one.scorer]).span_attributes)
+    if names:
+        yield (
+            "redaction with content: false removes unknown attributes, so these criteria may not"
+            f" find those that they look for: {', '.join(names)}"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from pathgauge.collector.config import criteria
 from pathgauge.collector.config.exporters import Exporters, read_exporters
 from pathgauge.collector.config.judging import Judge
 from pathgauge.collector.config.operating import Canary, Logging, Store, in_memory
+from pathgauge.collector.config.pricing import Price
 from pathgauge.collector.config.receiving import Auth, Receivers
 from pathgauge.collector.config.redacting import Redaction
 from pathgauge.collector.config.scoring import (
@@ -33,6 +34,8 @@ class _Source:
     """The file of a configuration. All are equal, so that `Config`s compare by their values."""
 
     document: Document = field(default=Document("", None), compare=False)
+    replaced: frozenset[str] = field(default=frozenset(), compare=False)
+    """The keys whose values are not those of the file."""
 
 
 class Config(Section):
@@ -49,6 +52,10 @@ class Config(Section):
     )
     """As written, merged with those of `criteria_file`."""
     criteria_file: str | None = None
+    prices: Annotated[dict[str, Price], BeforeValidator(default_if_empty)] = Field(
+        default_factory=dict
+    )
+    """By model, or by a pattern with `*`."""
     judge: Annotated[Judge | None, BeforeValidator(none_if_false)] = None
     scenario: Scenario = Scenario()
     assembly: Assembly = Assembly()
@@ -82,8 +89,19 @@ class Config(Section):
     def with_changes(self, changes: Mapping[str, Json]) -> Config:
         """This configuration with some keys replaced, in the same folder."""
         changed = self.model_copy(update=dict(changes))
-        changed._folder, changed._source = self._folder, self._source
+        changed._folder = self._folder
+        changed._source = replace(self._source, replaced=self._source.replaced | changes.keys())
         return changed
+
+    def is_written(self, key: str) -> bool:
+        """Whether the value of a section or other top-level key is the one in the file."""
+        written = self._source.document.data
+        return isinstance(written, dict) and key in written and key not in self._source.replaced
+
+    @property
+    def is_empty_file(self) -> bool:
+        """Whether the configuration was read from a file without content."""
+        return self._source.document.file != "" and self._source.document.data is None
 
     def problem(self, path: KeyPath, text: str) -> Problem:
         """A problem found after loading, with the position of `path` in the file."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Optional
 
-from pydantic import BeforeValidator, PydanticUserError, TypeAdapter, create_model
+from pydantic import BeforeValidator, Field, PydanticUserError, TypeAdapter, create_model
 
 from pathgauge.collector.config.plugins.registry import PluginError
 from pathgauge.collector.config.plugins.sinks import SINKS
@@ -15,12 +15,20 @@ from pathgauge.collector.config.section import Section, none_if_false
 from pathgauge.collector.core.documents.quantities import Count, Endpoint, parse_endpoint
 from pathgauge.scorers.types import Json
 
+MAX_SERIES_TOTAL = 5000
+"""With so many label sets, a scrape takes less than the 10 s that Prometheus waits by default."""
+
 
 class Prometheus(Section):
     """The endpoint that Prometheus scrapes."""
 
     endpoint: Annotated[Endpoint, BeforeValidator(parse_endpoint)] = Endpoint("127.0.0.1", 9464)
     max_series: Count = 1500
+    """Of each tenant."""
+    max_series_total: Count = Field(
+        default_factory=lambda given: max(MAX_SERIES_TOTAL, given.get("max_series", 0))
+    )
+    """Of all tenants together. One tenant can use all of `max_series` unless this key is given."""
     token_file: str | None = None
     tls: Annotated[Tls | None, BeforeValidator(none_if_false)] = None
 

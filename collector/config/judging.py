@@ -35,6 +35,7 @@ _URL = re.compile(
     r"(?::(?P<port>[0-9]{1,5}))?(?:/[!-~]*)?",
     re.ASCII,
 )
+_CREDENTIAL = re.compile(r"[?&][^&=]*(?:key|token|secret|sig|password)[^&=]*=", re.IGNORECASE)
 _KEY = re.compile(r"[!-~]*", re.ASCII)
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*", re.ASCII)
 
@@ -44,9 +45,9 @@ Whole = Annotated[int, BeforeValidator(parse_number), Field(ge=0)]
 
 
 def parse_url(value: Json) -> Json:
-    """Check that the value is the URL of a server, without query and credentials."""
+    """Check that the value is the URL of a server, without fragment and credentials."""
     match = _URL.fullmatch(value) if isinstance(value, str) else None
-    if match is None or not 0 < int(match["port"] or 443) <= 65535 or set("?#@") & set(match[0]):
+    if match is None or not 0 < int(match["port"] or 443) <= 65535 or set("#@") & set(match[0]):
         raise ValueError("a URL such as https://api.openai.com/v1")
     return value
 
@@ -76,6 +77,8 @@ class JudgeProvider(Section):
         url = _URL.fullmatch(self.base_url)
         assert url is not None
         host = url["host"].strip("[]")
+        if _CREDENTIAL.search(self.base_url):
+            raise ValueError("found a base_url with a credential, expected it as api_key")
         if not self.allow_private:
             self._check_public(url["scheme"], host)
         if not _KEY.fullmatch(self.api_key):

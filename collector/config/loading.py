@@ -6,12 +6,18 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from pathgauge.collector.config import criteria
+from pathgauge.collector.config import criteria, reference_files
 from pathgauge.collector.config.config import Config
-from pathgauge.collector.config.criteria import Location
+from pathgauge.collector.config.criteria import Location, entries
 from pathgauge.collector.config.cross_checks import problems_across_sections
 from pathgauge.collector.config.reference_files import read_documents
-from pathgauge.collector.core.documents import ConfigError, Document, Problems, show_value
+from pathgauge.collector.core.documents import (
+    ConfigError,
+    Document,
+    Problem,
+    Problems,
+    show_value,
+)
 from pathgauge.collector.core.documents.validation import validate
 from pathgauge.scorers.types import Json
 
@@ -24,7 +30,7 @@ def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) 
     """
     if path is None:
         return Config()
-    document = _read(path, environment)
+    document = entries.by_name(_read(path, environment))
     written = document.data if isinstance(document.data, dict) else {}
     config, merged = Config(), Config().criteria
     problems = Problems()
@@ -35,6 +41,26 @@ def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) 
         merged = _criteria(written, document, path.parent)
     problems.report()
     return config.with_changes({"criteria": merged}).with_source(path.parent, document)
+
+
+def problems_in_references(
+    path: Path, environment: Mapping[str, str] = os.environ
+) -> tuple[Problem, ...]:
+    """The problems of the reference files that a configuration names, whether the rest of it is
+    valid or not. Its own problems are left out.
+    """
+    try:
+        document = _read(path, environment)
+    except ConfigError:
+        return ()
+    written = document.data.get("references") if isinstance(document.data, dict) else None
+    patterns = written if isinstance(written, list) else []
+    if not all(isinstance(pattern, str) for pattern in patterns):
+        return ()
+    loaded = reference_files.load_valid(
+        patterns, path.parent, lambda index, text: document.problem(("references", index), text)
+    )
+    return loaded.problems
 
 
 def _read(path: Path, environment: Mapping[str, str] | None = None) -> Document:
@@ -49,7 +75,12 @@ def _criteria(written: Mapping[str, Json], document: Document, folder: Path) -> 
     reported by the model, so they are ignored here.
     """
     file, own = written.get("criteria_file"), written.get("criteria")
-    common = criteria_of_file(folder / file) if isinstance(file, str) else {}
+    common: dict[str, Json] = {}
+    if isinstance(file, str):
+        if not os.path.isfile(folder / file):
+            text = f"found no such file: {folder / file}"
+            raise ConfigError([document.problem(("criteria_file",), text)])
+        common = criteria_of_file(folder / file)
     if not isinstance(own, dict):
         return common or dict(criteria.DEFAULTS)
     merged = criteria.merge(common, own)
@@ -58,8 +89,8 @@ def _criteria(written: Mapping[str, Json], document: Document, folder: Path) -> 
 
 
 def criteria_of_file(path: Path) -> dict[str, Json]:
-    """The criteria of an ADK `test_config.json`. Its other keys are ignored."""
-    document = _read(path)
+    """The criteria of an ADK `test_config.json`. Keys other than those of metrics are ignored."""
+    document = entries.of_adk(_read(path))
     found: Json = document.data.get("criteria") if isinstance(document.data, dict) else None
     if not isinstance(found, dict):
         text = f"found {show_value(found)}, expected a mapping"

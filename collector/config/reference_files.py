@@ -8,12 +8,14 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from pathgauge.collector.config.plugins.formats import FORMATS, installed_formats
 from pathgauge.collector.core.documents import (
+    MAX_PROBLEMS_IN_TOTAL,
     ConfigError,
     Document,
     Problem,
@@ -39,6 +41,10 @@ _SOURCES: Mapping[str, Callable[[str, str], Document]] = {
 """Parsers by file suffix; every other file is YAML."""
 
 
+PatternProblem: TypeAlias = Callable[[int, str], Problem]
+"""Makes a problem of a pattern, given its index and a text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """The references of all files."""
@@ -46,34 +52,49 @@ class Loaded:
     entries: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = ()
     fingerprint: Fingerprint = ()
+    problems: tuple[Problem, ...] = ()
+    """Of the files that were not loaded."""
 
 
 def load(patterns: Iterable[str], folder: Path = Path()) -> Loaded:
     """Load all files that match the paths and patterns, which are relative to `folder`. Raises
     `ConfigError` with every problem.
     """
+    loaded = load_valid(patterns, folder)
+    if loaded.problems:
+        raise ConfigError(loaded.problems)
+    return loaded
+
+
+def load_valid(
+    patterns: Iterable[str], folder: Path = Path(), located: PatternProblem | None = None
+) -> Loaded:
+    """Load all valid files that match. `located` gives the places of patterns in a configuration;
+    without it, their problems are located at the missing file.
+    """
     patterns = tuple(patterns)
     seen = fingerprint(patterns, folder)  # before reading, so that a change meanwhile is found
-    problems = Problems()
+    problems = Problems(MAX_PROBLEMS_IN_TOTAL)
     warnings: list[str] = []
     files: dict[Path, None] = {}
-    for pattern in patterns:
-        with problems:
-            found = _expand(pattern, folder)
-            files.update(dict.fromkeys(found))
-            if not found:
-                warnings.append(f"no file matches the references {pattern!r} in {folder}")
     entries: list[Entry] = []
     known = installed_formats()
-    for file in files:
+    with suppress(ConfigError):  # of too many problems, which are in `found`
+        for index, pattern in enumerate(patterns):
+            with problems:
+                found = _expand(pattern, folder, index, located)
+                files.update(dict.fromkeys(found))
+                if not found:
+                    text = f"no file matches the references {pattern!r} in {folder}"
+                    warnings.append(str(located(index, text)) if located else text)
+        for file in files:
+            with problems:
+                contents = _read(file, known)
+                entries += contents.entries
+                warnings += [f"{file}: {note}" for note in contents.notes]
         with problems:
-            contents = _read(file, known)
-            entries += contents.entries
-            warnings += [f"{file}: {note}" for note in contents.notes]
-    with problems:
-        formats.refuse_duplicates(entries)
-    problems.report()
-    return Loaded(tuple(entries), tuple(warnings), seen)
+            formats.refuse_duplicates(entries)
+    return Loaded(tuple(entries), tuple(warnings), seen, tuple(problems.found))
 
 
 def fingerprint(patterns: Iterable[str], folder: Path = Path()) -> Fingerprint:
@@ -109,7 +130,7 @@ def _read(file: Path, known: Mapping[str, Format]) -> FileContents:
 
 def read_all(files: Iterable[Path], name: str | None = None) -> dict[str, FileContents]:
     """Load each file. Raises `ConfigError` with every problem, including duplicate scenarios."""
-    problems = Problems()
+    problems = Problems(MAX_PROBLEMS_IN_TOTAL)
     known = _formats(name)
     found: dict[str, FileContents] = {}
     for file in files:
@@ -141,15 +162,18 @@ def read_documents(file: Path, environment: Mapping[str, str] | None = None) -> 
     return yaml_source.read(text, str(file), environment)
 
 
-def _expand(pattern: str, folder: Path) -> list[Path]:
+def _expand(pattern: str, folder: Path, index: int, located: PatternProblem | None) -> list[Path]:
     """The files that match. Raises `ConfigError` if a path matches nothing; a pattern may."""
     found = _matches(pattern, folder)
-    if not found and not glob.has_magic(pattern):
-        path = folder / pattern
-        if os.path.isdir(path):
-            raise _error(path, "found a folder, expected a file or a pattern such as folder/*.yaml")
-        raise _error(path, "found no such file")
-    return found
+    if found or glob.has_magic(pattern):
+        return found
+    path = folder / pattern
+    kind, expected = "no such file", ""
+    if os.path.isdir(path):
+        kind, expected = "a folder", ", expected a file or a pattern such as folder/*.yaml"
+    if located is None:
+        raise _error(path, f"found {kind}{expected}")
+    raise ConfigError([located(index, f"found {kind}: {path}{expected}")])
 
 
 def _matches(pattern: str, folder: Path) -> list[Path]:

@@ -36,6 +36,8 @@ class Assembly(Section):
     max_trace_bytes: Size = 16 * _MiB
     max_open_bytes: Size = 192 * _MiB
     max_retained_bytes: Size = 32 * _MiB
+    max_reading_cpu: Duration = 10.0
+    """CPU time for reading one trace."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Assembly:

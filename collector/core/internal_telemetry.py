@@ -68,6 +68,18 @@ class InternalTelemetry:
             "reason",
             local=True,
         )
+        self.invalid_http_requests = Counter(
+            "invalid_http_requests",
+            "Requests answered with 400 because they are not valid HTTP, by server and reason.",
+            "server",
+            "reason",
+            local=True,
+        )
+        self.requests_without_memory = Counter(
+            "requests_without_memory",
+            "Export requests answered busy because the memory limit was near.",
+            local=True,
+        )
         self.requests = Counter(
             "receiver_requests",
             "Export requests, by answer.",
@@ -152,7 +164,8 @@ class InternalTelemetry:
             "flag",
         )
         self.revisions = Counter(
-            "evaluation_revisions", "Evaluations replaced because late spans changed them."
+            "evaluation_revisions",
+            "Evaluations replaced because of late spans or late turns of a conversation.",
         )
         self.withdrawn = Counter(
             "evaluations_withdrawn",

@@ -17,20 +17,25 @@ once, either as scored or as skipped with a reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
+from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.accounting import (
     count_conversation,
     count_evaluation,
     count_scored,
+    count_synthetic,
 )
-from pathgauge.collector.core.evaluations.conversations import MAX_BYTES, Conversations
+from pathgauge.collector.core.evaluations.conversation import Turn
+from pathgauge.collector.core.evaluations.conversations import MAX_BYTES, Conversations, Ended
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator, WhenJudged
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment, PendingJudgments
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.invocations import DEFAULT_KEYS, read
+from pathgauge.collector.core.invocations import DEFAULT_KEYS, readings
 from pathgauge.collector.core.invocations.dialects import Registry
+from pathgauge.collector.core.invocations.reading import Reading
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.collector.core.pipeline_events import (
     Changes,
@@ -41,10 +46,12 @@ from pathgauge.collector.core.pipeline_events import (
     Withdrawn,
 )
 from pathgauge.collector.core.published import PublishedTrace, PublishedTraces
+from pathgauge.collector.core.reading_budget import CpuClock, ReadingBudget, TooSlowError
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.core.traces import Assembler, Bounds, Recall, TraceKey
 from pathgauge.collector.core.traces.explain import Waiting, explain
 from pathgauge.collector.core.usage import PipelineUsage
+from pathgauge.scorers.authoring.extras import Extras
 from pathgauge.scorers.types import Invocation
 
 
@@ -64,12 +71,15 @@ class Pipeline:
         max_conversation_bytes: int = MAX_BYTES,
         recall: Recall | None = None,
         judging: Callable[[Invocation, str | None], WhenJudged] | None = None,
+        synthetic_tenants: Set[str] = frozenset(),
+        cpu_clock: CpuClock = lambda: 0.0,
     ) -> None:
         """Times are in seconds.
 
         `recall` reads the records of spilled traces back from the journal; without it, nothing is
         spilled. `judging` decides for an invocation and its scenario id whether judges are asked;
-        without it, they never are.
+        without it, they never are. Invocations of `synthetic_tenants` are scored, but they are no
+        agent's, and counted as such. `cpu_clock` measures how long traces are read.
         """
         self._bounds = bounds or Bounds()
         self._assembler = Assembler(self._bounds, telemetry, registry.may_be_entry, recall)
@@ -80,6 +90,10 @@ class Pipeline:
         self._scenario_keys = scenario_keys
         self._registry = registry
         self._judging = judging
+        self._synthetic_tenants = synthetic_tenants
+        self._cpu_clock = cpu_clock
+        self.records = AgentRecords()
+        """What is known of the telemetry of each agent version."""
         self._pending = PendingJudgments()
         self._published = PublishedTraces(self._bounds)
         self._changed: dict[TraceKey, None] = {}
@@ -99,9 +113,7 @@ class Pipeline:
     def expire(self, now: float) -> list[PipelineEvent]:
         """Process everything that became ready by `now`: quiet traces, idle conversations."""
         events = self._read_all(self._assembler.expire(now), now)
-        for conversation in self._conversations.expire(now):
-            count_conversation(conversation, self._telemetry)
-            events.append(conversation)
+        events += self._finish(self._conversations.expire(now))
         self._published.expire(now)
         return events
 
@@ -125,35 +137,77 @@ class Pipeline:
         return [Judged(evaluation, pending.first)]
 
     def read_open(self, now: float) -> list[PipelineEvent]:
-        """Read all open traces at once, complete or not."""
-        return self._read_all(self._assembler.drain(now), now)
+        """Read all open traces at once, complete or not. All are read before the first is scored,
+        so that their order does not matter.
+        """
+        return self._score_all(list(self._readings(self._assembler.drain(now), now)), now)
 
     def finish_conversations(self) -> list[PipelineEvent]:
         """Score all open conversations at once, without waiting for further turns."""
-        conversations = self._conversations.drain()
-        for conversation in conversations:
-            count_conversation(conversation, self._telemetry)
-        return list(conversations)
+        return self._finish(self._conversations.drain())
 
     def drain(self, now: float) -> list[PipelineEvent]:
         """Read all open traces and score all open conversations."""
         return [*self.read_open(now), *self.finish_conversations()]
 
     def _read_all(self, traces: Iterable[Trace], now: float) -> list[PipelineEvent]:
-        events: list[PipelineEvent] = []
-        for trace in traces:
-            try:
-                events.extend(self._read(trace, now))
-            # Senders may send anything: an unforeseen trace must not affect the others.
-            except Exception as error:
-                self._telemetry.traces_skipped.add("unreadable")
-                events.append(Unreadable(trace.trace_id, error))
-        return events
+        """Read and score one trace after the other, so that the result does not depend on which of
+        them became ready together.
+        """
+        return self._score_all(self._readings(traces, now), now)
 
-    def _read(self, trace: Trace, now: float) -> Iterator[PipelineEvent]:
+    def _readings(
+        self, traces: Iterable[Trace], now: float
+    ) -> Iterator[tuple[Trace, list[Reading] | Exception]]:
+        """Each trace with its invocations, or why it cannot be read. Parts of the same trace share
+        one budget; when it is used up, the others are not read.
+        """
+        budgets: dict[TraceKey, ReadingBudget] = {}
+        too_slow: set[TraceKey] = set()
+        for trace in traces:
+            key = trace.tenant, trace.trace_id
+            if key in too_slow:
+                continue
+            budget = ReadingBudget(self._bounds.max_reading_cpu, self._cpu_clock)
+            with budgets.setdefault(key, budget).measured():
+                found = self._read(trace, now)
+            if isinstance(found, TooSlowError):
+                too_slow.add(key)
+                self._assembler.abandon(key)
+            yield trace, found
+
+    def _read(self, trace: Trace, now: float) -> list[Reading] | Exception:
+        self._changed[trace.tenant, trace.trace_id] = None
+        try:
+            found = _read_and_release(
+                trace, self._registry, self._scenario_keys, self._evaluator.extras
+            )
+        # Senders may send anything: an unforeseen trace must not affect the others.
+        except Exception as error:
+            return error
+        if trace.tenant not in self._synthetic_tenants:
+            self.records.learn(found, now)
+        return found
+
+    def _score_all(
+        self, traces: Iterable[tuple[Trace, list[Reading] | Exception]], now: float
+    ) -> list[PipelineEvent]:
+        events: list[PipelineEvent] = []
+        for trace, found in traces:
+            if isinstance(found, Exception):
+                events.append(self._unreadable(trace.trace_id, found))
+                continue
+            try:
+                events.extend(self._score(trace, list(map(self.records.settled, found)), now))
+            except Exception as error:  # as when reading
+                events.append(self._unreadable(trace.trace_id, error))
+        # Turns that were read together renumber their conversation once.
+        return events + self._evaluate_turns(self._conversations.numbered(now))
+
+    def _score(
+        self, trace: Trace, invocations: Sequence[Invocation], now: float
+    ) -> Iterator[PipelineEvent]:
         key = trace.tenant, trace.trace_id
-        self._changed[key] = None
-        invocations = _read_and_release(trace, self._scenario_keys, self._registry)
         if not invocations and self._published.get(key) is None:
             self._telemetry.traces_skipped.add("no_agent_spans" if trace.spans else "no_spans")
             return
@@ -183,41 +237,78 @@ class Pipeline:
     ) -> Iterator[Evaluation]:
         if published.has(invocation):
             return
-        for turn, match in self._match(invocation, now):
-            key = turn.tenant, turn.trace_id
-            # A late turn renumbers others of its conversation, which may be in other traces.
-            if turn.trace_id != trace.trace_id:
-                other_trace = self._published.get(key)
-                if other_trace is None:
-                    continue  # too old for a revision
-                revision = other_trace.add(turn)
-            else:
-                revision = published.add(turn)
-            self._changed[key] = None
-            evaluation = self._evaluator.evaluate(
-                turn,
-                match,
-                closed_by=trace.closed_by,
-                revision=revision,
-                judging=self._when_judged(turn, match),
-            )
-            self._conversations.record_scores(evaluation)
-            count_evaluation(evaluation, self._telemetry)
-            self._update_pending(evaluation)
-            yield evaluation
+        match = self._match(invocation, trace.closed_by, now)
+        if match is not None:
+            revision = published.add(invocation)
+            yield self._evaluated(invocation, match, trace.closed_by, revision)
 
-    def _match(self, invocation: Invocation, now: float) -> list[tuple[Invocation, Match]]:
-        """The invocation with its reference turn, and all other turns of its conversation that it
-        renumbers.
+    def _match(self, invocation: Invocation, closed_by: str, now: float) -> Match | None:
+        """The reference turn of the invocation; `None` for a turn of a conversation, which has to
+        be numbered first.
         """
         reference = self._references.multi_turn(invocation)
         if reference is None or invocation.conversation_id is None:
-            return [(invocation, self._references.match(invocation, invocation.turn))]
-        numbered = self._conversations.place(invocation, reference, now)
-        if not numbered:
-            dropped = self._conversations.dropped_turns(invocation)
-            return [(invocation, Match(unmatched="unexpected_turn", dropped_turns=dropped))]
-        return [(turn, self._references.match(turn, index)) for turn, index in numbered]
+            key = invocation.tenant, invocation.trace_id, invocation.span_id
+            if self._conversations.withdraw(key):  # late spans changed its scenario
+                self._orphaned_turns.append(key)
+            return self._references.match(invocation, invocation.turn)
+        if self._conversations.place(invocation, reference, now, closed_by):
+            return None
+        return Match(unmatched="unexpected_turn")
+
+    def _evaluate_turns(self, turns: Iterable[tuple[Turn, int]]) -> list[PipelineEvent]:
+        events: list[PipelineEvent] = []
+        for turn, index in turns:
+            try:
+                events.append(self._evaluate_turn(turn, index))
+            except Exception as error:  # as of a trace
+                events.append(self._unreadable(turn.invocation.trace_id, error))
+        return events
+
+    def _unreadable(self, trace_id: str, error: Exception) -> Unreadable:
+        is_too_slow = isinstance(error, TooSlowError)
+        self._telemetry.traces_skipped.add("too_slow" if is_too_slow else "unreadable")
+        return Unreadable(trace_id, error)
+
+    def _evaluate_turn(self, turn: Turn, index: int) -> Evaluation:
+        invocation, revision = turn.invocation, turn.revision + 1
+        key = invocation.tenant, invocation.trace_id
+        published = self._published.get(key)
+        # A conversation may take longer than late spans of its first turns are waited for.
+        if published is not None:
+            revision = published.add(invocation, after=turn.revision)
+            self._changed[key] = None
+        match = self._references.match(invocation, index)
+        evaluation = self._evaluated(invocation, match, turn.closed_by, revision)
+        self._conversations.record(turn, evaluation)
+        return evaluation
+
+    def _evaluated(
+        self, invocation: Invocation, match: Match, closed_by: str, revision: int
+    ) -> Evaluation:
+        evaluation = self._evaluator.evaluate(
+            invocation,
+            match,
+            closed_by=closed_by,
+            revision=revision,
+            judging=self._when_judged(invocation, match),
+        )
+        if invocation.tenant in self._synthetic_tenants:
+            count_synthetic(evaluation, self._telemetry)
+        else:
+            count_evaluation(evaluation, self._telemetry)
+        self._update_pending(evaluation)
+        return evaluation
+
+    def _finish(self, ended: Iterable[Ended]) -> list[PipelineEvent]:
+        events: list[PipelineEvent] = []
+        for key, conversation in ended:
+            events += self._evaluate_turns(conversation.end())
+            if conversation.turns:
+                result = conversation.result(key)
+                count_conversation(result, self._telemetry)
+                events.append(result)
+        return events
 
     def _when_judged(self, invocation: Invocation, match: Match) -> WhenJudged:
         if self._judging is None:
@@ -240,6 +331,7 @@ class Pipeline:
         """Whether `changes` would return anything."""
         return (
             bool(self._changed or self._orphaned_turns)
+            or self._conversations.has_changes
             or self._pending.has_changes
             or self._assembler.has_released
         )
@@ -251,7 +343,13 @@ class Pipeline:
         self._changed.clear()
         orphaned, self._orphaned_turns = tuple(self._orphaned_turns), []
         released_rows = tuple(self._assembler.released())
-        return Changes(traces, released_rows, orphaned, *self._pending.changes())
+        return Changes(
+            traces,
+            released_rows,
+            orphaned,
+            *self._pending.changes(),
+            *self._conversations.changes(),
+        )
 
     def _stored_trace(self, key: TraceKey) -> StoredTrace:
         snapshot, published = self._assembler.snapshot(key), self._published.get(key)
@@ -268,21 +366,18 @@ class Pipeline:
             self._assembler.restore(trace.snapshot, now)
         self._published.restore(traces, now)
 
-    def restore_turn(self, invocation: Invocation, now: float, dropped_turns: int = 0) -> None:
-        """Restore one stored turn of an open conversation. `dropped_turns` > 0: restore only the
-        number of dropped turns.
-        """
+    def restore_turn(self, stored: StoredTurn) -> None:
+        """Continue with one turn of an open conversation of an earlier process."""
+        invocation = stored.invocation
         reference = self._references.multi_turn(invocation)
         if reference is None:
             key = invocation.tenant, invocation.trace_id, invocation.span_id
             self._orphaned_turns.append(key)
             return
-        if dropped_turns:
-            self._conversations.restore_dropped(invocation, reference, dropped_turns, now)
-            return
-        for turn, index in self._conversations.place(invocation, reference, now):
-            match = self._references.match(turn, index)
-            self._conversations.record_scores(self._evaluator.evaluate(turn, match))
+        turn = self._conversations.restore(stored, reference)
+        if turn is not None:
+            match = self._references.match(invocation, turn.number)
+            turn.record(self._evaluator.evaluate(invocation, match, revision=turn.revision))
 
     def restore_pending(self, pending: PendingJudgment) -> None:
         """Wait for judges again, as an earlier process did."""
@@ -325,6 +420,7 @@ class Pipeline:
             open_bytes=assembler.open_bytes,
             max_open_bytes=self._bounds.max_open_bytes,
             conversation_bytes=self._conversations.size,
+            max_conversation_bytes=self._conversations.max_bytes,
         )
 
     @property
@@ -334,13 +430,13 @@ class Pipeline:
 
 
 def _read_and_release(
-    trace: Trace, scenario_keys: tuple[str, ...], registry: Registry
-) -> list[Invocation]:
+    trace: Trace, registry: Registry, scenario_keys: tuple[str, ...], extras: Extras
+) -> list[Reading]:
     """Read the invocations, then drop the decoded form of the records: the assembler keeps them for
     revisions, and should pay for their bytes only.
     """
     try:
-        return read(trace, registry, scenario_keys)
+        return readings(trace, registry, scenario_keys, extras)
     finally:
         for span in trace.spans:
             span.release()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pathgauge.collector.core.evaluations.conversations import ConversationResult
+from pathgauge.collector.core.evaluations.conversation import ConversationKey, ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.traces import TraceSnapshot
 
 
@@ -74,3 +75,7 @@ class Changes:
     """Evaluations that now wait for judges."""
     judgments_ended: tuple[EvaluationKey, ...] = ()
     """Evaluations that no longer wait for judges."""
+    turns: tuple[StoredTurn, ...] = ()
+    """Turns of open conversations that were evaluated, or not kept."""
+    ended_conversations: tuple[ConversationKey, ...] = ()
+    """Conversations whose turns are not needed any more. Those of `turns` began after them."""

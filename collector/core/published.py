@@ -29,10 +29,14 @@ class PublishedTrace:
         known = self.fingerprints.get(invocation.span_id)
         return known is not None and known[0] == fingerprint(invocation)
 
-    def add(self, invocation: Invocation) -> int:
-        """Record the invocation as published; returns the number of its revision."""
+    def add(self, invocation: Invocation, after: int = -1) -> int:
+        """Record the invocation as published; returns the number of its revision, which is higher
+        than `after`.
+        """
         known = self.fingerprints.get(invocation.span_id)
-        revision = 0 if known is None else known[1] + 1
+        revision = after + 1
+        if known is not None:
+            revision = max(revision, known[1] + 1)
         self.fingerprints[invocation.span_id] = fingerprint(invocation), revision
         return revision
 

@@ -19,3 +19,4 @@ class PipelineUsage(NamedTuple):
     max_open_bytes: int = 0
     conversation_bytes: int = 0
     """Memory of the turns of open conversations."""
+    max_conversation_bytes: int = 0

@@ -5,6 +5,7 @@ budgets, and their metrics.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -14,11 +15,12 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluator, WhenJudged
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.judging.queue import Capacity, JudgeQueue, OnJudged
+from pathgauge.collector.judging.queue import MAX_QUEUE_BYTES, Capacity, JudgeQueue, OnJudged
 from pathgauge.collector.judging.sampling import Sampling
 from pathgauge.collector.judging.spend import Spending
 from pathgauge.collector.sinks.prometheus.judge_metrics import JudgeSeries
 from pathgauge.scorers.judge_protocol import asks_model
+from pathgauge.scorers.judges.model_client.cache import MAX_BYTES as MAX_CACHE_BYTES
 from pathgauge.scorers.judges.model_client.client import ModelClient
 from pathgauge.scorers.judges.model_client.settings import Settings
 from pathgauge.scorers.types import Invocation
@@ -34,14 +36,19 @@ class Judging:
         setup: ActiveConfig,
         on_judged: OnJudged,
         unjudged: frozenset[str],
+        *,
+        max_queue_bytes: int = MAX_QUEUE_BYTES,
+        max_cache_bytes: int = MAX_CACHE_BYTES,
     ) -> None:
         """`on_judged` is called in the thread of the judges. `unjudged` are tenants whose traces
         are not judged.
         """
-        settings = section.settings(folder)
+        settings = replace(section.settings(folder), max_cache_bytes=max_cache_bytes)
         self.series = JudgeSeries(_models(settings, setup.evaluator), self._budgets, self._circuits)
         self._client = ModelClient(settings, self.series)
-        capacity = Capacity(section.concurrency, section.queue_size, deadline=section.deadline)
+        capacity = Capacity(
+            section.concurrency, section.queue_size, max_queue_bytes, section.deadline
+        )
         self.queue = JudgeQueue(
             self._client,
             on_judged,

@@ -16,18 +16,27 @@ from pathgauge.collector.config.judging import Judge
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.judging.queue import Capacity, JudgeQueue
+from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.collector.offline.replay import JudgeAll
 from pathgauge.scorers.judges.model_client.client import ModelClient
 
 
 @contextmanager
-def judges_of(section: Judge, folder: Path, active: ActiveConfig) -> Iterator[JudgeAll]:
+def judges_of(
+    section: Judge, folder: Path, active: ActiveConfig, progress: Progress = unreported
+) -> Iterator[JudgeAll]:
     """Run a judge queue while the context lasts. Its size is not limited."""
     judged: list[tuple[PendingJudgment, Evaluation]] = []
+    asked = 0
+
+    def keep(pending: PendingJudgment, evaluation: Evaluation) -> None:
+        judged.append((pending, evaluation))
+        progress("judging", len(judged), asked)
+
     client = ModelClient(section.settings(folder))
     queue = JudgeQueue(
         client,
-        lambda *judgment: judged.append(judgment),
+        keep,
         Capacity(section.concurrency, sys.maxsize, sys.maxsize, section.deadline),
         active.evaluator,
         active.references,
@@ -37,8 +46,12 @@ def judges_of(section: Judge, folder: Path, active: ActiveConfig) -> Iterator[Ju
     def judge_all(
         pending: Iterable[PendingJudgment],
     ) -> list[tuple[PendingJudgment, Evaluation]]:
+        nonlocal asked
         judged.clear()
-        for one in pending:
+        waiting = list(pending)
+        asked = len(waiting)
+        progress("judging", 0, asked)
+        for one in waiting:
             queue.take(one)
         queue.finish(math.inf)
         return list(judged)

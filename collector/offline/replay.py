@@ -21,7 +21,8 @@ from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import Judged, PipelineEvent, Unreadable, Withdrawn
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
-from pathgauge.collector.offline.trace_files import read_path
+from pathgauge.collector.offline.progress import Progress, unreported
+from pathgauge.collector.offline.trace_files import read_path, shown
 
 _UNBOUNDED = Bounds(
     max_trace_spans=sys.maxsize, max_trace_bytes=sys.maxsize, max_open_bytes=sys.maxsize
@@ -50,6 +51,8 @@ def replay(
     references: ReferenceSet,
     scenario_keys: tuple[str, ...],
     judge_all: JudgeAll | None = None,
+    *,
+    progress: Progress = unreported,
 ) -> Iterator[Replayed]:
     """Read and score each path on its own. Without `judge_all` no judge is asked.
 
@@ -58,8 +61,11 @@ def replay(
     """
     registry = installed_dialects()
     judging: WhenJudged = "unconfigured" if judge_all is None else "later"
-    for path in paths:
+    paths = list(paths)
+    for number, path in enumerate(paths):
+        progress(f"reading {shown(path)}", number, len(paths))
         files = read_path(path)
+        progress(f"scoring {shown(path)}", number, len(paths))
         pipeline = Pipeline(
             registry,
             evaluator,
@@ -78,7 +84,7 @@ def replay(
         notes = [*files.notes, *_unreadable(path, events)]
         if not evaluations:
             counts = f"{len(files.spans)} spans and {len(files.logs)} log records"
-            notes.append(f"{path}: found no agent invocation in {counts}")
+            notes.append(f"{shown(path)}: found no agent invocation in {counts}")
         conversations = tuple(event for event in events if isinstance(event, ConversationResult))
         yield Replayed(str(path), evaluations, conversations, tuple(notes))
 
@@ -105,4 +111,4 @@ def _start(evaluation: Evaluation) -> tuple[int, str]:
 def _unreadable(path: Path, events: Iterable[PipelineEvent]) -> Iterator[str]:
     for event in events:
         if isinstance(event, Unreadable):
-            yield f"{path}: trace {event.trace_id} could not be read: {event.error!r}"
+            yield f"{shown(path)}: trace {event.trace_id} could not be read: {event.error!r}"

@@ -6,6 +6,7 @@ Files may be compressed with gzip. The files of a directory are read as one stre
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,9 @@ from pathlib import Path
 from pathgauge.collector.core import otlp
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.offline.export_requests import EXPECTED, export_requests
+
+STDIN = Path("-")
+"""Stands for standard input."""
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -34,14 +38,20 @@ class TraceFiles:
     """What was skipped and why, one line each."""
 
 
+def shown(path: Path) -> str:
+    """The path, as messages name it."""
+    return "standard input" if path == STDIN else str(path)
+
+
 def read_path(path: Path) -> TraceFiles:
-    """Read a file, or all trace files below a directory in the order of their names.
+    """Read standard input, a file, or all trace files below a directory in the order of their
+    names.
 
     Raises `UnreadableFileError` for a file, or for a directory without any trace file, and
     `OSError` from the file system.
     """
     found = TraceFiles()
-    if not path.is_dir():
+    if path == STDIN or not path.is_dir():
         _read_file(path, found)
         return found
     files = sorted(file for file in path.rglob("*") if file.is_file())
@@ -61,7 +71,7 @@ def read_path(path: Path) -> TraceFiles:
 
 def _read_file(path: Path, found: TraceFiles) -> None:
     """Add the content of a file, or nothing of it when it raises `UnreadableFileError`."""
-    data = _decompressed(path)
+    name, data = shown(path), _decompressed(path)
     read, rejected = TraceFiles(), 0
     try:
         for request in export_requests(data):
@@ -69,12 +79,12 @@ def _read_file(path: Path, found: TraceFiles) -> None:
             read.logs.extend(request.logs)
             rejected += request.rejected
             if request.note is not None:
-                read.notes.append(f"{path}: {request.note}")
+                read.notes.append(f"{name}: {request.note}")
     except otlp.UndecodableError as error:
-        raise UnreadableFileError(f"{path}: {error}") from error
+        raise UnreadableFileError(f"{name}: {error}") from error
     if rejected:
         read.notes.append(
-            f"{path}: rejected {rejected} spans or log records that are not valid OTLP"
+            f"{name}: rejected {rejected} spans or log records that are not valid OTLP"
         )
     found.spans += read.spans
     found.logs += read.logs
@@ -82,14 +92,14 @@ def _read_file(path: Path, found: TraceFiles) -> None:
 
 
 def _decompressed(path: Path) -> bytes:
-    data = path.read_bytes()
+    data = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
     if data.startswith(_GZIP):
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
-            text = f"{path}: found broken gzip data ({error}), {EXPECTED}"
+            text = f"{shown(path)}: found broken gzip data ({error}), {EXPECTED}"
             raise UnreadableFileError(text) from error
     # The Collector's file exporter compresses each message, behind its length of four bytes.
     if data.startswith(_ZSTD) or data[4:8] == _ZSTD:
-        raise UnreadableFileError(f"{path}: found zstd compression, expected gzip or none")
+        raise UnreadableFileError(f"{shown(path)}: found zstd compression, expected gzip or none")
     return data

@@ -22,6 +22,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import DecodeLimits, Encoding, Signal, UndecodableError
 from pathgauge.collector.core.otlp.batch import Batch, Consumer, Origin, Transport
 from pathgauge.collector.core.otlp.decode_batch import DecodedBatch, decode_batch
+from pathgauge.collector.receivers.memory_guard import MemoryGuard, NoMemoryError
 
 Code: TypeAlias = Literal[
     "ok",
@@ -68,6 +69,10 @@ class ReceiverLimits:
     """
     records: DecodeLimits = field(default_factory=DecodeLimits)
     """Limits for decoding."""
+    max_arriving: int = 64
+    """gRPC messages that are read at the same time. Each may be as large as the largest message."""
+    memory: MemoryGuard = field(default_factory=MemoryGuard)
+    """Refuses requests near the memory limit of the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,12 @@ _LARGE_BODY_BYTES = 256 * 1024
 """A protobuf body of this size usually takes a millisecond to decode, and 0.3 s when it is crafted
 for that.
 """
+PROTOBUF_COST = 4
+"""Memory that a protobuf request may take while it is decoded, for each of its bytes."""
+JSON_TOKEN_BYTES = 160
+"""The same for each token of a JSON request."""
+_JSON_COST = 20
+"""The same for each byte of a JSON request, however many tokens it has."""
 _BUSY = ExportResult("busy", "no capacity at the moment, try again")
 _RESPONSES: Mapping[Signal, tuple[Callable[..., Message], str]] = {
     "traces": (ExportTraceServiceResponse, "rejected_spans"),
@@ -105,6 +116,7 @@ class ExportService:
         self._accept = accept
         self._telemetry = telemetry
         self._limits = limits.records
+        self._memory = limits.memory
         self._max_held_bytes = limits.max_held_bytes
         self._held_bytes = 0
         self._turns: defaultdict[tuple[Encoding, bool], asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -125,9 +137,13 @@ class ExportService:
             return _BUSY
         self._held_bytes += len(body)
         try:
-            return await self._handle(origin, body)
+            with self._memory.reserved(self._decoding_bytes(origin, body)):
+                decoded = await self._decode(origin, body)
+            return await self._pass_on(origin, decoded)
         except UndecodableError as error:
             return ExportResult("undecodable", str(error))
+        except NoMemoryError as error:
+            return ExportResult("busy", str(error))
         except Exception:
             _log.exception(
                 "export request failed; the sender is asked to retry",
@@ -138,11 +154,18 @@ class ExportService:
         finally:
             self._held_bytes -= len(body)
 
-    async def _handle(self, origin: Origin, body: bytes) -> ExportResult:
+    def _decoding_bytes(self, origin: Origin, body: bytes) -> int:
+        """The memory that a request may need to be decoded."""
+        if origin.encoding == "protobuf":
+            return PROTOBUF_COST * len(body)
+        return min(_JSON_COST * len(body), JSON_TOKEN_BYTES * self._limits.max_json_tokens)
+
+    async def _decode(self, origin: Origin, body: bytes) -> DecodedBatch:
         if origin.encoding == "protobuf" and len(body) <= _LARGE_BODY_BYTES:
-            decoded = decode_batch(origin, body, self._limits)
-        else:
-            decoded = await self._decode_in_thread(origin, body)
+            return decode_batch(origin, body, self._limits)
+        return await self._decode_in_thread(origin, body)
+
+    async def _pass_on(self, origin: Origin, decoded: DecodedBatch) -> ExportResult:
         if _has_records(decoded.batch) and not await self._accept(decoded.batch):
             return _BUSY
         response, rejected_field = _RESPONSES[origin.signal]

@@ -121,8 +121,8 @@ class GrpcReceiver:
             ("grpc.max_allowed_incoming_connections", max_connections),
             ("grpc.server_handshake_timeout_ms", round(HANDSHAKE_TIMEOUT_S * 1000)),
         )
-        turns = Turns(self._limits.body_grace_s)
-        self._calls = Calls(self._limits, turns)
+        turns = Turns(self._limits.body_grace_s, self._limits.max_arriving)
+        self._calls = Calls(self._limits, turns, self._limits.memory)
         self._health = Health(self._limits, turns)
         self._server: grpc.aio.Server | None = None
         self._watch: asyncio.Task[None] | None = None

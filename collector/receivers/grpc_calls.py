@@ -21,6 +21,7 @@ import grpc
 
 from pathgauge.collector.receivers.export import Code, ReceiverLimits
 from pathgauge.collector.receivers.http_body import BodyError
+from pathgauge.collector.receivers.memory_guard import MemoryGuard, NoMemoryError
 
 MAX_ACTIVE = 512
 """Active calls; more are told to retry before their message is read. gRPC's own limit,
@@ -29,10 +30,10 @@ data.
 """
 MAX_ACTIVE_OF_PEER = 64
 """The same for one address, so that a peer whose calls never end does not block all others."""
-MAX_ARRIVING = 64
-"""Messages that are read at the same time. Each may be as large as the largest message."""
 MAX_ARRIVING_OF_PEER = 8
-"""The same for one address."""
+"""Messages of one address that are read at the same time; at most half of all."""
+ARRIVING_COST = 2
+"""Memory that a message takes while it arrives, for each of its bytes: it may be compressed."""
 
 STATUS: dict[Code, grpc.StatusCode] = {
     "undecodable": grpc.StatusCode.INVALID_ARGUMENT,
@@ -47,10 +48,11 @@ Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 class Turns:
     """Limits how many messages of a server are read at the same time."""
 
-    def __init__(self, max_wait: float) -> None:
-        """`max_wait` is in seconds."""
+    def __init__(self, max_wait: float, max_arriving: int) -> None:
+        """`max_wait` is in seconds. At most `max_arriving` messages are read at the same time."""
         self._max_wait = max_wait
-        self._all = asyncio.Semaphore(MAX_ARRIVING)
+        self._all = asyncio.Semaphore(max_arriving)
+        self._max_of_peer = min(MAX_ARRIVING_OF_PEER, max(1, max_arriving // 2))
         self._of_peers: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -58,7 +60,7 @@ class Turns:
         """Wait for the turn of a message, which lasts as long as the context. Raises `BodyError`
         after `max_wait`.
         """
-        of_peer = self._of_peers.setdefault(peer, asyncio.Semaphore(MAX_ARRIVING_OF_PEER))
+        of_peer = self._of_peers.setdefault(peer, asyncio.Semaphore(self._max_of_peer))
         async with AsyncExitStack() as semaphores:
             try:
                 async with asyncio.timeout(self._max_wait):
@@ -72,8 +74,12 @@ class Turns:
 class Calls:
     """The active calls of one kind."""
 
-    def __init__(self, limits: ReceiverLimits, turns: Turns) -> None:
+    def __init__(
+        self, limits: ReceiverLimits, turns: Turns, memory: MemoryGuard | None = None
+    ) -> None:
+        """`memory` refuses messages near the memory limit of the process."""
         self._limits = limits
+        self._memory = memory or MemoryGuard()
         self._turns = turns
         self._active: Counter[str] = Counter()
 
@@ -99,7 +105,10 @@ class Calls:
                 self._turns.turn(_peer(context)),
                 asyncio.timeout(self._limits.body_timeout_s),
             ):
-                body: Any = await context.read()
+                with self._memory.reserved(ARRIVING_COST * self._limits.max_request_bytes):
+                    body: Any = await context.read()
+        except NoMemoryError as error:
+            raise BodyError("busy", str(error)) from None
         except TimeoutError:
             raise BodyError(
                 "too_slow", f"the message did not arrive within {self._limits.body_timeout_s:g} s"

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from pathgauge.collector.receivers.export import Code, ReceiverLimits
+from pathgauge.collector.receivers.memory_guard import NoMemoryError
 
 _GZIP_WINDOW = 31
 """zlib's largest window, with a gzip header."""
@@ -100,6 +101,10 @@ class BodyReader:
         part = gunzip.feed(chunk) if gunzip else chunk
         if self._held_bytes + len(part) > self._limits.max_held_bytes:
             raise BodyError("busy", "too many requests at a time, try again")
+        try:
+            self._limits.memory.check(len(part))
+        except NoMemoryError as error:
+            raise BodyError("busy", str(error)) from None
         self._held_bytes += len(part)
         body += part
 

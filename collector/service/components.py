@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,17 @@ from prometheus_client import Histogram
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.plugins.dialects import installed_dialects
-from pathgauge.collector.core.evaluations.conversations import MAX_BYTES as MAX_CONVERSATION_BYTES
+from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.sink import QueuedSink, Sink
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.service.canary import TENANT as CANARY_TENANT
+from pathgauge.collector.service.memory.plan import MemoryPlan
 from pathgauge.collector.service.request_queue import RequestQueue
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
@@ -34,15 +36,8 @@ if TYPE_CHECKING:
     from pathgauge.collector.judging.judging import Judging
     from pathgauge.collector.judging.queue import OnJudged
 
-MAX_QUEUE_BYTES = 64 << 20
-"""Requests that wait in memory for the pipeline, with a store in memory."""
-MAX_QUEUE_BYTES_WITH_JOURNAL = 16 << 20
-"""The same with a journal, where the queue only saves reading the journal. Decoded, requests take
-three times as much.
-"""
 
-
-def build_store(config: Config, commit_durations: Histogram) -> Store:
+def build_store(config: Config, commit_durations: Histogram, max_cached_bytes: int) -> Store:
     """A store on disk, or in memory for `store: memory`."""
     if config.store is None:
         return MemoryStore()
@@ -51,27 +46,38 @@ def build_store(config: Config, commit_durations: Histogram) -> Store:
         Retention(max_bytes=config.store.max_bytes, results_s=config.store.retention),
         WindowBounds(config.windows.max_age),
         lambda kind, seconds: commit_durations.labels(kind).observe(seconds),
+        max_cached_bytes=max_cached_bytes,
     )
 
 
-def build_judging(config: Config, setup: ActiveConfig, on_judged: OnJudged) -> Judging | None:
+def build_judging(plan: MemoryPlan, setup: ActiveConfig, on_judged: OnJudged) -> Judging | None:
     """`None` without a `judge` section. Canaries are not judged."""
+    config = plan.config
     if config.judge is None:
         return None
     # The model client takes a tenth of a second to import.
     from pathgauge.collector.judging.judging import Judging  # noqa: PLC0415
 
-    return Judging(config.judge, config.folder, setup, on_judged, frozenset({CANARY_TENANT}))
+    return Judging(
+        config.judge,
+        config.folder,
+        setup,
+        on_judged,
+        frozenset({CANARY_TENANT}),
+        max_queue_bytes=plan.max_judge_queue_bytes,
+        max_cache_bytes=plan.max_judge_cache_bytes,
+    )
 
 
 def build_pipeline(
-    config: Config,
+    plan: MemoryPlan,
     setup: ActiveConfig,
     telemetry: InternalTelemetry,
     store: Store,
     judging: Judging | None,
 ) -> Pipeline:
     """The pipeline over the journal of `store`, if it has one."""
+    config = plan.config
     return Pipeline(
         installed_dialects(),
         setup.evaluator,
@@ -80,18 +86,33 @@ def build_pipeline(
         Bounds(**config.assembly.model_dump()),
         scenario_keys=config.scenario.keys,
         conversation_idle=config.conversations.idle,
+        max_conversation_bytes=plan.max_conversation_bytes,
         recall=store.recall if store.durable else None,
         judging=judging.decide if judging is not None else None,
+        synthetic_tenants=frozenset({CANARY_TENANT}),
+        cpu_clock=time.thread_time,
     )
 
 
-def build_requests(config: Config, store: Store, pipeline: Pipeline) -> RequestQueue:
+def build_requests(plan: MemoryPlan, store: Store, pipeline: Pipeline) -> RequestQueue:
     """The queue between the receivers and the pipeline."""
+    config = plan.config
     return RequestQueue(
         store,
         lambda: pipeline.full,
-        MAX_QUEUE_BYTES_WITH_JOURNAL if store.durable else MAX_QUEUE_BYTES,
+        plan.max_queue_bytes,
         max_backlog_age=math.inf if config.store is None else config.store.max_backlog_age,
+    )
+
+
+def label_limits(config: Config) -> LabelLimits:
+    """The limits on the series of `/metrics`. A single tenant is not a label value."""
+    exporter = config.exporters.prometheus
+    tenants = frozenset(config.auth.tenants if config.auth is not None else ())
+    return LabelLimits(
+        max_series=exporter.max_series,
+        max_series_total=exporter.max_series_total,
+        tenants=tenants if len(tenants) > 1 else frozenset(),
     )
 
 
@@ -101,6 +122,9 @@ def build_metrics_sink(
     telemetry: InternalTelemetry,
     usage: Callable[[], CollectorUsage],
     queues: dict[str, Queue],
+    *,
+    limits: LabelLimits,
+    records: AgentRecords,
 ) -> PrometheusSink:
     """The sink behind `/metrics`."""
     windows = config.windows
@@ -111,13 +135,15 @@ def build_metrics_sink(
         windows=Windows(
             size=windows.size, max_age_s=windows.max_age, stale_after_s=windows.stale_after
         ),
-        limits=LabelLimits(max_series=config.exporters.prometheus.max_series),
+        limits=limits,
         min_samples=windows.min_samples,
         metrics=DurableMetrics(),
         baseline_versions=setup.baseline_versions,
-        tenants=config.auth is not None and len(config.auth.tenants) > 1,
+        tenants=len(limits.tenants) > 1,
         traces_open=lambda: usage().pipeline.open_traces,
         queues=queues,
+        records=records.shown,
+        content_settings=installed_dialects().content_settings,
     )
 
 
@@ -132,7 +158,9 @@ def build_queues(
     queues = {
         "ingest": Queue(lambda: usage().queued_bytes, requests.max_bytes),
         "open_traces": Queue(lambda: usage().pipeline.open_bytes, now.pipeline.max_open_bytes),
-        "conversations": Queue(lambda: usage().pipeline.conversation_bytes, MAX_CONVERSATION_BYTES),
+        "conversations": Queue(
+            lambda: usage().pipeline.conversation_bytes, now.pipeline.max_conversation_bytes
+        ),
         "store_in_flight": Queue(lambda: usage().store.in_flight, MAX_IN_FLIGHT_BYTES),
         "store": Queue(lambda: usage().store.used, now.store.capacity),
     }

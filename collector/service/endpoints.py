@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from pathgauge.collector.config import Config, Grpc, Http
@@ -14,17 +15,22 @@ from pathgauge.collector.core.otlp.batch import Consumer
 from pathgauge.collector.core.redaction import Redactor
 from pathgauge.collector.receivers.auth.access import Access
 from pathgauge.collector.receivers.auth.exposure import Server
-from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
+from pathgauge.collector.receivers.export import ExportService
 from pathgauge.collector.receivers.grpc import GrpcReceiver
 from pathgauge.collector.receivers.http import HttpReceiver
 from pathgauge.collector.receivers.redact import RedactingConsumer
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.receivers.server.connections import Caps, Terms
 from pathgauge.collector.service.canary import TENANT, Canary, Send, over_socket, within
+from pathgauge.collector.service.connections import PAGES
 from pathgauge.collector.service.control_socket import ControlServer
 from pathgauge.collector.service.engine import Engine
+from pathgauge.collector.service.process_limits import ProcessLimits
 from pathgauge.collector.service.web.app import create_app
 from pathgauge.collector.service.web.traces import traces_page
+
+SPARE_FILES = 4
+"""File descriptors that are kept for connections to the HTTP pages."""
 
 
 class Endpoints:
@@ -32,7 +38,7 @@ class Endpoints:
 
     def __init__(
         self,
-        config: Config,
+        limits: ProcessLimits,
         access: Access,
         engine: Engine,
         telemetry: InternalTelemetry,
@@ -41,7 +47,8 @@ class Endpoints:
         unready: Callable[[], list[str]],
     ) -> None:
         """`unready` returns the reasons for which the collector accepts no spans."""
-        self._config = config
+        self._config = config = limits.config
+        self._limits = limits.receivers
         self._access = access
         self._telemetry = telemetry
         self._accept = _with_redaction(config, engine.requests.accept, telemetry)
@@ -52,7 +59,9 @@ class Endpoints:
         page = traces_page(engine.usage, engine.explain_open_traces)
         pages = create_app(engine.registry, unready, access.readers, page)
         self._web = HttpServer(
-            pages, str(config.exporters.prometheus.endpoint), self._terms("metrics", Caps())
+            pages,
+            str(config.exporters.prometheus.endpoint),
+            self._page_terms(limits.connections[PAGES]),
         )
         self._control: ControlServer | None = None
         if config.store is not None:
@@ -66,14 +75,6 @@ class Endpoints:
         """The open ports: `grpc`, `http` and `metrics`, without protocols that are switched off."""
         ports = {name: receiver.port for name, receiver in self._receivers.items()}
         return {**ports, "metrics": self._web.port}
-
-    @property
-    def max_connections(self) -> int:
-        """The maximum number of simultaneous connections to all servers."""
-        protocols = self._config.receivers.otlp.protocols
-        limits = [Caps().total]
-        limits += [server.max_connections for server in (protocols.grpc, protocols.http) if server]
-        return sum(limits)
 
     async def start(self) -> None:
         """Start all servers. Raises OSError, naming the endpoint, if an address is unavailable."""
@@ -98,7 +99,7 @@ class Endpoints:
         """
         protocols = self._config.receivers.otlp.protocols
         export = ExportService(
-            "grpc" if protocols.grpc else "http", self._accept, self._telemetry, ReceiverLimits()
+            "grpc" if protocols.grpc else "http", self._accept, self._telemetry, self._limits
         )
         return over_socket(protocols, self.ports, canary.token) or within(export, TENANT)
 
@@ -117,7 +118,7 @@ class Endpoints:
             str(section.endpoint),
             self._accept,
             self._telemetry,
-            ReceiverLimits(max_request_bytes=section.max_request_bytes),
+            replace(self._limits, max_request_bytes=section.max_request_bytes),
             authenticate=self._authenticate,
             credentials=tls.grpc_credentials() if tls else None,
             max_connections=section.max_connections,
@@ -129,9 +130,16 @@ class Endpoints:
             str(section.endpoint),
             self._accept,
             self._telemetry,
-            ReceiverLimits(max_request_bytes=section.max_request_bytes),
+            replace(self._limits, max_request_bytes=section.max_request_bytes),
             authenticate=self._authenticate,
             terms=self._terms("http", caps),
+        )
+
+    def _page_terms(self, max_connections: int) -> Terms:
+        """Pages must be readable when everything else is used up."""
+        per_peer = max(1, min(Caps().per_peer, max_connections // 2))
+        return replace(
+            self._terms("metrics", Caps(max_connections, per_peer)), spare_files=SPARE_FILES
         )
 
     def _terms(self, server: Server, caps: Caps) -> Terms:
@@ -140,6 +148,7 @@ class Endpoints:
             caps,
             tls.context if tls else None,
             partial(self._telemetry.connections_refused.add, server),
+            partial(self._telemetry.invalid_http_requests.add, server),
         )
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future
+from dataclasses import replace
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.config.exporters import Prometheus
 from pathgauge.collector.config.sinks import build_sinks
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
@@ -29,8 +31,11 @@ from pathgauge.collector.service.components import (
     build_queues,
     build_requests,
     build_store,
+    label_limits,
 )
+from pathgauge.collector.service.memory.plan import MemoryPlan, without_limit
 from pathgauge.collector.service.publisher import Publisher
+from pathgauge.collector.service.unknown_scenarios import UnknownScenarios
 from pathgauge.collector.service.worker import Worker
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import (
@@ -51,21 +56,34 @@ class Engine:
         setup: ActiveConfig,
         telemetry: InternalTelemetry,
         canary: Canary | None,
+        plan: MemoryPlan | None = None,
     ) -> None:
         """Raises `ConfigError` and `PluginError` when a sink cannot be built."""
         self._tenants = frozenset(config.auth.tenants if config.auth is not None else {""})
         self._setup = setup
+        plan = plan or without_limit(config)
         commits = commit_durations()
-        self._store = build_store(config, commits)
-        self._judging = build_judging(config, setup, self._on_judged)
-        self._pipeline = build_pipeline(config, setup, telemetry, self._store, self._judging)
-        self.requests = build_requests(config, self._store, self._pipeline)
+        self._store = build_store(config, commits, plan.max_cached_bytes)
+        self._judging = build_judging(plan, setup, self._on_judged)
+        self._pipeline = build_pipeline(plan, setup, telemetry, self._store, self._judging)
+        self.requests = build_requests(plan, self._store, self._pipeline)
         sinks = build_sinks(config, telemetry)
         queues = build_queues(self.usage, self.requests, self._judging, sinks.values())
-        self._sink = build_metrics_sink(config, setup, telemetry, self.usage, queues)
+        self._limits = label_limits(config)
+        self._sink = build_metrics_sink(
+            config,
+            setup,
+            telemetry,
+            self.usage,
+            queues,
+            limits=self._limits,
+            records=self._pipeline.records,
+        )
         canaries = [canary] if canary is not None else []
+        self.unknown_scenarios = UnknownScenarios(setup.references)
+        beside = {"unknown scenarios": self.unknown_scenarios, **sinks}
         publisher = self._build_publisher(
-            [*canaries, *(WithoutCanary(name, sink) for name, sink in sinks.items())]
+            [*canaries, *(WithoutCanary(name, sink) for name, sink in beside.items())]
         )
         self.worker = Worker(self._pipeline, self._store, telemetry, publisher, self.requests)
         self.registry.register(Live([commits]))
@@ -83,7 +101,8 @@ class Engine:
                 self._store,
                 immediate_sinks=metrics,
                 sinks=sinks,
-                durable_counts=[self._sink],
+                durable_counts=[self._pipeline.records, self._sink],
+                has_pending_counts=lambda: self._sink.needs_commit,
             )
         spending = self._judging.spending
         return Publisher(
@@ -91,9 +110,9 @@ class Engine:
             self._store,
             immediate_sinks=metrics,
             sinks=sinks,
-            durable_counts=[self._sink, spending],
+            durable_counts=[self._pipeline.records, self._sink, spending],
             judges=self._judging.queue,
-            has_pending_counts=lambda: spending.has_pending,
+            has_pending_counts=lambda: self._sink.needs_commit or spending.has_pending,
         )
 
     @property
@@ -115,13 +134,14 @@ class Engine:
         clock = RunningTime(restored.at)
         self._pipeline.restore(restored.traces, clock())
         for turn in restored.turns:
-            self._pipeline.restore_turn(*turn)
+            self._pipeline.restore_turn(turn)
         for pending in restored.pending:
             self._pipeline.restore_pending(pending)
         # A tenant that was removed from the configuration has no series.
         recent = (
             evaluation for evaluation in self._store.recent() if evaluation.key[0] in self._tenants
         )
+        self._pipeline.records.restore(restored.counts)
         self._sink.restore(restored.counts, recent, time.time())
         self._store.start(self.requests.deliver, clock)
         if self._judging is not None:
@@ -157,13 +177,21 @@ class Engine:
             )
         self._store.close()
 
-    def configure(self, setup: ActiveConfig) -> None:
-        """Apply other criteria and references, to everything that is queued from now on."""
+    def configure(self, setup: ActiveConfig, exporter: Prometheus) -> None:
+        """Apply other criteria and references to everything that is queued from now on, and the
+        limits of `exporter`.
+        """
         self._setup = setup
+        limits = replace(
+            self._limits,
+            max_series=exporter.max_series,
+            max_series_total=exporter.max_series_total,
+        )
 
         def configure() -> None:
             self._pipeline.configure(setup.evaluator, setup.references)
-            self._sink.configure(setup.evaluator, setup.references, setup.baseline_versions)
+            self.unknown_scenarios.configure(setup.references)
+            self._sink.configure(setup.evaluator, setup.references, setup.baseline_versions, limits)
             if self._judging is not None:
                 self._judging.configure(setup.evaluator, setup.references)
 

@@ -27,6 +27,7 @@ from pathgauge.collector.core.pipeline_events import (
     Unreadable,
     Withdrawn,
 )
+from pathgauge.collector.core.reading_budget import TooSlowError
 from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.store import Progress, Store
 
@@ -112,7 +113,7 @@ class Publisher:
         transaction, now = self.begin(), time.time()
         for event in events:
             if isinstance(event, Unreadable):
-                _log.error("trace could not be read", trace_id=event.trace_id, exc_info=event.error)
+                _log_unreadable(event)
                 continue
             transaction.events.append(event)
             for sink in self._immediate_sinks:
@@ -208,6 +209,13 @@ class Publisher:
                 _publish(sink, event, now)
         if self._judges is not None:
             _update(self._judges, progress.changes)
+
+
+def _log_unreadable(event: Unreadable) -> None:
+    if isinstance(event.error, TooSlowError):
+        _log.warning("trace skipped", trace_id=event.trace_id, reason=str(event.error))
+    else:
+        _log.error("trace could not be read", trace_id=event.trace_id, exc_info=event.error)
 
 
 def _update(judges: Judges, changes: Changes) -> None:

@@ -1,9 +1,9 @@
 """The running collector: starts and stops the engine and the servers, and handles reloads and
 signals.
 
-A reload applies criteria, references and the baselines of regressions. All other changes of the
-configuration need a restart. If a reload fails, the last good configuration stays active, the log
-gives the reason, and `pathgauge_config_last_reload_successful` becomes 0.
+A reload applies criteria, references, the baselines of regressions and the limits on series. All
+other changes of the configuration need a restart. If a reload fails, the last good configuration
+stays active, the log gives the reason, and `pathgauge_config_last_reload_successful` becomes 0.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +29,8 @@ from pathgauge.collector.service.endpoints import Endpoints
 from pathgauge.collector.service.engine import Engine
 from pathgauge.collector.service.file_limit import raise_file_limit
 from pathgauge.collector.service.logging import log_unhandled, log_unhandled_in_thread
+from pathgauge.collector.service.memory.saving import MAX_POOL_THREADS
+from pathgauge.collector.service.process_limits import fit_to_process
 from pathgauge.collector.service.process_tuning import tune
 
 _log = structlog.get_logger(__name__)
@@ -38,10 +41,12 @@ POLL_S = 2.0
 DRAIN_S = 10.0
 """Time limit at a stop for active requests, and again for queued ones."""
 
-_RELOADED = frozenset({"criteria", "criteria_file", "references", "regression"})
+_RELOADED = frozenset({"criteria", "criteria_file", "prices", "references", "regression"})
 """The sections of the configuration that a reload applies. Of `scenario`, only the keys need a
 restart.
 """
+_RELOADED_LIMITS = frozenset({"max_series", "max_series_total"})
+"""The keys of `exporters.prometheus` that a reload applies."""
 
 _RELOAD_FAILED = "reload failed, the last good configuration stays active"
 _DOUBTFUL = "the configuration is valid, but probably not intended"
@@ -64,15 +69,16 @@ class Service:
         self._path = path
         self._setup = setup = resolve(config)
         self._access = load_access(config, insecure_bind=insecure_bind)
+        self._limits = limits = fit_to_process(config, self.telemetry)
         for warning in (*setup.warnings, *self._access.warnings):
             _log.warning(_DOUBTFUL, warning=warning)
         self._fingerprint = setup.fingerprint
         # One reload at a time: of two, the first could finish last and apply the older criteria.
         self._reloading = asyncio.Lock()
         self._state: Literal["starting", "serving", "stopping"] = "starting"
-        self._engine = Engine(config, setup, self.telemetry, self._canary)
+        self._engine = Engine(limits.config, setup, self.telemetry, self._canary, limits.plan)
         self._endpoints = Endpoints(
-            config,
+            limits,
             self._access,
             self._engine,
             self.telemetry,
@@ -90,7 +96,7 @@ class Service:
     @property
     def max_connections(self) -> int:
         """The maximum number of simultaneous connections to all servers."""
-        return self._endpoints.max_connections
+        return sum(self._limits.connections.values())
 
     @property
     def totals(self) -> dict[str, int]:
@@ -151,7 +157,7 @@ class Service:
 
     async def _reload(self, read: Callable[[], Config]) -> bool:
         async with self._reloading:
-            self._fingerprint = fingerprint(self._config)
+            self._fingerprint = await asyncio.to_thread(fingerprint, self._config)
             try:
                 config, setup = await asyncio.to_thread(self._resolved, read)
             except ConfigError as error:
@@ -173,7 +179,7 @@ class Service:
 
     def _apply(self, config: Config, setup: ActiveConfig) -> None:
         self._config, self._fingerprint, self._setup = config, setup.fingerprint, setup
-        self._engine.configure(setup)
+        self._engine.configure(setup, config.exporters.prometheus)
         for warning in setup.warnings:
             _log.warning(_DOUBTFUL, warning=warning)
         before = _fixed_sections(self._started_with)
@@ -187,7 +193,10 @@ class Service:
     def _unready(self) -> list[str]:
         if self._state != "serving":
             return [f"the collector is {self._state}"]
-        return self._engine.unready()
+        reasons = self._engine.unready()
+        if not self._limits.memory.fits():
+            reasons.append("the memory limit is near: senders are told to retry")
+        return reasons
 
 
 def _active(setup: ActiveConfig) -> dict[str, Any]:
@@ -201,7 +210,12 @@ def _fixed_sections(config: Config) -> dict[str, object]:
     """What only a restart applies."""
     sections = {name: getattr(config, name) for name in Config.model_fields}
     fixed = {name: section for name, section in sections.items() if name not in _RELOADED}
-    return {**fixed, "scenario": config.scenario.keys}
+    exporters = dict(config.exporters)
+    endpoint = dict(config.exporters.prometheus)
+    exporters["prometheus"] = {
+        key: endpoint[key] for key in endpoint if key not in _RELOADED_LIMITS
+    }
+    return {**fixed, "scenario": config.scenario.keys, "exporters": exporters}
 
 
 async def run(
@@ -222,8 +236,8 @@ async def run(
         reloads.add(task)
         task.add_done_callback(reloads.discard)
 
-    for warning in raise_file_limit(service.max_connections):
-        _log.warning(_DOUBTFUL, warning=warning)
+    raise_file_limit(service.max_connections)
+    loop.set_default_executor(ThreadPoolExecutor(MAX_POOL_THREADS, "helper"))
     loop.set_exception_handler(log_unhandled)
     threading.excepthook = log_unhandled_in_thread
     loop.add_signal_handler(signal.SIGTERM, stopping.set)

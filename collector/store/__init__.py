@@ -9,21 +9,24 @@ implement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.evaluations.windows import Recent
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.pipeline_events import Changes, PublishedEvent, StoredTrace
 from pathgauge.collector.core.traces import Recalled, TraceKey
-from pathgauge.scorers.types import Invocation
 
 State: TypeAlias = Literal["ok", "full", "failed"]
 """`full` and `failed` refuse requests."""
+
+Removal: TypeAlias = Literal["age", "space"]
+"""Why results are removed: they are older than the retention, or take space that requests need."""
 
 Transaction: TypeAlias = Literal["requests", "results", "quarantine"]
 """The kinds of transactions: requests before they are acknowledged, results of the pipeline, and
@@ -31,6 +34,8 @@ the quarantine of a damaged row.
 """
 
 NEARLY_FULL = 0.9
+KEPT_SHARE = 0.5
+"""The share of the store that everything but requests may use. So requests always have the rest."""
 
 
 class StoreError(OSError):
@@ -71,17 +76,6 @@ class Progress:
     counts: Sequence[Row] = ()
 
 
-class Turn(NamedTuple):
-    """An evaluated turn of an open conversation."""
-
-    invocation: Invocation
-    at: float
-    dropped_turns: int = 0
-    """More than 0: this row only says how many turns of the conversation were dropped. `invocation`
-    is the newest of them and has nothing but its ids.
-    """
-
-
 @dataclass(frozen=True, slots=True)
 class Restored:
     """What the last process left."""
@@ -95,10 +89,12 @@ class Restored:
     at: float = 0.0
     """The running time that the last process reached."""
     traces: Sequence[StoredTrace] = ()
-    turns: Sequence[Turn] = ()
+    turns: Sequence[StoredTurn] = ()
     counts: Sequence[Row] = ()
     pending: Sequence[PendingJudgment] = ()
     """Evaluations that wait for judges, the oldest first."""
+    request_bytes: int = 0
+    """The space that the journal rows take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +137,16 @@ class Usage:
 
     state: State = "ok"
     reason: str | None = None
-    """Why it refuses requests, if that does not end by itself."""
+    """Why it refuses requests, if the state alone does not say it."""
     in_flight: int = 0
     """Size of the requests that wait to become durable."""
     used: int = 0
     capacity: int = 0
+    kept: int = 0
+    """What is used by everything but requests: results, trace states, turns of open conversations.
+    """
+    results_removed: Mapping[Removal, int] = field(default_factory=dict)
+    """Results that this process has removed."""
     write_ahead: int = 0
     requests: int = 0
     """Journal rows."""
@@ -159,7 +160,12 @@ class Usage:
         """Whether a commit without any result may help: it triggers retention, and shows whether
         the disk can be written to again.
         """
-        return self.nearly_full or self.state != "ok"
+        return self.nearly_full or self.excess > 0 or self.state != "ok"
+
+    @property
+    def excess(self) -> int:
+        """By how much too much is kept."""
+        return max(0, self.kept - int(self.capacity * KEPT_SHARE))
 
     @property
     def nearly_full(self) -> bool:

@@ -102,6 +102,8 @@ def connect(folder: Path) -> sqlite3.Connection:
             f"page_size = {PAGE_BYTES}",
             "journal_mode = WAL",
             f"wal_autocheckpoint = {_WAL_PAGES}",
+            # Otherwise the log would keep the size of the largest transaction, and count as used.
+            f"journal_size_limit = {_WAL_PAGES * PAGE_BYTES}",
             # A purge rewrites the file. Overwriting every deleted row would double the writing.
             "secure_delete = OFF",
             "mmap_size = 0",

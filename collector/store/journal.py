@@ -15,11 +15,15 @@ from pathgauge.collector.core.otlp import DecodeLimits, UndecodableError
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.decode_batch import decode_batch
 from pathgauge.collector.store import Delivery
+from pathgauge.collector.store.journal_space import row_space
 from pathgauge.collector.store.schema import checksum, insert
 
 COLUMNS = "id, at, wall, tenant, form, traces, head_crc, body_crc, body"
 _SELECT_HEADS = "SELECT id, at, wall, tenant, form, traces, head_crc FROM journal"
 _TRACE_ID_BYTES = 16
+_MAX_IDS = 200
+"""Rows that one statement deletes."""
+_SIZE = "length(body) + length(traces) + length(form) + length(tenant)"
 _MAX_RUNNING_S = 1e10
 """Three centuries. Sums of such times are still exact to microseconds."""
 _UNLIMITED = DecodeLimits(*(sys.maxsize // 100 for _ in fields(DecodeLimits)))
@@ -52,6 +56,14 @@ class RowHead(NamedTuple):
     """Hex ids of the traces that have records in it."""
 
 
+class Released(NamedTuple):
+    """Rows that were deleted."""
+
+    rows: int = 0
+    space: int = 0
+    """In bytes."""
+
+
 class Packer:
     """Converts batches to rows. For one thread, because it reuses the compressor."""
 
@@ -81,6 +93,35 @@ class Packer:
 def append(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows of a `Packer`."""
     insert(connection, f"INSERT INTO journal ({COLUMNS})", rows)
+
+
+def release(connection: sqlite3.Connection, ids: Sequence[int]) -> Released:
+    """Delete rows."""
+    rows = space = 0
+    for start in range(0, len(ids), _MAX_IDS):
+        chunk = ids[start : start + _MAX_IDS]
+        where = f"WHERE id IN ({','.join('?' * len(chunk))})"
+        space += sum(
+            row_space(size)
+            for (size,) in connection.execute(f"SELECT {_SIZE} FROM journal {where}", chunk)
+        )
+        rows += connection.execute(f"DELETE FROM journal {where}", chunk).rowcount
+    return Released(rows, space)
+
+
+def count(connection: sqlite3.Connection) -> tuple[int, int]:
+    """The number of rows, and the space that they take."""
+    rows = space = 0
+    for (size,) in connection.execute(f"SELECT {_SIZE} FROM journal"):
+        rows += 1
+        space += row_space(size)
+    return rows, space
+
+
+def row_size(row: tuple[Any, ...]) -> int:
+    """The size of the texts and blobs of a row of a `Packer`."""
+    _, _, _, tenant, form, traces, _, _, body = row
+    return len(body) + len(traces) + len(form) + len(tenant)
 
 
 def rewrite(connection: sqlite3.Connection, row: tuple[Any, ...]) -> None:

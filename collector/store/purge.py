@@ -18,14 +18,19 @@ from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store import Purged, Selection, journal
 from pathgauge.collector.store.journal import DamagedError, Packer
-from pathgauge.collector.store.results import text_of
-from pathgauge.collector.store.schema import delete, insert
+from pathgauge.collector.store.schema import delete, insert, text_of
 
 _CHOSEN = "(trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
 _HAS_RESULT_SINCE = """EXISTS (
   SELECT 1 FROM results AS r
   WHERE r.trace_id = {table}.trace_id AND r.span_id = {table}.span_id
-  AND r.tenant = {table}.tenant AND r.at >= :before
+  AND r.tenant = {table}.tenant AND r.revision = 0 AND r.at >= :before
+)"""
+
+_FIRST_IS_OLD = """EXISTS (
+  SELECT 1 FROM results AS r
+  WHERE r.trace_id = results.trace_id AND r.span_id = results.span_id
+  AND r.tenant = results.tenant AND r.revision = 0 AND r.at < :before
 )"""
 
 
@@ -178,7 +183,8 @@ def _purge_results(
     connection: sqlite3.Connection, before: float | None, windows_since: float
 ) -> tuple[int, frozenset[EvaluationKey]]:
     """Delete results; returns their number, and the evaluations that windows may still hold."""
-    purged = f"({_CHOSEN} OR at < :before)"  # no time is before NULL
+    # No time is before NULL. A later revision goes with the first one.
+    purged = f"({_CHOSEN} OR at < :before OR revision > 0 AND {_FIRST_IS_OLD})"
     times = {"before": before, "since": windows_since}
     recent = connection.execute(
         f"SELECT tenant, trace_id, span_id FROM results WHERE {purged} AND at >= :since", times

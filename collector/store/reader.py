@@ -8,12 +8,13 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import structlog
 
+from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.core.traces import Recalled, TraceKey
 from pathgauge.collector.store import Delivery, StoreError, files, journal
 from pathgauge.collector.store.journal import DamagedError
@@ -28,6 +29,16 @@ _MAX_ATTEMPTS = 10
 _RETRY_S = 0.2
 
 _Row: TypeAlias = "tuple[Any, ...]"
+_RecordT = TypeVar("_RecordT", Span, LogRecord)
+
+
+class _Cached(NamedTuple):
+    """A decoded request."""
+
+    delivery: Delivery
+    spans: Mapping[str, Sequence[Span]]
+    """By trace id. A request may have as many traces as spans."""
+    logs: Mapping[str, Sequence[LogRecord]]
 
 
 class JournalReader:
@@ -38,6 +49,7 @@ class JournalReader:
         folder: Path,
         quarantine: Callable[[int, str], None],
         handle: Callable[[sqlite3.Error], None],
+        max_cached_bytes: int = MAX_CACHE_BYTES,
     ) -> None:
         """`quarantine` gets the number of a damaged row and the reason; `handle` gets errors of the
         database.
@@ -46,8 +58,9 @@ class JournalReader:
         self._quarantine = quarantine
         self._handle = handle
         self._connection = files.connect_reader(folder)
-        self._cache: OrderedDict[int, Delivery] = OrderedDict()
+        self._cache: OrderedDict[int, _Cached] = OrderedDict()
         self._cached_bytes = 0
+        self._max_cached_bytes = max_cached_bytes
         self._stale = self._closed = False
 
     def read(self, after: int) -> Iterator[Delivery]:
@@ -69,11 +82,10 @@ class JournalReader:
         """The records of one trace, without damaged rows. Waits while the file cannot be read."""
         tenant, trace_id = key
         for row in rows:
-            delivery = self._cache.get(row) or self._fetch_or_wait(row)
-            if delivery is not None and delivery.batch.origin.tenant == tenant:
-                spans = [span for span in delivery.batch.spans if span.trace_id == trace_id]
-                logs = [log for log in delivery.batch.logs if log.trace_id == trace_id]
-                yield Recalled(delivery.at, spans, logs)
+            cached = self._cache.get(row) or self._fetch_or_wait(row)
+            if cached is not None and cached.delivery.batch.origin.tenant == tenant:
+                spans, logs = cached.spans.get(trace_id, []), cached.logs.get(trace_id, [])
+                yield Recalled(cached.delivery.at, spans, logs)
 
     def renew(self) -> None:
         """Reopen the file before the next query, because it was replaced. For any thread."""
@@ -86,7 +98,7 @@ class JournalReader:
         self._cached_bytes = 0
         self._connection.close()
 
-    def _fetch_or_wait(self, row: int) -> Delivery | None:
+    def _fetch_or_wait(self, row: int) -> _Cached | None:
         while True:
             try:
                 return self._fetch(row)
@@ -94,16 +106,18 @@ class JournalReader:
                 if self._closed:
                     return None
 
-    def _fetch(self, row: int) -> Delivery | None:
+    def _fetch(self, row: int) -> _Cached | None:
         found = self._query(journal.fetch, row)
         delivery = self._unpacked(found[0]) if found else None
-        if delivery is not None:
-            self._cache[row] = delivery
-            self._cached_bytes += len(delivery.batch.body)
-            while self._cached_bytes > MAX_CACHE_BYTES and len(self._cache) > 1:
-                _, oldest = self._cache.popitem(last=False)
-                self._cached_bytes -= len(oldest.batch.body)
-        return delivery
+        if delivery is None:
+            return None
+        batch = delivery.batch
+        cached = self._cache[row] = _Cached(delivery, _by_trace(batch.spans), _by_trace(batch.logs))
+        self._cached_bytes += len(batch.body)
+        while self._cached_bytes > self._max_cached_bytes and len(self._cache) > 1:
+            _, oldest = self._cache.popitem(last=False)
+            self._cached_bytes -= len(oldest.delivery.batch.body)
+        return cached
 
     def _unpacked(self, row: _Row) -> Delivery | None:
         try:
@@ -129,3 +143,10 @@ class JournalReader:
         self._connection.close()
         self._connection = files.connect_reader(self._folder)
         self._stale = False
+
+
+def _by_trace(records: Sequence[_RecordT]) -> Mapping[str, Sequence[_RecordT]]:
+    found: dict[str, list[_RecordT]] = {}
+    for record in records:
+        found.setdefault(record.trace_id, []).append(record)
+    return found

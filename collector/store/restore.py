@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 
 import orjson
 import structlog
-from pydantic import ValidationError
 
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import StoredTrace
 from pathgauge.collector.core.traces import TraceKey, TraceSnapshot
-from pathgauge.collector.store import Restored, Turn, journal, pending_judgments, results
+from pathgauge.collector.store import Restored, journal, pending_judgments, turns
 from pathgauge.collector.store.schema import checksum
-from pathgauge.scorers.types import Invocation
 
 _log = structlog.get_logger(__name__)
 
@@ -45,6 +44,8 @@ class _StoredState(NamedTuple):
     forgotten: str | None
     rows: tuple[int, ...]
     completed: bool
+    next_reading: float
+    read_entry_agents: int
     fingerprints: Mapping[str, tuple[str, int]]
 
 
@@ -76,13 +77,14 @@ class Tables:
 def restore(connection: sqlite3.Connection, quarantine: Quarantine) -> Restored:
     """Read everything except results and the bodies of the journal."""
     tables = Tables(connection, quarantine)
-    [requests] = connection.execute("SELECT count(*) FROM journal").fetchone()
+    requests, request_bytes = journal.count(connection)
     last_row, last_at = _newest(tables)
     row, at = _position(connection, last_row, last_at)
     return Restored(
         row=row,
         last_row=max(row, last_row),
         requests=requests,
+        request_bytes=request_bytes,
         at=max(at, last_at),
         traces=tuple(_traces(tables, row)),
         turns=tuple(_turns(tables)),
@@ -155,7 +157,15 @@ def _stored_trace(
     if forgotten is None and present.rows and present.rows[-1] > max(state.rows, default=0):
         closed = None  # more spans arrived after it was read
     snapshot = TraceSnapshot(
-        key, tuple(present.rows), present.first, present.last, closed, forgotten, state.completed
+        key,
+        tuple(present.rows),
+        present.first,
+        present.last,
+        closed,
+        forgotten,
+        completed=state.completed,
+        next_reading=state.next_reading,
+        read_entry_agents=state.read_entry_agents,
     )
     return StoredTrace(snapshot, state.fingerprints)
 
@@ -169,31 +179,24 @@ def _states(tables: Tables) -> Iterator[tuple[TraceKey, _StoredState]]:
             span_id: (fingerprint, revision)
             for span_id, (fingerprint, revision) in known["digests"].items()
         }
-        rows = tuple(known["rows"])
-        state = _StoredState(closed, forgotten, rows, known["completed"], fingerprints)
+        state = _StoredState(
+            closed,
+            forgotten,
+            tuple(known["rows"]),
+            known["completed"],
+            known.get("next_reading", 0.0),  # not written by earlier versions
+            known.get("read_entry_agents", 0),
+            fingerprints,
+        )
         yield (tenant, trace_id), state
 
 
-def _turns(tables: Tables) -> Iterator[Turn]:
-    columns = "tenant, conversation, scenario, trace_id, span_id, at, body"
+def _turns(tables: Tables) -> Iterator[StoredTurn]:
     unreadable = []
-    for row, (tenant, conversation, scenario, trace_id, span_id, at, body) in tables.rows(
-        "turns", columns, "ORDER BY at, id"
-    ):
-        if isinstance(body, bytes):
-            newest = Invocation(
-                trace_id,
-                span_id,
-                "",
-                tenant=tenant,
-                conversation_id=conversation,
-                scenario_id=scenario,
-            )
-            yield Turn(newest, at, dropped_turns=int(body))
-            continue
+    for row, columns in tables.rows("turns", turns.COLUMNS, "ORDER BY at, id"):
         try:
-            yield Turn(results.INVOCATION.validate_json(body), at)
-        except ValidationError:  # written by another version
+            yield turns.read(columns)
+        except ValueError:  # written by another version
             unreadable.append(row)
     for row in unreadable:
         tables.quarantine("turns", row, "unreadable")

@@ -1,52 +1,44 @@
-"""Writes the progress of the pipeline: results, turns, trace states and counts.
+"""Writes the progress of the pipeline: results, trace states and counts.
 
-A result row holds scores, verdicts and thresholds, but no content of the telemetry. The turns of
-open conversations are stored with their content, because a later turn may change their scores. For
-turns that the pipeline dropped, one row holds their number; its body is a blob instead of text.
+A result row holds scores, verdicts and thresholds, but no content of the telemetry. Of each result,
+two revisions are kept: the first, which was counted and says since when it is in windows, and the
+newest.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
 import structlog
-from pydantic import TypeAdapter
 
-from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.internal_telemetry import Row
-from pathgauge.collector.core.pipeline_events import Judged, StoredTrace, Withdrawn
-from pathgauge.collector.store import Progress, pending_judgments
-from pathgauge.collector.store.schema import checksum, delete, insert
-from pathgauge.scorers.types import Invocation, Json
+from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, StoredTrace, Withdrawn
+from pathgauge.collector.store import Progress, journal, pending_judgments, turns
+from pathgauge.collector.store.schema import checksum, insert, text_of
+from pathgauge.scorers.types import Json
 
 _log = structlog.get_logger(__name__)
 
-INVOCATION = TypeAdapter(Invocation)
-
 _KEY = "trace_id = ? AND span_id = ? AND tenant = ?"
-_CONVERSATION = "tenant = ? AND conversation = ? AND scenario = ?"
+_MAX_KEYS = 100
+"""Keys in one statement."""
 
 
-def write(connection: sqlite3.Connection, progress: Progress) -> int:
-    """Write `progress` in the caller's transaction; returns how many journal rows it deleted."""
-    evaluations = [outcome for outcome in progress.outcomes if isinstance(outcome, Evaluation)]
-    columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body, crc"
-    insert(
-        connection,
-        f"INSERT OR REPLACE INTO results ({columns})",
-        list(_storable(evaluations, lambda one: _result(one, progress.wall))),
-    )
+def write(connection: sqlite3.Connection, progress: Progress) -> journal.Released:
+    """Write `progress` in the caller's transaction; returns which journal rows it deleted."""
+    _write_results(connection, progress)
     for outcome in progress.outcomes:
         if isinstance(outcome, Judged):
             _add_judged(connection, outcome.evaluation)
     pending_judgments.write(
         connection, progress.changes.judgments_begun, progress.changes.judgments_ended, progress.at
     )
-    _write_turns(connection, progress)
+    withdrawn = [event.key for event in progress.outcomes if isinstance(event, Withdrawn)]
+    turns.write(connection, progress.changes, withdrawn)
     _write_traces(connection, progress.changes.traces)
     _write_counts(connection, progress.counts)
     position = [
@@ -55,7 +47,42 @@ def write(connection: sqlite3.Connection, progress: Progress) -> int:
         ("crc", checksum(progress.row, progress.at)),
     ]
     insert(connection, "INSERT OR REPLACE INTO meta (name, value)", position)
-    return delete(connection, "journal", progress.changes.released_rows)
+    return journal.release(connection, progress.changes.released_rows)
+
+
+def _write_results(connection: sqlite3.Connection, progress: Progress) -> None:
+    evaluations = [event for event in progress.outcomes if isinstance(event, Evaluation)]
+    withdrawn = {event.key for event in progress.outcomes if isinstance(event, Withdrawn)}
+    newest = {one.key: one.revision for one in evaluations}
+    kept = (one for one in evaluations if one.revision in (0, newest[one.key]))
+    rows = list(_storable(kept, lambda one: _result(one, progress.wall)))
+    outdated = [key for key, revision in newest.items() if revision or key in withdrawn]
+    _delete_revisions(connection, outdated)
+    columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body, crc"
+    insert(connection, f"INSERT OR REPLACE INTO results ({columns})", rows)
+    connection.executemany(
+        f"UPDATE results SET withdrawn = 1 WHERE {_KEY}",
+        [(trace_id, span_id, tenant) for tenant, trace_id, span_id in _void(progress.outcomes)],
+    )
+
+
+def _void(events: Iterable[PublishedEvent]) -> list[EvaluationKey]:
+    """The results that were withdrawn, and not published again."""
+    last = {event.key: event for event in events if isinstance(event, Evaluation | Withdrawn)}
+    return [key for key, event in last.items() if isinstance(event, Withdrawn)]
+
+
+def _delete_revisions(connection: sqlite3.Connection, keys: Sequence[EvaluationKey]) -> None:
+    """Delete all revisions of these results but the first."""
+    for start in range(0, len(keys), _MAX_KEYS):
+        chunk = keys[start : start + _MAX_KEYS]
+        values = ", ".join(["(?, ?, ?)"] * len(chunk))
+        connection.execute(
+            f"WITH keys (tenant, trace_id, span_id) AS (VALUES {values})"
+            " DELETE FROM results WHERE id IN (SELECT r.id FROM keys CROSS JOIN results AS r"
+            " USING (tenant, trace_id, span_id) WHERE r.revision > 0)",
+            [value for key in chunk for value in key],
+        )
 
 
 def _storable(
@@ -139,74 +166,17 @@ def _with_judged(row: tuple[Any, ...], evaluation: Evaluation) -> tuple[Any, ...
     return (*row, checksum(*row))
 
 
-def text_of(name: str | None) -> str:
-    """A name from telemetry in a form that SQLite can store: lone surrogates are replaced."""
-    return (name or "").encode("utf-8", "replace").decode()
-
-
-def _write_turns(connection: sqlite3.Connection, progress: Progress) -> None:
-    for key in progress.changes.orphaned_turns:
-        _delete_turn(connection, key)
-    for event in progress.outcomes:
-        match event:
-            case Withdrawn((tenant, trace_id, span_id)):
-                connection.execute(
-                    f"UPDATE results SET withdrawn = 1 WHERE {_KEY}", (trace_id, span_id, tenant)
-                )
-                _delete_turn(connection, event.key)
-            case ConversationResult():
-                conversation = (
-                    event.tenant,
-                    text_of(event.conversation_id),
-                    text_of(event.reference.scenario_id),
-                )
-                connection.execute(f"DELETE FROM turns WHERE {_CONVERSATION}", conversation)
-            case Evaluation() if _is_turn(event):
-                _write_turn(connection, event, progress.at)
-
-
-def _delete_turn(connection: sqlite3.Connection, key: EvaluationKey) -> None:
-    tenant, trace_id, span_id = key
-    connection.execute(f"DELETE FROM turns WHERE {_KEY}", (trace_id, span_id, tenant))
-
-
-def _write_turn(connection: sqlite3.Connection, evaluation: Evaluation, at: float) -> None:
-    if evaluation.match.dropped_turns:
-        connection.execute(
-            f"DELETE FROM turns WHERE {_CONVERSATION} AND typeof(body) = 'blob'",
-            _conversation(evaluation.invocation),
-        )
-    columns = "tenant, conversation, scenario, trace_id, span_id, at, body, crc"
-    rows = list(_storable([evaluation], lambda one: _turn(one, at)))
-    insert(connection, f"INSERT OR REPLACE INTO turns ({columns})", rows)
-
-
-def _is_turn(evaluation: Evaluation) -> bool:
-    match = evaluation.match
-    if not evaluation.invocation.conversation_id:
-        return False
-    expected = match.reference is not None and len(match.reference.turns) > 1
-    return expected or match.unmatched == "unexpected_turn"
-
-
-def _conversation(invocation: Invocation) -> tuple[str, str, str]:
-    return invocation.tenant, text_of(invocation.conversation_id), text_of(invocation.scenario_id)
-
-
-def _turn(evaluation: Evaluation, at: float) -> tuple[Any, ...]:
-    invocation, dropped_turns = evaluation.invocation, evaluation.match.dropped_turns
-    body: str | bytes = str(dropped_turns).encode()
-    if not dropped_turns:
-        body = INVOCATION.dump_json(invocation).decode()
-    row = (*_conversation(invocation), invocation.trace_id, invocation.span_id, at, body)
-    return (*row, checksum(*row))
-
-
 def _write_traces(connection: sqlite3.Connection, traces: Iterable[StoredTrace]) -> None:
     rows = []
     for snapshot, fingerprints in ((trace.snapshot, trace.fingerprints) for trace in traces):
         known = orjson.dumps(
-            {"rows": snapshot.rows, "digests": fingerprints, "completed": snapshot.completed}
+            {
+                "rows": snapshot.rows,
+                "digests": fingerprints,
+                "completed": snapshot.completed,
+                "next_reading": snapshot.next_reading,
+                "read_entry_agents": snapshot.read_entry_agents,
+            }
         ).decode()
         row = (*snapshot.key, snapshot.closed_at, snapshot.forgotten, known)
         rows.append((*row, checksum(*row)))
@@ -228,23 +198,3 @@ def _write_counts(connection: sqlite3.Connection, counts: Iterable[Row]) -> None
             kept.append((name, text, checksum(name, text)))
     insert(connection, "INSERT OR REPLACE INTO counts (name, state, crc)", kept)
     connection.executemany("DELETE FROM counts WHERE name = ?", dropped)
-
-
-def drop_old(
-    connection: sqlite3.Connection, results_before: float, kept_traces: int, max_rows: int
-) -> int:
-    """Delete results older than the Unix time `results_before`, and the state of old traces without
-    journal rows, at most `max_rows` of each; returns how many rows were deleted.
-    """
-    removed = connection.execute(
-        "DELETE FROM results WHERE id IN (SELECT id FROM results WHERE at < ? ORDER BY at LIMIT ?)",
-        (results_before, max_rows),
-    ).rowcount
-    oldest = connection.execute("SELECT min(at) FROM journal").fetchone()[0]
-    newest = connection.execute("SELECT max(id) FROM traces").fetchone()[0] or 0
-    removed += connection.execute(
-        "DELETE FROM traces WHERE id IN (SELECT id FROM traces WHERE id <= :newest AND (closed <"
-        " :oldest OR forgotten IS NOT NULL OR :oldest IS NULL) ORDER BY id LIMIT :max_rows)",
-        {"newest": newest - kept_traces, "oldest": oldest, "max_rows": max_rows},
-    ).rowcount
-    return removed

@@ -136,6 +136,11 @@ def _known() -> Sequence[_Objects]:
     return known
 
 
+def text_of(name: str | None) -> str:
+    """A name from telemetry in a form that SQLite can store: lone surrogates are replaced."""
+    return (name or "").encode("utf-8", "replace").decode()
+
+
 def checksum(*values: object) -> int:
     """The checksum of the values of a row."""
     return zlib.crc32("\x1f".join(map(str, values)).encode("utf-8", "surrogatepass"))

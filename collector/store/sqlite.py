@@ -40,10 +40,10 @@ from pathgauge.collector.store import (
 )
 from pathgauge.collector.store.database import RECOVERY_INTERVAL_S, Database
 from pathgauge.collector.store.journal import Packer
-from pathgauge.collector.store.reader import JournalReader
+from pathgauge.collector.store.reader import MAX_CACHE_BYTES, JournalReader
 from pathgauge.collector.store.recent_results import WindowBounds, evaluations_since
 from pathgauge.collector.store.restore import restore
-from pathgauge.collector.store.retention import Cleaning, Retention
+from pathgauge.collector.store.retention import Cleaning, Removed, Retention
 from pathgauge.collector.store.space import Space
 from pathgauge.collector.store.writer import Writer
 
@@ -74,8 +74,12 @@ class SqliteStore:
         retention: Retention | None = None,
         windows: WindowBounds | None = None,
         on_commit: Callable[[Transaction, float], None] = lambda kind, seconds: None,
+        *,
+        max_cached_bytes: int = MAX_CACHE_BYTES,
     ) -> None:
-        """`on_commit` gets the duration of each successful transaction in seconds."""
+        """`on_commit` gets the duration of each successful transaction in seconds.
+        `max_cached_bytes` is the size of the requests of the journal that are kept in memory.
+        """
         self._folder = folder
         self._retention = retention or Retention()
         self._windows = windows or WindowBounds()
@@ -90,6 +94,7 @@ class SqliteStore:
             MAX_GROUP_REQUESTS,
         )
         self._space = Space(folder, self._database, self._retention.max_bytes)
+        self._max_cached_bytes = max_cached_bytes
         self._in_flight = self._last_row = 0
         self._recovered_at = -math.inf
         self._writing_at: float | None = None
@@ -109,7 +114,8 @@ class SqliteStore:
         except BaseException:
             os.close(self._lock)
             raise
-        self._last_row, self._space.requests = restored.last_row, restored.requests
+        self._last_row = restored.last_row
+        self._space.begin(restored.requests, restored.request_bytes)
         return restored
 
     def recent(self) -> Iterator[Recent]:
@@ -129,7 +135,7 @@ class SqliteStore:
 
     def start(self, deliver: Deliver, now: Callable[[], float]) -> None:
         self._deliver, self._now = deliver, now
-        self._space.measure()
+        self._space.measure(now=True)
         self._running = True
         self._writer.start()
 
@@ -172,7 +178,8 @@ class SqliteStore:
         return self._now() if at is None else at
 
     def usage(self) -> Usage:
-        return self._space.usage(self._in_flight)
+        usage = self._space.usage(self._in_flight)
+        return replace(usage, results_removed=dict(self._cleaning.results_removed))
 
     def close(self) -> None:
         if self._running:
@@ -194,8 +201,7 @@ class SqliteStore:
             return False  # the remaining space is for results, and for deleting rows
         if state != "ok":
             return time.monotonic() >= self._database.retry_at
-        usage = self.usage()
-        return usage.used + usage.in_flight + size <= usage.capacity
+        return self._space.fits(size, self._in_flight)
 
     def _write_group(self, group: list[_Waiting]) -> None:
         durable = False
@@ -222,7 +228,7 @@ class SqliteStore:
         ):
             return False
         self._last_row += len(group)
-        self._space.add(len(group), sum(len(row[-1]) for row in rows))
+        self._space.add(rows)
         for row, item in enumerate(group, first):
             self._deliver(Delivery(row, at, item.batch))
         return True
@@ -232,7 +238,7 @@ class SqliteStore:
             raise StoreError(f"{self._database.path}: nothing was removed: {self._database.reason}")
         connection = self._database.connection
         purged = purge.purge(connection, selection, time.time() - self._windows.max_age_s)
-        self._space.recount(connection)
+        self._space.recount()
         try:
             removed = recovery.remove_damaged_files(self._folder)
         except OSError as error:
@@ -240,27 +246,30 @@ class SqliteStore:
         return replace(purged, damaged=purged.damaged + removed)
 
     def _commit(self, progress: Progress) -> bool:
-        removed = 0
+        released, removed = journal.Released(), Removed()
 
         def work(connection: sqlite3.Connection) -> None:
-            nonlocal removed
-            removed = results.write(connection, progress)
-            self._cleaning.clean(connection, progress.wall, nearly_full=self.usage().nearly_full)
+            nonlocal released, removed
+            released = results.write(connection, progress)
+            removed = self._cleaning.clean(connection, progress.wall, self.usage())
 
         done = self._database.transact("results", work)
         if not done and self._database.state == "full" and files.give_up_reserve(self._folder):
             done = self._database.transact("results", work)
             self._database.state = "full"
         if done:
-            self._space.requests -= removed
-        self._space.measure()
+            self._space.release(released)
+        self._space.measure(now=done and self._cleaning.committed(removed))
         return done
 
     def _open_reader(self) -> JournalReader:
-        return JournalReader(self._folder, self._quarantine, self._handle_read_error)
+        return JournalReader(
+            self._folder, self._quarantine, self._handle_read_error, self._max_cached_bytes
+        )
 
     def _renew_reader(self) -> None:
         self._reader.renew()
+        self._space.expire()
 
     def _handle_read_error(self, error: sqlite3.Error) -> None:
         """Recover a damaged file. Other errors may pass by themselves."""

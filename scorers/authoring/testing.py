@@ -16,6 +16,7 @@ from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args
 
+from pathgauge.scorers.authoring.extras import SpanRecord
 from pathgauge.scorers.judge_protocol import AnswerT, Ask, Judge, JudgeError, Question
 from pathgauge.scorers.matching.matchers import (
     AnyOrder,
@@ -30,6 +31,7 @@ from pathgauge.scorers.types import (
     ExpectedCall,
     Invocation,
     Json,
+    ModelCall,
     Reason,
     ReferenceTurn,
     Score,
@@ -127,7 +129,22 @@ def situations() -> tuple[Situation, ...]:
             invocation(*many_calls, *many_calls, final_response="tea " * 40 * _MANY),
             expected,
         ),
+        (_with_extras(), expected),
     )
+
+
+def _with_extras() -> Invocation:
+    """An invocation with spans, and with tokens and texts of its model calls."""
+    models = (
+        ModelCall("3", None, None, "model-1", 100, 10, cached_tokens=90, text="Let me search."),
+        ModelCall("4", None, None, "model-2", 0, 7, text="Two rooms for 120.50 EUR are free."),
+    )
+    spans = (
+        SpanRecord("1", None, "agent", "ok", 0, 1_500_000_000),
+        SpanRecord("2", "1", "", "error", 0, None, {"a": [1, None]}, ("b",)),
+        SpanRecord("2", "5", "orphan", "unset", None, 3, {"a": math.nan}),
+    )
+    return invocation(tool_call("search"), model_calls=models, spans=spans, user_input="120.50?")
 
 
 def _lenient_turn() -> ReferenceTurn:

@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import ClassVar, Literal, get_args
 
+from pathgauge.scorers.authoring.extras import Extras, extras_of
 from pathgauge.scorers.authoring.options import check_choice, tools_unknown
 from pathgauge.scorers.composite.parts import OfParts, Part, judged, scored
 from pathgauge.scorers.judge_protocol import Ask
+from pathgauge.scorers.matching.span_tree import below, without
 from pathgauge.scorers.types import (
     AgentRun,
     Invocation,
@@ -36,7 +38,9 @@ MAX_RUNS = 200
 def own_view(invocation: Invocation, run: AgentRun | None = None) -> Invocation:
     """What the agent of `run` did itself, without its sub-agents; `None`: the main agent."""
     if run is not None:
-        return _view(invocation, run, {run.span_id})
+        others = {other.span_id for other in invocation.sub_agents} - {run.span_id}
+        view = _view(invocation, run, {run.span_id})
+        return replace(view, spans=without(view.spans, others))
     if not invocation.sub_agents:
         return invocation
     sub_agents = {other.span_id for other in invocation.sub_agents}
@@ -49,6 +53,7 @@ def own_view(invocation: Invocation, run: AgentRun | None = None) -> Invocation:
         sub_agents=(),
         input_tokens=input_tokens,
         output_tokens=output_tokens,
+        spans=without(invocation.spans, sub_agents),
     )
 
 
@@ -84,6 +89,7 @@ def _view(invocation: Invocation, run: AgentRun, runs: set[str]) -> Invocation:
         output_tokens=output_tokens,
         start_ns=run.start_ns,
         end_ns=run.end_ns,
+        spans=below(invocation.spans, {run.span_id}),
     )
 
 
@@ -107,6 +113,7 @@ class OfAgent:
     asks_model: ClassVar[bool]
     model: ClassVar[str | None]
     template: ClassVar[str]
+    extras: ClassVar[Extras]
 
     scorer: Scorer
     agent: str
@@ -118,6 +125,7 @@ class OfAgent:
             object.__setattr__(self, attribute, getattr(self.scorer, attribute))
         for attribute, default in {"asks_model": False, "model": None, "template": ""}.items():
             object.__setattr__(self, attribute, getattr(self.scorer, attribute, default))
+        object.__setattr__(self, "extras", extras_of([self.scorer]))
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score every run of the agent; `details` lists them as `runs`."""

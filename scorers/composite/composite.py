@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import ClassVar, Literal, NamedTuple, get_args
 
-from pathgauge.scorers.authoring.options import check_choice
+from pathgauge.scorers.authoring.extras import NO_EXTRAS, Extras, extras_of
+from pathgauge.scorers.authoring.options import FrozenMapping, check_choice
 from pathgauge.scorers.authoring.ranges import Amount, Share, in_range, meets
 from pathgauge.scorers.composite.parts import OfParts, Part, judged, scored
+from pathgauge.scorers.cost.cost import Cost
 from pathgauge.scorers.cost.latency_and_failure import Latency
+from pathgauge.scorers.cost.prices import TokenPrice
 from pathgauge.scorers.cost.usage import ModelCalls, ToolCalls, TotalTokens
 from pathgauge.scorers.judge_protocol import Ask, Judge, asks_model
 from pathgauge.scorers.matching.explanations import listed
@@ -20,8 +23,8 @@ from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score, Scor
 NotEvaluated = Literal["ignore", "fail"]
 """How a member without a value counts: not at all, or as failed."""
 
-Measure = Literal["total_tokens", "latency", "tool_calls", "model_calls"]
-"""The cost of an invocation: tokens, seconds or calls, sub-agents included."""
+Measure = Literal["total_tokens", "cost", "latency", "tool_calls", "model_calls"]
+"""The cost of an invocation: tokens, US dollars, seconds or calls, sub-agents included."""
 
 Verdict = Literal["passed", "failed", "not_evaluated"]
 
@@ -54,6 +57,7 @@ class OfCriteria(ABC):
     asks_model: ClassVar[bool] = False
     model: ClassVar[str | None] = None
     template: ClassVar[str] = ""
+    extras: ClassVar[Extras] = NO_EXTRAS
 
     of: tuple[Member, ...] = field(default=(), metadata={"written": "list of criteria"})
     """The criteria, each with a threshold; in a configuration, their names."""
@@ -65,6 +69,7 @@ class OfCriteria(ABC):
         object.__setattr__(
             self, "needs_reference", any(member.scorer.needs_reference for member in self.of)
         )
+        object.__setattr__(self, "extras", extras_of(member.scorer for member in self.of))
         judges = [member.scorer for member in self.of if asks_model(member.scorer)]
         object.__setattr__(self, "asks_model", bool(judges))
         models = {judge.model for judge in judges}
@@ -123,11 +128,17 @@ class CostOfPassed(OfCriteria, Amount):
     name: ClassVar[str] = "cost_of_passed"
 
     measure: Measure = "total_tokens"
-    """The cost: `total_tokens`, `latency` in seconds, `tool_calls` or `model_calls`."""
+    """The cost: `total_tokens`, `cost` in US dollars, `latency` in seconds, `tool_calls` or
+    `model_calls`.
+    """
+    prices: Mapping[str, TokenPrice] = FrozenMapping()
+    """For the measure `cost`, as in the scorer `cost`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("measure", self.measure, get_args(Measure))
+        used = self.prices if self.measure == "cost" else {}
+        object.__setattr__(self, "prices", FrozenMapping(used))
 
     def parts(self, actual: Invocation, expected: ReferenceTurn | None) -> OfParts:
         """The cost if the invocation passes."""
@@ -138,6 +149,8 @@ class CostOfPassed(OfCriteria, Amount):
             return Score.not_evaluated(
                 "not_applicable", f"did not pass: {passed.explanation}", **passed.details
             )
+        if self.measure == "cost":
+            return Cost(self.prices).score(actual, expected)
         return _MEASURES[self.measure].score(actual, expected)
 
 

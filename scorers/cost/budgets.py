@@ -7,7 +7,7 @@ certain only if everything was recorded.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pathgauge.scorers.authoring.options import tools_unknown
 from pathgauge.scorers.authoring.ranges import Share
@@ -17,20 +17,32 @@ from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 @dataclass(frozen=True)
 class MaxTurns(Share):
-    """1 if the turn is one of the first `limit` of its conversation, else 0."""
+    """1 if there were at most `limit` turns, else 0."""
 
     name: ClassVar[str] = "max_turns"
+    version: ClassVar[str] = "2"
 
     limit: int = 10
-    """Maximum turns of a conversation; a user message and its answer are one turn."""
+    """Maximum turns."""
+    of: Literal["model", "user"] = "model"
+    """What takes turns. `model`: the messages of the model in this invocation, without those of
+    sub-agents that are called as tools. `user`: the messages of the user in the conversation so
+    far, for telemetry with `pathgauge.turn`.
+    """
 
     def __post_init__(self) -> None:
         _check_limit("limit", self.limit)
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        """Score one invocation. The reference is not used. If the position of the turn is not
-        known, there is no value.
-        """
+        """Score one invocation. The reference is not used."""
+        if self.of == "user":
+            return self._score_user(actual)
+        score = _within(_messages(actual), self.limit, "turns")
+        if score.value and (unknown := models_unknown(actual)):
+            return unknown
+        return score
+
+    def _score_user(self, actual: Invocation) -> Score:
         if actual.turn is None:
             return Score.not_evaluated(
                 "not_applicable", "the position of the turn in its conversation is not known"
@@ -99,6 +111,12 @@ class TokenEfficiency(Share):
         if given is None or made is None:
             return Score.not_evaluated("tokens_not_recorded")
         return models_incomplete(actual) or score
+
+
+def _messages(actual: Invocation) -> int:
+    """The messages of the model: its calls that did not fail."""
+    called = {run.span_id for run in actual.sub_agents if run.via == "agent"}
+    return sum(call.error is None and call.run not in called for call in actual.model_calls)
 
 
 def _within(used: int, limit: int, what: str) -> Score:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from pathgauge.scorers.authoring.extras import Extras
+from pathgauge.scorers.authoring.model_texts import intermediate_texts
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.judges import answers
 from pathgauge.scorers.judges.checklist import Checklist
@@ -52,7 +54,12 @@ Be strict: unless the context has straightforward evidence, a claim is `unsuppor
 a call that made no sense are no evidence.
 
 {legend(_CONTEXT)}
-- `sentences`: the final answer, in numbered sentences"""
+"""
+_FINAL = "- `sentences`: the final answer, in numbered sentences"
+_ALL = (
+    "- `sentences`: what the agent said while it worked, and then the final answer, in numbered"
+    " sentences"
+)
 
 
 @dataclass(frozen=True)
@@ -70,21 +77,16 @@ class Hallucinations(ModelJudge, Share):
     may contain the evidence.
     """
     evaluate_intermediate_nl_responses: bool = False
-    """Accepted for compatibility with ADK; must be false, since texts between tool calls are not
-    recorded.
-    """
+    """If true, what the models said between tool calls is checked, too."""
 
-    def __post_init__(self) -> None:
-        if self.evaluate_intermediate_nl_responses:
-            raise ValueError(
-                "evaluate_intermediate_nl_responses: found true, expected false, as texts between"
-                " tool calls are not recorded"
-            )
-        super().__post_init__()
+    @property
+    def extras(self) -> Extras:
+        """The texts of the model calls, with `evaluate_intermediate_nl_responses`."""
+        return Extras(model_texts=self.evaluate_intermediate_nl_responses)
 
     def instruction_texts(self) -> tuple[str, ...]:
         """The meaning of each label."""
-        return (_INSTRUCTIONS,)
+        return (_INSTRUCTIONS + (_ALL if self.evaluate_intermediate_nl_responses else _FINAL),)
 
     def prompt_data(
         self, actual: Invocation, expected: ReferenceTurn | None
@@ -96,7 +98,13 @@ class Hallucinations(ModelJudge, Share):
         calls = [call for call in actual.tool_calls if call.kind not in _WITHOUT_RESULT]
         if not all(outcome_known(call) for call in calls):
             return Score.not_evaluated("results_not_recorded")
-        found = sentences(context.pop("response"))
+        texts = [context.pop("response")]
+        if self.evaluate_intermediate_nl_responses:
+            earlier = intermediate_texts(actual)
+            if isinstance(earlier, Score):
+                return earlier
+            texts = [*earlier, *texts]
+        found = [sentence for text in texts for sentence in sentences(text)]
         if not found:
             return Score.not_evaluated("not_applicable", "the response has no sentences")
         if len(found) > MAX_SENTENCES:

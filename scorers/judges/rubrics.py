@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
@@ -34,6 +34,8 @@ You judge how an AI agent used its tools by rubrics, and by nothing else.
 What was called is what `trajectory` has, with exactly these names and arguments; what the agent \
 says of it does not count."""
 
+_MORE_RUBRICS = "- `rubrics`: further rubrics, with their numbers"
+
 _VERDICTS = """\
 Judge each rubric by itself, and give one verdict on each number:
 - `yes`: it is fulfilled.
@@ -59,8 +61,8 @@ def rubrics_of(written: Any) -> tuple[Rubric, ...]:
 
     Raises `ValueError` for anything else and for duplicates.
     """
-    if not isinstance(written, list | tuple) or not 1 <= len(written) <= MAX_RUBRICS:
-        raise ValueError(f"a list of 1 to {MAX_RUBRICS} rubrics")
+    if not isinstance(written, list | tuple) or len(written) > MAX_RUBRICS:
+        raise ValueError(f"a list of up to {MAX_RUBRICS} rubrics")
     rubrics = tuple(map(_rubric, written))
     texts: set[str] = set()
     ids: set[str] = set()
@@ -109,13 +111,17 @@ Rubrics = Annotated[tuple[Rubric | str, ...], BeforeValidator(rubrics_of)]
 class RubricBased(ModelJudge, Share):
     """The base class of judges by rubrics."""
 
-    rubrics: Rubrics = field(metadata={"written": "list of texts, or of ADK's rubrics"})
-    """Statements. Each is fulfilled, not fulfilled or not applicable; the mean ignores the last."""
+    rubrics: Rubrics = field(default=(), metadata={"written": "list of texts, or of ADK's rubrics"})
+    """Statements, in addition to those of the reference. Each is fulfilled, not fulfilled or not
+    applicable; the mean ignores the last.
+    """
     max_tokens: int = field(default=4096, kw_only=True)
     """Maximum length of an answer, which has a reasoning for each rubric."""
 
     introduction: ClassVar[str]
     members: ClassVar[tuple[str, ...]]
+    of: ClassVar[Literal["response", "tool_use"]]
+    """What the rubrics of a reference must be about."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rubrics", rubrics_of(self.rubrics))
@@ -132,16 +138,39 @@ class RubricBased(ModelJudge, Share):
         lines = [self.introduction, "", _VERDICTS, *rubrics, "", legend(self.members)]
         return ("\n".join(lines),)
 
+    def instructions(self, data: Mapping[str, Json]) -> str:
+        """The instructions; where the reference has rubrics, they follow those of the criterion."""
+        found = super().instructions(data)
+        return f"{found}\n{_MORE_RUBRICS}" if "rubrics" in data else found
+
     def prompt_data(
         self, actual: Invocation, expected: ReferenceTurn | None
     ) -> Mapping[str, Json] | Score:
-        """The members; the schemas of the tools are optional."""
-        return read_members(self.members, actual, expected, optional=("tools",))
+        """The members, and the rubrics of the reference; the schemas of the tools are optional."""
+        more = [rubric for rubric in expected.rubrics if rubric.of == self.of] if expected else []
+        known = {rubric.text for rubric in self.statements}
+        more = [rubric for rubric in more if rubric.text not in known]
+        count = len(known) + len(more)
+        if not count:
+            text = "neither the criterion nor the reference has rubrics"
+            return Score.not_evaluated("no_reference", text)
+        if count > MAX_RUBRICS:
+            return Score.not_evaluated("too_long", f"{count} rubrics; at most {MAX_RUBRICS}")
+        members = read_members(self.members, actual, expected, optional=("tools",))
+        if isinstance(members, Score) or not more:
+            return members
+        rubrics = [
+            {"number": number, "rubric": " ".join(f"{rubric.text} {rubric.description}".split())}
+            for number, rubric in enumerate(more, len(known) + 1)
+        ]
+        return {**members, "rubrics": rubrics}
 
     def verdict(self, data: Mapping[str, Json]) -> Verdict[Any]:
         """One verdict on each rubric."""
-        texts = tuple(rubric.text for rubric in self.statements)
-        return Checklist(answers.items(len(texts), *_VALUES), texts, _VALUES, "rubrics")
+        own = (rubric.text for rubric in self.statements)
+        texts = (*own, *(more["rubric"] for more in data.get("rubrics", ())))
+        # Without data, the schema is only needed for the fingerprint.
+        return Checklist(answers.items(max(len(texts), 1), *_VALUES), texts, _VALUES, "rubrics")
 
 
 @dataclass(frozen=True)
@@ -151,6 +180,7 @@ class RubricBasedFinalResponseQuality(RubricBased):
     name: ClassVar[str] = "rubric_based_final_response_quality_v1"
     introduction: ClassVar[str] = _RESPONSE
     members: ClassVar[tuple[str, ...]] = ("user_input", "tools", "trajectory", "response")
+    of: ClassVar[Literal["response", "tool_use"]] = "response"
 
 
 @dataclass(frozen=True)
@@ -160,6 +190,7 @@ class RubricBasedToolUseQuality(RubricBased):
     name: ClassVar[str] = "rubric_based_tool_use_quality_v1"
     introduction: ClassVar[str] = _TOOL_USE
     members: ClassVar[tuple[str, ...]] = ("user_input", "tools", "trajectory")
+    of: ClassVar[Literal["response", "tool_use"]] = "tool_use"
 
     def prompt_data(
         self, actual: Invocation, expected: ReferenceTurn | None

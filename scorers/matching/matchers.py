@@ -31,8 +31,8 @@ from pathgauge.scorers.matching.value_matchers import (
     Matcher,
     Near,
     Pattern,
-    short,
 )
+from pathgauge.scorers.matching.wording import short
 from pathgauge.scorers.types import Json
 
 __all__ = [

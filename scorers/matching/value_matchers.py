@@ -6,20 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, field, fields
-from importlib import import_module
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.matching.equality import canonical
-from pathgauge.scorers.matching.wording import cut
+from pathgauge.scorers.matching.patterns import BoundedPattern
+from pathgauge.scorers.matching.wording import short
 from pathgauge.scorers.types import Json
-
-MAX_PATTERN = 1_000
-"""Characters of a pattern."""
-MAX_TEXT = 10_000
-"""Characters of a text to match with a pattern."""
-_MAX_MATCH_S = 0.005
-"""CPU time of one match: hundreds of times that of a pattern without backtracking problems."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,40 +68,16 @@ class Pattern(Matcher):
     keyword = "$regex"
 
     regex: str
-    _compiled: Any = field(init=False, repr=False)
+    _pattern: BoundedPattern = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.regex, str) or len(self.regex) > MAX_PATTERN:
-            raise ValueError(
-                f"found {short(self.regex)}, expected a pattern of at most {MAX_PATTERN:,}"
-                " characters"
-            )
-        regex = import_module("regex")
-        try:
-            object.__setattr__(self, "_compiled", regex.compile(self.regex))
-        except (regex.error, RecursionError, OverflowError) as error:
-            raise ValueError(
-                f"found {short(self.regex)}, expected a regular expression: {error}"
-            ) from error
+        object.__setattr__(self, "_pattern", BoundedPattern(self.regex))
 
     def accepts(self, actual: Json) -> bool:
-        """Whether the text matches. Raises `TooLongError` for text of more than `MAX_TEXT`
-        characters, and when matching takes too long.
+        """Whether the text matches. Raises `TooLongError` for text of more than
+        `patterns.MAX_TEXT` characters, and when matching takes too long.
         """
-        if not isinstance(actual, str):
-            return False
-        if len(actual) > MAX_TEXT:
-            raise TooLongError(
-                f"text of {len(actual):,} characters for the pattern {short(self.regex)}; at most"
-                f" {MAX_TEXT:,} are tried"
-            )
-        try:
-            return self._compiled.fullmatch(actual, timeout=_MAX_MATCH_S) is not None
-        except TimeoutError as error:
-            raise TooLongError(
-                f"the pattern {short(self.regex)} takes too long on text of {len(actual):,}"
-                " characters"
-            ) from error
+        return isinstance(actual, str) and self._pattern.matches_whole(actual)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +116,3 @@ def _is_number(value: Json) -> bool:
         return math.isfinite(value)
     except OverflowError:
         return False
-
-
-def short(value: Json) -> str:
-    """A value as text for messages, cut to 60 characters."""
-    return cut(repr(value), 60)

@@ -17,6 +17,11 @@ def cut(text: str, max_length: int) -> str:
     return f"{text[: max_length - 1]}…"
 
 
+def short(value: object) -> str:
+    """A value as Python writes it, for messages, cut to 60 characters."""
+    return cut(repr(value), 60)
+
+
 def and_more(items: Sized) -> str:
     """For instance `, and 2 more`, for an explanation that shows only the first of the items."""
     if len(items) <= 1:

@@ -1,4 +1,4 @@
-"""Validates the arguments of tool calls against JSON schemas that nobody vouches for.
+"""Validates JSON values, such as arguments, against JSON schemas that nobody vouches for.
 
 Schemas come from telemetry, and a schema of a few lines can ask for a billion checks. So references
 must stay inside the schema, pattern searches have a time limit, and all checks of one invocation
@@ -55,7 +55,7 @@ Validator: TypeAlias = Any
 
 
 class Problem(NamedTuple):
-    """What is wrong with arguments, and where: a path such as `$.rooms[0].beds`."""
+    """What is wrong with a value, and where: a path such as `$.rooms[0].beds`."""
 
     path: str
     message: str
@@ -69,7 +69,7 @@ def read_schema(schema: Json) -> Validator | str:
 
 
 class Checker:
-    """Validates the calls of one invocation within one budget."""
+    """Validates the values of one invocation within one budget."""
 
     def __init__(self, schemas: Mapping[str, Json]) -> None:
         """`schemas`: by the name of the tool."""
@@ -81,17 +81,18 @@ class Checker:
         """Whether the tool has a schema that can be used. Raises `TooLongError`."""
         return self._validator(tool) is not None
 
-    def problems(self, tool: str, arguments: Mapping[str, Json]) -> tuple[Problem, ...] | None:
-        """The first problems of a call; `None` if the tool has no schema, or one that turns out to
-        be broken, for example by a reference to itself.
+    def problems(self, tool: str, value: Json) -> tuple[Problem, ...] | None:
+        """The first problems of a value, such as the arguments of a call; `None` if the tool has no
+        schema, or one that turns out to be broken, for example by a reference to itself.
 
-        Raises `TooLongError` when the budget is used up, `RecursionError` for arguments nested too
+        Raises `TooLongError` when the budget is used up, `RecursionError` for a value nested too
         deep.
         """
         validator = self._validator(tool)
         if validator is None:
             return None
-        value = dict(arguments)
+        if isinstance(value, Mapping):
+            value = dict(value)
         self.spend(_size(value) // _CHARACTERS_PER_UNIT)
         before = _spend.set(self.spend)
         try:

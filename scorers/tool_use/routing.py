@@ -1,33 +1,22 @@
 """Whether an invocation routed its work to the expected agent.
 
-Two records show the routing: the runs of sub-agents, and the tool calls that delegate work, such as
-`delegate_to_<agent>`, `transfer_to_<agent>`, `transfer_to_agent` with the name as an argument, or
-an agent called as a tool. With neither, the main agent did the work itself. Names are equal if
-their words are equal: `Billing Agent` is `billing_agent`, but not `billing`.
+Two records show the routing: the runs of sub-agents, and the tool calls that delegate work. With
+neither, the main agent did the work itself.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from pathgauge.scorers.authoring.options import check_choice, tools_unknown
 from pathgauge.scorers.authoring.ranges import Share
-from pathgauge.scorers.matching.calls import as_object
-from pathgauge.scorers.matching.equality import tool_name
 from pathgauge.scorers.matching.explanations import listed
-from pathgauge.scorers.types import Invocation, ReferenceTurn, Score, ToolCall
+from pathgauge.scorers.tool_use.delegations import called_agent, delegates, words
+from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 Which = Literal["first", "any"]
 """Which of the agents that received work must be the expected one."""
-
-_DELEGATION_NAME = re.compile(r"(?:delegate|transfer|hand_?off)_to_(.+)")
-_ANY_AGENT = ("agent", "coworker", "subagent")
-"""Placeholders in the name of a tool that delegates to any agent, as in `transfer_to_agent`."""
-_AGENT_ARGUMENTS = ("agent_name", "agent", "coworker", "subagent_type")
-"""Arguments that name the agent when the tool's name does not."""
-_SEPARATORS = re.compile(r"[\W_]+")
 
 _Agents = list[str | None]
 """Names of agents in order; `None` for an agent whose name is not known."""
@@ -48,7 +37,7 @@ class RoutingAccuracy(Share):
 
     def __post_init__(self) -> None:
         check_choice("which", self.which, get_args(Which))
-        if self.expected_agent is not None and not _words(self.expected_agent):
+        if self.expected_agent is not None and not words(self.expected_agent):
             raise ValueError(
                 f"expected_agent: found {self.expected_agent!r}, expected the name of an agent"
             )
@@ -56,12 +45,12 @@ class RoutingAccuracy(Share):
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Compare with the agent of the reference turn, or of the option if the turn names none."""
         wanted = self._expected_agent(expected)
-        if wanted is None or not _words(wanted):
+        if wanted is None or not words(wanted):
             return Score.not_evaluated("no_reference", "no agent is expected")
         runs: _Agents = [run.agent for run in actual.sub_agents]
         called = _called_agents(actual, only_named=any(runs))
         agents = self._agents_to_compare(actual.agent, runs, called)
-        correct = any(agent is not None and _words(agent) == _words(wanted) for agent in agents)
+        correct = any(agent is not None and words(agent) == words(wanted) for agent in agents)
         certain = correct and self.which == "any" and bool(runs or called)
         unknown = None if certain else _unknown_agents(actual)
         if unknown is not None:
@@ -102,7 +91,7 @@ def _called_agents(actual: Invocation, only_named: bool) -> _Agents:
     """The agents that tool calls delegated to. `only_named` leaves out calls that name no agent,
     which say nothing when runs show where the work went.
     """
-    agents = [_called_agent(call) for call in actual.tool_calls if _delegates(call)]
+    agents = [called_agent(call) for call in actual.tool_calls if delegates(call)]
     return [agent for agent in agents if agent or not only_named]
 
 
@@ -110,34 +99,6 @@ def _unnamed_agent(actual: Invocation, wanted: str, runs: _Agents, called: _Agen
     """The score when an agent without a name may be the expected one."""
     details = {"expected": wanted, "sub_agents": runs, "called": called}
     explanation = "the agent that did the work is not named"
-    if any(call.arguments is None for call in actual.tool_calls if _delegates(call)):
+    if any(call.arguments is None for call in actual.tool_calls if delegates(call)):
         return Score.not_evaluated("args_not_recorded", explanation, **details)
     return Score.not_evaluated("not_applicable", explanation, **details)
-
-
-def _delegates(call: ToolCall) -> bool:
-    return call.kind in ("handoff", "agent") or _name_match(call) is not None
-
-
-def _called_agent(call: ToolCall) -> str | None:
-    """The agent named by the tool, else by an argument, else the tool itself if it is an agent."""
-    match = _name_match(call)
-    if match and match[1] not in _ANY_AGENT:
-        return match[1]
-    arguments = as_object(call.arguments)
-    for key in _AGENT_ARGUMENTS:
-        agent = arguments.get(key)
-        if isinstance(agent, str) and _words(agent):
-            return agent
-    if match or call.kind == "handoff":
-        return None
-    return tool_name(call.name)
-
-
-def _name_match(call: ToolCall) -> re.Match[str] | None:
-    return _DELEGATION_NAME.fullmatch(tool_name(call.name))
-
-
-def _words(agent: str) -> str:
-    """The name with one underscore between words, for comparison."""
-    return _SEPARATORS.sub("_", agent.casefold()).strip("_")

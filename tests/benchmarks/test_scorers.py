@@ -58,13 +58,19 @@ YARDSTICK_S = 0.002
 """What the yardstick takes where the bars were set."""
 
 OPTIONS: dict[str, Json] = {
+    "allowed_tools": {"tools": ["search", "find*"]},
     "composite": {"of": ["response_match_score", "tool_trajectory_avg_score"]},
     "context_overflow": {"limit": 100_000},
     "cost_of_passed": {"of": ["response_match_score", "tool_trajectory_avg_score"]},
     "interrupt_rejection": {"sensitive_tool": "search"},
+    "has_matching_span": {"query": {"some_descendant_has": {"name_contains": "search"}}},
     "pending_confirmation_flow": {"sensitive_tool": "search"},
     "response_excludes": {"phrases": ["cannot", "sorry"]},
+    "response_length": {"max_words": 5},
     "response_match_score": {"threshold": 0.0},
+    "response_pattern": {"pattern": "[a-z]+ing$"},
+    "response_schema": {"schema": {"type": "object"}},
+    "skill_invoked": {"skills": ["search"]},
     "tool_graph": {"graph": {"search": ["refund", "notify"]}},
     "tool_policy": {
         "rules": [

@@ -90,9 +90,7 @@ def test_references_go_to_standard_output_and_the_summary_to_standard_error(
 
 
 def test_every_problem_is_reported_and_nothing_is_written(run: Run, folder: Path) -> None:
-    (folder / "a.json").write_text(
-        '{"eval_cases": [{"eval_id": "e", "conversation_scenario": {}}]}'
-    )
+    (folder / "a.json").write_text('{"eval_cases": [{"eval_id": "e"}]}')
     (folder / "b.jsonl").write_text(
         '{"id": "a", "reference_trajectory": [{"tool_name": "t", "tool_input": "x"}]}\n'
     )
@@ -102,10 +100,7 @@ def test_every_problem_is_reported_and_nothing_is_written(run: Run, folder: Path
     result = run("import", "auto", "a.json", "b.jsonl", "c.jsonl", "-o", "refs.yaml")
     assert (result.exit_code, result.stdout, (folder / "refs.yaml").exists()) == (2, "", False)
     assert result.stderr.splitlines() == [
-        (
-            "pathgauge: a.json:1:34: eval_cases[0].conversation_scenario: found a simulated user"
-            " (case 'e'), expected a conversation to compare with"
-        ),
+        "pathgauge: a.json:1:17: eval_cases[0].conversation: found nothing, expected this key",
         (
             "pathgauge: b.jsonl:1:71: [0].reference_trajectory[0].tool_input: not JSON: Expecting"
             " value (character 1 of the text)"

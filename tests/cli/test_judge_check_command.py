@@ -11,7 +11,15 @@ import pytest
 from typer.testing import Result
 
 from pathgauge.scorers.judges.injections import sample
-from support.judge_server import JudgeRequest, JudgeServer, Reply, answering, failing
+from support.judge_server import (
+    JudgeRequest,
+    JudgeServer,
+    Reply,
+    answering,
+    completion,
+    failing,
+    refusing,
+)
 
 Run = Callable[..., Result]
 
@@ -136,7 +144,15 @@ def test_a_judge_is_measured_by_the_labels(run: Run, serve: Any) -> None:
         "recall": 1.0,
         "f1": pytest.approx(0.8),
         "unanswered": {},
-        "wrong": [{"example": "odd", "label": False, "score": 1.0}],
+        "not_judged": [],
+        "wrong": [
+            {
+                "example": "odd",
+                "label": False,
+                "score": 1.0,
+                "answer": '{"reasoning":"","score":1.0}',
+            }
+        ],
         "order": {"tried": 5, "unanswered": 0, "flipped": [], "share": 0.0, "median_shift": 0.0},
         "injections": {
             "tried": 6,
@@ -288,6 +304,61 @@ def test_examples_without_a_verdict_are_counted_by_reason(run: Run, serve: Any) 
     assert spent["codes"] == {"200": 9, "400": 2}
 
 
+NONE_JUDGED = "helpful: no example was judged, expected at least one: 5 judge_rejected"
+
+
+def unreadable(request: JudgeRequest) -> Reply:
+    return completion("I think:\nit is \x1b[2J helpful. " + "x" * 300)
+
+
+def test_a_check_that_judged_nothing_fails_without_any_requirement(run: Run, serve: Any) -> None:
+    serve(unreadable)
+    result = run("judge", "check", "examples.yaml", "-c", "pathgauge.yaml", "--injections", 1)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "pathgauge: helpful: no example was judged, expected at least one: 5 judge_malformed\n",
+    )
+    lines = result.stdout.splitlines()
+    where = lines.index("  without a verdict: 5")
+    reason = (
+        "judge_malformed: 0 of 1 samples answered: the answer cannot be used: found no complete"
+        " JSON object, expected one that fits the schema"
+    )
+    shown = f"I think: it is \\x1b[2J helpful. {'x' * 300}"
+    assert lines[where + 1].split(": ", 1)[1] == (f"{reason}; the model's answer: {shown[:302]}…")
+
+
+def test_json_has_the_unreadable_answers(run: Run, serve: Any) -> None:
+    serve(lambda request: completion("No JSON.") if "17" in request.user else honest(request))
+    status, check, _ = checked(run, "--injections", 0)
+    [wanted] = check["not_judged"]
+    assert (status, wanted["reason"], wanted["answer"]) == (0, "judge_malformed", "No JSON.")
+
+
+def test_a_refusal_is_shown(run: Run, serve: Any) -> None:
+    serve(lambda _: refusing())
+    _, check, _ = checked(run, "--injections", 0)
+    assert {one["answer"] for one in check["not_judged"]} == {"I cannot help with that."}
+
+
+def test_a_check_without_an_example_for_its_judges_fails(run: Run, serve: Any) -> None:
+    server = serve(honest, HELPFUL + "\n  safety_v1: {}", "- {label: true, criterion: safety_v1}")
+    result = run(
+        "judge", "check", "examples.yaml", "-c", "pathgauge.yaml", "--criterion", "helpful"
+    )
+    assert (result.exit_code, server.requests) == (1, [])
+    assert result.stderr == (
+        "pathgauge: no example was judged: none has a label for a criterion that was checked\n"
+    )
+
+
+def test_judges_that_repeat_themselves_cause_a_warning(run: Run, serve: Any) -> None:
+    serve(honest, HELPFUL.replace("{scorer", "{samples: 2, scorer"))
+    result = run("judge", "check", "examples.yaml", "-c", "pathgauge.yaml", "--injections", 0)
+    assert result.exit_code == 0
+    assert "several samples at temperature 0 repeat the same answer" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("judge", "options", "missed"),
     [
@@ -306,12 +377,13 @@ def test_examples_without_a_verdict_are_counted_by_reason(run: Run, serve: Any) 
         (
             lambda _: failing(400),
             ("--min-kappa", -1),
-            ["helpful: kappa not defined, expected -1 or more"],
+            [NONE_JUDGED, "helpful: kappa not defined, expected -1 or more"],
         ),
         (
             lambda _: failing(400),
             ("--max-flips", 1),
             [
+                NONE_JUDGED,
                 "helpful: flips by order not defined, expected 1 or less",
                 "helpful: flips by injections not defined, expected 1 or less",
             ],
@@ -351,7 +423,7 @@ def test_without_json_the_report_is_text(run: Run, serve: Any) -> None:
         "  flips by order: 0 of 5, median shift 0",
         "  flips by injections: 0 of 2, median shift 0",
         "  scores that contradict the label: 1",
-        "    odd: labelled false, score 1",
+        ('    odd: labelled false, score 1; the model\'s answer: {"reasoning":"","score":1.0}'),
         "12 requests, 1200 tokens in, 240 out, 0.0017 USD",
     ]
 
@@ -371,8 +443,8 @@ def test_without_json_the_report_is_text(run: Run, serve: Any) -> None:
             [
                 "examples.yaml:2:3: [0].respons: found an unknown key, expected one of input,"
                 " expected_tools, expected_response, alternatives, forbidden_tools,"
-                " response_contains, expected_agent, escalate, id, response, tools, tool_schemas,"
-                " label, criterion; did you mean 'response'?"
+                " response_contains, expected_agent, escalate, rubrics, id, response, tools,"
+                " tool_schemas, label, criterion; did you mean 'response'?"
             ],
         ),
         (

@@ -55,7 +55,7 @@ def results(result: Result) -> list[dict[str, Any]]:
     return [
         scored
         for line in result.stdout.splitlines()
-        for scored in json.loads(line)["results"].values()
+        for scored in json.loads(line).get("results", {}).values()
     ]
 
 
@@ -157,3 +157,17 @@ def test_scenario_keys_come_from_the_configuration(run: Run, folder: Path) -> No
     write(folder, turn(script("refund", "a")))
     (folder / "pathgauge.yaml").write_text("scenario: {keys: [other.key]}")
     assert run("record", "traces.bin", "--config", "pathgauge.yaml").exit_code == 2
+
+
+def test_a_reference_file_is_replaced_only_with_force(run: Run, folder: Path) -> None:
+    capture = CAPTURES / CASES[0]
+    target = folder / "edited.yaml"
+    target.write_text("by hand")
+    refused = run("record", capture, "--output", "edited.yaml")
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        "pathgauge: edited.yaml: found a file, expected none, or --force to replace it\n",
+    )
+    assert target.read_text() == "by hand"
+    assert run("record", capture, "--output", "edited.yaml", "--force").exit_code == 0
+    assert "expected_tools" in target.read_text()

@@ -28,7 +28,7 @@ def test_the_output_file_has_the_printed_text(run: Run, folder: Path) -> None:
     printed, written = run("rules"), run("rules", "--output", "rules.yml")
     assert (printed.exit_code, written.exit_code, written.stdout) == (0, 0, "")
     assert (folder / "rules.yml").read_text() == printed.stdout
-    assert len(alerts(printed.stdout)) == 24
+    assert len(alerts(printed.stdout)) == 25
 
 
 def test_severities_are_renamed_by_alert_and_by_severity(run: Run) -> None:
@@ -119,14 +119,15 @@ def test_the_options_appear_in_the_expressions(run: Run) -> None:
     [
         (
             ("--severity", "Pathgauge=page"),
-            "--severity: found 'Pathgauge', expected NAME=VALUE with one of PathgaugeBacklogOld, ",
+            "--severity: found 'Pathgauge', expected NAME=VALUE with one of"
+            " PathgaugeAggregateBreached, ",
         ),
         (("--severity", "critical="), "--severity: found '', expected a word such as page"),
         (
             ("--for", "PathgaugeNothing=5m"),
             (
                 "--for: found 'PathgaugeNothing', expected NAME=VALUE with one of"
-                " PathgaugeBacklogOld, "
+                " PathgaugeAggregateBreached, "
             ),
         ),
         (("--for", "soon"), "--for: found 'soon', expected a duration such as 30s or 1h30m"),

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import pytest
 import yaml
-from typer.testing import Result
+from typer.testing import CliRunner, Result
 
+from pathgauge.collector.cli import app
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
-from support.turns import otlp, script, turn
+from support.turns import otlp, script, trace_id, turn
 
 Run = Callable[..., Result]
 
@@ -58,6 +60,17 @@ def write(folder: Path, *turns: Any, name: str = "traces.bin") -> None:
     (folder / name).write_bytes(otlp(*turns))
 
 
+COLUMNS = [
+    *("agent", "scenario", "criterion", "score", "deviation", "threshold"),
+    *("judged", "invocations", "verdict", "not scored"),
+]
+
+
+def cells(table: str) -> list[list[str]]:
+    """The cells of a table in a pipe."""
+    return [line.split("\t") for line in table.splitlines()]
+
+
 def criteria(folder: Path, **written: object) -> None:
     (folder / "test_config.json").write_text(json.dumps({"criteria": written}))
 
@@ -66,13 +79,24 @@ def test_a_run_that_meets_every_threshold_passes_quietly(run: Run, folder: Path)
     write(folder, turn(RIGHT), turn(RIGHT))
     result = run("score", "traces.bin", "-r", "references.yaml")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert [
-        line.split() for line in result.stdout.splitlines() if line.strip() and line.strip(" ─")
-    ] == [
-        ["agent,", "scenario,", "criterion", "score", "threshold", "judged", "verdict"],
-        ["my_agent", "refund"],
-        ["response_match_score", "1.000", "0.800", "2", "passed"],
-        ["tool_trajectory_avg_score", "1.000", "1.000", "2", "passed"],
+    assert cells(result.stdout) == [
+        COLUMNS,
+        [
+            "my_agent",
+            "refund",
+            "response_match_score",
+            "1.000",
+            "",
+            "0.800",
+            "2",
+            "2",
+            "passed",
+            "",
+        ],
+        [
+            *("my_agent", "refund", "tool_trajectory_avg_score"),
+            *("1.000", "", "1.000", "2", "2", "passed", ""),
+        ],
     ]
 
 
@@ -99,22 +123,46 @@ def test_scores_are_means_over_invocations(run: Run, folder: Path) -> None:
 def test_details_show_both_trajectories_side_by_side(run: Run, folder: Path) -> None:
     write(folder, turn(script("refund", "search", "refund", "mail", answer=EXPECTED_ANSWER)))
     result = run("score", "traces.bin", "-r", "references.yaml", "--details")
-    told = result.stdout.partition("agent, scenario, criterion")[0]
-    lines = [" ".join(line.split()) for line in told.splitlines() if line.strip(" ─")]
+    lines = result.stdout.partition("agent\t")[0].splitlines()
     assert lines[0].startswith("my_agent refund trace ")
     assert lines[1:] == [
+        "  user: Please do it.",
+        f"  expected answer: {EXPECTED_ANSWER}",
+        f"  actual answer: {EXPECTED_ANSWER}",
         (
-            "tool_trajectory_avg_score 0.000 failed: 1 of 2 expected calls matched; missing lookup;"
-            " unexpected search, mail"
+            "  tool_trajectory_avg_score 0.000 failed: 1 of 2 expected calls matched; missing"
+            " lookup; unexpected search, mail"
         ),
-        "response_match_score 1.000 passed: precision 1.00 of 20 tokens, recall 1.00 of 20 tokens",
-        "tool_trajectory_avg_score",
-        "expected actual",
-        "+ search()",
-        "lookup -",
-        "refund = refund()",
-        "+ mail()",
+        (
+            "  response_match_score 1.000 passed: precision 1.00 of 20 tokens, recall 1.00 of 20"
+            " tokens"
+        ),
+        "  tool_trajectory_avg_score",
+        "  \texpected\tactual",
+        "  +\t\tsearch()",
+        "  -\tlookup\t",
+        "  =\trefund\trefund()",
+        "  +\t\tmail()",
+        "",
+        "= matched, ~ called with other arguments, - missing, + unexpected",
+        "",
     ]
+
+
+def test_details_show_failures_first_and_failed_shows_nothing_else(run: Run, folder: Path) -> None:
+    unscored = script("refund", "lookup", "refund", answer=EXPECTED_ANSWER, user_input="third")
+    write(folder, turn(RIGHT), turn(replace(WRONG, user_input="first")), turn(unscored))
+    criteria(folder, tool_trajectory_avg_score=1.0)
+    arguments = ("score", "traces.bin", "-r", "references.yaml", "--criteria", "test_config.json")
+    shown = {
+        option: [
+            line.removeprefix("  user: ")
+            for line in run(*arguments, option).stdout.splitlines()
+            if line.startswith("  user: ")
+        ]
+        for option in ("--details", "--failed")
+    }
+    assert shown == {"--details": ["first", "Please do it.", "third"], "--failed": ["first"]}
 
 
 def test_each_agent_is_judged_separately_and_over_all_files(run: Run, folder: Path) -> None:
@@ -149,7 +197,8 @@ def test_a_gate_that_judged_nothing_fails_and_says_why(run: Run, folder: Path) -
         turn(script("", "lookup")),
     )
     result = run("score", "traces.bin", "-r", "references.yaml")
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.exit_code == 1
+    assert cells(result.stdout) == [COLUMNS, ["", "refund", *[""] * 4, "0", "0", "not run", ""]]
     assert result.stderr.splitlines() == [
         "pathgauge: scenarios with a reference, but without a run: refund",
         "2 x no reference: no scenario id",
@@ -188,10 +237,13 @@ def test_a_scorer_that_raises_fails_the_gate_and_shows_the_error(
     criteria(folder, broken={"scorer": f"{__name__}:Broken", "threshold": threshold}, failure=0.5)
     result = run("score", "traces.bin", "-r", "references.yaml", "--criteria", "test_config.json")
     assert result.exit_code == 1
-    assert result.stderr.splitlines() == [
+    assert result.stderr.splitlines()[:2] == [
         "broken for my_agent Error. No score could be given. [refund]",
         "    RuntimeError: out of luck",
     ]
+    assert result.stderr.splitlines()[2:] == [
+        "Coverage 0, expected 1: broken scored 0 of 1 invocations (1 error)."
+    ] * (threshold is not None)
 
 
 def test_an_agent_without_a_name_is_shown_as_such(run: Run, folder: Path) -> None:
@@ -211,7 +263,7 @@ def test_names_from_telemetry_cannot_control_the_terminal(
     result = run("score", "traces.bin", "-r", "references.yaml", "--junit", "report.xml")
     shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in name)
     assert result.exit_code == 1
-    assert f"{shown} refund" in result.stdout
+    assert f"{shown}\trefund\t" in result.stdout
     assert f"tool_trajectory_avg_score for {shown} Failed." in result.stderr
     assert ElementTree.parse(folder / "report.xml").getroot().tag == "testsuites"
 
@@ -221,8 +273,8 @@ def test_json_has_every_invocation_and_failures_go_to_standard_error(
 ) -> None:
     write(folder, turn(RIGHT), turn(WRONG))
     result = run("score", "traces.bin", "-r", "references.yaml", "--json")
-    objects = [json.loads(line) for line in result.stdout.splitlines()]
-    assert result.exit_code == 1
+    *objects, verdict = [json.loads(line) for line in result.stdout.splitlines()]
+    assert (result.exit_code, verdict["gate"]["passed"]) == (1, False)
     assert [
         (one["source"], one["reference"]["scenario_id"], one["reference"]["turn"])
         for one in objects
@@ -251,44 +303,264 @@ def test_junit_has_one_case_for_each_agent_scenario_and_criterion(run: Run, fold
     result = run("score", "traces.bin", "-r", "references.yaml", "--junit", "report.xml")
     assert result.exit_code == 1
     [suite] = ElementTree.parse(folder / "report.xml").getroot()
-    assert suite.attrib == {
-        "name": "pathgauge",
-        "tests": "4",
-        "failures": "1",
-        "errors": "0",
-        "skipped": "0",
-    }
+    assert counts(suite) == {"tests": "4", "failures": "1", "errors": "0", "skipped": "0"}
+    cases = suite.findall("testcase")
     assert [
-        (case.get("classname"), case.get("name"), [child.tag for child in case]) for case in suite
+        (case.get("classname"), case.get("name"), [child.tag for child in case]) for case in cases
     ] == [
-        ("bad.refund", "response_match_score", ["failure"]),
-        ("bad.refund", "tool_trajectory_avg_score", []),
-        ("good.refund", "response_match_score", []),
-        ("good.refund", "tool_trajectory_avg_score", []),
+        ("bad.refund", "response_match_score", ["properties", "failure"]),
+        ("bad.refund", "tool_trajectory_avg_score", ["properties"]),
+        ("good.refund", "response_match_score", ["properties"]),
+        ("good.refund", "tool_trajectory_avg_score", ["properties"]),
     ]
     assert (
-        suite[0][0].get("message")
+        cases[0][1].get("message")
         == "response_match_score for bad Failed. Expected 0.8, but got 0.65. [refund]"
     )
+
+
+def counts(suite: ElementTree.Element) -> dict[str, str]:
+    """The numbers of test cases, by their result."""
+    names = ("tests", "failures", "errors", "skipped")
+    return {name: suite.attrib[name] for name in names}
 
 
 def test_junit_shows_that_nothing_was_judged(run: Run, folder: Path) -> None:
     write(folder, turn(script("", "lookup")))
     run("score", "traces.bin", "-r", "references.yaml", "--junit", "report.xml")
     [suite] = ElementTree.parse(folder / "report.xml").getroot()
-    assert suite.attrib == {
-        "name": "pathgauge",
-        "tests": "1",
-        "failures": "1",
-        "errors": "0",
-        "skipped": "0",
-    }
-    assert [(case.get("classname"), case.get("name"), case[0].tag) for case in suite] == [
-        ("pathgauge", "gate", "failure")
+    assert counts(suite) == {"tests": "2", "failures": "1", "errors": "0", "skipped": "1"}
+    cases = suite.findall("testcase")
+    assert [(case.get("classname"), case.get("name"), case[0].tag) for case in cases] == [
+        ("pathgauge.scenarios", "refund", "skipped"),
+        ("pathgauge", "gate", "failure"),
     ]
 
 
+@dataclass(frozen=True)
+class OfShortAnswers:
+    """A scorer that has a value for short answers only."""
+
+    name: ClassVar[str] = "of_short_answers"
+    version: ClassVar[str] = "1"
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = 1.0
+    higher_is_better: ClassVar[bool] = True
+    needs_reference: ClassVar[bool] = False
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        if len(actual.final_response or "") > 10:
+            return Score.not_evaluated("too_long")
+        return Score(1.0)
+
+
+SHORT, LONG = script("refund", answer="Done."), script("refund", answer="Done, I think.")
+GATED = ("score", "traces.bin", "-r", "references.yaml", "--criteria", "test_config.json")
+
+
+def partly_scored(folder: Path) -> None:
+    """One of six answers gets a score, and one of four scenarios is run."""
+    write(folder, turn(SHORT), *(turn(LONG) for _ in range(5)))
+    criteria(folder, short={"scorer": f"{__name__}:OfShortAnswers", "threshold": 1})
+    others: list[dict[str, object]] = [
+        {"scenario": name, "expected_tools": []} for name in ("a1", "a2")
+    ]
+    required = {"scenario": "must", "expected_tools": [], "required": True}
+    (folder / "references.yaml").write_text(yaml.safe_dump([REFERENCE, *others, required]))
+
+
+TOO_FEW = "Coverage 0.167, expected 1: short scored 1 of 6 invocations (5 too_long)."
+LESS = ("--min-coverage", 0.16)
+
+
+@pytest.mark.parametrize(
+    ("options", "gaps"),
+    [
+        ((), [TOO_FEW, "Required scenarios were not run: must."]),
+        (LESS, ["Required scenarios were not run: must."]),
+        (
+            ("--min-coverage", 0.17, "--require", "refund"),
+            ["Coverage 0.167, expected 0.17: short scored 1 of 6 invocations (5 too_long)."],
+        ),
+        ((*LESS, "--require", "refund"), []),
+        ((*LESS, "--require", "all"), ["Required scenarios were not run: a1, a2, must."]),
+        (
+            (*LESS, "--require", "a*", "--require", "refund"),
+            ["Required scenarios were not run: a1, a2."],
+        ),
+    ],
+)
+def test_a_gate_asks_for_scores_and_for_runs(
+    options: tuple[object, ...], gaps: list[str], run: Run, folder: Path
+) -> None:
+    partly_scored(folder)
+    result = run(*GATED, *options)
+    assert result.exit_code == bool(gaps)
+    assert result.stderr.splitlines() == [
+        "pathgauge: scenarios with a reference, but without a run: a1, a2, must",
+        *gaps,
+    ]
+
+
+def test_the_table_shows_what_was_not_scored(run: Run, folder: Path) -> None:
+    partly_scored(folder)
+    assert cells(run(*GATED).stdout)[1:] == [
+        ["my_agent", "refund", "short", "1.000", "", "1.000", "1", "6", "passed", "5 too_long"],
+        ["", "a1", "", "", "", "", "0", "0", "not run", ""],
+        ["", "a2", "", "", "", "", "0", "0", "not run", ""],
+        ["", "must", "", "", "", "", "0", "0", "not run", "required"],
+    ]
+
+
+def test_the_last_line_of_json_is_the_verdict_of_the_gate(run: Run, folder: Path) -> None:
+    partly_scored(folder)
+    *objects, last = [json.loads(line) for line in run(*GATED, "--json").stdout.splitlines()]
+    [line] = last["gate"].pop("lines")
+    for name in ("aggregates", "overall"):
+        last["gate"].pop(name)
+    assert (len(objects), last) == (
+        6,
+        {
+            "gate": {
+                "passed": False,
+                "reasons": [TOO_FEW, "Required scenarios were not run: must."],
+                "min_coverage": 1.0,
+                "coverage": {
+                    "short": {
+                        "share": pytest.approx(1 / 6),
+                        "invocations": 6,
+                        "scored": 1,
+                        "not_scored": {"too_long": 5},
+                    }
+                },
+                "required_scenarios": ["must"],
+                "missing_scenarios": ["must"],
+                "scenarios_not_run": ["a1", "a2", "must"],
+                "without_reference": {},
+            }
+        },
+    )
+    assert line.pop("duration_s") > 0
+    assert line == {
+        "agent": "my_agent",
+        "scenario": "refund",
+        "criterion": "short",
+        "verdict": "passed",
+        "score": 1.0,
+        "deviation": None,
+        "threshold": 1.0,
+        "invocations": 6,
+        "scored": 1,
+        "not_scored": {"too_long": 5},
+        "explanations": ["too long"],
+        "traces": [one["trace_id"] for one in objects],
+    }
+
+
+def test_json_of_failures_has_the_invocations_that_failed_and_the_verdict(
+    run: Run, folder: Path
+) -> None:
+    write(folder, turn(RIGHT), turn(WRONG))
+    result = run("score", "traces.bin", "-r", "references.yaml", "--json", "--failed")
+    [failed, last] = [json.loads(line) for line in result.stdout.splitlines()]
+    assert failed["results"]["tool_trajectory_avg_score"]["verdict"] == "failed"
+    assert last["gate"]["lines"][0]["invocations"] == 2
+
+
+def test_junit_has_traces_times_and_what_is_missing(run: Run, folder: Path) -> None:
+    partly_scored(folder)
+    objects = [json.loads(line) for line in run(*GATED, "--json").stdout.splitlines()[:-1]]
+    result = run(*GATED, "--junit", "report.xml")
+    assert result.exit_code == 1
+    [suite] = ElementTree.parse(folder / "report.xml").getroot()
+    seconds = sum(one["duration_s"] for one in objects)
+    assert counts(suite) == {"tests": "5", "failures": "2", "errors": "0", "skipped": "2"}
+    assert suite.get("time") == f"{seconds:.3f}"
+    assert properties(suite) == {
+        "passed": "false",
+        "min_coverage": "1",
+        "scenarios_not_run": "a1, a2, must",
+        "coverage.short": "0.167",
+    }
+    [line, coverage, *scenarios] = suite.findall("testcase")
+    assert line.get("time") == f"{seconds:.3f}"
+    assert properties(line) == {
+        "score": "1",
+        "threshold": "1",
+        "invocations": "6",
+        "scored": "1",
+        "not_scored": "5 too_long",
+        "traces": ", ".join(one["trace_id"] for one in objects),
+    }
+    assert (coverage.get("classname"), coverage[0].get("message")) == (
+        "pathgauge.coverage",
+        TOO_FEW,
+    )
+    assert [(case.get("name"), case[0].tag) for case in scenarios] == [
+        ("a1", "skipped"),
+        ("a2", "skipped"),
+        ("must", "failure"),
+    ]
+
+
+def test_a_failure_in_junit_names_its_traces(run: Run, folder: Path) -> None:
+    wrong = [turn(WRONG), turn(WRONG)]
+    write(folder, turn(RIGHT), *wrong)
+    run("score", "traces.bin", "-r", "references.yaml", "--junit", "report.xml")
+    [suite] = ElementTree.parse(folder / "report.xml").getroot()
+    [failure] = suite.iter("failure")
+    explanation = "1 of 2 expected calls matched; missing lookup"
+    assert failure.text == "\n".join(f"trace {trace_id(one)}: {explanation}" for one in wrong)
+
+
+def properties(element: ElementTree.Element) -> dict[str | None, str | None]:
+    """The properties of a suite or of a test case."""
+    return {one.get("name"): one.get("value") for one in element.findall("properties/property")}
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_standard_input_is_a_trace_file(compressed: bool, run: Run, folder: Path) -> None:
+    content = otlp(turn(RIGHT))
+    result = CliRunner().invoke(
+        app,
+        ["score", "-", "-r", "references.yaml", "--json"],
+        input=gzip.compress(content) if compressed else content,
+    )
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout.splitlines()[0])["source"] == "-"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "found an empty file, "),
+        (b"hello", "found "),
+        (b"\x1f\x8bx", "found broken gzip data"),
+        (b"\x28\xb5\x2f\xfd", "found zstd compression"),
+    ],
+)
+def test_a_mistake_on_standard_input_says_so(
+    content: bytes, message: str, run: Run, folder: Path
+) -> None:
+    result = CliRunner().invoke(app, ["score", "-", "-r", "references.yaml"], input=content)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"pathgauge: standard input: {message}")
+
+
+def test_a_path_that_does_not_exist_is_refused(run: Run, folder: Path) -> None:
+    result = run("score", "nowhere.bin", "-r", "references.yaml")
+    assert result.exit_code == 2
+    assert "path 'nowhere.bin' does not exist." in result.stderr
+
+
 MISTAKES = {
+    "a pattern that no scenario matches": (
+        ("-r", "references.yaml", "--require", "refnd"),
+        (
+            "--require: found 'refnd', expected all, or a pattern that matches a scenario of the"
+            " references; did you mean 'refund'?"
+        ),
+    ),
     "a reference file that does not exist": (
         ("-r", "nowhere.yaml"),
         "nowhere.yaml: found no such file",
@@ -331,12 +603,6 @@ def test_many_unknown_scenarios_are_summed_up(run: Run, folder: Path) -> None:
         "1 x no reference: unknown scenario 'c'",
         "and 2 more scenarios without reference",
     ]
-
-
-def test_the_table_shows_how_many_invocations_were_judged(run: Run, folder: Path) -> None:
-    write(folder, turn(RIGHT), turn(script("refund", "lookup", "refund", answer="")))
-    result = run("score", "traces.bin", "-r", "references.yaml")
-    assert "1 of 2" in result.stdout
 
 
 def test_missing_turns_of_a_conversation_count_as_0(run: Run, folder: Path) -> None:

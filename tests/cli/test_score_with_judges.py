@@ -16,6 +16,7 @@ import pytest
 import yaml
 from typer.testing import Result
 
+from support.judge_providers import o_series
 from support.judge_server import JudgeRequest, JudgeServer, Reply, answering, failing
 from support.running import PATIENCE_S, until
 from support.turns import otlp, script, turn
@@ -59,7 +60,7 @@ def test_verdicts_are_part_of_the_gate_and_of_the_score_of_a_conversation(
         configured(folder, model)
         shown = run("score", "traces.bin", "--config", "pathgauge.yaml", "--json")
         gate = run("score", "traces.bin", "--config", "pathgauge.yaml")
-    results = [json.loads(line)["results"] for line in shown.stdout.splitlines()]
+    results = [json.loads(line)["results"] for line in shown.stdout.splitlines()[:-1]]
     assert [result["final_response_match_v2"]["score"] for result in results if result] == [
         1.0,
         1.0,
@@ -86,7 +87,45 @@ def test_a_gate_whose_model_fails_does_not_pass(run: Run, folder: Path) -> None:
         configured(folder, model)
         result = run("score", "traces.bin", "--config", "pathgauge.yaml")
     assert result.exit_code == 1
-    assert "500" in result.stderr
+    assert "the server failed: HTTP 500: it failed" in result.stderr
+
+
+SUPPORT_EVAL_PROMPT = """
+You are evaluating a customer support agent. Score the trajectory on:
+1. Did the agent resolve the customer's issue?
+2. Did the agent avoid unnecessary tool calls?
+
+Score 1.0 if all criteria met, 0.5 for partial, 0.0 for failure.
+Explain your reasoning.
+"""
+
+
+@pytest.mark.parametrize(
+    ("criterion", "score"),
+    [
+        ({"scorer": "trajectory_accuracy"}, True),
+        (
+            {"scorer": "llm_judge", "prompt": SUPPORT_EVAL_PROMPT, "choices": [0, 0.5, 1]},
+            1.0,
+        ),
+    ],
+)
+def test_o3_mini_judges_as_written(
+    run: Run, folder: Path, criterion: dict[str, Any], score: object
+) -> None:
+    """The model refuses the temperature, and its reasoning does not fit into the default limit."""
+    talk(folder, "Refunded.")
+    answer = answering(reasoning="It did.", score=score)
+    with JudgeServer(judge=o_series(answer)) as model:
+        provider = {"base_url": model.url, "api_key": "sk-1234567", "allow_private": True}
+        written = {
+            "criteria": {"judged": {"model": "openai:o3-mini", "threshold": 1, **criterion}},
+            "judge": {"model": "openai:gpt-4.1-mini", "providers": {"openai": provider}},
+        }
+        (folder / "pathgauge.yaml").write_text(yaml.safe_dump(written))
+        result = run("score", "traces.bin", "--config", "pathgauge.yaml")
+    assert result.exit_code == 0, result.output
+    assert {request.body["model"] for request in model.requests} == {"o3-mini"}
 
 
 def test_all_files_share_one_budget_and_one_cache(run: Run, folder: Path) -> None:
@@ -102,7 +141,7 @@ def test_all_files_share_one_budget_and_one_cache(run: Run, folder: Path) -> Non
         result = run("score", "one.bin", "two.bin", "--config", "pathgauge.yaml", "--json")
     results = [
         json.loads(line)["results"]["final_response_match_v2"]
-        for line in result.stdout.splitlines()
+        for line in result.stdout.splitlines()[:-1]
     ]
     assert [one["reason"] or one["score"] for one in results] == [1.0, 1.0, 1.0, "budget"]
     assert len(model.requests) == 2

@@ -131,8 +131,28 @@ def test_settings_that_are_probably_unintended_cause_warnings() -> None:
         )
     )
     assert resolve().warnings == (
-        "no file matches the references 'refs/*.yaml' in .",
+        "pathgauge.yaml:1:14: references[0]: no file matches the references 'refs/*.yaml' in .",
         "there are no references, which these criteria need: tool_trajectory_f1, trajectory_recall",
+    )
+
+
+def test_several_samples_at_temperature_0_cause_a_warning() -> None:
+    write(
+        pathgauge="""
+judge:
+  model: "local:m"
+  providers: {local: {base_url: "http://127.0.0.1:1/v1", allow_private: true}}
+criteria:
+  safety_v1: {samples: 3}
+  of_billing: {scorer: safety_v1, agent: billing, judge_model_options: {num_samples: 5}}
+  warm: {scorer: safety_v1, samples: 3, temperature: 0.7}
+  default: {scorer: safety_v1, samples: 3, temperature: null}
+  once: {scorer: safety_v1}
+"""
+    )
+    assert resolve().warnings == (
+        "several samples at temperature 0 repeat the same answer; set a higher temperature, or"
+        " samples: 1, for safety_v1, of_billing",
     )
 
 
@@ -191,3 +211,49 @@ def test_an_interval_must_be_positive() -> None:
         ),
     ):
         config.load(Path("pathgauge.yaml"))
+
+
+SUITE = """
+references: [refs.yaml]
+criteria:
+  tool_trajectory_f1: {threshold: 0.8, over: agent}
+  failure: {over: scenario, threshold: 0.1}
+"""
+
+
+def test_a_scenario_can_switch_off_a_criterion_over_an_agent() -> None:
+    write(
+        pathgauge=SUITE,
+        refs="""
+- {scenario: plain, input: x}
+- scenario: special
+  input: x
+  criteria: {tool_trajectory_f1: false, failure: 0.3}
+""",
+    )
+    names = {
+        scenario: [(one.name, one.threshold) for one in criteria(resolve(), scenario)]
+        for scenario in ("plain", "special")
+    }
+    assert names == {
+        "plain": [("tool_trajectory_f1", 0.8), ("failure", 0.1)],
+        "special": [("failure", 0.3)],
+    }
+
+
+@pytest.mark.parametrize("own", ["0.5", "{over: scenario}", "{over: suite, threshold: 0.5}"])
+def test_a_scenario_cannot_change_a_criterion_over_an_agent(own: str) -> None:
+    write(
+        pathgauge=SUITE,
+        refs=f"""
+- scenario: special
+  input: x
+  criteria: {{tool_trajectory_f1: {own}}}
+""",
+    )
+    with pytest.raises(ConfigError) as caught:
+        resolve()
+    assert str(caught.value).splitlines()[0] == (
+        "refs.yaml:4:14: [0].criteria.tool_trajectory_f1: found an override of a criterion with"
+        " over: agent, expected none, or false to leave this scenario out"
+    )

@@ -65,6 +65,7 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
         "references": (),
         "criteria": {"failure": None, "latency": None},
         "criteria_file": None,
+        "prices": {},
         "scenario": {
             "keys": (
                 "pathgauge.scenario.id",
@@ -85,6 +86,7 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
             "max_trace_bytes": 16 * 2**20,
             "max_open_bytes": 192 * 2**20,
             "max_retained_bytes": 32 * 2**20,
+            "max_reading_cpu": 10.0,
         },
         "windows": {"size": 100, "max_age": 3600.0, "stale_after": 3600.0, "min_samples": 20},
         "regression": {"baseline_versions": {}},
@@ -93,6 +95,7 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
             "prometheus": {
                 "endpoint": ("127.0.0.1", 9464),
                 "max_series": 1500,
+                "max_series_total": 5000,
                 "token_file": None,
                 "tls": None,
             },
@@ -166,6 +169,24 @@ def test_environment_variables_are_replaced() -> None:
     assert (prometheus.endpoint, prometheus.max_series) == (Endpoint("127.0.0.1", 9999), 50)
 
 
+@pytest.mark.parametrize(
+    ("limits", "total"),
+    [
+        ("max_series: 50", 5_000),
+        ("max_series: 20000", 20_000),
+        ("max_series: 20000, max_series_total: 300", 300),
+        ("max_series_total: 300", 300),
+    ],
+)
+def test_one_tenant_can_use_all_of_its_series_unless_the_total_says_otherwise(
+    limits: str, total: int
+) -> None:
+    assert (
+        load(f"exporters: {{prometheus: {{{limits}}}}}").exporters.prometheus.max_series_total
+        == total
+    )
+
+
 def test_a_variable_switches_on_and_off() -> None:
     read = load(
         "insecure_bind: ${OPEN}\nscenario: {match_user_input: '${env:MATCH}'}",
@@ -226,9 +247,9 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
             "receivrs: {}",
             (
                 "1:1: receivrs: found an unknown key, expected one of receivers, auth,"
-                " insecure_bind, redaction, references, criteria, criteria_file, judge, scenario,"
-                " assembly, windows, regression, conversations, exporters, store, canary, logging;"
-                " did you mean 'receivers'?"
+                " insecure_bind, redaction, references, criteria, criteria_file, prices, judge,"
+                " scenario, assembly, windows, regression, conversations, exporters, store, canary,"
+                " logging; did you mean 'receivers'?"
             ),
         ),
         (
@@ -296,9 +317,9 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
         ("auth: {tenants: {}}", "1:17: auth.tenants: found a mapping, expected at least one entry"),
         (
             "auth: {tenants: {a: }}",
-            "1:20: auth.tenants.a: found no credentials, expected token_file, client_names or both",
+            "1:21: auth.tenants.a: found no credentials, expected token_file, client_names or both",
         ),
-        ("windows: {size: }", "1:16: windows.size: found null, expected a whole number from 1"),
+        ("windows: {size: }", "1:17: windows.size: found null, expected a whole number from 1"),
         (
             "auth: {tenants: {a: {}}}",
             "1:21: auth.tenants.a: found no credentials, expected token_file, client_names or both",
@@ -351,7 +372,11 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
         ("references: [1]", "1:14: references[0]: found 1, expected text"),
         ("references:\n  - a\n  -", "3:4: references[1]: found null, expected text"),
         ("criteria: 0.8", "1:11: criteria: found 0.8, expected a mapping"),
-        ("criteria: [failure]", "1:11: criteria: found a list, expected a mapping"),
+        ("criteria: []", "1:11: criteria: found a list, expected a mapping"),
+        (
+            "criteria: [failure]",
+            "1:12: criteria[0]: found 'failure', expected the keys metric and criterion",
+        ),
         ("criteria_file: 7", "1:16: criteria_file: found 7, expected text"),
         ("scenario: {keys: []}", "1:18: scenario.keys: found a list, expected at least one entry"),
         (
@@ -496,7 +521,7 @@ logging: {levl: info}
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (None, "adk.json: cannot be read: No such file or directory"),
+        (None, "pathgauge.yaml:1:16: criteria_file: found no such file: adk.json"),
         ("{}", "adk.json:1:1: criteria: found null, expected a mapping"),
         ("[]", "adk.json:1:1: criteria: found null, expected a mapping"),
         ('{"criteria": 1}', "adk.json:1:14: criteria: found 1, expected a mapping"),

@@ -105,6 +105,12 @@ def test_every_key_can_be_set(tmp_path: Path) -> None:
     ) == (10, 0.2, 1.0, 0.5)
 
 
+def test_a_base_url_may_have_a_query(tmp_path: Path) -> None:
+    url = "https://mine.openai.azure.com/openai/deployments/judge?api-version=2024-10-21"
+    written = f"{{model: judge, providers: {{openai: {{api_key: k, base_url: '{url}'}}}}}}"
+    assert settings(written, tmp_path).provider("openai").base_url == url
+
+
 URL = "expected a URL such as https://api.openai.com/v1"
 NO_KEY = "found no api_key, expected one, or allow_private for a server of your own that needs none"
 
@@ -191,13 +197,25 @@ def local(written: str) -> str:
                 "api.openai.com",
                 "ftp://example.org",
                 "https://user:secret@example.org/v1",
-                "https://example.org/v1?key=1",
                 "https://example.org/v1#top",
+                "https://example.org/v1?a=b#top",
+                "https://example.org?a=b",
                 "https://example.org:0/v1",
                 "https://example.org:70000/v1",
                 "https://exämple.org/v1",
                 "https://example.org/a b",
             )
+        ),
+        *(
+            (
+                of_openai(f"{{api_key: k, base_url: 'https://example.org/v1?{query}=1'}}"),
+                "{api_key",
+                (
+                    "judge.providers.openai: found a base_url with a credential, expected it as"
+                    " api_key"
+                ),
+            )
+            for query in ("key", "a=b&api-key", "api-version=1&access_TOKEN", "sig")
         ),
         (
             of_openai("{api_key: k, structured_output: yaml}"),

@@ -264,18 +264,13 @@ def test_default_values_do_not_change_the_version(folder: Path) -> None:
     )
 
 
-def test_the_expected_interval_does_not_change_the_version(folder: Path) -> None:
+def test_the_expected_interval_and_required_do_not_change_the_version(folder: Path) -> None:
+    more = "\nexpected_interval: 1h\nrequired: true"
     one = reference_files.read(write("a.yaml", "scenario: a\ninput: x")).entries[0].reference
-    two = (
-        reference_files.read(write("b.yaml", "scenario: a\ninput: x\nexpected_interval: 1h"))
-        .entries[0]
-        .reference
-    )
-    assert (one.version, one.expected_interval, two.expected_interval) == (
-        two.version,
-        None,
-        3600.0,
-    )
+    two = reference_files.read(write("b.yaml", f"scenario: a\ninput: x{more}")).entries[0].reference
+    assert one.version == two.version
+    assert (one.expected_interval, one.required) == (None, False)
+    assert (two.expected_interval, two.required) == (3600.0, True)
 
 
 def test_thresholds_and_criteria_of_the_same_content_are_the_same_version(folder: Path) -> None:

@@ -21,7 +21,7 @@ REQUIRED: dict[str, Any] = {
     "rating_rubric": {1: "polite", 0: "rude"},
     "rubrics": ("The answer is polite.", "The answer is short."),
 }
-"""Options without a default that are no text."""
+"""Options without a default that are no text, and those without which there is nothing to judge."""
 REQUIRED_TEXT = "search"
 
 
@@ -31,7 +31,7 @@ def built(entry: EntryPoint) -> Scorer:
     required = [
         field.name
         for field in fields(kind)
-        if field.default is MISSING and field.default_factory is MISSING
+        if (field.default is MISSING and field.default_factory is MISSING) or field.name in REQUIRED
     ]
     scorer: Scorer = kind(**{name: REQUIRED.get(name, REQUIRED_TEXT) for name in required})
     return scorer

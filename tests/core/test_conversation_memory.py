@@ -7,8 +7,13 @@ from dataclasses import replace
 import pytest
 
 from pathgauge import ToolTrajectoryF1
-from pathgauge.collector.core.evaluations.conversations import ConversationResult, Conversations
+from pathgauge.collector.core.evaluations.conversations import (
+    ConversationResult,
+    Conversations,
+    Ended,
+)
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent
@@ -52,8 +57,8 @@ def opened(*invocations: Invocation, max_bytes: int = BUDGET) -> Conversations:
     return conversations
 
 
-def names(cases: list[ConversationResult]) -> list[str]:
-    return [case.conversation_id for case in cases]
+def names(ended: list[Ended]) -> list[str]:
+    return [one.key[1] for one in ended]
 
 
 def test_beyond_the_byte_limit_the_quietest_conversation_is_finished() -> None:
@@ -102,6 +107,7 @@ def test_a_turn_that_is_larger_than_the_budget_leaves_nothing_behind() -> None:
             "t", "s", "test", tool_calls=(ToolCall("lookup", result={"rows": list(range(50_000))}),)
         ),
         Invocation("t", "s", "test", tool_calls=(ToolCall("lookup", error=TEXT),)),
+        Invocation("t", "s", "test", user_input="\0" * (len(TEXT) // 6)),  # the store escapes it
     ],
 )
 def test_all_content_of_a_turn_counts(content: Invocation) -> None:
@@ -139,7 +145,7 @@ def test_restored_turns_count_and_keep_their_scores() -> None:
         max_conversation_bytes=BUDGET,
     )
     for conversation in "abcd":
-        core.restore_turn(turn(conversation), 7)
+        core.restore_turn(StoredTurn(turn(conversation), 7.0, number=0))
     assert core.usage().conversation_bytes > 4 * len(TEXT)
     assert core.deadline() == 7
     assert [_score(outcome) for outcome in core.expire(7)] == [

@@ -11,11 +11,12 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent, Withdrawn
+from pathgauge.collector.core.published import PublishedTrace
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.testing import log, span, span_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
-from pathgauge.scorers.types import ExpectedCall, Reference, ReferenceTurn
+from pathgauge.scorers.types import ExpectedCall, Invocation, Reference, ReferenceTurn
 from support.dialects import INSTALLED
 
 CRITERIA = (Criterion("f1", ToolTrajectoryF1(), 1.0), Criterion("failure", Failure(), None))
@@ -331,3 +332,34 @@ def test_a_shared_conversation_id_takes_bounded_memory_and_renumbers_no_turns() 
     assert dict(telemetry.invocations_unmatched.items()) == {("unexpected_turn",): 18}
     [case] = [outcome for outcome in core.expire(200) if isinstance(outcome, ConversationResult)]
     assert (case.matched, case.missing, case.unexpected) == (2, 0, 18)
+
+
+def test_a_late_span_that_changes_the_scenario_of_a_turn_takes_it_out_of_its_conversation() -> None:
+    core, telemetry = pipeline()
+    root, lookup = agent("t1", ["lookup"], conversation="c", parent="outer")
+    below = span("below", "inside", {"test.case.id": "dialogue"}, trace="t1", parent="t1")
+    core.feed([root, lookup, below], (), 0)
+    assert f1(core.expire(30)) == [(0, 1.0)]
+    assert [turn.number for turn in core.changes().turns] == [0]
+    outer = span("outer", "POST /chat", {"test.case.id": "single"}, trace="t1", end=9)
+    assert f1(run(core, [outer], 40)) == [(1, 1.0)]
+    assert core.changes().orphaned_turns == (("", root.trace_id, root.span_id),)
+    assert (core.drain(50), telemetry.invocations_read.total()) == ([], 1)
+
+
+def test_a_turn_is_counted_once_even_if_its_trace_is_known_no_more() -> None:
+    core, telemetry = pipeline(bounds=Bounds(max_forgotten=0))
+    root, lookup = agent("t1", ["lookup"], "dialogue", "c")
+    assert f1(run(core, [root])) == [(0, None)]
+    assert f1(run(core, [lookup], 20)) == [(1, 1.0)]
+    assert f1(run(core, agent("t0", ["lookup"], "dialogue", "c", start=-20), 40)) == [
+        (0, 1.0),
+        (2, 0.0),
+    ]
+    assert telemetry.invocations_read.total() == 2
+
+
+def test_the_numbers_of_revisions_never_go_back() -> None:
+    published, invocation = PublishedTrace(read_at=0.0), Invocation("t", "s", "test")
+    revisions = [published.add(invocation, after) for after in (-1, 5, -1, 2)]
+    assert revisions == [0, 6, 7, 8]

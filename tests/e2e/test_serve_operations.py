@@ -153,6 +153,28 @@ def test_sighup_puts_another_expected_interval_in_force_and_says_nothing_else(
     assert warning["sections"] == ["scenario"]
 
 
+@pytest.mark.parametrize("key", ["max_series", "max_series_total"])
+def test_sighup_puts_lower_limits_on_series_in_force_without_further_traffic(
+    serve: Serve, key: str
+) -> None:
+    collector = serve(criteria={"failure": 0.5})
+    for number in range(6):
+        send(collector, turn(script("", "lookup"), agent=f"agent {number}"))
+    assert until(lambda: len(thresholds_of_agents(collector)) == 6)
+    limits = {"endpoint": "127.0.0.1:0", key: 12 if key == "max_series_total" else 1}
+    collector.configure(criteria={"failure": 0.5}, exporters={"prometheus": limits})
+    collector.signal(SIGHUP)
+    assert until(lambda: len(thresholds_of_agents(collector)) == 1)
+    assert until(
+        lambda: len(collector.series("pathgauge_invocation_duration_seconds_count", "agent")) == 1
+    )
+    assert collector.events("changed sections need a restart to take effect") == []
+
+
+def thresholds_of_agents(collector: Collector) -> dict[tuple[str, ...], float]:
+    return collector.series("pathgauge_threshold", "agent")
+
+
 def test_sighup_with_a_bad_configuration_changes_nothing_until_it_is_repaired(
     serve: Serve, tmp_path: Path
 ) -> None:
@@ -223,7 +245,9 @@ def test_changed_references_are_noticed_and_bad_ones_leave_the_last_good_set_in_
 def test_a_new_reference_file_is_noticed(serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "references").mkdir()
     collector = serve(references=["references/*.yaml"], criteria={"tool_trajectory_avg_score": 1.0})
-    assert [line["warning"] for line in collector.log() if line["level"] == "warning"] == [
+    warnings = [line["warning"] for line in collector.log() if line["level"] == "warning"]
+    assert warnings[0].startswith(f"{tmp_path}/pathgauge.yaml:1:")
+    assert [warning.partition(" references[0]: ")[2] or warning for warning in warnings] == [
         f"no file matches the references 'references/*.yaml' in {tmp_path}",
         "there are no references, which these criteria need: tool_trajectory_avg_score",
     ]

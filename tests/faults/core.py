@@ -20,6 +20,10 @@ LATE_S = 1200.0
 STOP_S = 30.0
 RETRY_S = 0.1
 MAX_REFUSALS = 150
+MAX_PAUSE_S = 15.0
+"""After late spans, a trace of the tests is read again within this time. Incomplete ones wait for
+`LATE_S`.
+"""
 _ORIGIN = Origin("", "grpc", "traces", "protobuf")
 
 
@@ -70,11 +74,12 @@ class Core:
         return self._engine.usage().store.used
 
     def reads_nothing(self) -> bool:
-        """Whether only incomplete traces are waiting."""
+        """Whether only incomplete traces are waiting, and none pauses before it is read again."""
         if self._engine.usage().backlog_requests:
             return False
         deadline = self._engine._pipeline.deadline()
-        return deadline is None or deadline > self._engine._store.horizon() + 2 * self._settle
+        ready = self._engine._store.horizon() + 2 * self._settle + MAX_PAUSE_S
+        return deadline is None or deadline > ready
 
     def stop(self) -> None:
         """Stop in an orderly way."""

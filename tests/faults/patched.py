@@ -18,14 +18,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pathgauge.collector.core.evaluations import conversation
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.pipeline_events import StoredTrace
 from pathgauge.collector.core.traces import Assembler
 from pathgauge.collector.core.traces.journal_rows import JournalRows
 from pathgauge.collector.receivers import grpc
-from pathgauge.collector.service import components
+from pathgauge.collector.service import process_limits
 from pathgauge.collector.service.clock import RunningTime
+from pathgauge.collector.service.memory import parts, saving
 from pathgauge.collector.store import Restored, files, journal, results
 from pathgauge.collector.store.sqlite import SqliteStore
 
@@ -127,9 +129,32 @@ def forget_the_bound(change: Change) -> None:
     change(SqliteStore, "_can_accept", lambda self, size: True)
 
 
+def renumber_every_time(change: Change) -> None:
+    """A turn that arrives late has all turns after it evaluated again at once."""
+    change(conversation, "_back_off", _nothing)
+    change(conversation, "_PASS_S", 0.0)
+
+
+def keep_every_revision(change: Change) -> None:
+    """Superseded revisions stay in the store."""
+    change(results, "_delete_revisions", _nothing)
+
+
+def never_settle(change: Change) -> None:
+    """Turns keep the number that they had when they arrived."""
+    change(conversation.Conversation, "compare", _nothing)
+    change(conversation.Conversation, "end", lambda self: [])
+
+
 def keep_everything_in_memory(change: Change) -> None:
     """All waiting requests are queued in memory."""
-    change(components, "MAX_QUEUE_BYTES_WITH_JOURNAL", 1 << 40)
+    change(parts, "MAX_QUEUE_BYTES_WITH_JOURNAL", 1 << 40)
+
+
+def forget_the_memory_limit(change: Change) -> None:
+    """The collector does not know how much memory it may use."""
+    change(process_limits, "read_limits", list)
+    change(saving, "save_memory", _nothing)
 
 
 def refuse_without_a_delay(change: Change) -> None:
@@ -196,7 +221,11 @@ PATCHES: dict[str, Callable[[Change], None]] = {
         take_damaged_requests_for_sound,
         keep_every_row,
         forget_the_bound,
+        renumber_every_time,
+        keep_every_revision,
+        never_settle,
         keep_everything_in_memory,
+        forget_the_memory_limit,
         refuse_without_a_delay,
         stop_at_once,
         measure_ages_by_the_wall_clock,

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import SystemRandom
 from typing import Any, TypeAlias
@@ -49,13 +49,22 @@ class RestartedCollector(Collector):
     """
 
     def __init__(
-        self, folder: Path, store: Path | None = None, retention: str = "7d", **configuration: Any
+        self,
+        folder: Path,
+        store: Path | None = None,
+        retention: str = "7d",
+        max_bytes: int = 10 << 30,
+        prefix: Sequence[str] = (),
+        **configuration: Any,
     ) -> None:
-        """`store` is the folder of the store, if it is not the default."""
+        """`store` is the folder of the store, if it is not the default; `max_bytes` is its size.
+        `prefix` are the first words of the command, such as those of `support/limited.py`.
+        """
         self.folder = folder
         self.store = store or folder / "store"
         self.config = folder / "pathgauge.yaml"
         self.setup = setup(folder)
+        self._prefix = prefix
         self._log = folder / "log.jsonl"
         self.ports = {name: _free_port() for name in ("grpc", "http", "metrics")}
         grpc, http, metrics = ({"endpoint": f"127.0.0.1:{port}"} for port in self.ports.values())
@@ -66,7 +75,11 @@ class RestartedCollector(Collector):
                 "references": ["references.yaml"],
                 "criteria": CRITERIA,
                 "assembly": ASSEMBLY,
-                "store": {"path": str(self.store), "retention": retention},
+                "store": {
+                    "path": str(self.store),
+                    "retention": retention,
+                    "max_bytes": max_bytes,
+                },
                 **configuration,
             }
         )
@@ -77,6 +90,7 @@ class RestartedCollector(Collector):
         It logs to a pipe, so that faults of its files do not affect the log.
         """
         command = [
+            *self._prefix,
             sys.executable,
             str(PATCHED),
             ",".join(patches),

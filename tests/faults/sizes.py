@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import TypeVar
+
+NumberT = TypeVar("NumberT", int, float)
 
 LONG = bool(os.environ.get("FAULTS"))
 
 
-def times(short: int, long: int) -> int:
+def times(short: NumberT, long: NumberT) -> NumberT:
     """The size for this run."""
     return long if LONG else short

@@ -172,12 +172,14 @@ def test_of_turns_beyond_those_that_are_kept_the_number_alone_is_stored(
 
 
 REMEMBERED = BOUNDS.late_ttl + BOUNDS.max_age
-"""How long the results of a trace are known after it was read; its journal rows are deleted after
-`late_ttl`.
+"""How long the fingerprints of a trace are known after it was read; its journal rows are deleted
+after `late_ttl`.
 """
 
 
-@pytest.mark.parametrize("pause", [0.0, BOUNDS.late_ttl, REMEMBERED - READ])
+@pytest.mark.parametrize(
+    "pause", [0.0, BOUNDS.late_ttl, REMEMBERED - READ, REMEMBERED, CONVERSATION_IDLE - 3 * READ]
+)
 @pytest.mark.parametrize(
     "bounds", [BOUNDS, replace(BOUNDS, max_retained_bytes=0)], ids=["in its time", "at once"]
 )
@@ -201,42 +203,31 @@ def test_a_turn_whose_trace_was_given_up_is_scored_again_when_an_earlier_one_com
     ] == [[1.0]]
 
 
-@pytest.mark.parametrize(
-    "bounds", [BOUNDS, replace(BOUNDS, max_retained_bytes=0)], ids=["in its time", "at once"]
-)
-def test_restarts_remember_for_no_longer_what_was_said(
-    tmp_path: Path, scoring: ActiveConfig, bounds: Bounds
-) -> None:
-    collector = played(
-        tmp_path / "store",
-        scoring,
-        [(REMEMBERED, turn(1)), (0.0, turn(0))],
-        restarts=True,
-        bounds=bounds,
-    )
-    assert f1(collector) == [
-        (trace_id("conversation 1"), 0, 0.0),
-        (trace_id("conversation 0"), 0, 1.0),
-    ]
-
-
-def test_of_two_traces_the_one_that_was_read_first_is_given_up_first_though_it_was_said_of_last(
-    tmp_path: Path, scoring: ActiveConfig
+@pytest.mark.parametrize("restarts", [False, True])
+def test_turns_in_reverse_order_end_with_their_own_number(
+    tmp_path: Path, scoring: ActiveConfig, restarts: bool
 ) -> None:
     steps = [(500.0, turn(2)), (REMEMBERED - 500.0, turn(1)), (0.0, turn(0))]
     first, second, third = (trace_id(f"conversation {number}") for number in range(3))
-    assert f1(played(tmp_path / "store", scoring, steps, restarts=True)) == [
+    collector = played(tmp_path / "store", scoring, steps, restarts=restarts)
+    assert f1(collector) == [
         (third, 0, 0.0), (second, 0, 0.0), (third, 1, 0.0),
-        (first, 0, 1.0), (second, 1, 1.0),
+        (first, 0, 1.0), (second, 1, 1.0), (third, 2, None),
     ]  # fmt: skip
+    assert [
+        (told.matched, told.missing, told.unexpected, [score.value for score in told.scores])
+        for told in collector.told
+        if isinstance(told, ConversationResult)
+    ] == [(2, 0, 1, [2 / 3])]
 
 
+@pytest.mark.parametrize("pauses", [(BOUNDS.late_ttl, 0.0), (500.0, REMEMBERED - 500.0)])
 @pytest.mark.parametrize("restarts", [False, True])
 def test_spans_that_came_too_late_do_not_keep_a_turn_from_being_scored_again(
-    tmp_path: Path, scoring: ActiveConfig, restarts: bool
+    tmp_path: Path, scoring: ActiveConfig, pauses: tuple[float, float], restarts: bool
 ) -> None:
     late = [tool("conversation 1", "too late"), OPEN]
-    steps = [(BOUNDS.late_ttl, turn(1)), (0.0, late), (0.0, turn(0))]
+    steps = [(pauses[0], turn(1)), (pauses[1], late), (0.0, turn(0))]
     first, second = trace_id("conversation 0"), trace_id("conversation 1")
     assert f1(played(tmp_path / "store", scoring, steps, restarts=restarts)) == [
         (second, 0, 0.0),
@@ -263,27 +254,6 @@ def test_a_trace_that_a_late_span_opened_again_before_a_restart_is_revised(
     collector.commit()
     collector.crash()
     assert f1(collector) == [(root.trace_id, 0, None), (root.trace_id, 1, 1.0)]
-
-
-def test_what_came_too_late_does_not_prolong_for_how_long_it_is_known_what_was_said(
-    tmp_path: Path, scoring: ActiveConfig
-) -> None:
-    steps = [
-        (500.0, turn(1)),
-        (REMEMBERED - 500.0, [tool("conversation 1", "too late"), OPEN]),
-        (0.0, turn(0)),
-    ]
-    collector = played(
-        tmp_path / "store",
-        scoring,
-        steps,
-        restarts=True,
-        bounds=replace(BOUNDS, idle=BOUNDS.max_age),
-    )
-    assert f1(collector) == [
-        (trace_id("conversation 1"), 0, 0.0),
-        (trace_id("conversation 0"), 0, 1.0),
-    ]
 
 
 @pytest.mark.parametrize("restarts", [False, True])

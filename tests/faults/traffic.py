@@ -147,7 +147,10 @@ def run(
             error=error,
         )
     ]
-    for step in range(random.randint(0, 4)):
+    steps = random.randint(0, 4)
+    if steps == 0:
+        spans.append(answer(id, trace, start))
+    for step in range(steps):
         tool, at = random.choice(TOOLS), start + 0.2 * step
         called = {
             "gen_ai.operation.name": "execute_tool",
@@ -187,6 +190,26 @@ def run(
             )
         )
     return spans
+
+
+def answer(id: str, trace: str, start: float) -> Span:
+    """A model call that asks for no tool. Without it, an agent without tool calls would be scored
+    by what its earlier traces have shown, which depends on the order of arrival.
+    """
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "gpt-4o-mini",
+        "gen_ai.response.finish_reasons": ["stop"],
+    }
+    return span(
+        f"{id}-model",
+        "chat gpt-4o-mini",
+        attributes,
+        trace=trace,
+        parent=id,
+        start=start,
+        end=start + 0.1,
+    )
 
 
 def split(spans: list[Span], random: Random) -> list[list[Span]]:

@@ -131,7 +131,7 @@ def seen(folder: Path) -> Seen:
                 for name, _, _, verdict in said.scores:
                     found.firsts[agent, known(scenario), name, _OUTCOMES.get(verdict, verdict)] += 1
             else:
-                found.revisions += 1
+                found.revisions += revision  # of those before it, none is kept
             if not withdrawn:
                 found.said[trace_id, span_id] = said
         [found.quarantined] = connection.execute("SELECT count(*) FROM quarantine").fetchone()

@@ -65,7 +65,7 @@ class VirtualCollector:
         self._row, self._gathered, self._delivered = restored.row, [], []
         self._pipeline.restore(restored.traces, restored.at)
         for turn in restored.turns:
-            self._pipeline.restore_turn(*turn)
+            self._pipeline.restore_turn(turn)
         self._counts.restore(restored.counts)
         self._store.start(self._deliver, lambda: self.now)
         while deliveries := list(self._store.read(self._row)):

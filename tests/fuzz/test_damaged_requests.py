@@ -18,6 +18,7 @@ from pathgauge.collector.core.otlp import (
 )
 from pathgauge.collector.core.otlp.spans import LogRecord as CoreLogRecord, Span
 from support.fuzzing import Target, hold
+from support.official import read_like_protobuf
 from support.turns import otlp, otlp_json, script, turn
 from support.wire import TRACE_ID, attribute, field, group, nested, span
 
@@ -38,6 +39,10 @@ PROTOBUF = (
     group(span("a"), span("b", more=_VALUES + _EVENT), resource=field(1, field(1, b"k"))),
     group(span(more=nested(40))),
 )
+_RESOURCE = field(1, field(1, field(1, b"k") + field(2, field(1, b"v"))))
+_SCOPE = field(1, field(1, b"scope") + field(2, b"2"))
+_SPLIT = field(1, _RESOURCE + field(2, _SCOPE + field(2, span("a")) + _SCOPE) + _RESOURCE)
+"""A request whose resource and scope come in parts."""
 JSON = (
     otlp_json(_TURN),
     b'{"resourceSpans":[{"resource":{"attributes":[]},"scopeSpans":[{"scope":{"name":"s"},"spans":[{"traceId":"%s","spanId":"%s",'
@@ -96,6 +101,13 @@ TARGETS = (
         lambda data: whole(decode_traces(data)),
         (UndecodableError,),
         _WIRE,
+    ),
+    Target(
+        "protobuf traces, compared",
+        (*PROTOBUF, _SPLIT),
+        read_like_protobuf,
+        words=(*_WIRE, _RESOURCE, _SCOPE),
+        share=0.5,
     ),
     Target(
         "protobuf logs",

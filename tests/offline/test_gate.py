@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from io import StringIO
 from statistics import fmean
 
 import pytest
 from hypothesis import given, strategies as st
-from rich.console import Console
 
 from pathgauge import Latency, Reference, ReferenceTurn, Score, ToolTrajectoryF1
-from pathgauge.collector.cli.output.report import print_gate
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result, Verdict
 from pathgauge.collector.core.references import Match
-from pathgauge.collector.offline.gate import Line, judge
+from pathgauge.collector.offline.gate import judge
+from pathgauge.collector.offline.gate_lines import Line
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.authoring.testing import invocation
 
@@ -112,16 +110,6 @@ def test_a_failure_shows_the_standard_deviation_of_the_runs(
         None if deviation is None else pytest.approx(deviation),
         told,
     )
-
-
-@pytest.mark.parametrize(("runs", "cell"), [((0.0, 1.0), "0.500 ±0.707"), ((0.5,), "0.500  ")])
-def test_the_table_shows_the_standard_deviation_of_the_runs(
-    runs: tuple[float, ...], cell: str
-) -> None:
-    written = StringIO()
-    gate = judge([replayed(*(evaluation(value, str(run)) for run, value in enumerate(runs)))])
-    print_gate(gate, Console(file=written, width=120))
-    assert cell in written.getvalue()
 
 
 def test_a_scorer_that_raises_is_reported_without_a_score() -> None:

@@ -353,7 +353,7 @@ def _adk_judges() -> Iterator[Comparison]:
     yield Comparison("rubrics", of_ratings, (TIES, RUBRICS_ALONE, UNREADABLE, FAILURES))
 
 
-ORACLES = (
+TRAJECTORIES_AND_TEXTS = (
     Oracle("adk", sparse_trajectories, tuple(_adk())),
     Oracle("adk_judges", judgements, tuple(_adk_judges())),
     Oracle("adk_response", texts, tuple(_adk_response())),

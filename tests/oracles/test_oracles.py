@@ -1,7 +1,7 @@
 """Every score is the one that independent packages give, but for named differences; `make oracles`
 asks the packages themselves.
 
-By default golden files stand in for the packages, which take 400 MB. `ORACLES_RECORD=1 make
+By default golden files stand in for the packages, which take 500 MB. `ORACLES_RECORD=1 make
 oracles` writes these files anew.
 """
 
@@ -15,7 +15,8 @@ from json import dumps
 import pytest
 
 from .cases import Case
-from .comparisons import ORACLES, Comparison, Oracle
+from .check_comparisons import CHECKS
+from .comparisons import TRAJECTORIES_AND_TEXTS, Comparison, Oracle
 from .differences import Scoring
 from .records import Record, asked, generated, golden, write_golden
 
@@ -24,6 +25,7 @@ CASES = int(os.environ.get("ORACLES_CASES") or "10000")
 RECORD = bool(os.environ.get("ORACLES_RECORD"))
 GOLDEN_CASES = 500
 
+ORACLES = (*TRAJECTORIES_AND_TEXTS, *CHECKS)
 COMPARED = [(oracle, comparison) for oracle in ORACLES for comparison in oracle.comparisons]
 SIDE_BY_SIDE = pytest.mark.parametrize(
     ("oracle", "comparison"),

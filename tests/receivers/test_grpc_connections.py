@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import resource
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -112,36 +110,3 @@ def test_a_flood_of_grpc_connections_leaves_files_for_pages_and_requests(tmp_pat
 def _receivers(most: int) -> dict[str, object]:
     grpc, http = {"endpoint": "127.0.0.1:0", "max_connections": most}, {"endpoint": "127.0.0.1:0"}
     return {"otlp": {"protocols": {"grpc": grpc, "http": http}}}
-
-
-@pytest.mark.parametrize(
-    ("soft", "hard", "then", "warnings"),
-    [
-        (64, 2000, 300 + 256, []),
-        (64, 556, 556, []),
-        (600, 2000, 600, []),
-        (
-            64,
-            555,
-            555,
-            [
-                "open files (ulimit -Hn): found 555, expected at least 556: connections may leave"
-                " none for the store"
-            ],
-        ),
-    ],
-)
-def test_the_limit_on_open_files_is_raised_as_far_as_it_must_and_may(
-    soft: int, hard: int, then: int, warnings: list[str]
-) -> None:
-    program = (
-        "import resource\n"
-        "from pathgauge.collector.service.file_limit import raise_file_limit\n"
-        "files = resource.RLIMIT_NOFILE\n"
-        f"resource.setrlimit(files, ({soft}, {hard}))\n"
-        "print((list(raise_file_limit(300)), *resource.getrlimit(files)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == str((warnings, then, hard))

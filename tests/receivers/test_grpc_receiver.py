@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -36,10 +37,14 @@ LIMITS = ReceiverLimits(max_request_bytes=64 * 1024, body_grace_s=0.2)
 class Peer(Intake):
     """A receiver, the batches that it accepted, and a client."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_arriving: int = 64) -> None:
         super().__init__()
         self.receiver = GrpcReceiver(
-            "127.0.0.1:0", self.accept, self.telemetry, LIMITS, retry_after=1.5
+            "127.0.0.1:0",
+            self.accept,
+            self.telemetry,
+            replace(LIMITS, max_arriving=max_arriving),
+            retry_after=1.5,
         )
 
     async def export(
@@ -246,12 +251,14 @@ async def test_a_message_that_does_not_arrive_is_cut_off() -> None:
     await receiver.stop(0)
 
 
-@pytest.mark.parametrize("limit", ["MAX_ARRIVING", "MAX_ARRIVING_OF_PEER"])
+@pytest.mark.parametrize(
+    ("max_arriving", "of_peer"), [(1, 8), (64, 1), (2, 8)], ids=["all", "peer", "half of all"]
+)
 async def test_messages_wait_their_turn_to_be_read(
-    limit: str, monkeypatch: pytest.MonkeyPatch
+    max_arriving: int, of_peer: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grpc_calls, limit, 1)
-    peer = Peer()
+    monkeypatch.setattr(grpc_calls, "MAX_ARRIVING_OF_PEER", of_peer)
+    peer = Peer(max_arriving)
     await peer.receiver.start()
     async with peer.channel() as channel:
         under_way, busy = await in_the_way(peer, channel)

@@ -11,13 +11,15 @@ import pytest
 
 import pathgauge
 from pathgauge import Reason, check_scorer
+from pathgauge.collector.core.invocations import span_records
 from pathgauge.scorers.matching import (
     argument_rules,
     bipartite,
     partial_order,
-    value_matchers,
+    patterns,
 )
 from pathgauge.scorers.matching.comparison import MAX_CALLS
+from pathgauge.scorers.responses import response_pattern, value_sources
 from pathgauge.scorers.tool_use import argument_schemas
 from support.repository import DOCS
 
@@ -37,9 +39,12 @@ def test_limits_on_the_page_are_those_of_the_code() -> None:
     assert f"{bipartite.MAX_STEPS:,} steps of the search" in text
     assert f"cost more than {argument_rules.MAX_COST // 2:,} of single numbers" in text
     assert f"{partial_order.MAX_STEPS:,} steps, which is enough" in text
-    assert f"Patterns of up to {value_matchers.MAX_PATTERN:,} characters" in text
-    assert f"text of up to {value_matchers.MAX_TEXT:,} characters" in text
+    assert f"Patterns of up to {patterns.MAX_PATTERN:,} characters" in text
+    assert f"text of up to {patterns.MAX_TEXT:,} characters" in text
     assert f"longer than {argument_schemas.MAX_SCHEMA:,} characters" in text
+    assert f"A response of more than {response_pattern.MAX_RESPONSE:,} characters" in text
+    assert f"no value with more than {value_sources.MAX_TEXT:,} characters of results" in text
+    assert f"A value of more than {span_records.MAX_VALUE:,} characters" in text
 
 
 @pytest.fixture(name="run")

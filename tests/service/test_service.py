@@ -236,6 +236,31 @@ async def test_a_score_against_an_earlier_reference_enters_no_window_of_a_later_
         await service.stop()
 
 
+async def test_a_scenario_without_reference_is_logged_with_the_closest_known_one(
+    path: Path,
+) -> None:
+    references = path.parent / "references.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "references": [references.name]}))
+    references.write_text(json.dumps({"scenario": "refund_order", "expected_tools": ["refund"]}))
+    service = Service(config.load(path), path)
+    await service.start()
+    try:
+        with capture_logs() as logs:
+            body = otlp(turn(script("refund_oder")))
+            assert (await ask(service, "http", "POST", "/v1/traces", body))[0] == 200
+            await shown(service, "pathgauge_invocations_scored_total 1.0")
+    finally:
+        await service.stop()
+    assert [line for line in logs if line["log_level"] == "warning"] == [
+        {
+            "event": "no reference has this scenario id",
+            "log_level": "warning",
+            "scenario": "refund_oder",
+            "closest": ("refund_order",),
+        }
+    ]
+
+
 async def test_an_endpoint_that_cannot_be_had_leaves_nothing_running(
     path: Path, service: Service
 ) -> None:

@@ -230,7 +230,7 @@ class Life:
         )
         pipeline.restore(restored.traces, self.now)
         for turn_of_conversation in restored.turns:
-            pipeline.restore_turn(*turn_of_conversation)
+            pipeline.restore_turn(turn_of_conversation)
         counts.restore(restored.counts)
         self.sink = RecordingSink()
         self.queue = RequestQueue(self.store, lambda: pipeline.full, 1 << 20)
@@ -483,6 +483,24 @@ async def test_what_is_known_of_turns_that_were_not_kept_goes_with_them(
 def _turns(life: Life) -> list[str]:
     with closing(sqlite3.connect(life.folder / files.DATABASE)) as connection:
         return [trace for (trace,) in connection.execute("SELECT trace_id FROM turns ORDER BY id")]
+
+
+async def test_a_turn_that_is_older_goes_though_a_newer_one_renumbered_it(live: Live) -> None:
+    life = live()
+    await life.send(request(turn("second", scenario="dialogue", conversation="talk", start=2)))
+    life.scored(6, "second")
+    life.purge(of_trace("unheard of"))  # what was scored is durable now
+    between = time.time()
+    life.now += 400
+    await life.send(request(turn("first", scenario="dialogue", conversation="talk", start=1)))
+    life.scored(6, "first", "second")
+    life.purge(of_trace("unheard of"))
+    assert sorted(_turns(life)) == sorted([trace_id("first"), trace_id("second")])
+    assert found(life.purge(Selection(before=between))) == (0, 2, None)
+    assert _turns(life) == [trace_id("first")]
+    content = b"".join(path.read_bytes() for path in life.folder.iterdir() if path.is_file())
+    kept = [user_input_of(name).encode() in content for name in ("first", "second")]
+    assert kept == [True, False]
 
 
 async def test_turns_that_are_older_go_though_their_requests_are_gone(live: Live) -> None:

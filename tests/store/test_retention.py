@@ -27,7 +27,7 @@ from pathgauge.collector.service import publisher
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.request_queue import RequestQueue
 from pathgauge.collector.service.worker import Worker
-from pathgauge.collector.store import Progress, files, journal, results
+from pathgauge.collector.store import Progress, files, journal, removal, results
 from pathgauge.collector.store.journal import Packer
 from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.retention import Retention
@@ -281,10 +281,10 @@ def test_traces_that_cannot_come_back_are_forgotten_from_the_oldest(tmp_path: Pa
                 0, 0.0, 0.0, changes=Changes(tuple(StoredTrace(one, {}) for one in standings))
             ),
         )
-        assert results.drop_old(connection, 0.0, kept_traces=1, max_rows=2) == 2
+        assert removal.drop_trace_states(connection, kept_traces=1, max_rows=2) == 2
         assert kept(tmp_path, "traces") == ["recent", "waits", "older", "newest"]
-        assert results.drop_old(connection, 0.0, kept_traces=1, max_rows=2) == 1
+        assert removal.drop_trace_states(connection, kept_traces=1, max_rows=2) == 1
         assert kept(tmp_path, "traces") == ["recent", "waits", "newest"]
         connection.execute("DELETE FROM journal")
-        assert results.drop_old(connection, 0.0, kept_traces=1, max_rows=2) == 2
+        assert removal.drop_trace_states(connection, kept_traces=1, max_rows=2) == 2
         assert kept(tmp_path, "traces") == ["newest"]

@@ -20,7 +20,7 @@ from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.store import Progress, files, recent_results
 from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.sqlite import SqliteStore

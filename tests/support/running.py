@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from signal import SIGTERM, Signals
 from typing import Any, Self, TypeVar
@@ -52,14 +52,15 @@ def until(check: Callable[[], T], patience: float = PATIENCE_S) -> T:
 class Collector:
     """A running collector. `configuration` overrides free ports, a log in JSON and `QUICK`."""
 
-    def __init__(self, folder: Path, **configuration: Any) -> None:
+    def __init__(self, folder: Path, prefix: Sequence[str] = (), /, **configuration: Any) -> None:
+        """`prefix` are the first words of the command, such as those of `support/limited.py`."""
         self.folder = folder
         self.config = folder / "pathgauge.yaml"
         self.configure(**configuration)
         self._log = folder / "log.jsonl"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [PATHGAUGE, "serve", "--config", self.config], stderr=log, stdout=log
+                [*prefix, PATHGAUGE, "serve", "--config", self.config], stderr=log, stdout=log
             )
         ready = until(lambda: self.events("ready") or self.process.poll() is not None)
         assert ready, f"not ready: {self._log.read_text()}"
@@ -91,9 +92,10 @@ class Collector:
         """The log lines of one event."""
         return [line for line in self.log() if line["event"] == event]
 
-    def get(self, path: str, accept: str = "") -> tuple[int, str]:
-        """Status and text of a page."""
-        return self._request("metrics", "GET", path, None, {"Accept": accept})
+    def get(self, path: str, accept: str = "", token: str = "") -> tuple[int, str]:
+        """Status and text of a page, with a token if it needs one."""
+        authorization = {"Authorization": f"Bearer {token}"} if token else {}
+        return self._request("metrics", "GET", path, None, {"Accept": accept, **authorization})
 
     def post(
         self, path: str, body: bytes, content_type: str = "application/x-protobuf", **headers: str

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import ValidationError
 
-from pathgauge.collector.config.criteria import objectives
+from pathgauge.collector.config.criteria import aggregating, objectives
+from pathgauge.collector.config.criteria.aliases import without_alias
 from pathgauge.collector.config.criteria.members import MemberReader
 from pathgauge.collector.config.criteria.syntax import (
     COMMON_KEYS,
@@ -31,7 +32,12 @@ from pathgauge.collector.core.documents.validation import problem
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.scorers.adapters.inputs import SHAPES
 from pathgauge.scorers.composite.agent_view import VIEWS, OfAgent
-from pathgauge.scorers.composite.composite import OfCriteria
+from pathgauge.scorers.composite.composite import CostOfPassed, OfCriteria
+from pathgauge.scorers.composite.intermediate_texts import (
+    INCLUDE_INTERMEDIATE,
+    WithIntermediateTexts,
+)
+from pathgauge.scorers.cost.cost import Cost
 from pathgauge.scorers.types import Json, Scorer
 
 NOT_AVAILABLE = frozenset({
@@ -45,15 +51,18 @@ NOT_AVAILABLE = frozenset({
 
 
 def build(
-    criteria: Mapping[str, Json], location: Location, changed: Iterable[str] | None = None
+    criteria: Mapping[str, Json],
+    location: Location,
+    changed: Iterable[str] | None = None,
+    prices: Mapping[str, Json] | None = None,
 ) -> tuple[Criterion, ...]:
     """Build the criteria that are not switched off. With `changed`, only those and the criteria
-    made of them.
+    made of them. `prices` are those of criteria without prices of their own.
 
     Raises `ConfigError` with every problem.
     """
     built: list[Criterion] = []
-    builder, problems = _Builder(criteria, location), Problems()
+    builder, problems = _Builder(criteria, location, prices or {}), Problems()
     for name in criteria if changed is None else affected(criteria, changed):
         with problems:
             if criteria[name] is not False:
@@ -67,9 +76,12 @@ def build(
 class _Builder:
     """Builds each criterion of one mapping once, and its members before it."""
 
-    def __init__(self, criteria: Mapping[str, Json], location: Location) -> None:
+    def __init__(
+        self, criteria: Mapping[str, Json], location: Location, prices: Mapping[str, Json]
+    ) -> None:
         self._criteria = criteria
         self._location = location
+        self._prices = prices
         self._members = MemberReader(criteria, location, self.criterion)
         self._built: dict[str, Criterion] = {}
 
@@ -80,9 +92,12 @@ class _Builder:
         return self._built[name]
 
     def _build(self, name: str, written: Json) -> Criterion:
-        location, given = self._location, _normalized(name, written, self._location)
+        location = self._location
+        given = without_alias(name, _normalized(name, written, location))
         kind = _scorer_class(name, given, location)
         options = {key: value for key, value in given.items() if key not in COMMON_KEYS}
+        if issubclass(kind, Cost | CostOfPassed):
+            options.setdefault("prices", self._prices)
         scorer: Scorer | None = None
         problems = Problems()
         with problems:
@@ -93,13 +108,23 @@ class _Builder:
         problems.found += [
             *_threshold_problems(name, given, scorer or kind, location),
             *objectives.problems(name, given, location),
+            *aggregating.problems(name, given, scorer or kind, location),
             *_agent_problems(name, given, location),
+            *_intermediate_problems(name, given, location),
         ]
         if scorer is None or problems.found:
             raise ConfigError(problems.found)
+        if given.get(INCLUDE_INTERMEDIATE):
+            scorer = WithIntermediateTexts(scorer)
         if given.get("agent") is not None:
             scorer = OfAgent(scorer, given["agent"], given.get("view") or "own")
-        return Criterion(name, scorer, given.get("threshold"), given.get("objective"))
+        return Criterion(
+            name,
+            scorer,
+            given.get("threshold"),
+            given.get("objective"),
+            aggregation=aggregating.aggregation_of(given),
+        )
 
 
 def _normalized(name: str, written: Json, location: Location) -> Mapping[str, Json]:
@@ -169,13 +194,23 @@ def _threshold_problems(
     name: str, given: Mapping[str, Json], scorer: Scorer | type[Scorer], location: Location
 ) -> Iterator[Problem]:
     threshold = given.get("threshold")
-    if threshold is None or (is_number(threshold) and scorer.low <= threshold <= scorer.high):
+    low, high = aggregating.threshold_range(given, scorer)
+    if threshold is None or (is_number(threshold) and low <= threshold <= high):
         return
-    expected = f"a number from {scorer.low:g}"
-    if math.isfinite(scorer.high):
-        expected = f"{expected} to {scorer.high:g}"
+    expected = f"a number from {low:g}"
+    if math.isfinite(high):
+        expected = f"{expected} to {high:g}"
     text = f"found {show_value(threshold)}, expected {expected}"
     yield location.problem((name, "threshold"), text)
+
+
+def _intermediate_problems(
+    name: str, given: Mapping[str, Json], location: Location
+) -> Iterator[Problem]:
+    include = given.get(INCLUDE_INTERMEDIATE)
+    if include is not None and not isinstance(include, bool):
+        text = f"found {show_value(include)}, expected true or false"
+        yield location.problem((name, INCLUDE_INTERMEDIATE), text)
 
 
 def _agent_problems(name: str, given: Mapping[str, Json], location: Location) -> Iterator[Problem]:

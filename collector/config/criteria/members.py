@@ -63,6 +63,10 @@ class MemberReader:
         if self._criteria[name] is False:
             return
         criterion = self._build(name)
+        if criterion.aggregation is not None:
+            over = criterion.aggregation.over
+            text = f"found {name!r} with over: {over}, expected a criterion over single invocations"
+            raise self._error(keys, text)
         if criterion.threshold is None:
             raise self._error(keys, f"found {name!r}, expected a criterion with a threshold")
         yield Member(name, criterion.scorer, criterion.threshold)

@@ -18,7 +18,19 @@ from pathgauge.scorers.types import Json
 DEFAULTS: Mapping[str, Json] = {"failure": None, "latency": None}
 """The criteria of a configuration without any: they need no reference and have no threshold."""
 
-COMMON_KEYS = ("threshold", "objective", "scorer", "takes", "agent", "view")
+COMMON_KEYS = (
+    "threshold",
+    "objective",
+    "scorer",
+    "takes",
+    "agent",
+    "view",
+    "include_intermediate_responses_in_final",
+    "over",
+    "aggregate",
+    "each",
+    "k",
+)
 """The keys of every criterion. All others are options of its scorer."""
 
 

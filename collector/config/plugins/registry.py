@@ -6,8 +6,11 @@ A plug-in is imported only when it is needed, because some load large libraries.
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, Protocol, TypeVar
@@ -46,11 +49,11 @@ class PluginRegistry(Generic[PluginT]):
 
     def names(self) -> tuple[str, ...]:
         """All names, sorted."""
-        return tuple(sorted({point.name for point in entry_points(group=self.group)}))
+        return tuple(sorted({point.name for point in _installed(self.group)}))
 
     def get(self, name: str) -> PluginT:
         """The plug-in called `name`. Raises `PluginError`."""
-        points = list(entry_points(group=self.group, name=name))
+        points = [point for point in _installed(self.group) if point.name == name]
         if not points:
             known = self.names()
             hint = did_you_mean(name, known) or f"; the {self.kind}s are {', '.join(known)}"
@@ -60,7 +63,7 @@ class PluginRegistry(Generic[PluginT]):
 
     def all(self) -> dict[str, PluginT]:
         """Every plug-in by name, third-party ones first. Raises `PluginError`."""
-        points = sorted(entry_points(group=self.group), key=lambda point: (_is_own(point), point))
+        points = sorted(_installed(self.group), key=lambda point: (_is_own(point), point))
         self._refuse_duplicates(points)
         return {point.name: self._load(point) for point in points}
 
@@ -90,6 +93,28 @@ class PluginRegistry(Generic[PluginT]):
     def _described(self, point: EntryPoint) -> str:
         package = point.dist.name if point.dist is not None else "unknown"
         return f"the {self.kind} {point.name!r} of the installed package {package}"
+
+
+def _installed(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points of a group.
+
+    Reading them takes milliseconds, and each scenario with criteria of its own asks for them. So
+    they are read again only when packages may have changed.
+    """
+    return _entry_points(group, tuple((path, _modified(path)) for path in sys.path))
+
+
+@lru_cache(maxsize=32)
+def _entry_points(group: str, folders: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=group))
+
+
+def _modified(path: str) -> int:
+    """When something was added to a folder, or removed from it."""
+    try:
+        return os.stat(path or ".").st_mtime_ns
+    except (OSError, ValueError):
+        return 0
 
 
 def in_order(plugins: Mapping[str, OrderedT]) -> dict[str, OrderedT]:

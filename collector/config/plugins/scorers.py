@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import PydanticUserError, TypeAdapter
@@ -72,8 +73,12 @@ def build_scorer(kind: type[Scorer], options: Mapping[str, Json]) -> Scorer:
     Raises `pydantic.ValidationError` for wrong or unknown options, and `PluginError` when the
     scorer declares options of a type that pydantic cannot read.
     """
-    schema = _as_configured(option_adapter(kind).core_schema)
-    return cast(Scorer, SchemaValidator(schema).validate_python(dict(options), extra="forbid"))
+    return cast(Scorer, _validator(kind).validate_python(dict(options), extra="forbid"))
+
+
+@lru_cache(maxsize=256)
+def _validator(kind: type[Scorer]) -> SchemaValidator:
+    return SchemaValidator(_as_configured(option_adapter(kind).core_schema))
 
 
 def option_adapter(kind: type[Scorer]) -> TypeAdapter[Scorer]:

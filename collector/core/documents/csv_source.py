@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pathgauge.collector.core.documents import (
     ConfigError,
@@ -26,17 +28,32 @@ def read(text: str, file: str) -> Document:
     line, names = next(records, (1, []))
     _check_names(names, file, line)
     rows: list[dict[str, str]] = []
-    positions: dict[KeyPath, Position] = {(): Position(line, 1)}
+    places = _RowPlaces(line, [])
     problems = Problems()
     for line, cells in records:
         with problems:
             if len(cells) != len(names):
                 text = f"found {len(cells)} cells, expected {len(names)} as in the first row"
                 raise _error(file, line, text)
-            positions[len(rows),] = Position(line, 1)
+            places.lines.append(line)
             rows.append({name: cell for name, cell in zip(names, cells, strict=True) if cell})
     problems.report()
-    return Document(file, rows, positions)
+    return Document(file, rows, places)
+
+
+@dataclass(frozen=True, slots=True)
+class _RowPlaces:
+    """The places of rows; everything inside a row is where the row begins."""
+
+    header: int
+    lines: list[int]
+
+    def position(self, path: KeyPath, *, of_key: bool = False) -> Position | None:
+        """See `Places.position`."""
+        row = path[0] if path else None
+        if isinstance(row, int) and row < len(self.lines):
+            return Position(self.lines[row], 1)
+        return Position(self.header, 1)
 
 
 def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
@@ -53,11 +70,11 @@ def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _check_names(names: list[str], file: str, line: int) -> None:
-    for name in names:
+    for name, count in Counter(names).items():
         if not name:
             text = "found a column without a name, expected names in the first row"
             raise _error(file, line, text)
-        if names.count(name) > 1:
+        if count > 1:
             raise _error(file, line, f"found the column {name!r} again, expected it once")
 
 

@@ -9,6 +9,9 @@ import re
 from pathgauge.collector.core.documents import ConfigError, Document, KeyPath, json_source
 from pathgauge.scorers.types import Json
 
+MAX_LITERAL_CHARS = 131_072
+"""Longer Python literals are refused: Python's parser needs 500 bytes for each character."""
+
 _PYTHON = re.compile(r"[\[{\s]*'")
 """Python's notation of a list or dict that contains text, which pandas writes into CSV cells."""
 
@@ -20,7 +23,7 @@ def read(document: Document, path: KeyPath, text: str) -> Json:
     try:
         return json_source.read(text, document.file).data
     except ConfigError as error:
-        if _PYTHON.match(text):
+        if len(text) <= MAX_LITERAL_CHARS and _PYTHON.match(text):
             try:
                 return json.loads(json.dumps(ast.literal_eval(text)))
             except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

@@ -15,73 +15,82 @@ from pathgauge.collector.core.documents import (
     ConfigError,
     Document,
     KeyPath,
-    Position,
     Problem,
     no_utf8,
 )
+from pathgauge.collector.core.documents.places import NO_KEY, Lines, Recorder
 from pathgauge.scorers.types import Json
 
+_SPACES = frozenset(" \t\n\r")
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def read(text: str, file: str) -> Document:
     """Parse one JSON value. Raises `ConfigError`."""
-    reader = _Reader(text, file)
-    return Document(file, reader.document(), reader.values, reader.keys)
+    recorder, lines = Recorder(), Lines(text)
+    data = JsonReader(text, file, recorder, lines).document()
+    return Document(file, data, recorder.places(data, lines))
 
 
-class _Reader:
-    """Parses objects and arrays itself to record positions; the standard library parses scalars."""
+class JsonReader:
+    """Parses objects and arrays itself to record places; the standard library parses scalars."""
 
-    def __init__(self, text: str, file: str) -> None:
+    def __init__(
+        self, text: str, file: str, recorder: Recorder, lines: Lines, offset: int = 0
+    ) -> None:
+        """`offset`: where this text begins in the text that `lines` knows."""
         self.text, self.file, self.index = text, file, 0
-        self.values: dict[KeyPath, Position] = {}
-        self.keys: dict[KeyPath, Position] = {}
+        self._recorder, self._lines, self._offset = recorder, lines, offset
         self._scalars = json.JSONDecoder(parse_constant=self._constant)
-        self._line, self._line_start = 1, 0
 
-    def document(self) -> Json:
-        data = self._value(())
+    def document(self, end: str = "the end of the file") -> Json:
+        """Parse the text as one value. `end` describes its end in messages. Raises
+        `ConfigError`.
+        """
+        self._end = end
+        data = self._value((), NO_KEY)
         if self._next():
-            self._expected("the end of the file")
+            self._expected(end)
         return data
 
-    def refuse(self, path: KeyPath, index: int, text: str) -> NoReturn:
-        line_start = self.text.rfind("\n", 0, index) + 1
-        position = Position(self.text.count("\n", 0, index) + 1, index - line_start + 1)
+    def _refuse(self, path: KeyPath, index: int, text: str) -> NoReturn:
+        position = self._lines(self._offset + index)
         raise ConfigError([Problem(self.file, position, path, text)]) from None
 
-    def _value(self, path: KeyPath) -> Json:
+    def _value(self, path: KeyPath, key: int) -> Json:
         opening = self._next()
-        self.values[path] = self._here()
+        number = self._recorder.begin(self._offset + self.index, key)
         if len(path) > MAX_LEVELS:
-            self.refuse((), self.index, f"found more than {MAX_LEVELS} levels, expected fewer")
+            self._refuse((), self.index, f"found more than {MAX_LEVELS} levels, expected fewer")
         if opening == "{":
-            return self._object(path)
+            return self._object(path, number)
         if opening == "[":
-            return self._array(path)
+            return self._array(path, number)
         return self._scalar(path, "text")
 
-    def _object(self, path: KeyPath) -> dict[str, Json]:
+    def _object(self, path: KeyPath, number: int) -> dict[str, Json]:
         found: dict[str, Json] = {}
+        places: dict[str, int] = {}
         while self._more("}", first=not found):
             if self._next() != '"':
                 self._expected("a key in double quotes")
-            position, index = self._here(), self.index
+            begin = self.index
             key = self._scalar(path, "a key")
             if key in found:
-                first = self.keys[*path, key].line
-                text = f"found the key again, expected it once (first in line {first})"
-                self.refuse((*path, key), index, text)
-            self.keys[*path, key] = position
+                line = self._lines(places[key]).line
+                text = f"found the key again, expected it once (first in line {line})"
+                self._refuse((*path, key), begin, text)
             self._take(":")
-            found[key] = self._value((*path, key))
+            place = places[key] = self._offset + begin
+            found[key] = self._value((*path, key), place)
+        self._recorder.end(number)
         return found
 
-    def _array(self, path: KeyPath) -> list[Json]:
+    def _array(self, path: KeyPath, number: int) -> list[Json]:
         found: list[Json] = []
         while self._more("]", first=not found):
-            found.append(self._value((*path, len(found))))
+            found.append(self._value((*path, len(found)), NO_KEY))
+        self._recorder.end(number)
         return found
 
     def _more(self, closing: str, *, first: bool) -> bool:
@@ -102,17 +111,17 @@ class _Reader:
         except ConfigError:
             raise
         except json.JSONDecodeError as error:
-            self.refuse((), error.pos, f"not JSON: {error.msg}")
+            self._refuse((), error.pos, f"not JSON: {error.msg}")
         except ValueError:
             text = "found a number with thousands of digits, expected a shorter one"
-            self.refuse((), self.index, text)
+            self._refuse((), self.index, text)
         if isinstance(value, str) and (surrogate := no_utf8(value)):
             text = f"found {kind} with {surrogate}, expected text that UTF-8 can hold"
-            self.refuse(path, begin, text)
+            self._refuse(path, begin, text)
         return value
 
     def _constant(self, name: str) -> NoReturn:
-        self.refuse((), self.index, f"found {name}, expected a number")
+        self._refuse((), self.index, f"found {name}, expected a number")
 
     def _take(self, mark: str) -> None:
         if self._next() != mark:
@@ -121,22 +130,15 @@ class _Reader:
 
     def _next(self) -> str:
         """Skip white space and return the next character; empty at the end."""
+        character = self.text[self.index : self.index + 1]
+        if character not in _SPACES:
+            return character
         space = _SPACE.match(self.text, self.index)
         self.index = space.end() if space else self.index
         return self.text[self.index : self.index + 1]
 
-    def _here(self) -> Position:
-        """The position of `index`. Lines are counted from the previous position, because counting
-        from the start each time would take quadratic time.
-        """
-        lines = self.text.count("\n", self._line_start, self.index)
-        if lines:
-            self._line += lines
-            self._line_start = self.text.rfind("\n", 0, self.index) + 1
-        return Position(self._line, self.index - self._line_start + 1)
-
     def _expected(self, what: str) -> NoReturn:
-        found = "the end of the file"
+        found = self._end
         if self.index < len(self.text):
             found = repr(self.text[self.index])
-        self.refuse((), self.index, f"not JSON: found {found}, expected {what}")
+        self._refuse((), self.index, f"not JSON: found {found}, expected {what}")

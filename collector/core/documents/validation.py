@@ -9,12 +9,15 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Iterable
-from typing import Any, TypeVar, Union, get_args, get_origin
+from functools import lru_cache
+from itertools import islice
+from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from pathgauge.collector.core.documents import (
+    MAX_PROBLEMS,
     ConfigError,
     Document,
     KeyPath,
@@ -48,14 +51,18 @@ _CHOICES = ("enum", "literal_error")
 
 def validate(kind: type[_T], document: Document, data: Any, path: KeyPath = ()) -> _T:
     """Convert the `data` at `path` of the document to a `kind`. Raises `ConfigError` with every
-    problem.
+    problem, up to `MAX_PROBLEMS`.
     """
     try:
-        return TypeAdapter(kind).validate_python(data)
+        return cast(_T, _adapter(cast(Any, kind)).validate_python(data))
     except ValidationError as error:
-        raise ConfigError(
-            problem(details, kind, document, path) for details in error.errors(include_url=False)
-        ) from None
+        details = islice(error.errors(include_url=False), MAX_PROBLEMS + 1)
+        raise ConfigError(problem(one, kind, document, path) for one in details) from None
+
+
+@lru_cache(maxsize=100)
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def problem(details: ErrorDetails, kind: Any, document: Document, path: KeyPath = ()) -> Problem:

@@ -6,12 +6,15 @@ Repeated keys, tags, merge keys and recursive aliases are refused.
 With an environment, `${env:VAR}`, `${VAR}` and `${env:VAR:-default}` are replaced as in the
 OpenTelemetry Collector. Replacement happens inside one scalar, so a variable cannot add structure.
 The type of a plain scalar is determined after the replacement. `$$` is a dollar sign.
+
+libyaml parses ten times faster than PyYAML's own parser, but refuses some text that the latter
+accepts, such as `[a:]`. So text that libyaml refuses is parsed again by PyYAML.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
@@ -22,48 +25,35 @@ from pathgauge.collector.core.documents import (
     KeyPath,
     Position,
     Problem,
+    Problems,
     no_utf8,
 )
+from pathgauge.collector.core.documents.places import NO_KEY, Lines, Recorder, packed, unpacked
+from pathgauge.collector.core.documents.yaml_scalars import converted, is_type, replaced, type_of
 from pathgauge.scorers.types import Json
 
-MAX_VALUES = 500_000
-"""Documents with more values are refused, because nested aliases can expand exponentially."""
+MAX_REPEATED = 500_000
+"""Aliases that repeat more values are refused, because nested ones can expand exponentially."""
+_CHARS_PER_VALUE = 100
+"""Text of this length counts as another repeated value."""
+
+FAST_PARSER: Any = getattr(yaml, "CBaseLoader", None)
+"""The parser of libyaml; `None` if PyYAML was built without it."""
 
 _TAG = "tag:yaml.org,2002:"
-_TYPES: dict[str, tuple[str, Callable[[str], Json]]] = {
-    "null": (r"~|null|Null|NULL|", lambda text: None),
-    "bool": (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
-    "int": (
-        r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+",
-        lambda text: int(text, 0 if text[:2] in ("0o", "0x") else 10),
-    ),
-    "float": (
-        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-        lambda text: float(re.sub(r"\.(?=[inIN])", "", text)),
-    ),
-    "str": (r"(?s:.*)", str),
-}
-_PATTERNS = {kind: re.compile(rf"(?:{pattern})\Z") for kind, (pattern, _) in _TYPES.items()}
-
-_REFERENCE = re.compile(r"\$\$|\$\{(?P<body>[^{}]*)\}|\$\{")
-_BODY = re.compile(r"(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
-
-
-class _Loader(yaml.BaseLoader):
-    """PyYAML's loader with the types of YAML 1.2's core schema."""
-
-
-for _kind, _pattern in _PATTERNS.items():
-    _Loader.add_implicit_resolver(_TAG + _kind, _pattern, None)
 
 
 def read(text: str, file: str, environment: Mapping[str, str] | None = None) -> list[Document]:
     """Parse all documents of a YAML text. Without an `environment`, variables are not replaced.
     Raises `ConfigError`.
     """
+    if FAST_PARSER is not None:
+        try:
+            return _read(yaml.parse(text, Loader=FAST_PARSER), file, environment)
+        except (yaml.YAMLError, UnicodeEncodeError):
+            pass
     try:
-        nodes = list(yaml.compose_all(text, Loader=_Loader))
-        return [_document(node, file, environment) for node in nodes]
+        return _read(yaml.parse(text, Loader=yaml.BaseLoader), file, environment)
     except ConfigError:
         raise
     except yaml.MarkedYAMLError as error:
@@ -71,139 +61,205 @@ def read(text: str, file: str, environment: Mapping[str, str] | None = None) -> 
         position = Position(mark.line + 1, mark.column + 1) if mark else None
         problem = Problem(file, position, (), f"not YAML: {error.problem or error.context}")
     except yaml.reader.ReaderError as error:
-        before = text[: error.position]
-        position = Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
-        text = f"not YAML: found the character {chr(error.character)!r}"
-        problem = Problem(file, position, (), text)
-    except RecursionError:
-        problem = Problem(file, None, (), f"found more than {MAX_LEVELS} levels, expected fewer")
+        description = f"not YAML: found the character {chr(error.character)!r}"
+        problem = Problem(file, Lines(text)(error.position), (), description)
     except (ValueError, OverflowError) as error:  # from an escape such as "\UFFFFFFFF"
         problem = Problem(file, None, (), f"not YAML: {error}")
     raise ConfigError([problem])
 
 
-def _document(node: yaml.Node | None, file: str, environment: Mapping[str, str] | None) -> Document:
-    reader = _Reader(file, environment)
-    data = None if node is None else reader.value(node, ())
-    if reader.problems:
-        raise ConfigError(reader.problems)
-    return Document(file, data, reader.values, reader.keys)
+def _read(
+    events: Iterator[Any], file: str, environment: Mapping[str, str] | None
+) -> list[Document]:
+    reader = _Reader(events, file, environment)
+    documents: list[Document] = []
+    with reader.problems:
+        documents = list(reader.documents())
+    reader.problems.report()
+    return documents
+
+
+class _Collection(NamedTuple):
+    """A complete list or mapping with an anchor: its number in the recorder, and its data."""
+
+    number: int
+    data: Json
+
+
+_Anchored: TypeAlias = _Collection | yaml.ScalarEvent | None
+"""`None` is a collection that is not complete."""
 
 
 class _Reader:
-    """Converts composed nodes into plain data. It collects all problems of the document."""
+    """Converts the events of a parser into documents. It collects all problems."""
 
-    def __init__(self, file: str, environment: Mapping[str, str] | None) -> None:
+    def __init__(
+        self, events: Iterator[Any], file: str, environment: Mapping[str, str] | None
+    ) -> None:
         self.file, self.environment = file, environment
-        self.values: dict[KeyPath, Position] = {}
-        self.keys: dict[KeyPath, Position] = {}
-        self.problems: list[Problem] = []
-        self._open: set[yaml.Node] = set()
+        self.problems = Problems()
+        self._events = events
+        self._recorder = Recorder()
+        self._anchors: dict[str, _Anchored] = {}
+        self._repeated = 0
 
-    def value(self, node: yaml.Node, path: KeyPath) -> Json:
-        self.values[path] = _position(node)
-        if len(self.values) > MAX_VALUES:
-            raise self._too_large(node, f"found more than {MAX_VALUES} values, expected fewer")
+    def documents(self) -> Iterator[Document]:
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                self._recorder, self._anchors = Recorder(), {}
+                data = self._value(next(self._events), (), NO_KEY)
+                yield Document(self.file, data, self._recorder.places(data, unpacked))
+
+    def _value(self, event: Any, path: KeyPath, key: int) -> Json:
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, path, key)
+        number = self._recorder.begin(_place(event), key)
         if len(path) > MAX_LEVELS:
-            raise self._too_large(node, f"found more than {MAX_LEVELS} levels, expected fewer")
-        if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node, path)
-        if node in self._open:
-            text = "found an alias of the value it is part of, expected a value"
-            return self._refuse(node, path, text)
-        self._open.add(node)
-        data = self._collection(node, path)
-        self._open.discard(node)
+            raise self._too_many_levels(event)
+        if isinstance(event, yaml.ScalarEvent):
+            self._set_anchor(event, event)
+            return self._scalar(event, path)
+        self._set_anchor(event, None)
+        data = self._collection(event, path)
+        self._recorder.end(number)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Collection(number, data)
         return data
 
-    def _collection(self, node: yaml.Node, path: KeyPath) -> Json:
-        if isinstance(node, yaml.SequenceNode) and node.tag == _TAG + "seq":
-            return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
-        if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
-            return self._mapping(node, path)
-        return self._refuse_tag(node, path)
+    def _collection(self, event: Any, path: KeyPath) -> Json:
+        is_list = isinstance(event, yaml.SequenceStartEvent)
+        if event.tag not in (None, "!", _TAG + ("seq" if is_list else "map")):
+            self._refuse_tag(event, path)
+        return self._list(path) if is_list else self._mapping(path)
 
-    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Json]:
+    def _list(self, path: KeyPath) -> list[Json]:
+        data: list[Json] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            data.append(self._value(event, (*path, len(data)), NO_KEY))
+        return data
+
+    def _mapping(self, path: KeyPath) -> dict[str, Json]:
         data: dict[str, Json] = {}
-        for key_node, value_node in node.value:
-            key = key_node.value
-            if not isinstance(key_node, yaml.ScalarNode):
-                self._refuse(key_node, path, "found a list or a mapping as a key, expected text")
-            elif key == "<<" and not key_node.style:
-                text = "found a merge key, expected the keys themselves"
-                self._refuse(key_node, (*path, key), text)
-            elif surrogate := no_utf8(key):
-                text = f"found a key with {surrogate}, expected text that UTF-8 can hold"
-                self._refuse(key_node, path, text)
-            elif key in data:
-                first = self.keys[*path, key].line
-                text = f"found the key again, expected it once (first in line {first})"
-                self._refuse(key_node, (*path, key), text)
+        places: dict[str, int] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key, place = self._key(event, path), _place(event)
+            if key is not None and key in places:
+                line = unpacked(places[key]).line
+                text = f"found the key again, expected it once (first in line {line})"
+                self._refuse(event, (*path, key), text)
+                key = None
+            if key is None:
+                self._value(next(self._events), path, NO_KEY)
             else:
-                self.keys[*path, key] = _position(key_node)
-                data[key] = self.value(value_node, (*path, key))
+                places[key] = place
+                data[key] = self._value(next(self._events), (*path, key), place)
         return data
 
-    def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Json:
-        kind = node.tag.removeprefix(_TAG)
-        if kind not in _TYPES:
-            return self._refuse_tag(node, path)
-        text = node.value
+    def _key(self, event: Any, path: KeyPath) -> str | None:
+        """The key that begins with an event; `None` if it was refused."""
+        scalar: _Anchored = event
+        if isinstance(event, yaml.AliasEvent):
+            scalar = self._anchored(event)
+        elif isinstance(event, yaml.ScalarEvent):
+            self._set_anchor(event, event)
+        else:
+            self._value(event, path, NO_KEY)
+        if not isinstance(scalar, yaml.ScalarEvent):
+            self._refuse(event, path, "found a list or a mapping as a key, expected text")
+            return None
+        key: str = scalar.value
+        if scalar is not event:
+            self._count_repeated(event, key)
+        if key == "<<" and not scalar.style:
+            text = "found a merge key, expected the keys themselves"
+            self._refuse(event, (*path, key), text)
+            return None
+        if surrogate := no_utf8(key):
+            text = f"found a key with {surrogate}, expected text that UTF-8 can hold"
+            self._refuse(event, path, text)
+            return None
+        return key
+
+    def _scalar(self, event: Any, path: KeyPath) -> Json:
+        text, tag = event.value, event.tag
+        kind = "str" if tag in (None, "!") else tag.removeprefix(_TAG)
+        if not is_type(kind):
+            return self._refuse_tag(event, path)
         if self.environment is not None and "$" in text:
-            text = self._substitute(node, path, self.environment)
-            kind = "str" if node.style else _resolve(text)
+            text = replaced(
+                text, self.environment, lambda problem: self._refuse(event, path, problem)
+            )
         if surrogate := no_utf8(text):
             problem = f"found text with {surrogate}, expected text that UTF-8 can hold"
-            return self._refuse(node, path, problem)
-        if not _PATTERNS[kind].match(text):
-            return self._refuse(node, path, f"found {text!r}, expected {_show_tag(_TAG + kind)}")
+            return self._refuse(event, path, problem)
+        if event.implicit[0]:
+            kind = type_of(text)
         try:
-            return _TYPES[kind][1](text)
-        except ValueError:
-            problem = "found a number with thousands of digits, expected a shorter one"
-            return self._refuse(node, path, problem)
+            return converted(kind, text)
+        except ValueError as error:
+            return self._refuse(event, path, str(error))
 
-    def _substitute(
-        self, node: yaml.ScalarNode, path: KeyPath, environment: Mapping[str, str]
-    ) -> str:
-        def replace(match: re.Match[str]) -> str:
-            if match[0] == "$$":
-                return "$"
-            body = _BODY.fullmatch(match["body"] or "")
-            if body is None:
-                text = (
-                    f"found {match[0]!r}, expected ${{env:NAME}} or ${{env:NAME:-default}} ($$ is a"
-                    " dollar sign)"
-                )
-                self._refuse(node, path, text)
-                return ""
-            name, default = body["name"], body["default"]
-            value: str | None = environment.get(name, default)
-            if value is None:
-                text = f"found {match[0]}, expected the environment variable {name} to be set"
-                self._refuse(node, path, text)
-            return value or ""
+    def _alias(self, event: Any, path: KeyPath, key: int) -> Json:
+        anchored = self._anchored(event)
+        if isinstance(anchored, yaml.ScalarEvent):
+            self._recorder.begin(_place(anchored), key)
+            self._count_repeated(event, anchored.value)
+            return self._scalar(anchored, path)
+        if anchored is None:
+            self._recorder.begin(_place(event), key)
+            text = "found an alias of the value it is part of, expected a value"
+            return self._refuse(event, path, text)
+        self._recorder.repeat(anchored.number, key)
+        return self._copy(event, anchored.data, len(path))
 
-        return _REFERENCE.sub(replace, node.value)
+    def _copy(self, event: Any, value: Json, levels: int) -> Json:
+        if levels > MAX_LEVELS:
+            raise self._too_many_levels(event)
+        if isinstance(value, dict):
+            for key in value:
+                self._count_repeated(event, key)
+            return {key: self._copy(event, item, levels + 1) for key, item in value.items()}
+        self._count_repeated(event, value)
+        if isinstance(value, list):
+            return [self._copy(event, item, levels + 1) for item in value]
+        return value
 
-    def _too_large(self, node: yaml.Node, text: str) -> ConfigError:
-        return ConfigError([Problem(self.file, _position(node), (), text)])
+    def _count_repeated(self, event: Any, value: Json) -> None:
+        self._repeated += 1
+        if isinstance(value, str):
+            self._repeated += len(value) // _CHARS_PER_VALUE
+        if self._repeated > MAX_REPEATED:
+            text = f"found aliases that repeat more than {MAX_REPEATED} values, expected fewer"
+            raise self._error(event, text)
 
-    def _refuse_tag(self, node: yaml.Node, path: KeyPath) -> None:
-        text = f"found the tag {_show_tag(node.tag)}, expected plain YAML"
-        self._refuse(node, path, text)
+    def _anchored(self, alias: Any) -> _Anchored:
+        if alias.anchor not in self._anchors:
+            raise self._error(alias, f"not YAML: found undefined alias {alias.anchor!r}")
+        return self._anchors[alias.anchor]
 
-    def _refuse(self, node: yaml.Node, path: KeyPath, text: str) -> None:
-        self.problems.append(Problem(self.file, _position(node), path, text))
+    def _set_anchor(self, event: Any, anchored: _Anchored) -> None:
+        if event.anchor is None:
+            return
+        if event.anchor in self._anchors:
+            raise self._error(event, f"found the anchor {event.anchor!r} again, expected it once")
+        self._anchors[event.anchor] = anchored
+
+    def _too_many_levels(self, event: Any) -> ConfigError:
+        return self._error(event, f"found more than {MAX_LEVELS} levels, expected fewer")
+
+    def _error(self, event: Any, text: str) -> ConfigError:
+        return ConfigError([Problem(self.file, unpacked(_place(event)), (), text)])
+
+    def _refuse_tag(self, event: Any, path: KeyPath) -> None:
+        text = f"found the tag {_show_tag(event.tag)}, expected plain YAML"
+        self._refuse(event, path, text)
+
+    def _refuse(self, event: Any, path: KeyPath, text: str) -> None:
+        self.problems.add([Problem(self.file, unpacked(_place(event)), path, text)])
 
 
-def _resolve(text: str) -> str:
-    """The core schema's type of a plain scalar."""
-    return next(kind for kind, pattern in _PATTERNS.items() if pattern.match(text))
-
-
-def _position(node: yaml.Node) -> Position:
-    return Position(node.start_mark.line + 1, node.start_mark.column + 1)
+def _place(event: Any) -> int:
+    return packed(event.start_mark.line, event.start_mark.column)
 
 
 def _show_tag(tag: str) -> str:

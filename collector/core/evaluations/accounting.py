@@ -10,6 +10,9 @@ from pathgauge.collector.core.evaluations.conversations import ConversationResul
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 
+SYNTHETIC = "synthetic"
+"""The dialect of an invocation that is no agent's, and the reason why it is skipped."""
+
 
 def count_evaluation(evaluation: Evaluation, telemetry: InternalTelemetry) -> None:
     """Count an evaluation or a revision. An invocation that only judges can score is counted as
@@ -26,6 +29,15 @@ def count_evaluation(evaluation: Evaluation, telemetry: InternalTelemetry) -> No
         telemetry.invocations_unmatched.add(evaluation.match.unmatched)
     if evaluation.scored or not evaluation.awaits:
         count_scored(evaluation, telemetry)
+
+
+def count_synthetic(evaluation: Evaluation, telemetry: InternalTelemetry) -> None:
+    """Count an evaluation that is no agent's, such as that of a canary: neither its dialect nor its
+    flags tell anything about agents.
+    """
+    if evaluation.revision == 0:
+        telemetry.invocations_read.add(SYNTHETIC)
+        telemetry.invocations_skipped.add(SYNTHETIC)
 
 
 def count_scored(evaluation: Evaluation, telemetry: InternalTelemetry) -> None:

@@ -1,9 +1,7 @@
-"""Numbers the turns of conversations for multi-turn references, and scores finished conversations.
+"""The open conversations: which turn belongs to which, when they end, and how much they may hold.
 
-A conversation is identified by tenant, conversation id and scenario. Its turns are numbered by
-their start time, so a turn that arrives late renumbers those after it, and they are evaluated
-again. An invocation that states its own turn keeps it. A conversation is finished when no turn
-arrived for `idle`; a turn that arrives later begins a new one.
+A conversation is identified by tenant, conversation id and scenario. It is finished when no turn
+arrived for `idle`; a turn that arrives later begins a new one. `conversation.py` numbers the turns.
 
 A conversation keeps at most four times as many turns as its reference has; further turns are only
 counted. This bounds the memory when an application gives all conversations the same id.
@@ -14,64 +12,36 @@ scores are kept.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import OrderedDict
-from collections.abc import Container, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Container
+from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
+from pathgauge.collector.core.evaluations.conversation import (
+    Conversation,
+    ConversationKey,
+    ConversationResult,
+    ConversationScore,
+    Turn,
+    scores_of,
+)
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.evaluations.memory_size import memory_size
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.scorers.types import Invocation, Reference
 
-ConversationKey = tuple[str, str, str]
-"""Tenant, conversation id, scenario id."""
+__all__ = ["MAX_BYTES", "ConversationResult", "ConversationScore", "Conversations", "Ended"]
 
 MAX_BYTES = 64 << 20
 """Default limit for the turns of all open conversations."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationScore:
-    """The mean of one criterion over the turns of a conversation."""
+class Ended(NamedTuple):
+    """A conversation that no further turn belongs to."""
 
-    criterion: Criterion
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationResult:
-    """A finished conversation. Missing and unexpected turns count as 0 in every score."""
-
-    tenant: str
-    conversation_id: str
-    reference: Reference
-    agent: str | None
-    agent_version: str | None
-    scores: tuple[ConversationScore, ...]
-    matched: int
-    missing: int
-    unexpected: int
-
-
-@dataclass(slots=True)
-class _Turn:
-    invocation: Invocation
-    size: int
-    index: int | None = None
-    scores: tuple[ConversationScore, ...] = ()
-
-
-@dataclass(slots=True)
-class _Conversation:
-    reference: Reference
-    last: float
-    turns: dict[tuple[str, str], _Turn] = field(default_factory=dict)
-    dropped_turns: int = 0
-    """Number of turns beyond the limit, which were not kept."""
-
-    @property
-    def full(self) -> bool:
-        return len(self.turns) >= 4 * len(self.reference.turns)
+    key: ConversationKey
+    conversation: Conversation
 
 
 class Conversations:
@@ -85,165 +55,199 @@ class Conversations:
         """
         self._idle = idle
         self._max_open = max_open
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._size = 0
-        self._open: OrderedDict[ConversationKey, _Conversation] = OrderedDict()
+        self._open: OrderedDict[ConversationKey, Conversation] = OrderedDict()
+        self._of_turn: dict[EvaluationKey, ConversationKey] = {}
+        self._with_new_turns: dict[ConversationKey, None] = {}
+        self._due: list[tuple[float, ConversationKey]] = []
+        self._changed: dict[EvaluationKey, Turn] = {}
+        self._dropped: dict[ConversationKey, StoredTurn] = {}
+        self._ended: dict[ConversationKey, None] = {}
 
     @property
     def size(self) -> int:
-        """Memory of all kept turns, in bytes."""
+        """Size of all kept turns, in bytes."""
         return self._size
 
     def place(
-        self, invocation: Invocation, reference: Reference, now: float
-    ) -> list[tuple[Invocation, int]]:
-        """Add a turn and number all turns anew. Returns the turns whose number changed, always
-        including this one; empty if the conversation has too many turns to keep it.
+        self,
+        invocation: Invocation,
+        reference: Reference,
+        now: float,
+        closed_by: str = "root_ended",
+    ) -> bool:
+        """Add a turn, which `numbered` returns next; `False` if the conversation has too many turns
+        to keep it.
         """
-        conversation = self._continue(invocation, reference, now)
-        turn_key = invocation.trace_id, invocation.span_id
-        if conversation.full and turn_key not in conversation.turns:
+        key = _key(invocation)
+        conversation = self._continue(key, reference, now)
+        turn = Turn(invocation, memory_size(invocation), now, closed_by)
+        earlier = self._remove(_turn_key(invocation))
+        if earlier is not None:
+            turn.continue_from(earlier)
+        if conversation.full:
             conversation.dropped_turns += 1
-            return []
-        self._drop(conversation, turn_key)
-        turn = conversation.turns[turn_key] = _Turn(invocation, memory_size(invocation))
-        self._size += turn.size
-        ordered = sorted(
-            conversation.turns.values(),
-            key=lambda turn: (turn.invocation.start_ns or 0, turn.invocation.span_id),
-        )
-        return list(_renumber(ordered))
+            self._dropped[key] = _dropped(invocation, now, conversation.dropped_turns)
+            return False
+        conversation.add(turn)
+        self._keep(turn, key)
+        self._with_new_turns[key] = None
+        return True
 
-    def dropped_turns(self, invocation: Invocation) -> int:
-        """Number of turns of the invocation's conversation that were not kept."""
-        conversation = self._open.get(_key(invocation))
-        return conversation.dropped_turns if conversation else 0
+    def numbered(self, now: float) -> list[tuple[Turn, int]]:
+        """The turns to evaluate now, each with its number in its conversation: those added since
+        the last call, and others that they renumber.
+        """
+        ready, self._with_new_turns = self._with_new_turns, {}
+        while self._due and self._due[0][0] <= now:
+            due_at, key = heapq.heappop(self._due)
+            if key in self._open and self._open[key].due_at == due_at:
+                ready[key] = None
+        found = []
+        for key in ready:
+            conversation = self._open.get(key)
+            if conversation is not None:
+                found += conversation.due(now)
+                self._schedule(key, conversation)
+        return found
 
-    def restore_dropped(
-        self, invocation: Invocation, reference: Reference, dropped_turns: int, now: float
-    ) -> None:
-        """Restore the number of dropped turns. `invocation` is the newest of them."""
-        self._continue(invocation, reference, now).dropped_turns = dropped_turns
-
-    def record_scores(self, evaluation: Evaluation) -> None:
-        """Replace the scores of a turn by those of its newest evaluation."""
-        turn = self._turn(evaluation.invocation)
-        if turn is not None:
-            turn.scores = tuple(_scores(evaluation))
+    def record(self, turn: Turn, evaluation: Evaluation) -> None:
+        """Record the newest evaluation of a turn that `numbered` returned, or that is part of an
+        ended conversation.
+        """
+        turn.record(evaluation)
+        if self._find(evaluation.key) is turn:
+            self._changed[evaluation.key] = turn
 
     def add_scores(self, judged: Evaluation) -> None:
         """Add the scores of judges, which arrive later, to those of the turn."""
-        turn = self._turn(judged.invocation)
+        turn = self._find(judged.key)
         if turn is not None:
-            turn.scores += tuple(_scores(judged))
+            turn.scores += tuple(scores_of(judged))
 
-    def withdraw(self, invocation_key: tuple[str, str, str]) -> None:
-        """Forget a turn whose evaluation was withdrawn."""
-        tenant, *turn_key = invocation_key
-        for key, conversation in self._open.items():
-            if key[0] == tenant:
-                self._drop(conversation, (turn_key[0], turn_key[1]))
+    def restore(self, stored: StoredTurn, reference: Reference) -> Turn | None:
+        """Continue with a turn that an earlier process evaluated; `None` if it is not kept."""
+        key = _key(stored.invocation)
+        conversation = self._continue(key, reference, stored.at)
+        if stored.dropped_turns:
+            conversation.dropped_turns = stored.dropped_turns
+            return None
+        if conversation.full:
+            conversation.dropped_turns += 1
+            return None
+        size = memory_size(stored.invocation)
+        turn = Turn(
+            stored.invocation, size, stored.at, stored.closed_by, stored.number, stored.revision
+        )
+        conversation.restore(turn)
+        self._keep(turn, key)
+        self._schedule(key, conversation)
+        return turn
+
+    def withdraw(self, key: EvaluationKey) -> bool:
+        """Forget a turn that is none any more; `False` if it was none."""
+        return self._remove(key) is not None
 
     def discard(self, traces: Container[tuple[str, str]]) -> None:
         """Forget every turn in these traces, given by tenant and trace id."""
-        for (tenant, *_), conversation in self._open.items():
-            for turn in [turn for turn in conversation.turns if (tenant, turn[0]) in traces]:
-                self._drop(conversation, turn)
+        for key in [key for key in self._of_turn if key[:2] in traces]:
+            self._remove(key)
 
-    def expire(self, now: float) -> list[ConversationResult]:
-        """Finish conversations that are idle or exceed the limits. Returns their results."""
-        finished = []
+    def expire(self, now: float) -> list[Ended]:
+        """End conversations that are idle or exceed the limits. The turns that their `end` returns
+        are to be evaluated before the result is taken.
+        """
+        ended = []
         while self._open:
             key, conversation = next(iter(self._open.items()))
             if now < conversation.last + self._idle and not self._crowded:
                 break
             del self._open[key]
-            self._size -= sum(turn.size for turn in conversation.turns.values())
-            if conversation.turns:
-                finished.append(_result(key, conversation))
-        return finished
+            for turn in conversation.turns.values():
+                self._forget(turn)
+            self._dropped.pop(key, None)
+            self._ended[key] = None
+            ended.append(Ended(key, conversation))
+        return ended
 
     def deadline(self) -> float | None:
-        """The earliest time at which `expire` may have something to do."""
+        """The earliest time at which `numbered` or `expire` may have something to do."""
         idle = 0.0 if self._crowded else self._idle
-        return next((conversation.last + idle for conversation in self._open.values()), None)
+        ends = next((conversation.last + idle for conversation in self._open.values()), math.inf)
+        deadline = min(ends, self._due[0][0]) if self._due else ends
+        return None if deadline == math.inf else deadline
 
-    def drain(self) -> list[ConversationResult]:
-        """Finish every conversation."""
+    def drain(self) -> list[Ended]:
+        """End every conversation."""
         return self.expire(math.inf)
 
     @property
-    def _crowded(self) -> bool:
-        return len(self._open) > self._max_open or self._size > self._max_bytes
+    def has_changes(self) -> bool:
+        """Whether `changes` would return anything."""
+        return bool(self._changed or self._dropped or self._ended)
 
-    def _continue(self, invocation: Invocation, reference: Reference, now: float) -> _Conversation:
-        key = _key(invocation)
-        conversation = self._open.setdefault(key, _Conversation(reference, now))
+    def changes(self) -> tuple[tuple[StoredTurn, ...], tuple[ConversationKey, ...]]:
+        """Turns that were evaluated or dropped, and conversations that ended, since the last call.
+        The turns belong to conversations that are open.
+        """
+        turns = (*map(_stored, self._changed.values()), *self._dropped.values())
+        ended = tuple(self._ended)
+        self._changed, self._dropped, self._ended = {}, {}, {}
+        return turns, ended
+
+    @property
+    def _crowded(self) -> bool:
+        return len(self._open) > self._max_open or self._size > self.max_bytes
+
+    def _continue(self, key: ConversationKey, reference: Reference, now: float) -> Conversation:
+        conversation = self._open.setdefault(key, Conversation(reference, now))
         conversation.reference, conversation.last = reference, now
         self._open.move_to_end(key)
         return conversation
 
-    def _drop(self, conversation: _Conversation, turn: tuple[str, str]) -> None:
-        dropped = conversation.turns.pop(turn, None)
-        if dropped is not None:
-            self._size -= dropped.size
+    def _schedule(self, key: ConversationKey, conversation: Conversation) -> None:
+        due_at = conversation.due_at
+        if due_at < math.inf and due_at != conversation.scheduled_at:
+            conversation.scheduled_at = due_at
+            heapq.heappush(self._due, (due_at, key))
 
-    def _turn(self, invocation: Invocation) -> _Turn | None:
-        if invocation.conversation_id is None:
+    def _keep(self, turn: Turn, conversation: ConversationKey) -> None:
+        self._of_turn[_turn_key(turn.invocation)] = conversation
+        self._size += turn.size
+
+    def _forget(self, turn: Turn) -> None:
+        key = _turn_key(turn.invocation)
+        del self._of_turn[key]
+        self._changed.pop(key, None)
+        self._size -= turn.size
+
+    def _remove(self, key: EvaluationKey) -> Turn | None:
+        of = self._of_turn.get(key)
+        if of is None:
             return None
-        conversation = self._open.get(_key(invocation))
-        if conversation is None:
-            return None
-        return conversation.turns.get((invocation.trace_id, invocation.span_id))
+        conversation = self._open[of]
+        turn = conversation.remove(key[1:])
+        self._forget(turn)
+        self._schedule(of, conversation)
+        return turn
+
+    def _find(self, key: EvaluationKey) -> Turn | None:
+        of = self._of_turn.get(key)
+        return None if of is None else self._open[of].turns[key[1:]]
 
 
 def _key(invocation: Invocation) -> ConversationKey:
     return invocation.tenant, invocation.conversation_id or "", invocation.scenario_id or ""
 
 
-def _renumber(ordered: list[_Turn]) -> Iterator[tuple[Invocation, int]]:
-    for position, turn in enumerate(ordered):
-        index = position if turn.invocation.turn is None else turn.invocation.turn
-        if index != turn.index:
-            turn.index = index
-            yield turn.invocation, index
+def _turn_key(invocation: Invocation) -> EvaluationKey:
+    return invocation.tenant, invocation.trace_id, invocation.span_id
 
 
-def _result(key: ConversationKey, conversation: _Conversation) -> ConversationResult:
-    turns = sorted(conversation.turns.values(), key=lambda turn: turn.index or 0)
-    expected = len(conversation.reference.turns)
-    present = {turn.index for turn in turns if turn.index is not None and turn.index < expected}
-    missing = expected - len(present)
-    unexpected = len(turns) - len(present) + conversation.dropped_turns
-    last = turns[-1].invocation
-    return ConversationResult(
-        tenant=key[0],
-        conversation_id=key[1],
-        reference=conversation.reference,
-        agent=last.agent,
-        agent_version=last.agent_version,
-        scores=tuple(_means(turns, missing + unexpected)),
-        matched=len(present),
-        missing=missing,
-        unexpected=unexpected,
-    )
+def _stored(turn: Turn) -> StoredTurn:
+    return StoredTurn(turn.invocation, turn.at, turn.number, turn.revision, turn.closed_by)
 
 
-def _scores(evaluation: Evaluation) -> Iterator[ConversationScore]:
-    for result in evaluation.results:
-        if result.criterion.scorer.needs_reference and result.score.value is not None:
-            yield ConversationScore(result.criterion, result.score.value)
-
-
-def _means(turns: list[_Turn], zeros: int) -> Iterator[ConversationScore]:
-    """The mean of each criterion over its scores and `zeros` further turns with score 0. A
-    criterion without any score has no mean.
-    """
-    values: dict[str, list[float]] = {}
-    criteria: dict[str, Criterion] = {}
-    for turn in turns:
-        for score in turn.scores:
-            criteria[score.criterion.name] = score.criterion
-            values.setdefault(score.criterion.name, []).append(score.value)
-    for name, criterion in criteria.items():
-        yield ConversationScore(criterion, math.fsum(values[name]) / (len(values[name]) + zeros))
+def _dropped(invocation: Invocation, now: float, dropped_turns: int) -> StoredTurn:
+    return StoredTurn(invocation, now, dropped_turns=dropped_turns)

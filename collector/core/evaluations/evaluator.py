@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, get_args
 
+from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.references import Match
+from pathgauge.scorers.authoring.extras import extras_of
 from pathgauge.scorers.authoring.ranges import in_range, meets
 from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.types import Invocation, Score, Scorer
@@ -52,12 +55,14 @@ class Criterion:
     """For a scorer that asks a model: `model@template`. It labels the scores, so that a change of
     the judge is not mistaken for a change of the agent.
     """
+    aggregation: Aggregation | None = None
+    """The scores that the threshold judges together; `None`: it judges each invocation."""
 
     def verdict(self, value: float | None) -> Verdict:
-        """Compare a score with the threshold, in the scorer's direction."""
+        """Compare the score of an invocation with the threshold, in the scorer's direction."""
         if value is None:
             return "not_evaluated"
-        if self.threshold is None:
+        if self.threshold is None or self.aggregation is not None:
             return "informational"
         return "passed" if meets(self.scorer, value, self.threshold) else "failed"
 
@@ -104,6 +109,9 @@ class Evaluator:
     ) -> None:
         self.criteria = criteria
         self.overrides = dict(overrides or {})
+        every = chain(criteria, *self.overrides.values())
+        self.extras = extras_of(criterion.scorer for criterion in every)
+        """What to keep of the telemetry beside the usual parts of an invocation."""
 
     def criteria_for(self, match: Match) -> tuple[Criterion, ...]:
         """The criteria that apply. Without a reference, only those that need none."""

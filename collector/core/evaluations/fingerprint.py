@@ -12,6 +12,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+from pathgauge.scorers.authoring.extras import SpanRecord
 from pathgauge.scorers.types import AgentRun, Invocation, ModelCall, ToolCall
 
 _MARSHALLED = 2
@@ -19,7 +20,7 @@ _MARSHALLED = 2
 have different bytes.
 """
 
-_PARTS = ("tool_calls", "sub_agents", "model_calls", "tool_schemas", "flags")
+_PARTS = ("tool_calls", "sub_agents", "model_calls", "tool_schemas", "flags", "spans")
 """Fields that marshal does not support, or would not write in a stable order."""
 
 
@@ -31,6 +32,7 @@ _of_invocation = _values_of(Invocation, _PARTS)
 _of_tool_call = _values_of(ToolCall, ("arguments",))
 _of_run = _values_of(AgentRun)
 _of_model_call = _values_of(ModelCall)
+_of_span = _values_of(SpanRecord, ("attributes",))
 
 
 def fingerprint(invocation: Invocation) -> str:
@@ -44,6 +46,7 @@ def fingerprint(invocation: Invocation) -> str:
         [_of_model_call(call) for call in invocation.model_calls],
         dict(invocation.tool_schemas),
         sorted(invocation.flags),
+        [(_of_span(span), dict(span.attributes)) for span in invocation.spans],
     )
     return hashlib.blake2b(marshal.dumps(plain, _MARSHALLED), digest_size=12).hexdigest()
 

@@ -2,7 +2,7 @@
 one is in `pathgauge.collector.core.invocations.dialects`.
 """
 
-from pathgauge.collector.core.invocations.reader import read
+from pathgauge.collector.core.invocations.reader import read, readings
 from pathgauge.collector.core.invocations.scenario import DEFAULT_KEYS
 
-__all__ = ["DEFAULT_KEYS", "read"]
+__all__ = ["DEFAULT_KEYS", "read", "readings"]

@@ -46,7 +46,7 @@ class Group:
         return node.called or (node.tool is not None and id(node.tool) in self._tools)
 
     def above(self) -> Iterator[Node]:
-        """The known ancestors of the entry, nearest first."""
+        """The known ancestors of the entry, nearest first, at most `MAX_ANCESTORS`."""
         return self.entry.ancestors()
 
     def times(self) -> tuple[int | None, int | None]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first
+from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first_or_empty
 from pathgauge.collector.core.invocations.errors import error_of
 from pathgauge.collector.core.invocations.messages.message import (
     Message,
@@ -75,23 +75,51 @@ class Dialogue:
 
     def answered(self, agents: Sequence[Node], steps: Sequence[Step]) -> str | None:
         """The answer that one of the answering `agents` states or returns, otherwise the answer of
-        the last model call.
+        the last model call. `None` if none is recorded.
+
+        `""` if the first agent returns an empty one, or all others that are recorded are empty: an
+        inner agent or model may have said what the first agent did not pass on.
         """
-        for node in agents:
-            stated = as_text(first(node.own_spans, node.fields.final_response))
-            if stated is not None:
-                return stated
+        stated = [
+            as_text(first_or_empty(node.own_spans, node.fields.final_response)) for node in agents
+        ]
+        text = next(filter(None, stated), None)
+        if text is not None:
+            return text
         if steps and error_of(steps[-1].node) is not None:
             return None
-        return next((text for text in self._answers(agents, steps) if text), None)
+        is_empty = "" in stated
+        if stated[:1] == [""]:
+            return ""
+        for text, decides in self._answers(agents, steps):
+            if text or (text is not None and decides):
+                return text
+            is_empty = is_empty or text == ""
+        return "" if is_empty else None
 
-    def _answers(self, agents: Sequence[Node], steps: Sequence[Step]) -> Iterator[str | None]:
+    def ended_with_answer(self, agents: Sequence[Node]) -> bool:
+        """Whether the messages on the span of an agent end with the answer of a model: a text, a
+        reason why the model stopped, and no tool call.
+        """
         for node in agents:
-            yield last_answer(self._messages(node, node.fields.agent_output, "assistant"))
+            output = self._content(node).output
+            output = output or self._messages(node, node.fields.agent_output, "assistant")
+            last = output[-1] if output else None
+            if last is not None and last.finish_reason and answer([last]):
+                return True
+        return False
+
+    def _answers(
+        self, agents: Sequence[Node], steps: Sequence[Step]
+    ) -> Iterator[tuple[str | None, bool]]:
+        """Answers, and whether each is the last word even if it is empty."""
+        for number, node in enumerate(agents):
+            messages = self._messages(node, node.fields.agent_output, "assistant")
+            yield last_answer(messages), number == 0
         if steps:
-            yield answer(steps[-1].content.output)
+            yield answer(steps[-1].content.output), False
         for node in agents:
-            yield answer(self._content(node).output)
+            yield answer(self._content(node).output), False
 
     def _agent_input(self, agent: Node) -> tuple[Message, ...]:
         shown = self._content(agent).input
@@ -112,7 +140,10 @@ class Dialogue:
 
     def _messages(self, node: Node, paths: FieldPaths, role: str) -> tuple[Message, ...]:
         """The input or output on an agent span, read as messages."""
-        content = decode(first(node.own_spans, paths))
+        raw = first_or_empty(node.own_spans, paths)
+        if raw == "":
+            return (Message(role, ""),)
+        content = decode(raw)
         if content.truncated:
             self._flags.add("truncated")
         if content.value is None:

@@ -1,8 +1,10 @@
 """Finds the messages of a model call, wherever its telemetry has them.
 
-The first source with messages wins: span attributes; then log records, then span events, named
+The first source with content wins: span attributes; then log records, then span events, named
 `gen_ai.client.inference.operation.details`; then the older message events, first as log records,
 then as span events. Texts that a distribution moved out of spans are restored.
+
+An output without content is recorded, too: an empty text, or an empty list of messages.
 """
 
 from __future__ import annotations
@@ -13,9 +15,13 @@ from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.adot import with_moved_texts
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, value_at
-from pathgauge.collector.core.invocations.messages.message import Message, with_call_ids
+from pathgauge.collector.core.invocations.messages.message import (
+    Message,
+    most_telling,
+    with_call_ids,
+)
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
-from pathgauge.collector.core.invocations.messages.values import decode, decoded
+from pathgauge.collector.core.invocations.messages.values import EMPTY, decode, decoded
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.otlp.spans import Attributes, LogRecord
 from pathgauge.scorers.types import Flag
@@ -68,22 +74,28 @@ class ModelContent:
         return self._values(self._node.fields.tool_definitions)
 
     def _find(self, paths: FieldPaths, role: str, events: Mapping[str, str]) -> tuple[Message, ...]:
-        messages = self._first_messages(paths, role)
+        return most_telling(self._sources(paths, role, events))
+
+    def _sources(
+        self, paths: FieldPaths, role: str, events: Mapping[str, str]
+    ) -> Iterator[tuple[Message, ...]]:
+        is_empty = False
+
+        def in_attributes() -> Iterator[tuple[Message, ...]]:
+            nonlocal is_empty
+            for raw in self._values(paths):
+                if raw is not None:
+                    is_empty = is_empty or raw in EMPTY
+                    yield self._read(raw, role)
+
+        messages = most_telling(in_attributes())
         if self._logs:
             messages = with_moved_texts(messages, self._logs, role)
-        return (
-            messages
-            or tuple(_messages(self._log_events(), events))
-            or tuple(_messages(self._span_events(), events))
-        )
-
-    def _first_messages(self, paths: FieldPaths, role: str) -> tuple[Message, ...]:
-        for raw in self._values(paths):
-            if raw is not None and raw != "":
-                messages = self._read(raw, role)
-                if messages:
-                    return messages
-        return ()
+        yield messages
+        yield tuple(_messages(self._log_events(), events))
+        yield tuple(_messages(self._span_events(), events))
+        if is_empty and role == "assistant":
+            yield (Message(role, ""),)
 
     def _values(self, paths: FieldPaths) -> Iterator[Any]:
         """The values at the field paths: in span attributes, log records, then span events."""
@@ -110,7 +122,7 @@ class ModelContent:
             self._flags.add("truncated")
         if content.redacted:
             self._flags.add("redacted")
-        if content.value is None:
+        if content.value is None or content.value == "":
             return ()
         readers = (one.messages for one in self._node.dialects if one.messages is not None)
         return next(readers, parse_messages)(content.value, role)

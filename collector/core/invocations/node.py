@@ -5,6 +5,7 @@ spans describe the same thing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from pathgauge.collector.core.invocations.dialects import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first
@@ -20,6 +21,11 @@ _UNKNOWN_AGENT = "OpenAI Agent"
 _STEPS = ("chain", "named_step")
 _MERGING = ("model", "agent", "workflow", "tool")
 
+MAX_ANCESTORS = 100
+"""Bound on the nodes above a node that are searched: thousands of agents could be below thousands
+of spans.
+"""
+
 
 class Node:
     """A span with its position in the tree. Nodes refer only to nodes above them: without reference
@@ -27,8 +33,10 @@ class Node:
     """
 
     __slots__ = (
+        "_call_id",
         "_entry_agent",
         "_name",
+        "_name_source",
         "agent",
         "called",
         "classified",
@@ -70,6 +78,10 @@ class Node:
         """Whether this is a tool with an agent below it."""
         self._entry_agent: Node | None = None
         self._name: str | None = None
+        self._name_source: tuple[int, Kind] | None = None
+        """Number of spans and kind from which the name was derived."""
+        self._call_id: tuple[int, Any] = 0, None
+        """Number of spans that were searched for a call id, and the value found."""
 
     @property
     def dialect(self) -> Dialect | None:
@@ -98,7 +110,9 @@ class Node:
     @property
     def name(self) -> str | None:
         """The name of the agent, workflow or tool, from its fields or its span name."""
-        if self._name is None:
+        source = len(self.spans), self.kind
+        if self._name is None and self._name_source != source:
+            self._name_source = source
             stated = as_id(first(self.spans, _name_paths(self.fields, self.kind)))
             self._name = stated or self._name_in_title() or self._name_of_dialect()
             if self._name and self.kind == "tool" and self.dialect is not None:
@@ -124,9 +138,11 @@ class Node:
         return None
 
     def ancestors(self) -> Iterator[Node]:
-        """The known ancestors, nearest first."""
+        """The known ancestors, nearest first, at most `MAX_ANCESTORS`."""
         node = self.parent
-        while node is not None:
+        for _ in range(MAX_ANCESTORS):
+            if node is None:
+                return
             yield node
             node = node.parent
 
@@ -210,9 +226,11 @@ class Node:
     def agent_run(self) -> Node | None:
         """The nearest agent above, without workflows."""
         above = self.agent
-        while above is not None and above.kind == "workflow":
+        for _ in range(MAX_ANCESTORS):
+            if above is None or above.kind != "workflow":
+                return above
             above = above.agent
-        return above
+        return None
 
     def worker(self) -> str | None:
         """The agent that did this work: the nearest one above, otherwise the one that the span
@@ -238,7 +256,15 @@ class Node:
     def _is_another_call(self, outer: Node) -> bool:
         """Whether a tool is called again inside itself, as by a sub-agent that calls sub-agents."""
         own = as_id(first(self.spans, self.fields.call_id)) if self.kind == "tool" else None
-        return own is not None and as_id(first(outer.spans, self.fields.call_id)) not in (own, None)
+        return own is not None and outer.first_call_id() not in (own, None)
+
+    def first_call_id(self) -> str | None:
+        """The first call id that its spans state."""
+        searched, found = self._call_id
+        if found is None and searched < len(self.spans):
+            found = first(self.spans[searched:], self.fields.call_id)
+            self._call_id = len(self.spans), found
+        return as_id(found)
 
 
 def _name_paths(fields: Fields, kind: Kind) -> FieldPaths:

@@ -14,15 +14,20 @@ from pathgauge.collector.core.invocations import scenario
 from pathgauge.collector.core.invocations.dialects import Fields, Registry
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPath, first
 from pathgauge.collector.core.invocations.errors import error_of, error_type
+from pathgauge.collector.core.invocations.gaps import Gaps
 from pathgauge.collector.core.invocations.grouping import Group, groups
 from pathgauge.collector.core.invocations.input_output import Dialogue, Step
-from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY, as_id, as_int
+from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY, as_id
+from pathgauge.collector.core.invocations.model_calls import model_call, model_of, stated_total
 from pathgauge.collector.core.invocations.node import Node
+from pathgauge.collector.core.invocations.reading import Reading, shown_by
 from pathgauge.collector.core.invocations.side_agents import side_agents
+from pathgauge.collector.core.invocations.span_records import span_records
 from pathgauge.collector.core.invocations.tool_calls import tool_calls
 from pathgauge.collector.core.invocations.tool_schemas import tool_schemas
 from pathgauge.collector.core.invocations.tree import Tree
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
+from pathgauge.scorers.authoring.extras import NO_EXTRAS, Extras, SpanRecord
 from pathgauge.scorers.types import AgentRun, Flag, Invocation, ModelCall, ToolCall, total_tokens
 
 
@@ -30,13 +35,26 @@ def read(
     trace: Trace,
     registry: Registry,
     scenario_keys: tuple[str, ...] = scenario.DEFAULT_KEYS,
+    extras: Extras = NO_EXTRAS,
 ) -> list[Invocation]:
-    """All invocations of a trace; empty if no agent worked in it."""
+    """All invocations of a trace; empty if no agent worked in it. `extras`: what scorers read
+    beside the usual parts.
+    """
+    return [one.invocation for one in readings(trace, registry, scenario_keys, extras)]
+
+
+def readings(
+    trace: Trace,
+    registry: Registry,
+    scenario_keys: tuple[str, ...] = scenario.DEFAULT_KEYS,
+    extras: Extras = NO_EXTRAS,
+) -> list[Reading]:
+    """As `read`, with what other invocations of the same agents may settle."""
     logs: dict[str | None, list[LogRecord]] = defaultdict(list)
     for log in sorted(trace.logs, key=lambda log: (log.time_ns, log.raw)):
         logs[log.span_id].append(log)
     return [
-        _Reader(trace, group, logs, scenario_keys).invocation()
+        _Reader(trace, group, logs, scenario_keys, extras).reading()
         for group in groups(Tree(trace, registry))
     ]
 
@@ -50,11 +68,13 @@ class _Reader:
         group: Group,
         logs: Mapping[str | None, list[LogRecord]],
         scenario_keys: tuple[str, ...],
+        extras: Extras,
     ) -> None:
         self.trace = trace
         self.group = group
         self.logs = logs
         self.scenario_keys = scenario_keys
+        self.extras = extras
         self.flags: set[Flag] = set(group.flags)
         self.dialogue = Dialogue(group.nodes, logs, self.flags)
         self.steps = self.dialogue.steps
@@ -72,7 +92,7 @@ class _Reader:
             if not group.by_sub_agent(node) and node.span.span_id not in aside
         ]
 
-    def invocation(self) -> Invocation:
+    def reading(self) -> Reading:
         """Resolve every field."""
         spans, fields = self._own_spans(), self.group.entry.fields
         empty_means_not_captured = self._empty_means_not_captured()
@@ -80,7 +100,10 @@ class _Reader:
             self.steps, self.tools, self.dialogue.rounds, empty_means_not_captured, self.flags
         )
         user_input = self.dialogue.asked(self.group.entry_agent, self.top_steps)
-        final_response = self.dialogue.answered(self._answering_agents(), self._answering_steps())
+        gaps = self._gaps()
+        final_response = self.dialogue.answered(gaps.answering_agents, gaps.answering_steps)
+        if final_response is None and gaps.outputs_recorded() and gaps.answer_left_out(self.flags):
+            final_response = ""
         agent = self._agent_name()
         found = scenario.find(
             self.group.entry, self.group.nodes, self._member_logs(), self.scenario_keys
@@ -88,14 +111,14 @@ class _Reader:
         if found.conflict:
             self.flags.add("scenario_conflict")
         turn, run_id = scenario.turn_and_run(found.scenario_id, spans, self.group.nodes)
-        models = tuple(map(_model_call, self.steps))
+        with_text = self.extras.model_texts
+        models = tuple(model_call(step, with_text=with_text) for step in self.steps)
         input_tokens, output_tokens = self._tokens(models)
         failed = self._failed_node() or self._unanswered_model_call(final_response)
         start_ns, end_ns = self.group.times()
-        if self._content_missing(calls, user_input, final_response, failed=failed is not None):
-            self.flags.add("content_missing")
-        self._flag_gaps(calls)
-        return Invocation(
+        doubts = gaps.flag(self.flags, calls, user_input, final_response, failed=failed is not None)
+        self._flag_defects()
+        invocation = Invocation(
             trace_id=self.trace.trace_id,
             span_id=self.group.span_id,
             dialect=self._dialect(),
@@ -121,7 +144,18 @@ class _Reader:
             start_ns=start_ns,
             end_ns=end_ns,
             flags=frozenset(self.flags),
+            spans=self._spans(),
         )
+        tool_spans = any(node.kind == "tool" or node.called for node in self.tools)
+        return Reading(invocation, shown_by(invocation, tool_spans=tool_spans), doubts)
+
+    def _gaps(self) -> Gaps:
+        agents, steps = self._answering_agents(), self._answering_steps()
+        return Gaps(self.dialogue, self.tools, self.agents, agents, steps)
+
+    def _spans(self) -> tuple[SpanRecord, ...]:
+        keys = self.extras.span_attributes
+        return () if keys is None else span_records(self.group.nodes, keys)
 
     def _own_spans(self) -> list[Span]:
         """The spans whose fields describe the invocation: the entry span, what is not the work of a
@@ -172,7 +206,7 @@ class _Reader:
 
     def _model(self) -> str | None:
         """The model that was called last."""
-        models = (_model_of(step.node) for step in reversed(self.top_steps))
+        models = (model_of(step.node) for step in reversed(self.top_steps))
         return next((model for model in models if model), None)
 
     def _answering_agents(self) -> list[Node]:
@@ -219,7 +253,7 @@ class _Reader:
         if sums != (None, None):
             return sums
         agents = self.top_agents or self._answering_agents()
-        return total_tokens([_stated_total(node) for node in agents])
+        return total_tokens([stated_total(node) for node in agents])
 
     def _sub_agents(
         self, main: str | None, user_input: str | None, calls: Iterable[ToolCall]
@@ -229,12 +263,16 @@ class _Reader:
         """
         handed_over = any(call.kind == "handoff" for call in calls)
         main_run = next((node for node in self.top_agents if node.name == main), None)
+        top_agents = set(map(id, self.top_agents))
+        own_steps: dict[int, list[Step]] = defaultdict(list)
+        for step in self.steps:
+            own_steps[id(step.node.agent)].append(step)
         for node in self.agents:
             if node.name == main and not self.group.by_sub_agent(node):
                 continue
             above = node.agent_run() or main_run
-            steps = [step for step in self.steps if step.node.agent is node]
-            by_handoff = handed_over and node in self.top_agents
+            steps = own_steps[id(node)]
+            by_handoff = handed_over and id(node) in top_agents
             asked = user_input if by_handoff else self.dialogue.asked(node, steps)
             error = error_of(node)
             yield AgentRun(
@@ -251,31 +289,10 @@ class _Reader:
                 end_ns=node.span.end_ns,
             )
 
-    def _content_missing(
-        self,
-        calls: Iterable[ToolCall],
-        user_input: str | None,
-        final_response: str | None,
-        *,
-        failed: bool,
-    ) -> bool:
-        """Whether input, output or arguments are not recorded."""
-        if any(call.arguments is None for call in calls):
-            return True
-        if final_response is not None:
-            return False
-        if self.steps and user_input is None:
-            return True
-        answering = self._answering_steps()[-1:]
-        has_output = any(step.content.output for step in answering)
-        return not failed and bool(self.top_steps) and not has_output
-
-    def _flag_gaps(self, calls: Iterable[ToolCall]) -> None:
-        """Flag what the telemetry lacks, except content."""
+    def _flag_defects(self) -> None:
+        """Flag what is wrong with the telemetry, except what it lacks."""
         entry = self.group.entry.span
         spans = [span for node in self.group.nodes if node.kind != "other" for span in node.spans]
-        if self._calls_unknown({call.group for call in calls}):
-            self.flags.add("no_tool_spans")
         if any(node.own_spans != node.spans for node in self.agents):
             self.flags.add("llm_detail_unreliable")
         if any(span.dropped_attributes for span in spans):
@@ -291,30 +308,6 @@ class _Reader:
         records = (spans, self._member_logs())
         return any(REDACTED_KEY in record.attributes for some in records for record in some)
 
-    def _calls_unknown(self, with_calls: set[int | None]) -> bool:
-        """Whether tools may have been called without any record. `with_calls` are the numbers of
-        the model calls whose tool calls are recorded.
-        """
-        if not self.steps and not self.tools:
-            return True
-        if not with_calls and any(map(_hides_tools, self.agents)):
-            return True
-        return any(
-            self._may_have_called(step)
-            for number, step in enumerate(self.steps)
-            if number not in with_calls
-        )
-
-    def _may_have_called(self, step: Step) -> bool:
-        """Whether a model call without recorded tool calls may have asked for some."""
-        node = step.node
-        if step.content.output or error_of(node) is not None:
-            return False
-        reasons = first(node.spans, node.fields.finish_reasons)
-        if reasons is None:
-            return not self.tools
-        return "tool" in str(reasons).lower()
-
 
 def _error_type(node: Node, error: str | None) -> str | None:
     return None if error is None else error_type(node)
@@ -324,43 +317,6 @@ def _is_tool(node: Node) -> bool:
     return node.kind in ("tool", "handoff") or node.called
 
 
-def _hides_tools(node: Node) -> bool:
-    return node.dialect is not None and not node.dialect.shows_tools
-
-
 def _agent_version(spans: Sequence[Span], fields: Fields) -> str | None:
     stated = as_id(first(spans, fields.agent_version))
     return stated or as_id(spans[0].resource.attributes.get("service.version"))
-
-
-def _model_call(step: Step) -> ModelCall:
-    node = step.node
-    input_tokens = as_int(first(node.spans, node.fields.input_tokens))
-    output_tokens = as_int(first(node.spans, node.fields.output_tokens))
-    if not input_tokens and not output_tokens:  # Some write zeros if nothing was counted.
-        input_tokens = output_tokens = None
-    return ModelCall(
-        span_id=node.span.span_id,
-        agent=node.worker(),
-        run=step.run,
-        model=_model_of(node),
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        error=error_of(node),
-        start_ns=node.span.start_ns,
-        end_ns=node.span.end_ns,
-    )
-
-
-def _model_of(node: Node) -> str | None:
-    response_model = as_id(first(node.spans, node.fields.response_model))
-    return response_model or as_id(first(node.spans, node.fields.request_model))
-
-
-def _stated_total(node: Node) -> ModelCall:
-    """The tokens that an agent span states, in the form of one model call."""
-    return ModelCall(
-        span_id=node.span.span_id,
-        input_tokens=as_int(first(node.own_spans, node.fields.total_input_tokens)),
-        output_tokens=as_int(first(node.own_spans, node.fields.total_output_tokens)),
-    )

@@ -7,6 +7,7 @@ answers the user only if control was passed to it, or if the other one made no m
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from pathgauge.collector.core.invocations.input_output import Step
@@ -20,6 +21,13 @@ def side_agents(agents: Sequence[Node], steps: Sequence[Step], tools: Sequence[N
     their children.
     """
     found: set[str] = set()
+    own_steps: dict[int, list[Step]] = defaultdict(list)
+    for step in steps:
+        own_steps[id(step.node.agent)].append(step)
+    with_handoff = {
+        id(tool.agent) for tool in tools if call_kind(tool.name or "", tool) == "handoff"
+    }
+    passes_control: dict[int, bool] = {}
     for agent in agents:
         above = agent.agent_run()
         if above is None:
@@ -27,16 +35,17 @@ def side_agents(agents: Sequence[Node], steps: Sequence[Step], tools: Sequence[N
         if above.span.span_id in found:
             found.add(agent.span.span_id)
             continue
-        own = [step for step in steps if step.node.agent is above]
-        nested = agent.tool is above.tool
-        if nested and own and not _passes_control(above, own, tools):
+        own = own_steps[id(above)]
+        if agent.tool is not above.tool or not own:
+            continue
+        if id(above) not in passes_control:
+            passes_control[id(above)] = id(above) in with_handoff or _asks_for_handoff(own)
+        if not passes_control[id(above)]:
             found.add(agent.span.span_id)
     return found
 
 
-def _passes_control(agent: Node, steps: Sequence[Step], tools: Sequence[Node]) -> bool:
-    if any(tool.agent is agent and call_kind(tool.name or "", tool) == "handoff" for tool in tools):
-        return True
+def _asks_for_handoff(steps: Sequence[Step]) -> bool:
     return any(
         call_kind(call.name, None) == "handoff"
         for step in steps

@@ -15,18 +15,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from pathgauge.collector.core.invocations.call_slots import FreeSlots, Slot, call_id
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPath, FieldPaths, first
 from pathgauge.collector.core.invocations.errors import error_of_any, error_type
 from pathgauge.collector.core.invocations.input_output import Step
 from pathgauge.collector.core.invocations.messages.message import AskedCall, asked_calls
 from pathgauge.collector.core.invocations.messages.unwrap import Result, bare_arguments, bare_result
-from pathgauge.collector.core.invocations.messages.values import as_id, decode
+from pathgauge.collector.core.invocations.messages.values import decode
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.tool_results import PromptResults
 from pathgauge.scorers.types import CallKind, Flag, Json, ToolCall
-
-MAX_COMPARED = 100
-"""Bound on the earlier calls of one tool that a span is compared with."""
 
 MAX_ASKED = 5_000
 """Bound on the calls of one invocation that are read. Scorers stop at fewer calls."""
@@ -37,40 +35,6 @@ _LAST = 1 << 30
 _HANDOFFS = ("transfer_to_", "handoff", "hand_off", "delegate_to_")
 _COWORKER_TOOLS = frozenset({"delegate_work_to_coworker", "ask_question_to_coworker"})
 """CrewAI's tools that call another agent. The work of that agent has no span."""
-
-
-@dataclass(slots=True)
-class _Slot:
-    """A tool call under construction, with its sort key."""
-
-    order: tuple[int, int, int, str]
-    """Start of the model call, index in its message, start and id of the tool span."""
-    group: int
-    """The number of the model call; -1 if no model call came before."""
-    step: Step | None
-    asked: AskedCall | None = None
-    node: Node | None = None
-
-    @property
-    def by(self) -> Node | None:
-        """The node whose agent made the call."""
-        if self.node is not None:
-            return self.node
-        return self.step.node if self.step else None
-
-    @property
-    def name(self) -> str | None:
-        """The name that the model wrote, otherwise that of the tool span."""
-        if self.asked is not None and self.asked.name:
-            return self.asked.name
-        return self.node.name if self.node else None
-
-    @property
-    def call_id(self) -> str | None:
-        """The id that the model wrote, otherwise that of the tool span."""
-        if self.asked is not None and self.asked.id:
-            return self.asked.id
-        return _call_id(self.node) if self.node else None
 
 
 def tool_calls(
@@ -95,7 +59,7 @@ def tool_calls(
     return tuple(_call(slot, results, content) for slot in slots)
 
 
-def _asked(steps: Sequence[Step]) -> Iterator[_Slot]:
+def _asked(steps: Sequence[Step]) -> Iterator[Slot]:
     asked = (
         (group, step, index, call)
         for group, step in enumerate(steps)
@@ -104,7 +68,7 @@ def _asked(steps: Sequence[Step]) -> Iterator[_Slot]:
     for group, step, index, call in islice(asked, MAX_ASKED):
         rename = function_naming(step.node)
         named = call._replace(name=rename(call.name)) if rename is not None else call
-        yield _Slot((step.node.span.start_ns, index, 0, ""), group, step, named)
+        yield Slot((step.node.span.start_ns, index, 0, ""), group, step, named)
 
 
 def function_naming(node: Node) -> Callable[[str], str] | None:
@@ -115,33 +79,53 @@ def function_naming(node: Node) -> Callable[[str], str] | None:
     return None
 
 
-def _join(slots: list[_Slot], tools: Sequence[Node], steps: Sequence[Step]) -> None:
+def _join(slots: list[Slot], tools: Sequence[Node], steps: Sequence[Step]) -> None:
     """Assign every tool span to the call that asked for it, or to a new slot."""
     index = _SlotIndex(slots, steps)
-    without_id = []
-    for node in tools:
-        call_id = _call_id(node)
-        if call_id is None or not _fill(_same_id(index.by_id.get(call_id, ()), node), node):
-            without_id.append(node)
+    without_id = [node for node in tools if not index.fill_by_id(node)]
     slots += [index.new_slot(node) for node in without_id if not index.fill(node)]
 
 
 class _SlotIndex:
     """The calls that models asked for, by id and by name, and the model calls of each agent run."""
 
-    def __init__(self, slots: list[_Slot], steps: Sequence[Step]) -> None:
-        self._slots = slots
+    def __init__(self, slots: Iterable[Slot], steps: Sequence[Step]) -> None:
         self._steps = steps
         self._numbers: dict[str | None, list[int]] = defaultdict(list)
         for number, step in enumerate(steps):
             self._numbers[step.run].append(number)
-        self.by_id: dict[str, list[_Slot]] = defaultdict(list)
-        self._by_name: dict[tuple[str | None, str], list[_Slot]] = defaultdict(list)
+        self._by_id: dict[tuple[str, str | None, str | None], FreeSlots] = defaultdict(FreeSlots)
+        """By call id, run and name; with `None` and `None` those of all runs and names."""
+        self._by_name: dict[tuple[str | None, str], FreeSlots] = defaultdict(FreeSlots)
+        """By run and name; with `None` those of all runs."""
+        self._handoffs: dict[str | None, FreeSlots] = defaultdict(FreeSlots)
+        """By run. The span of a handoff names the agent, but not the call."""
         for slot in slots:
             if slot.step and slot.asked:
-                self.by_id[slot.asked.id or ""].append(slot)
-                self._by_name[slot.step.run, slot.asked.name].append(slot)
-                self._by_name[None, slot.asked.name].append(slot)
+                self._add(slot, slot.step.run, slot.asked)
+
+    def _add(self, slot: Slot, run: str | None, asked: AskedCall) -> None:
+        keys = {(run, asked.name), (None, asked.name)}
+        for key in keys:
+            self._by_name[key].add(slot)
+        if asked.id:
+            self._by_id[asked.id, run, asked.name].add(slot)
+            self._by_id[asked.id, None, None].add(slot)
+        if asked.name.startswith(_HANDOFFS):
+            self._handoffs[run].add(slot)
+
+    def fill_by_id(self, node: Node) -> bool:
+        """Assign a tool span to the call with its id. Returns whether there is one.
+
+        Some models reuse ids in every message, in every agent, or for every tool of a message.
+        """
+        identifier = call_id(node)
+        if identifier is None:
+            return False
+        own = self._by_id[identifier, _run_of(node), node.name or ""]
+        start_ns = node.span.start_ns
+        slot = own.first_of_last_call(start_ns)
+        return _fill(slot or self._by_id[identifier, None, None].first_of_last_call(start_ns), node)
 
     def fill(self, node: Node) -> bool:
         """Assign a tool span without a known call id. Returns whether a call was found."""
@@ -149,13 +133,13 @@ class _SlotIndex:
         if run not in self._numbers:
             run = None  # A tool that is a sibling of the agents belongs to any that asked for it.
         if node.kind == "handoff":
-            return _fill(_handoffs(self._slots, run), node)
+            return _fill(self._handoffs[run].first(), node)
         name = node.name or ""
         if _fill_by_name(self._by_name[run, name], node):
             return True
         return _fill_by_name(self._by_name[None, name], node, only_equal=True)
 
-    def new_slot(self, node: Node) -> _Slot:
+    def new_slot(self, node: Node) -> Slot:
         """A slot for a span without a message: after the last model call of its agent that started
         before it.
         """
@@ -166,7 +150,7 @@ class _SlotIndex:
         if before:
             group = numbers[before - 1]
             start = self._start_of(group)
-        return _Slot((start, _LAST, span.start_ns, span.span_id), group, None, None, node)
+        return Slot((start, _LAST, span.start_ns, span.span_id), group, None, None, node)
 
     def _start_of(self, number: int) -> int:
         return self._steps[number].node.span.start_ns
@@ -178,9 +162,9 @@ def _run_of(node: Node) -> str | None:
     return None
 
 
-def _join_rounds(slots: Iterable[_Slot], rounds: Iterable[Step]) -> None:
+def _join_rounds(slots: Iterable[Slot], rounds: Iterable[Step]) -> None:
     """Assign a span that executes all calls of a message, if the message has a single call."""
-    asked: dict[str | None, list[_Slot]] = defaultdict(list)
+    asked: dict[str | None, list[Slot]] = defaultdict(list)
     for slot in slots:
         if slot.step:
             asked[slot.step.run].append(slot)
@@ -193,66 +177,29 @@ def _join_rounds(slots: Iterable[_Slot], rounds: Iterable[Step]) -> None:
             before[at].node = one.node
 
 
-def _handoffs(slots: Iterable[_Slot], run: str | None) -> Iterator[_Slot]:
-    """The calls that may pass control. The span of a handoff names the agent, but not the call."""
-    for slot in slots:
-        if slot.step is None or slot.asked is None or slot.step.run != run:
-            continue
-        if slot.asked.name.startswith(_HANDOFFS):
-            yield slot
+def _fill(slot: Slot | None, node: Node) -> bool:
+    """Assign the node to a slot, if there is one."""
+    if slot is None:
+        return False
+    slot.node = node
+    return True
 
 
-def _fill(candidates: Iterable[_Slot], node: Node) -> bool:
-    """Assign the node to the first free slot."""
-    for slot in candidates:
-        if slot.node is None:
-            slot.node = node
-            return True
-    return False
-
-
-def _fill_by_name(candidates: list[_Slot], node: Node, *, only_equal: bool = False) -> bool:
+def _fill_by_name(candidates: FreeSlots, node: Node, *, only_equal: bool = False) -> bool:
     """Assign the node to the free slot with the same arguments, otherwise to the first free slot of
     the last message before it.
 
     Other messages in between may have calls without a span, because they were rejected or their
     spans were lost. With `only_equal` the arguments must be the same.
     """
-    candidates[:] = [slot for slot in candidates if slot.node is None]
-    started = bisect_right(candidates, node.span.start_ns, key=lambda slot: slot.order[0])
-    before = candidates[max(0, started - MAX_COMPARED) : started] or candidates[:MAX_COMPARED]
+    before = candidates.last_before(node.span.start_ns)
     recorded = decode(first(node.spans, node.fields.arguments)).value
     executed = bare_arguments(recorded, _unwrap_arguments(node))
     matching = [] if only_equal else before
     if executed is not None:
         equal = [slot for slot in before if slot.asked and slot.asked.arguments == executed]
         matching = equal or matching
-    return _fill((slot for slot in matching if slot.group == matching[-1].group), node)
-
-
-def _same_id(candidates: Sequence[_Slot], node: Node) -> Sequence[_Slot]:
-    """The slots that this node may answer. Some models reuse ids in every message, in every agent,
-    or for every tool of a message.
-    """
-    if len(candidates) < 2:
-        return candidates
-    run = _run_of(node)
-    free = [slot for slot in candidates if slot.node is None and slot.step]
-    same = [slot for slot in free if _is_asked_by(slot, run, node.name)] or free
-    before = [slot for slot in same if slot.order[0] <= node.span.start_ns]
-    if not before:
-        return same
-    return [slot for slot in before if slot.group == before[-1].group]
-
-
-def _is_asked_by(slot: _Slot, run: str | None, name: str | None) -> bool:
-    if slot.step is None or slot.asked is None:
-        return False
-    return slot.step.run == run and slot.asked.name == name
-
-
-def _call_id(node: Node) -> str | None:
-    return as_id(first(node.spans, node.fields.call_id))
+    return _fill(next((slot for slot in matching if slot.group == matching[-1].group), None), node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +219,7 @@ class _Content:
         return content.value
 
 
-def _call(slot: _Slot, results: PromptResults, content: _Content) -> ToolCall:
+def _call(slot: Slot, results: PromptResults, content: _Content) -> ToolCall:
     node, by = slot.node, slot.by
     if node is not None and node.kind == "handoff" and slot.asked is None:
         content.flags.add("no_tool_spans")  # The call that passed control is unknown.
@@ -300,7 +247,7 @@ def _times(node: Node | None) -> tuple[int | None, int | None]:
     return node.span.start_ns, node.span.end_ns
 
 
-def _result(slot: _Slot, results: PromptResults, content: _Content) -> tuple[Json, str | None]:
+def _result(slot: Slot, results: PromptResults, content: _Content) -> tuple[Json, str | None]:
     """The result and the error that it reports: of the tool span, otherwise of a later prompt."""
     node = slot.node
     recorded = None

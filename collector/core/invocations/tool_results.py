@@ -8,14 +8,37 @@ of the tool if the call has no id.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from pathgauge.collector.core.invocations.input_output import Step
-from pathgauge.collector.core.invocations.messages.message import Message, Response, asked_calls
+from pathgauge.collector.core.invocations.messages.message import (
+    AskedCall,
+    Message,
+    Response,
+    asked_calls,
+)
 
 _Key = tuple[str | None, str, str | None]
 """The agent run, `id` or `name`, and the id of the call or the name of the tool."""
+
+
+class _Asked(NamedTuple):
+    """A call of one message."""
+
+    call: AskedCall
+    nth: int
+    """Its number among the calls of the same name in the message."""
+    same_name: Counter[str]
+    """The number of calls by name; shared by all calls of the message."""
+
+
+def _asked(step: Step) -> Iterator[_Asked]:
+    same_name: Counter[str] = Counter()
+    for call in asked_calls(step.content.output):
+        yield _Asked(call, same_name[call.name], same_name)
+        same_name[call.name] += 1
 
 
 class PromptResults:
@@ -28,6 +51,7 @@ class PromptResults:
         self._steps = steps
         self._rounds = rounds
         self._found: dict[_Key, list[tuple[float, list[Response]]]] | None = None
+        self._asked: dict[int, list[_Asked]] = {}
 
     def find(self, number: int, index: int) -> Response | None:
         """The first result after the `number`th model call for the `index`th tool call that it
@@ -36,23 +60,23 @@ class PromptResults:
         if self._found is None:
             self._found = self._read()
         step = self._steps[number]
-        calls = list(asked_calls(step.content.output))
-        asked = calls[index]
-        key: _Key = (step.run, "id", asked.id) if asked.id else (step.run, "name", asked.name)
+        if number not in self._asked:
+            self._asked[number] = list(_asked(step))
+        asked = self._asked[number][index]
+        call = asked.call
+        key: _Key = (step.run, "id", call.id) if call.id else (step.run, "name", call.name)
         found = self._found.get(key, [])
         at = bisect_right(found, float(number), key=lambda one: one[0])
         if at == len(found):
             return None
         responses = found[at][1]
-        if asked.id:
+        if call.id:
             return responses[-1]
         # Earlier calls of the same name were answered before; calls of one message are answered in
         # their order.
-        same_name = [position for position, call in enumerate(calls) if call.name == asked.name]
-        latest = responses[-len(same_name) :]
-        nth = same_name.index(index)
-        if nth < len(latest):
-            return latest[nth]
+        first_answer = max(0, len(responses) - asked.same_name[call.name])
+        if first_answer + asked.nth < len(responses):
+            return responses[first_answer + asked.nth]
         return None
 
     def _read(self) -> dict[_Key, list[tuple[float, list[Response]]]]:

@@ -29,22 +29,23 @@ def tool_schemas(
     """
     by_run = {node.span.span_id: of_agent for node in agents if (of_agent := _of_agent(node))}
     asked = [(steps[call.group], call.name) for call in calls if call.group is not None]
-    found = _merged({}, by_run.values())
+    found: dict[str, Json] = {}
+    _add(found, by_run.values())
     of_steps = _of_first_steps(chain((step for step, _ in asked), steps), by_run.keys())
-    found = _merged(found, of_steps.values())
+    _add(found, of_steps.values())
     known_runs = by_run.keys() | of_steps.keys()
     missing = (step for step, name in asked if name not in found and step.run in known_runs)
-    found = _merged(found, [_of_step(step) for step in dict.fromkeys(missing)])
+    _add(found, [_of_step(step) for step in dict.fromkeys(missing)])
     for node in tools:
         if node.name not in found:
-            found = _merged(found, [_of_tool(node)])
+            _add(found, [_of_tool(node)])
     return found
 
 
-def _merged(found: _Schemas, more: Iterable[_Schemas]) -> _Schemas:
+def _add(found: dict[str, Json], more: Iterable[_Schemas]) -> None:
     for definitions in more:
-        found = {**definitions, **found}
-    return found
+        for name, schema in definitions.items():
+            found.setdefault(name, schema)
 
 
 def _of_first_steps(steps: Iterable[Step], known_runs: Iterable[str]) -> dict[str | None, _Schemas]:

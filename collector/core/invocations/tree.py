@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.otlp.spans import Trace, start_order
+from pathgauge.collector.core.reading_budget import spend
 
 
 class Tree:
@@ -42,6 +43,7 @@ class Tree:
         pending = [root]
         while pending:
             node = pending.pop()
+            spend()
             yield node
             pending.extend(reversed(self._children.get(node.span.span_id, ())))
 

@@ -58,9 +58,10 @@ class ProtobufReader:
             scopes: list[ScopeGroup[bytes]] = []
             for scope, records in map(envelope.group, members):
                 if records:
-                    scopes.append(ScopeGroup(body[scope], [body[record] for record in records]))
+                    sources = [body[record] for record in records]
+                    scopes.append(ScopeGroup(_merged(body, scope), sources))
             if scopes:
-                yield ResourceGroup(body[resource], scopes)
+                yield ResourceGroup(_merged(body, resource), scopes)
 
     def message(
         self, source: bytes, kind: type[MessageT], max_bytes: int
@@ -96,20 +97,28 @@ class _Envelope:
         self._body = body
         self._max_entries = self._left = max_entries
 
-    def group(self, message: slice, member: int = _MEMBER) -> tuple[slice, list[slice]]:
-        """The positions of a group's resource or scope and of its members. Raises
+    def group(self, message: slice, member: int = _MEMBER) -> tuple[list[slice], list[slice]]:
+        """The positions of the parts of a group's resource or scope, and of its members. Raises
         `UndecodableError`.
         """
-        context, members = slice(0), []
+        context: list[slice] = []
+        members: list[slice] = []
         for tag, field in islice(fields(self._body, message), self._left + 1):
             self._left -= 1
             if tag == member:
                 members.append(field)
             elif tag == _CONTEXT:
-                context = field
+                context.append(field)
         if self._left < 0:
             raise UndecodableError(f"more than {self._max_entries:,} groups and records")
         return context, members
+
+
+def _merged(body: bytes, parts: list[slice]) -> bytes:
+    """The encoding of a message whose field may occur several times: protobuf merges messages by
+    concatenating their encodings.
+    """
+    return body[parts[0]] if len(parts) == 1 else b"".join(body[part] for part in parts)
 
 
 def fields(data: bytes, message: slice) -> Iterator[tuple[int, slice]]:

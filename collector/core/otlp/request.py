@@ -43,6 +43,10 @@ class DecodeLimits:
     """Nested messages in one record: its attributes, events and links, and all values in them at
     any depth. A span with the embeddings of 20 documents has 30,000.
     """
+    max_json_tokens: int = 1_500_000
+    """Strings, commas and opening brackets of a JSON request. They are counted before parsing,
+    because each may take 160 bytes of memory. An agent span has about 130.
+    """
 
     @property
     def max_entries(self) -> int:
@@ -57,13 +61,6 @@ class DecodeLimits:
         records.
         """
         return self.max_records * 20
-
-    @property
-    def max_json_tokens(self) -> int:
-        """Strings, commas and opening brackets of a JSON request. They are counted before parsing,
-        because each may take 160 bytes of memory. An agent span has about 130.
-        """
-        return self.max_records * 75
 
 
 class UndecodableError(ValueError):

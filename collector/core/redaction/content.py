@@ -52,6 +52,9 @@ event names.
 
 _TRACESTATE_MEMBER = "pathgauge="
 
+_REMOVED_TEXT = {"type": "text"}
+"""The place of a text. A message without any part would be an empty answer."""
+
 
 class ContentFilter:
     """Removes the content of records, in place."""
@@ -182,7 +185,8 @@ class ContentFilter:
 def _choice(attributes: Mapping[str, Any], dialects: tuple[Dialect, ...]) -> dict[str, Any]:
     values = {key: decoded(value) for key, value in attributes.items()}
     messages = _skeleton(values, dialects)
-    calls = [part for message in messages or () for part in message["parts"]]
+    parts = [part for message in messages or () for part in message["parts"]]
+    calls = [part for part in parts if part != _REMOVED_TEXT]
     found: dict[str, Any] = {"message": encoded(calls)} if calls else {}
     if isinstance(attributes.get("finish_reason"), str):
         found["finish_reason"] = attributes["finish_reason"]
@@ -222,7 +226,8 @@ def _skeleton(value: Any, dialects: tuple[Dialect, ...]) -> list[dict[str, Any]]
 
 
 def _without_text(message: Message) -> dict[str, Any]:
-    reduced: dict[str, Any] = {"role": "assistant", "parts": list(map(_call, message.calls))}
+    calls = list(map(_call, message.calls))
+    reduced: dict[str, Any] = {"role": "assistant", "parts": calls or [_REMOVED_TEXT]}
     if message.finish_reason is not None:
         reduced["finish_reason"] = message.finish_reason
     return reduced

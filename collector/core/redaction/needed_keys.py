@@ -32,6 +32,8 @@ _NAME_FIELDS = (
     "response_model",
     "input_tokens",
     "output_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
     "total_input_tokens",
     "total_output_tokens",
     "finish_reasons",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Callable, Collection
 from typing import Any
 
 import orjson
 
-from pathgauge.collector.core.invocations.messages.literals import expression
+from pathgauge.collector.core.invocations.messages.literals import literal
 
 MAX_LEVELS = 100
 """Text that is nested deeper, counting the texts around it, is redacted as plain text, so that
@@ -49,7 +48,7 @@ def leniently_parsed(text: str) -> tuple[Any, int, Callable[[Any], str]]:
         for decode, encode in ((_with_nan, json.dumps), (_literal, repr)):
             try:
                 value = decode(text)
-            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            except (ValueError, RecursionError):
                 continue
             return value, _levels(value), encode
     return None, 0, encoded
@@ -60,7 +59,7 @@ def _with_nan(text: str) -> Any:
 
 
 def _literal(text: str) -> Any:
-    return ast.literal_eval(expression(text.strip()))
+    return literal(text.strip())
 
 
 def _levels(value: Any) -> int:

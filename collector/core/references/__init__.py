@@ -33,10 +33,6 @@ class Match:
     turn_index: int | None = None
     unmatched: Unmatched | None = None
     """Set if and only if `turn` is `None`."""
-    dropped_turns: int = 0
-    """Number of turns dropped so far because the conversation exceeded its limit; 0 for a turn
-    that was kept.
-    """
 
 
 class ReferenceSet:

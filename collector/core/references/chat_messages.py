@@ -39,7 +39,7 @@ def load(document: Document) -> LoadedReferences:
         with problems:
             loaded.add(path, _reference(document, path, row, names, loaded))
     problems.report()
-    loaded.notes.extend(names.notes())
+    loaded.notes.extend(names.notes(loaded.references))
     return loaded
 
 

@@ -10,9 +10,10 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from pathgauge.collector.core.references.adk import RUBRIC_TYPES
 from pathgauge.collector.core.references.parallel_groups import steps
 from pathgauge.scorers.matching.matchers import holds_matcher
-from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
+from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn, TurnRubric
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ def _case(reference: Reference, left_out: list[str]) -> dict[str, Json]:
     )
     if reference.expected_interval is not None:
         left_out.append(f"{place}: ADK cannot express the expected interval")
+    if reference.required:
+        left_out.append(f"{place}: ADK cannot express that the scenario is required")
     conversation = []
     for index, turn in enumerate(reference.turns):
         where = f"{place}: turn {index}" if len(reference.turns) > 1 else place
@@ -64,7 +67,22 @@ def _invocation(turn: ReferenceTurn, invocation_id: str) -> dict[str, Json]:
     if turn.tool_calls is not None:
         tool_uses = [_tool_use(call) for call in turn.tool_calls if not call.optional]
         invocation["intermediate_data"] = {"tool_uses": tool_uses}
+    if turn.rubrics:
+        invocation["rubrics"] = [
+            _rubric(rubric, f"rubric-{number}") for number, rubric in enumerate(turn.rubrics, 1)
+        ]
     return invocation
+
+
+def _rubric(rubric: TurnRubric, name: str) -> dict[str, Json]:
+    written: dict[str, Json] = {
+        "rubric_id": rubric.id or name,
+        "rubric_content": {"text_property": rubric.text},
+        "type": RUBRIC_TYPES[rubric.of],
+    }
+    if rubric.description:
+        written["description"] = rubric.description
+    return written
 
 
 def _content(role: str, text: str | None) -> dict[str, Json]:

@@ -14,7 +14,7 @@ import yaml
 
 from pathgauge.collector.core.references.parallel_groups import steps
 from pathgauge.scorers.matching import matchers
-from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
+from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn, TurnRubric
 
 _WIDTH = 120
 """PyYAML wraps longer lines at a space where that keeps the meaning."""
@@ -48,6 +48,8 @@ def scenario(reference: Reference) -> dict[str, Json]:
         written["criteria"] = dict(reference.criteria)
     if reference.expected_interval is not None:
         written["expected_interval"] = reference.expected_interval
+    if reference.required:
+        written["required"] = True
     return written
 
 
@@ -61,9 +63,18 @@ def _turn(turn: ReferenceTurn) -> dict[str, Json]:
         "response_contains": _compact(turn.response_contains) or None,
         "expected_agent": turn.expected_agent,
         "escalate": turn.escalate,
+        "rubrics": [_rubric(rubric) for rubric in turn.rubrics] or None,
         "agents": {name: _turn(agent) for name, agent in turn.agents.items()} or None,
     }
     return {key: value for key, value in written.items() if value is not None}
+
+
+def _rubric(rubric: TurnRubric) -> Json:
+    written = {"text": rubric.text, "id": rubric.id, "description": rubric.description}
+    if rubric.of != "response":
+        written["of"] = rubric.of
+    written = {key: value for key, value in written.items() if value}
+    return rubric.text if len(written) == 1 else _compact(written)
 
 
 def _steps(calls: Iterable[ExpectedCall]) -> list[Json]:

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from pathgauge.collector.core.documents import (
+    MAX_PROBLEMS_IN_TOTAL,
     ConfigError,
     Document,
     KeyPath,
-    Problem,
+    Problems,
     did_you_mean,
     show_value,
 )
 from pathgauge.collector.core.references.format import Format, LoadedReferences
 from pathgauge.collector.core.references.versions import version
 from pathgauge.scorers.types import Json, Reference
+
+_MAX_SHOWN_KEYS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +74,17 @@ def _load(found: Format, document: Document) -> LoadedReferences:
 def refuse_duplicates(entries: Iterable[Entry]) -> None:
     """Raise `ConfigError` if a scenario has more than one reference."""
     first: dict[str, Reference] = {}
-    problems: list[Problem] = []
+    problems = Problems(MAX_PROBLEMS_IN_TOTAL)
     for entry in entries:
         scenario = entry.reference.scenario_id
         if scenario in first:
             text = (
-                f"found the scenario {scenario!r} again, expected it once (first at"
+                f"found the scenario {show_value(scenario)} again, expected it once (first at"
                 f" {first[scenario].source})"
             )
-            problems.append(entry.document.problem(entry.path, text))
+            problems.add([entry.document.problem(entry.path, text)])
         first.setdefault(scenario, entry.reference)
-    if problems:
-        raise ConfigError(problems)
+    problems.report()
 
 
 def _recognise(document: Document, formats: Mapping[str, Format]) -> Format:
@@ -101,13 +104,17 @@ def _recognise(document: Document, formats: Mapping[str, Format]) -> Format:
 def _show_keys(data: Json) -> str:
     if not isinstance(data, dict):
         return show_value(data)
-    return f"the keys {', '.join(data)}" if data else "no keys"
+    shown = ", ".join(islice(data, _MAX_SHOWN_KEYS))
+    if len(data) > _MAX_SHOWN_KEYS:
+        shown += f" and {len(data) - _MAX_SHOWN_KEYS:,} more"
+    return f"the keys {shown}" if data else "no keys"
 
 
 def _spelling_hint(data: Json, keys: list[str]) -> str:
     if not isinstance(data, dict):
         return ""
-    return next((hint for key in data if (hint := did_you_mean(key, keys))), "")
+    shown = islice(data, _MAX_SHOWN_KEYS)
+    return next((hint for key in shown if (hint := did_you_mean(key, keys))), "")
 
 
 def _with_source_and_version(reference: Reference, document: Document, path: KeyPath) -> Reference:

@@ -50,7 +50,7 @@ def load(document: Document) -> LoadedReferences:
         with problems:
             loaded.add(path, _reference(document, path, row, names, loaded))
     problems.report()
-    loaded.notes.extend([*names.notes(), _NOTE])
+    loaded.notes.extend([*names.notes(loaded.references), _NOTE])
     return loaded
 
 

@@ -19,7 +19,7 @@ def joined(steps: Iterable[Sequence[ExpectedCall]]) -> tuple[ExpectedCall, ...]:
     calls: list[ExpectedCall] = []
     for step in steps:
         group = next(numbers) if len(step) > 1 else None
-        calls.extend(replace(call, group=group) for call in step)
+        calls.extend(call if call.group == group else replace(call, group=group) for call in step)
     return tuple(calls)
 
 

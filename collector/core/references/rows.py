@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pathgauge.collector.core.documents import ConfigError, Document, KeyPath, show_value
-from pathgauge.scorers.types import Json
+from pathgauge.scorers.types import Json, Reference
 
 IDS = ("id", "scenario", "scenario_id", "eval_id", "case_id", "example_id")
 """Keys that may hold the id of a row; the first one present is used."""
@@ -51,8 +51,8 @@ class RowNames:
     """Assigns scenario ids to the rows of one document."""
 
     document: Document
-    hashed: list[str] = field(default_factory=list)
-    """The names that are hashes of a prompt."""
+    hashed: dict[str, None] = field(default_factory=dict)
+    """The names that are hashes of a prompt, in the order of the rows."""
 
     def name(self, path: KeyPath, row: Mapping[str, Json], prompt: Json) -> str:
         """The scenario id of the row at `path`. Raises `ConfigError` if its id is neither text nor
@@ -71,15 +71,24 @@ class RowNames:
                 f" ({', '.join(IDS)})"
             )
             raise ConfigError([self.document.problem(path, problem)])
-        self.hashed.append(name)
+        self.hashed[name] = None
         return name
 
-    def notes(self) -> list[str]:
-        """A remark for the operator about the rows without id, if there are any."""
+    def notes(self, references: Iterable[tuple[KeyPath, Reference]]) -> list[str]:
+        """Remarks for the operator about the rows without id, and about those among them that no
+        invocation can match.
+        """
         if not self.hashed:
             return []
-        named = f"named after a hash of their prompt, such as {self.hashed[0]}"
-        return [f"rows without an id ({', '.join(IDS)}): {len(self.hashed)}, {named}"]
+        named = f"named after a hash of their prompt, such as {next(iter(self.hashed))}"
+        notes = [f"rows without an id ({', '.join(IDS)}): {len(self.hashed)}, {named}"]
+        own = (reference for _, reference in references if reference.scenario_id in self.hashed)
+        if lost := sum(not _has_one_prompt(reference) for reference in own):
+            notes.append(
+                f"rows that no invocation can match: {lost}, as they have neither an id nor one"
+                " prompt; give them ids"
+            )
+        return notes
 
     def _file_name(self) -> str:
         return re.split(r"[\\/]", self.document.file)[-1].split(".")[0]
@@ -89,3 +98,8 @@ class RowNames:
             return str(value)
         text = f"found {show_value(value)}, expected text or a whole number"
         raise ConfigError([self.document.problem(path, text)])
+
+
+def _has_one_prompt(reference: Reference) -> bool:
+    """Whether `scenario.match_user_input` can find the reference."""
+    return len(reference.turns) == 1 and bool(reference.turns[0].user_input)

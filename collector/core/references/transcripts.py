@@ -79,11 +79,16 @@ class _Message(_Part):
 
 @dataclass(slots=True)
 class _Turn:
-    user_input: str | None = None
+    user_texts: list[str] = field(default_factory=list)
     calls: list[list[ExpectedCall]] = field(default_factory=list)
     """The calls of each message."""
     response: str | None = None
     answered: bool = False
+
+    @property
+    def user_input(self) -> str | None:
+        """Several user messages in a row belong to one turn."""
+        return "\n".join(self.user_texts) or None
 
 
 def is_message(value: Json) -> bool:
@@ -108,13 +113,13 @@ def turns(
     if not isinstance(messages, list):
         text = f"found {show_value(messages)}, expected a list of messages"
         raise ConfigError([document.problem(path, text)])
-    found: list[_Turn] = [] if user_input is None else [_Turn(user_input)]
+    found: list[_Turn] = [] if user_input is None else [_Turn([user_input])]
     problems = Problems()
     for index, message in enumerate(messages):
         with problems:
             _add_message(document, *_unwrapped((*path, index), message), found, ignored)
     problems.report()
-    if len(found) > 1 and found[0].user_input is None and not found[0].calls:
+    if len(found) > 1 and not found[0].user_texts and not found[0].calls:
         ignored["messages before the user's first"] += 1
         del found[0]
     if not found:
@@ -181,10 +186,9 @@ def _add_message(
 
 def _add_user_text(text: str | None, found: list[_Turn]) -> None:
     if not found or found[-1].answered:
-        found.append(_Turn(text))
-        return
-    turn = found[-1]  # several user messages in a row belong to one turn
-    turn.user_input = "\n".join(part for part in (turn.user_input, text) if part) or None
+        found.append(_Turn())
+    if text:
+        found[-1].user_texts.append(text)
 
 
 def _add_answer(calls: list[ExpectedCall], text: str | None, found: list[_Turn]) -> None:

@@ -10,10 +10,11 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from pathgauge.scorers.matching import matchers
-from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
+from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn, TurnRubric
 
 _ALWAYS_HASHED = frozenset(
     {
@@ -33,37 +34,49 @@ _ALWAYS_HASHED = frozenset(
 
 
 def version(reference: Reference) -> str:
-    """Twelve hex digits that change with everything that affects scores. Source and expected
-    interval do not.
+    """Twelve hex digits that change with everything that affects scores. Source, expected interval
+    and `required` do not.
     """
     content = _content(
-        dataclasses.replace(reference, source="", version="", expected_interval=None)
+        dataclasses.replace(
+            reference, source="", version="", expected_interval=None, required=False
+        )
     )
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
 def _content(value: Any) -> Json:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
     match value:
-        case None | bool() | int() | float() | str():
-            return value
         case Mapping():
             return {key: _content(item) for key, item in value.items()}
         case list() | tuple():
             return [_content(item) for item in value]
-        case Reference() | ReferenceTurn() | ExpectedCall():
+        case Reference() | ReferenceTurn() | ExpectedCall() | TurnRubric():
             return dict(_hashed_fields(value))
         case _:  # the null character keeps a matcher apart from arguments that look like one
             return {"\0matcher": matchers.written(value)}
 
 
 def _hashed_fields(
-    value: Reference | ReferenceTurn | ExpectedCall,
+    value: Reference | ReferenceTurn | ExpectedCall | TurnRubric,
 ) -> Iterator[tuple[str, Json]]:
-    for field in dataclasses.fields(value):
-        item = getattr(value, field.name)
-        if field.name in _ALWAYS_HASHED or item != _default(field):
-            yield field.name, _content(item)
+    kind: Any = type(value)
+    for name, always, default in _fields(kind):
+        item = getattr(value, name)
+        if always or item != default:
+            yield name, _content(item)
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, bool, Any], ...]:
+    """Name of each field, whether it is always hashed, and its default value."""
+    return tuple(
+        (field.name, field.name in _ALWAYS_HASHED, _default(field))
+        for field in dataclasses.fields(kind)
+    )
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:

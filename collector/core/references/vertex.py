@@ -7,8 +7,7 @@ ignored, because it is not a reference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,11 +16,11 @@ from pathgauge.collector.core.documents import (
     ConfigError,
     Document,
     KeyPath,
-    Position,
     Problems,
     embedded,
     show_value,
 )
+from pathgauge.collector.core.documents.places import moved
 from pathgauge.collector.core.documents.validation import validate
 from pathgauge.collector.core.references.format import Format, LoadedReferences
 from pathgauge.collector.core.references.ignored_keys import non_empty_keys, unknown_keys
@@ -62,7 +61,7 @@ def load(document: Document) -> LoadedReferences:
                 raise ConfigError([document.problem(path, text)])
             loaded.add(path, _reference(document, path, row, names, loaded))
     problems.report()
-    loaded.notes.extend(names.notes())
+    loaded.notes.extend(names.notes(loaded.references))
     return loaded
 
 
@@ -147,16 +146,15 @@ def _by_row(document: Document) -> Document:
         if list(column) != indices:
             text = f"found {len(column)} cells, expected {len(indices)} as in the first column"
             raise ConfigError([document.problem((key,), text)])
-    row_of = {index: row for row, index in enumerate(indices)}
-    values: dict[KeyPath, Position] = {
-        (row_of[path[1]], path[0], *path[2:]): position
-        for path, position in document.values.items()
-        if len(path) > 1
-    }
-    if () in document.values:
-        values[()] = document.values[()]
     data = [{key: column[index] for key, column in columns.items()} for index in indices]
-    return replace(document, data=data, values=values)
+    return moved(document, data, lambda path: _in_columns(indices, path))
+
+
+def _in_columns(indices: Sequence[str | int], path: KeyPath) -> KeyPath:
+    """The path in the columns, given the path in the rows."""
+    if len(path) < 2 or not isinstance(path[0], int):
+        return ()
+    return (path[1], indices[path[0]], *path[2:])
 
 
 def _cells(document: Document, key: str, column: Json) -> Iterator[tuple[str | int, Json]]:

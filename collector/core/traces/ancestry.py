@@ -12,6 +12,11 @@ from typing import NamedTuple
 
 from pathgauge.collector.core.otlp.spans import Span
 
+MAX_ANCESTORS = 100
+"""Bound on the spans above an invocation that are read with it. Thousands of invocations could be
+below thousands of spans.
+"""
+
 
 def is_complete(spans: Mapping[str, Span]) -> bool:
     """Whether no parent is missing: every top-most span has no parent, or was called from another
@@ -65,10 +70,12 @@ class Ancestry:
                 yield entry_agent
 
     def above(self, span: Span) -> list[Span]:
-        """The known ancestors, nearest first."""
+        """The known ancestors, nearest first, at most `MAX_ANCESTORS`."""
         found: dict[str, Span] = {}
         parent = self._spans.get(span.parent_id or "")
         while parent is not None and parent.span_id not in found and parent is not span:
+            if len(found) == MAX_ANCESTORS:
+                break
             found[parent.span_id] = parent
             parent = self._spans.get(parent.parent_id or "")
         return list(found.values())

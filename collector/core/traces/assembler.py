@@ -11,6 +11,7 @@ States of a trace:
   its limits (`too_big`).
 - *retained*: it was read and is kept for `late_ttl`, or shorter if `max_retained_bytes` are used
   up. A record that arrives now opens it again; the next reading may cause revisions.
+  After a reading that late records caused, the trace stays open for a pause even if it is quiet.
 - *forgotten*: only its id is remembered. Records that arrive now are dropped and counted as
   `late`.
 
@@ -30,7 +31,12 @@ from itertools import chain, islice
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import ClosedBy, LogRecord, Span, Trace
 from pathgauge.collector.core.traces.ancestry import is_complete
-from pathgauge.collector.core.traces.completion import Bounds, closed_by, quiet_invocations
+from pathgauge.collector.core.traces.completion import (
+    Bounds,
+    closed_by,
+    pause_after_reading,
+    quiet_invocations,
+)
 from pathgauge.collector.core.traces.journal_rows import JournalRows
 from pathgauge.collector.core.traces.memory import Memory
 from pathgauge.collector.core.traces.open_trace import OpenTrace, Recall, TraceKey, TraceSnapshot
@@ -39,6 +45,8 @@ AT_ONCE = 100
 """Maximum number of traces that `expire` returns at once, so that new records do not wait long."""
 AT_ONCE_BYTES = 16 << 20
 """Size of their spans in bytes at which `expire` stops adding traces."""
+_LOADING_SHARE = 0.1
+"""Share of loading a trace from the journal in the cost of reading it."""
 
 
 class Assembler:
@@ -133,7 +141,11 @@ class Assembler:
 
     def drain(self, now: float) -> list[Trace]:
         """Close all open traces, complete or not."""
-        waiting = [trace for trace in self._traces.values() if trace.closed_at is None]
+        waiting = [
+            trace
+            for trace in self._traces.values()
+            if trace.closed_at is None and trace.unchanged_since is None
+        ]
         return [
             self._close(trace, "root_ended" if is_complete(trace.spans) else "shutdown", now)
             for trace in waiting
@@ -187,10 +199,13 @@ class Assembler:
             snapshot.last,
             rows=list(snapshot.rows),
             completed=snapshot.completed,
+            next_reading=snapshot.next_reading,
+            read_entry_agents=snapshot.read_entry_agents,
         )
         self._traces[snapshot.key] = trace
         self._memory.spill(trace)
         if closed_at is None:
+            trace.has_new_entry_agents = True  # perhaps: its records were not looked at
             self._schedule(trace, snapshot.last + self._bounds.settle)
         else:
             self._retain(trace, closed_at)
@@ -215,6 +230,13 @@ class Assembler:
             self._give_up(key)
         return len(oldest)
 
+    def abandon(self, key: TraceKey) -> None:
+        """Forget a trace that takes too long to read. Records that still arrive are dropped."""
+        trace = self._traces.get(key)
+        if trace is not None:
+            self._count_completed(trace, "too_slow")
+            self._forget(trace, "trace_too_slow")
+
     def discard(self, keys: Iterable[TraceKey]) -> None:
         """Purge traces, read or not. Records that still arrive for these ids are dropped."""
         for key in keys:
@@ -232,6 +254,9 @@ class Assembler:
             trace = self._find(key, now, record)
             if trace is not None and self._add(trace, record, now, row) and self._too_big(trace):
                 yield self._cut(trace)
+        trace = self._traces.get(key)
+        if trace is not None and self._was_loaded_for_nothing(trace):
+            self._hold(trace, now)
 
     def _find(self, key: TraceKey, now: float, item: Span | LogRecord) -> OpenTrace | None:
         trace = self._traces.get(key)
@@ -284,15 +309,36 @@ class Assembler:
         """
         self._memory.grew(trace, size_before)
         if trace.closed_at is not None:
-            trace.closed_at = None
+            self._open_again(trace)
             trace.first = now
-            del self._retained[trace.key]
-        if trace.due > now + self._bounds.settle:
-            self._schedule(trace, now + self._bounds.settle)
+        if trace.unchanged_since is not None:
+            trace.unchanged_since = None
+            trace.first = now
+        due = now + self._bounds.settle
+        if trace.is_paused(due) and not trace.has_new_entry_agents:
+            due = trace.next_reading
+        if trace.due > due:
+            self._schedule(trace, due)
         if self._has_journal and (not trace.rows or trace.rows[-1] != row):
             trace.rows.append(row)
             self._rows.take(row)
             trace.damaged = trace.damaged or row <= self._suspect
+
+    def _open_again(self, trace: OpenTrace) -> None:
+        trace.closed_at = None
+        del self._retained[trace.key]
+
+    def _was_loaded_for_nothing(self, trace: OpenTrace) -> bool:
+        """Whether it was read, and was loaded from the journal for copies of its records."""
+        return self._has_journal and trace.closed_at is not None and not trace.spilled
+
+    def _hold(self, trace: OpenTrace, now: float) -> None:
+        """Keep a trace in memory for a while: further copies should not have it loaded again."""
+        self._memory.grew(trace, trace.size)
+        trace.unchanged_since = trace.closed_at
+        self._open_again(trace)
+        pause = _LOADING_SHARE * pause_after_reading(trace.size, self._bounds)
+        self._schedule(trace, now + max(self._bounds.settle, pause))
 
     def _drop(self, item: Span | LogRecord, reason: str) -> None:
         if isinstance(item, Span):
@@ -314,13 +360,18 @@ class Assembler:
         """Close a trace that is too big. Records that still arrive are dropped."""
         self._count_completed(trace, "too_big")
         self._forget(trace, "trace_too_big")
-        return trace.readable(trace.spans.values(), "too_big", truncated=True)
+        return trace.whole("too_big", truncated=True)
 
     def _check(self, trace: OpenTrace, now: float) -> list[Trace]:
         bounds = self._bounds
         if trace.closed_at is not None:
             self._forget(trace, "late")
             return []
+        if trace.unchanged_since is not None:
+            self._retain(trace, trace.unchanged_since)
+            return []
+        if trace.is_paused(now):
+            return self._check_paused(trace, now)
         if trace.spilled:
             self._memory.load(trace)
         reason = closed_by(trace, bounds, now)
@@ -333,16 +384,34 @@ class Assembler:
         self._schedule(trace, min(next_check, trace.first + bounds.max_age))
         return invocations
 
+    def _check_paused(self, trace: OpenTrace, now: float) -> list[Trace]:
+        """The new invocations of a trace that must not be read as a whole yet."""
+        found: list[Trace] = []
+        due = trace.next_reading
+        if trace.has_new_entry_agents:
+            if trace.spilled:
+                self._memory.load(trace)
+            found += quiet_invocations(trace, self._bounds, now)
+            due = min(due, trace.last + self._bounds.settle)
+            if due <= now:  # what is not complete by now needs further records
+                trace.has_new_entry_agents = False
+                due = trace.next_reading
+        self._schedule(trace, due)
+        return found
+
     def _close(self, trace: OpenTrace, reason: ClosedBy, now: float) -> Trace:
+        if trace.completed:
+            trace.next_reading = now + pause_after_reading(trace.size, self._bounds)
+        trace.note_reading()
         self._count_completed(trace, reason)
-        readable = trace.readable(trace.spans.values(), reason)
+        readable = trace.whole(reason)
         self._retain(trace, now)
         self._limit_retained()
         return readable
 
     def _retain(self, trace: OpenTrace, closed_at: float) -> None:
         self._memory.retain(trace)
-        trace.closed_at = closed_at
+        trace.closed_at, trace.unchanged_since = closed_at, None
         self._retained[trace.key] = None
         self._schedule(trace, closed_at + self._bounds.late_ttl)
 

@@ -4,6 +4,10 @@ A trace is complete when no parent is missing: every top-most span has no parent
 another process, which may never send its own spans. An ended root span is not enough: it may have
 answered its request while the agent below it is still working.
 
+Late records have the whole trace read again, so the cost of each is in proportion to the size of
+the trace. The first ones have it read again as soon as it is quiet. After that, it is read again
+only after a pause in proportion to its size, at most `late_ttl`.
+
 A long trace may never be quiet. An invocation in it is read separately as soon as its entry agent
 is certainly the top-most one and no record arrived below it for the quiet period (`settle`). See
 `Ancestry.known_tops` for the case that the parent of the entry agent has not arrived.
@@ -16,7 +20,7 @@ from dataclasses import dataclass
 
 from pathgauge.collector.core.otlp.spans import ClosedBy, Trace
 from pathgauge.collector.core.traces.ancestry import Ancestry, is_complete
-from pathgauge.collector.core.traces.open_trace import OpenTrace
+from pathgauge.collector.core.traces.open_trace import SPAN_OVERHEAD, OpenTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,21 @@ class Bounds:
     max_open_bytes: int = 192 << 20
     max_retained_bytes: int = 32 << 20
     """Memory of traces that are kept for late spans."""
+    max_reading_cpu: float = 10.0
+    """CPU time for reading one trace."""
     max_forgotten: int = 200_000
     """Number of trace ids that are remembered after `late_ttl`."""
+
+
+REREADING_BYTES_PER_S = 14_000
+"""How fast one trace may be read again: 4 MiB in five minutes. Reading them takes about 0.4 s of
+CPU time.
+"""
+
+
+def pause_after_reading(size: int, bounds: Bounds) -> float:
+    """How long a trace of `size` bytes that was read again must wait for the next time."""
+    return min(bounds.late_ttl, size / REREADING_BYTES_PER_S)
 
 
 def closed_by(trace: OpenTrace, bounds: Bounds, now: float) -> ClosedBy | None:
@@ -51,14 +68,23 @@ def closed_by(trace: OpenTrace, bounds: Bounds, now: float) -> ClosedBy | None:
 
 def quiet_invocations(trace: OpenTrace, bounds: Bounds, now: float) -> Iterator[Trace]:
     """Complete invocations of a busy trace that have been quiet for `settle`. Each is returned
-    once, and again if further records arrived for it.
+    once, and again if further records arrived for it, but not before `trace.next_reading`.
     """
     if not trace.entry_agents:
         return
     ancestry = Ancestry(trace.spans, trace.entry_agents)
+    logs = trace.logs_by_span()
+    read = dict.fromkeys(trace.entry_agents[: trace.read_entry_agents], trace.read_until)
+    read |= trace.early_reads
     for entry_agent in ancestry.known_tops():
+        read_until = read.get(entry_agent.span_id)
+        if read_until is not None and now < trace.next_reading:
+            continue
         below = ancestry.below(entry_agent)
         last = max(trace.arrived[span.span_id] for span in below)
-        if now >= last + bounds.settle and trace.early_reads.get(entry_agent.span_id) != last:
+        if now >= last + bounds.settle and (read_until is None or last > read_until):
             trace.early_reads[entry_agent.span_id] = last
-            yield trace.readable([*below, *ancestry.above(entry_agent)], "root_ended")
+            if read_until is not None:
+                size = sum(len(span.raw) + SPAN_OVERHEAD for span in below)
+                trace.next_reading = now + pause_after_reading(size, bounds)
+            yield trace.part([*below, *ancestry.above(entry_agent)], logs, "root_ended")

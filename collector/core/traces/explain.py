@@ -60,6 +60,13 @@ def explain(trace: OpenTrace, bounds: Bounds, now: float) -> Waiting:
 def _reasons(trace: OpenTrace, bounds: Bounds, now: float) -> Iterator[str]:
     if now - trace.due >= _BEHIND_S:
         yield f"the pipeline, which is {now - trace.due:.1f} s behind"
+    if trace.unchanged_since is not None:
+        yield "nothing: since it was read, only copies of its records arrived"
+        return
+    if trace.is_paused(now):
+        pause = trace.next_reading - now
+        yield f"the end of the pause after it was read again: in {pause:.1f} s (late_ttl)"
+        return
     silence, age = now - trace.last, now - trace.first
     settle = f"quiet: {silence:.1f} of {bounds.settle:g} s (settle)"
     idle = f"quiet: {silence:.1f} of {bounds.idle:g} s (idle)"

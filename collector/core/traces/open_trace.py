@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from pathgauge.collector.core.otlp.spans import (
@@ -56,6 +57,10 @@ class TraceSnapshot:
     """Why records that still arrive are dropped; `None` if they are not."""
     completed: bool = False
     """Whether it was ever read."""
+    next_reading: float = 0.0
+    """The pause after its last reading ends then."""
+    read_entry_agents: int = 0
+    """How many of its entry agents were read with the whole trace, in the order of arrival."""
 
 
 @dataclass(slots=True)
@@ -71,9 +76,19 @@ class OpenTrace:
     """Last arrival of each span or of a log record of it, by span id."""
     entry_agents: list[str] = field(default_factory=list)
     early_reads: dict[str, float] = field(default_factory=dict)
-    """Invocations that were read separately, by entry agent: the last arrival below it at that
-    time.
+    """Invocations that were read separately since the whole trace was read, by entry agent: the
+    last arrival below it at that time.
     """
+    read_entry_agents: int = 0
+    """How many of `entry_agents` were read with the whole trace."""
+    has_new_entry_agents: bool = False
+    """Whether there may be others, which need not wait for `next_reading`."""
+    read_until: float = 0.0
+    """The last arrival when the whole trace was read."""
+    next_reading: float = 0.0
+    """What was read is not read again before, although records arrived."""
+    unchanged_since: float | None = None
+    """When it was read, if it is open only because copies of its records arrive."""
     rows: list[int] = field(default_factory=list)
     resources: set[int] = field(default_factory=set)
     """Identities of the resources included in `size`; spans of one request share a resource."""
@@ -97,6 +112,8 @@ class OpenTrace:
             self.size -= len(known.raw) + SPAN_OVERHEAD
         elif entry_agent:
             self.entry_agents.append(span.span_id)
+            if len(self.entry_agents) > self.read_entry_agents:
+                self.has_new_entry_agents = True
         span.trace_id = self.key[1]  # equal, but one string for all spans of the trace
         self.spans[span.span_id] = span
         self.arrived[span.span_id] = self.last = now
@@ -116,6 +133,16 @@ class OpenTrace:
         self.size += len(log.raw) + SPAN_OVERHEAD
         self._charge(log.resource)
         return "added"
+
+    def is_paused(self, now: float) -> bool:
+        """Whether it was read, and must not be read as a whole now."""
+        return self.completed and now < self.next_reading
+
+    def note_reading(self) -> None:
+        """Record that the whole trace is being read."""
+        self.read_entry_agents, self.read_until = len(self.entry_agents), self.last
+        self.has_new_entry_agents = False
+        self.early_reads.clear()
 
     def spill(self) -> None:
         """Drop the records, keep the rows."""
@@ -137,17 +164,41 @@ class OpenTrace:
         self.last = last
         self.damaged = self.damaged or found < len(self.rows)
 
-    def readable(
-        self, spans: Iterable[Span], closed_by: ClosedBy, *, truncated: bool = False
+    def logs_by_span(self) -> Mapping[str | None, Sequence[LogRecord]]:
+        """The log records of each span."""
+        found: dict[str | None, list[LogRecord]] = {}
+        for log in self.logs.values():
+            found.setdefault(log.span_id, []).append(log)
+        return found
+
+    def whole(self, closed_by: ClosedBy, *, truncated: bool = False) -> Trace:
+        """A `Trace` of all records, in a stable order."""
+        return self._readable(self.spans.values(), self.logs.values(), closed_by, truncated)
+
+    def part(
+        self,
+        spans: Iterable[Span],
+        logs: Mapping[str | None, Sequence[LogRecord]],
+        closed_by: ClosedBy,
     ) -> Trace:
-        """A `Trace` of these spans with their log records, in a stable order."""
+        """A `Trace` of these spans with their log records, which `logs` has by span."""
         held = {span.span_id: span for span in spans}
-        whole = len(held) == len(self.spans)
-        logs = (log for log in self.logs.values() if whole or log.span_id in held)
+        if len(held) == len(self.spans):
+            return self.whole(closed_by)
+        own = chain.from_iterable(logs.get(span_id, ()) for span_id in held)
+        return self._readable(held.values(), own, closed_by, truncated=False)
+
+    def _readable(
+        self,
+        spans: Iterable[Span],
+        logs: Iterable[LogRecord],
+        closed_by: ClosedBy,
+        truncated: bool,
+    ) -> Trace:
         return Trace(
             tenant=self.key[0],
             trace_id=self.key[1],
-            spans=tuple(sorted(held.values(), key=start_order)),
+            spans=tuple(sorted(spans, key=start_order)),
             logs=tuple(sorted(logs, key=lambda log: (log.time_ns, log.raw))),
             closed_by=closed_by,
             truncated=truncated or self.damaged,
@@ -165,8 +216,10 @@ class OpenTrace:
             tuple(self.rows),
             self.first,
             self.last,
-            self.closed_at,
+            self.unchanged_since if self.closed_at is None else self.closed_at,
             completed=self.completed,
+            next_reading=self.next_reading,
+            read_entry_agents=self.read_entry_agents,
         )
 
 

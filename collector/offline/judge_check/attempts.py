@@ -15,6 +15,26 @@ _ORDERED_OPTIONS = ("choices", "rating_rubric", "criteria", "rubrics")
 """Options of judges that are shown to the model in their order, which should not matter."""
 
 
+class RecordedAnswers:
+    """An `Ask` that remembers what the model wrote."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self.last: str | None = None
+        """The last answer as JSON, or as its text if it could not be used."""
+
+    async def __call__(self, question: Question[AnswerT]) -> AnswerT:
+        """The answer to the question. Raises `JudgeError`."""
+        try:
+            answer = await self._ask(question)
+        except JudgeError as error:
+            if error.answer:
+                self.last = error.answer
+            raise
+        self.last = answer.model_dump_json()
+        return answer
+
+
 class ReversedData:
     """An `Ask` that shows the members of the data in the opposite order."""
 

@@ -8,6 +8,7 @@ that improves when a prompt injection is added.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +17,14 @@ from typing import NamedTuple, cast
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, failed, result_of
 from pathgauge.collector.offline.judge_check.attempts import (
+    RecordedAnswers,
     ReversedData,
     injection_windows,
     with_injection,
     with_reversed_options,
 )
 from pathgauge.collector.offline.judge_check.examples import Example
+from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.scorers.authoring.ranges import meets
 from pathgauge.scorers.judge_protocol import Ask, Judge
 from pathgauge.scorers.judges.agreement import BinaryQuality, OrdinalQuality, binary, ordinal
@@ -63,6 +66,18 @@ class WrongScore(NamedTuple):
     example: str
     label: bool | float
     score: float
+    answer: str | None
+    """What the model wrote; `None`: no model was asked."""
+
+
+class NotJudged(NamedTuple):
+    """An example without a verdict."""
+
+    example: str
+    reason: str
+    explanation: str
+    answer: str | None
+    """What the model wrote, if anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +88,7 @@ class Check:
     quality: BinaryQuality | OrdinalQuality
     unanswered: Mapping[str, int]
     """Number of examples without a verdict, by reason."""
+    not_judged: tuple[NotJudged, ...]
     wrong: tuple[WrongScore, ...]
     order: Flips
     """When data, choices and rubrics were shown in the opposite order."""
@@ -84,6 +100,9 @@ class _Answer(NamedTuple):
     value: float | None
     reason: str
     """Why there is no value."""
+    explanation: str
+    text: str | None
+    """What the model wrote."""
 
 
 class _Attempt(NamedTuple):
@@ -108,17 +127,19 @@ class Checker:
     """Examples at a time; the deadline of a question begins when it is asked."""
     injections: int
     """Injections to try on each example that should fail."""
+    progress: Progress = unreported
 
     async def check(self, criterion: Criterion, examples: Sequence[Example]) -> Check:
         """Ask about the examples unchanged, in the opposite order, and with injections."""
         judge = cast(Judge, criterion.scorer)
-        answers = await self._answers(criterion, judge, _situations(examples), self.ask)
+        answers = await self._answers(criterion, judge, _situations(examples), self.ask, "labels")
         scores = [answer.value for answer in answers]
         return Check(
             criterion,
             _quality(criterion, examples, scores),
             Counter(answer.reason for answer in answers if answer.value is None),
-            tuple(_wrong(criterion, examples, scores)),
+            tuple(_not_judged(examples, answers)),
+            tuple(_wrong(criterion, examples, answers)),
             order=await self._order_flips(criterion, examples, scores),
             injected=await self._injection_flips(criterion, examples, scores),
         )
@@ -128,7 +149,7 @@ class Checker:
     ) -> Flips:
         judge = with_reversed_options(cast(Judge, criterion.scorer))
         ask = ReversedData(self.ask)
-        answers = await self._answers(criterion, judge, _situations(examples), ask)
+        answers = await self._answers(criterion, judge, _situations(examples), ask, "order")
         after = [answer.value for answer in answers]
         names = [example.name for example in examples]
         return _flips(criterion, names, scores, after, both_ways=True)
@@ -142,7 +163,7 @@ class Checker:
             (await with_injection(example, judge, injection.text), example.expected)
             for example, _, injection in attempts
         ]
-        answers = await self._answers(criterion, judge, situations, self.ask)
+        answers = await self._answers(criterion, judge, situations, self.ask, "injections")
         names = [attempt.name for attempt in attempts]
         before = [attempt.score for attempt in attempts]
         return _flips(criterion, names, before, [answer.value for answer in answers])
@@ -164,17 +185,28 @@ class Checker:
                 yield _Attempt(example, score, injection)
 
     async def _answers(
-        self, criterion: Criterion, judge: Judge, situations: Sequence[_Situation], ask: Ask
+        self,
+        criterion: Criterion,
+        judge: Judge,
+        situations: Sequence[_Situation],
+        ask: Ask,
+        stage: str,
     ) -> list[_Answer]:
-        free = asyncio.Semaphore(self.concurrency)
+        free, answered = asyncio.Semaphore(self.concurrency), itertools.count(1)
+        stage = f"{criterion.name}: {stage}"
+        self.progress(stage, 0, len(situations))
 
         async def answer(actual: Invocation, expected: ReferenceTurn | None) -> _Answer:
             async with free:
+                recorded = RecordedAnswers(ask)
                 try:
-                    result = result_of(criterion, await judge.judge(actual, expected, ask))
+                    result = result_of(criterion, await judge.judge(actual, expected, recorded))
                 except Exception as error:  # a judge is third-party code, like every scorer
                     result = failed(criterion, error)
-                return _Answer(result.score.value, result.score.reason or "error")
+                self.progress(stage, next(answered), len(situations))
+                score = result.score
+                reason = score.reason or "error"
+                return _Answer(score.value, reason, score.explanation, recorded.last)
 
         return await asyncio.gather(*(answer(*situation) for situation in situations))
 
@@ -204,11 +236,18 @@ def _quality(
 
 
 def _wrong(
-    criterion: Criterion, examples: Sequence[Example], scores: Sequence[float | None]
+    criterion: Criterion, examples: Sequence[Example], answers: Sequence[_Answer]
 ) -> Iterator[WrongScore]:
-    for example, score in zip(examples, scores, strict=True):
+    for example, answer in zip(examples, answers, strict=True):
+        score = answer.value
         if score is not None and not _agrees(criterion, example.label, score):
-            yield WrongScore(example.name, example.label, score)
+            yield WrongScore(example.name, example.label, score, answer.text)
+
+
+def _not_judged(examples: Sequence[Example], answers: Sequence[_Answer]) -> Iterator[NotJudged]:
+    for example, answer in zip(examples, answers, strict=True):
+        if answer.value is None:
+            yield NotJudged(example.name, answer.reason, answer.explanation, answer.text)
 
 
 def _agrees(criterion: Criterion, label: bool | float, score: float) -> bool:

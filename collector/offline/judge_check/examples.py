@@ -17,7 +17,8 @@ from pathgauge.collector.config.reference_files import read_documents
 from pathgauge.collector.core.documents import ConfigError, Document, KeyPath, Problem, Problems
 from pathgauge.collector.core.documents.validation import validate
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.core.references.native import Expectation, expectation
+from pathgauge.collector.core.references.native import expectation
+from pathgauge.collector.core.references.native_schema import Expectation
 from pathgauge.collector.core.references.rows import rows
 from pathgauge.scorers.authoring.ranges import in_range
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, ToolCall

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pathgauge.collector.offline.coverage import counts
 from pathgauge.collector.offline.judge_check.check import Check, Flips
 from pathgauge.collector.offline.judge_check.cost import CheckCost
 from pathgauge.collector.offline.judge_check.examples import label_text
@@ -13,6 +14,10 @@ from pathgauge.scorers.types import Json
 
 MAX_SHOWN = 10
 """Examples listed of each kind in the text."""
+MAX_SHOWN_CHARS = 300
+"""Maximum length of an answer in the text."""
+MAX_ANSWER_CHARS = 10_000
+"""Maximum length of an answer in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,9 @@ class Requirements:
     def violations(self, check: Check) -> Iterator[str]:
         """One line for each requirement that is not met. What could not be measured is not met."""
         name, kappa = check.criterion.name, check.quality.kappa
+        if not check.quality.answered:
+            reasons = counts(check.unanswered)
+            yield f"{name}: no example was judged, expected at least one: {reasons}"
         if self.min_kappa is not None and (kappa is None or kappa < self.min_kappa):
             yield f"{name}: kappa {_number(kappa)}, expected {self.min_kappa:g} or more"
         if self.max_flips is None:
@@ -49,10 +57,16 @@ def check_object(check: Check) -> dict[str, Json]:
         "threshold": check.criterion.threshold,
         **measures(check.quality),
         "unanswered": dict(check.unanswered),
-        "wrong": [wrong._asdict() for wrong in check.wrong],
+        "not_judged": [_with_short_answer(one._asdict()) for one in check.not_judged],
+        "wrong": [_with_short_answer(wrong._asdict()) for wrong in check.wrong],
         "order": _flips_object(check.order),
         "injections": _flips_object(check.injected),
     }
+
+
+def _with_short_answer(written: dict[str, Json]) -> dict[str, Json]:
+    answer = written["answer"]
+    return {**written, "answer": None if answer is None else answer[:MAX_ANSWER_CHARS]}
 
 
 def _flips_object(flips: Flips) -> dict[str, Json]:
@@ -82,7 +96,16 @@ def check_lines(check: Check) -> Iterator[str]:
         yield from _first(
             [
                 f"{wrong.example}: labelled {label_text(wrong.label)}, score {wrong.score:g}"
+                f"{_answer(wrong.answer)}"
                 for wrong in check.wrong
+            ]
+        )
+    if check.not_judged:
+        yield f"  without a verdict: {len(check.not_judged)}"
+        yield from _first(
+            [
+                f"{one.example}: {one.reason}: {one.explanation}{_answer(one.answer)}"
+                for one in check.not_judged
             ]
         )
 
@@ -105,6 +128,16 @@ def _flips_text(flips: Flips) -> str:
     if flips.unanswered:
         text = f"{text}, {flips.unanswered} without a verdict"
     return text
+
+
+def _answer(text: str | None) -> str:
+    """What the model wrote, as the end of a line."""
+    if text is None:
+        return ""
+    line = " ".join(text.split())
+    if len(line) > MAX_SHOWN_CHARS:
+        line = f"{line[: MAX_SHOWN_CHARS - 1]}…"
+    return f"; the model's answer: {line}"
 
 
 def _first(names: Sequence[str]) -> Iterator[str]:

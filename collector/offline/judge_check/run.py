@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from pathgauge.collector.config import Config, criteria
-from pathgauge.collector.config.criteria.judges import with_judge_labels
+from pathgauge.collector.config.criteria.judges import repeated_samples, with_judge_labels
 from pathgauge.collector.core.documents import (
     ConfigError,
     Document,
@@ -19,6 +19,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.offline.judge_check.check import Check, Checker
 from pathgauge.collector.offline.judge_check.cost import CheckCost
 from pathgauge.collector.offline.judge_check.examples import Example, labelled, read
+from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.judges.model_client.client import ModelClient
 from pathgauge.scorers.judges.model_client.settings import Settings
@@ -27,8 +28,18 @@ _Plan = Sequence[tuple[Criterion, tuple[Example, ...]]]
 """The examples that each judge is asked about."""
 
 
+def warnings(config: Config) -> Iterator[str]:
+    """Settings of judges that are allowed, but probably not intended."""
+    if config.judge is not None:
+        yield from repeated_samples(_judges(config, config.judge.settings(config.folder)))
+
+
 def run(
-    config: Config, file: Path, only: str | None, injections: int
+    config: Config,
+    file: Path,
+    only: str | None,
+    injections: int,
+    progress: Progress = unreported,
 ) -> tuple[list[Check], CheckCost]:
     """Check all judges, or the one called `only`. Raises `ConfigError` with every problem in the
     configuration and in the examples.
@@ -48,15 +59,13 @@ def run(
             plan.append((criterion, labelled(examples, criterion)))
     problems.report()
     cost = CheckCost()
-    return asyncio.run(_run(plan, settings, cost, config.judge.concurrency, injections)), cost
-
-
-async def _run(
-    plan: _Plan, settings: Settings, cost: CheckCost, concurrency: int, injections: int
-) -> list[Check]:
     client = ModelClient(settings, cost)
+    checker = Checker(client, config.judge.concurrency, injections, progress)
+    return asyncio.run(_run(plan, checker, client)), cost
+
+
+async def _run(plan: _Plan, checker: Checker, client: ModelClient) -> list[Check]:
     try:
-        checker = Checker(client, concurrency, injections)
         return [
             await checker.check(criterion, examples) for criterion, examples in plan if examples
         ]

@@ -2,7 +2,8 @@
 HTTP pages use it.
 
 uvicorn handles HTTP. This module changes its behaviour: an unavailable address raises `OSError`
-instead of exiting the process, signals are left to the service, and connections have limits. A peer
+instead of exiting the process, signals are left to the service, connections have limits, and
+requests that another server could read differently are refused (`strict_http.py`). A peer
 is disconnected when it trickles its request head, or a body that was answered already. Slow bodies
 that the application still reads are left to the application.
 """
@@ -25,6 +26,11 @@ from uvicorn.server import ServerState
 from pathgauge.collector.core.documents.quantities import parse_endpoint
 from pathgauge.collector.receivers.server.connections import Acceptor, Terms
 from pathgauge.collector.receivers.server.listen import listen
+from pathgauge.collector.receivers.server.strict_http import (
+    MESSAGES,
+    InvalidRequest,
+    StrictConnection,
+)
 
 HEAD_TIMEOUT_S = 10.0
 """Time limit from the first byte of a request (or from connecting) to the end of its headers, and
@@ -61,7 +67,6 @@ class HttpServer:
                 proxy_headers=False,
                 server_header=False,
                 timeout_keep_alive=KEEP_ALIVE_S,
-                h11_max_incomplete_event_size=MAX_HEAD_BYTES,
             ),
             terms or Terms(),
         )
@@ -98,7 +103,12 @@ class HttpServer:
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, terms: Terms) -> None:
         super().__init__(config)
-        self._acceptor = Acceptor(lambda lost: _Connection(config, self.server_state, lost), terms)
+        self._acceptor = Acceptor(
+            lambda lost, once: _Connection(
+                config, self.server_state, lost, terms.on_invalid, once=once
+            ),
+            terms,
+        )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections with our own `Acceptor`."""
@@ -120,14 +130,23 @@ class _Server(uvicorn.Server):
 
 class _Connection(H11Protocol):
     """One connection. It is closed when its peer does not send the rest of a request within
-    `HEAD_TIMEOUT_S`.
+    `HEAD_TIMEOUT_S`; with `once`, also after the first answer.
     """
 
     def __init__(
-        self, config: uvicorn.Config, server_state: ServerState, lost: Callable[[], object]
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        lost: Callable[[], object],
+        on_invalid: Callable[[InvalidRequest], None],
+        *,
+        once: bool,
     ) -> None:
         super().__init__(config, server_state, app_state={})
+        self.conn = self._parser = StrictConnection(MAX_HEAD_BYTES)
         self._lost = lost
+        self._on_invalid = on_invalid
+        self._once = once
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -138,6 +157,8 @@ class _Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._once and self.cycle is not None:
+            self.cycle.keep_alive = False
         if self.conn.their_state is h11.IDLE:
             self._set_deadline()
         elif not self._answered_early():
@@ -152,8 +173,9 @@ class _Connection(H11Protocol):
         """Answer invalid HTTP, unless the answer to the previous request has begun. Later answers
         of the application are dropped.
         """
+        self._on_invalid(self._parser.invalid)
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            super().send_400_response(msg)
+            super().send_400_response(MESSAGES[self._parser.invalid])
         self.transport.close()
         if self.cycle is not None:
             self.cycle.disconnected = True

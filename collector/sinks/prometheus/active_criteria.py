@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
@@ -22,6 +22,7 @@ class ActiveCriteria:
             label_value(reference.scenario_id): reference for reference in references
         }
         self._judges: dict[str, dict[str, str]] = {}
+        self._aggregated: dict[str, Mapping[str, Criterion]] = {}
 
     def __iter__(self) -> Iterator[Criterion]:
         """All criteria, those that override others included."""
@@ -33,8 +34,22 @@ class ActiveCriteria:
         return self.evaluator.criteria_for(match)
 
     def thresholds(self, scenario: str) -> dict[str, Criterion]:
-        """The criteria of a scenario that have a threshold, by name."""
-        return {one.name: one for one in self.of(scenario) if one.threshold is not None}
+        """The criteria of a scenario with a threshold for single invocations, by name."""
+        return {
+            one.name: one
+            for one in self.of(scenario)
+            if one.threshold is not None and one.aggregation is None
+        }
+
+    def aggregated(self, scenario: str) -> Mapping[str, Criterion]:
+        """The criteria of a scenario that judge many scores together, by name."""
+        found = self._aggregated.get(scenario)
+        if found is None:
+            criteria = self.of(scenario)
+            found = self._aggregated[scenario] = {
+                one.name: one for one in criteria if one.aggregation is not None
+            }
+        return found
 
     def judge(self, scenario: str, metric: str) -> str:
         """The judge of a metric in a scenario; `""` without one."""

@@ -21,8 +21,9 @@ from pathgauge.collector.core.internal_telemetry import Counter
 from pathgauge.collector.sinks.prometheus.durable_family import Family
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.durable_series import StoredValues
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
-from pathgauge.collector.sinks.prometheus.quota import Quota
+from pathgauge.collector.sinks.prometheus.tenant_quotas import TenantQuotas
 
 DAY_S = 86_400
 DAYS = 7
@@ -69,21 +70,27 @@ class Baselines:
     """The past scores of one sink. Only one thread at a time may call its methods."""
 
     def __init__(
-        self, metrics: DurableMetrics, tenant: TenantLabel, max_metrics: int, overflow: Counter
+        self, metrics: DurableMetrics, tenant: TenantLabel, limits: LabelLimits, overflow: Counter
     ) -> None:
-        """`max_metrics` of each tenant are kept; `overflow` counts the scores of other metrics."""
+        """As many metrics are kept as series are allowed; `overflow` counts the scores of other
+        metrics.
+        """
         names = tenant.names("agent", "scenario", "metric")
         self._tenant = tenant
         self._versions = metrics.stored_values("scores_of_version", (*names, "agent_version"))
         self._days = metrics.stored_values("scores_of_day", (*names, "day"))
-        self._max_metrics = max_metrics
         self._overflow = overflow
         overflow.add("baselines", n=0)
-        self._quotas: dict[str, Quota[Metric]] = {}
+        self._quotas = TenantQuotas[Metric](limits, lambda metric: metric.series.tenant)
         self._known: dict[Metric, _Known] = {}
         self._today = -1
         self.pinned: Mapping[str, str] = {}
         """The version to compare with, by agent, instead of the one before."""
+
+    def limit(self, limits: LabelLimits) -> None:
+        """Apply other limits. If they are lower, the metrics that were scored last are kept."""
+        self._quotas.configure(limits)
+        self._drop_unknown()
 
     def record(
         self, metric: Metric, version: str | None, fingerprint: float, value: float, now: float
@@ -116,13 +123,11 @@ class Baselines:
             for stored in family:
                 metric = self._metric(stored)
                 seen[metric] = max(seen.get(metric, 0.0), _past(stored).last)
-        for metric, last in sorted(seen.items(), key=lambda item: -item[1]):
-            quota = self._quota(metric)
-            if quota.has_room():
-                quota.add(metric, min(last, now))
-                self._known[metric] = _Known(min(last, now))
-        for quota in self._quotas.values():
-            quota.sort()
+        past = {metric: min(last, now) for metric, last in seen.items()}
+        self._quotas.restore(past.items())
+        self._known |= {
+            metric: _Known(last) for metric, last in past.items() if metric in self._quotas
+        }
         for stored in self._versions:
             if (metric := self._metric(stored)) in self._known:
                 self._known[metric].versions[stored.labels[-1]] = stored
@@ -166,15 +171,11 @@ class Baselines:
         return (enough or earlier)[-1].statistics if earlier else None
 
     def _admit(self, metric: Metric, now: float) -> bool:
-        quota = self._quota(metric)
-        if quota.touch(metric, now):
+        if self._quotas.admit(metric, now):
             return True
-        if not quota.has_room() and quota.retire(now - YIELD_AFTER_S):
+        if self._quotas.make_room(metric, now, YIELD_AFTER_S):
             self._drop_unknown()
-        if not quota.has_room():
-            return False
-        quota.add(metric, now)
-        return True
+        return self._quotas.admit(metric, now)
 
     def _pasts(self, metric: Metric, fingerprint: float) -> Iterator[tuple[str, _Past]]:
         known = self._known.get(metric)
@@ -201,25 +202,17 @@ class Baselines:
         """Drop the days that are not compared any more, and the metrics that had no score since
         `before`.
         """
-        for quota in self._quotas.values():
-            quota.retire(before)
+        self._quotas.retire(before)
         self._drop_unknown()
         _drop(self._days, lambda stored: int(stored.labels[-1]) < self._today - DAYS)
 
     def _drop_unknown(self) -> None:
         """Drop the metrics that are not in the quota of their tenant."""
         self._known = {
-            metric: known for metric, known in self._known.items() if metric in self._quota(metric)
+            metric: known for metric, known in self._known.items() if metric in self._quotas
         }
         for family in (self._versions, self._days):
             _drop(family, lambda stored: self._metric(stored) not in self._known)
-
-    def _quota(self, metric: Metric) -> Quota[Metric]:
-        tenant = metric.series.tenant
-        quota = self._quotas.get(tenant)
-        if quota is None:
-            quota = self._quotas[tenant] = Quota(self._max_metrics)
-        return quota
 
     def _values(self, metric: Metric) -> tuple[str, ...]:
         series = metric.series

@@ -101,7 +101,7 @@ class EvaluationMetrics:
         self._not_evaluated = metrics.counter(
             "pathgauge_not_evaluated",
             "Results without a score, by reason.",
-            ("metric", "reason"),
+            tenant.names("agent", "metric", "reason"),
         )
         self._agreement = metrics.histogram(
             "pathgauge_judge_agreement",
@@ -144,7 +144,7 @@ class EvaluationMetrics:
         source, reference = _source(evaluation, now), evaluation.match.reference
         is_of_conversation = reference is not None and len(reference.turns) > 1
         for result in evaluation.results:
-            self._count_result(result, self._series_of(labels, result.criterion), source)
+            self._count_result(result, labels, source)
             if is_of_conversation and result.criterion.scorer.needs_reference:
                 self._conversation_series(labels, result.criterion)  # start at 0
 
@@ -162,6 +162,7 @@ class EvaluationMetrics:
         wanted = {self._values(labels) for labels in live}
         for family in (*self._by_criterion, self._calls):
             family.keep(wanted)
+        self._not_evaluated.keep({self._agent(labels) for labels in live})
         self._invocations.keep(live)
 
     def keep_judges(self, judges: Collection[str]) -> None:
@@ -212,12 +213,14 @@ class EvaluationMetrics:
             return outcomes, None
         return outcomes, self._conversation_score.of(*with_judge(values, judge))
 
-    def _count_result(self, result: Result, series: _CriterionSeries, source: Source) -> None:
+    def _count_result(self, result: Result, labels: Labels, source: Source) -> None:
+        series = self._series_of(labels, result.criterion)
         metric, value = result.criterion.name, result.score.value
         series.outcomes[result.verdict].add(1, source)
         if result.verdict == "not_evaluated":
             reason = result.score.reason
-            self._not_evaluated.of(metric, reason if reason in REASONS else OTHER).add()
+            known = reason if reason in REASONS else OTHER
+            self._not_evaluated.of(*self._agent(labels), metric, known).add()
         if value is None:
             return
         if series.judge and (agreement := _agreement(result.score)) is not None:
@@ -226,6 +229,13 @@ class EvaluationMetrics:
             series.score.observe(_normalized(value, series.scorer), source)
         for count, calls in series.calls.items():
             calls.add(result.score.details["counts"][count])
+
+    def dialects(self) -> Mapping[tuple[str, ...], str]:
+        """The dialect of the latest invocation, by the values of `tenant` and `agent`."""
+        return self._invocations.dialects()
+
+    def _agent(self, labels: Labels) -> tuple[str, ...]:
+        return self._tenant.values(labels.tenant, labels.agent)
 
     def _values(self, labels: Labels, *metric: str) -> tuple[str, ...]:
         return self._tenant.values(

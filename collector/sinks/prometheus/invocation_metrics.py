@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel
+from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel, label_value
 
 DURATION_BUCKETS = tuple(0.01 * 2**i for i in range(14))
 """Buckets of the OpenTelemetry metrics `gen_ai.*.duration`."""
@@ -20,6 +20,9 @@ class InvocationMetrics:
 
     def __init__(self, metrics: DurableMetrics, tenant: TenantLabel) -> None:
         self._tenant = tenant
+        agent = tenant.names("agent")
+        self._dialects = metrics.stored_values("dialect_of_agent", (*agent, "dialect"))
+        """One series for each agent: that of its latest invocation."""
         names = tenant.names("agent", "agent_version")
         self._invocations = metrics.counter(
             "pathgauge_invocations",
@@ -49,6 +52,7 @@ class InvocationMetrics:
     def count(self, evaluation: Evaluation, labels: Labels) -> None:
         """Count an invocation."""
         invocation, agent = evaluation.invocation, self._values(labels)
+        self._see_dialect(self._agent(labels), label_value(invocation.dialect))
         status = "error" if invocation.error else "ok"
         self._invocations.of(*agent, _match(evaluation), status).add()
         if invocation.duration_s is not None:
@@ -65,6 +69,20 @@ class InvocationMetrics:
         wanted = {self._values(labels) for labels in live}
         for family in (self._invocations, self._duration, self._tokens, self._tool_calls):
             family.keep(wanted)
+        self._dialects.keep({self._agent(labels) for labels in live})
+
+    def dialects(self) -> dict[tuple[str, ...], str]:
+        """The dialect of the latest invocation, by the values of `tenant` and `agent`."""
+        return {tuple(agent): dialect for *agent, dialect in (one.labels for one in self._dialects)}
+
+    def _see_dialect(self, agent: tuple[str, ...], dialect: str) -> None:
+        if self._dialects.get(*agent, dialect) is not None:
+            return
+        self._dialects.drop([one.labels for one in self._dialects if one.labels[:-1] == agent])
+        self._dialects.of(*agent, dialect)
+
+    def _agent(self, labels: Labels) -> tuple[str, ...]:
+        return self._tenant.values(labels.tenant, labels.agent)
 
     def _values(self, labels: Labels) -> tuple[str, ...]:
         return self._tenant.values(labels.tenant, labels.agent, labels.agent_version)

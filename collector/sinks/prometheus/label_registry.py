@@ -1,55 +1,41 @@
 """Bounds the label values of the Prometheus sink.
 
 Scenarios come from the references. Agents and versions come from spans, so a sender can invent any
-number of them. So the label sets of each tenant are limited. A name that does not fit becomes
-`__other__` and is counted. Known names keep their place until they have been idle for `idle_s`, so
-new names cannot push them out. Only versions give way sooner, because people want to see the latest
-deployment.
+number of them. So the label sets of each tenant are limited, and those of all tenants together. A
+name that does not fit becomes `__other__` and is counted. Known names keep their place until they
+have been idle for `idle_s`, so new names cannot push them out. Only versions give way sooner,
+because people want to see the latest deployment.
+
+Of the room for all tenants, up to half is set aside for labels of the last resort: those of a
+tenant whose other parts are all `__other__`. The rest is divided by `TenantShares`. When even the
+last resort has no room, the tenant becomes `__other__` too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator
 
 from pathgauge.collector.core.internal_telemetry import Counter, InternalTelemetry
+from pathgauge.collector.sinks.prometheus.label_limits import (
+    AGENT_VERSION_WEIGHT,
+    LabelLimits,
+    Limit,
+)
 from pathgauge.collector.sinks.prometheus.labels import (
     MAX_NAME_BYTES,
     OTHER,
-    UNLIMITED,
     Labels,
     LabelUse,
     label_value,
 )
-from pathgauge.collector.sinks.prometheus.quota import Quota
+from pathgauge.collector.sinks.prometheus.tenant_labels import TenantLabels
+from pathgauge.collector.sinks.prometheus.tenant_shares import TenantShares
 
 SWEEP_S = 60.0
 """Interval between searches for idle names."""
-VERSION_IDLE_S = 600.0
-"""A version that has been idle for so long gives way to a new one if there is no room."""
-
-Limit = Literal["agents", "versions", "series"]
-"""What has no room; the values of the label `limit`."""
-
-
-@dataclass(frozen=True, slots=True)
-class LabelLimits:
-    """Limits of each tenant. `max_series` bounds the exposition; the limits on names keep room in
-    it for known agents when one sender invents names.
-    """
-
-    max_agents: int = 100
-    max_versions: int = 10
-    """Of each agent."""
-    max_series: int = 1500
-    """Series of one metric."""
-    idle_s: float = 86_400
-    """Names that were not seen for so long are forgotten, with their series."""
-    max_agent_versions: int = 150
-    """Of all agents together. Each version has histograms with as many lines as three series."""
+_WITHOUT_LAST_RESORT = ("", OTHER)
+"""Tenants after which there is no other to resort to: the only one, and the one that is shared."""
 
 
 class LabelRegistry:
@@ -59,19 +45,37 @@ class LabelRegistry:
         """`overflow` counts how often a limit turned a label into `__other__`."""
         self._limits = limits
         self._scenarios: frozenset[str] = frozenset()
-        self._tenants: dict[str, _TenantLabels] = {}
+        self._criteria: Callable[[str], int] = lambda _: 1
+        self._metrics = 1
+        self._start_empty()
         self._next_sweep = -math.inf
         self.overflow = overflow or InternalTelemetry().series_overflow
-        for limit in ("agents", "versions", "series"):
+        for limit in ("agents", "versions", "series", "total"):
             self.overflow.add(limit, n=0)
 
     def __iter__(self) -> Iterator[Labels]:
         for tenant in self._tenants.values():
-            yield from tenant.known
+            yield from tenant
 
-    def configure(self, scenarios: Iterable[str]) -> None:
-        """Replace the known scenarios; all others are `__other__`."""
+    def configure(
+        self,
+        scenarios: Iterable[str],
+        criteria: Callable[[str], int] = lambda _: 1,
+        metrics: int = 1,
+        limits: LabelLimits | None = None,
+    ) -> None:
+        """Replace the known scenarios; all others are `__other__`. `criteria` is the number of
+        criteria of a scenario, `metrics` that of all names of criteria, `limits` are new limits.
+
+        If the labels in use need more room now, or have less, those that were seen last are kept;
+        the caller drops the series of the others.
+        """
+        uses = [use for tenant in self._tenants.values() for use in tenant.uses()]
         self._scenarios = frozenset(map(label_value, scenarios))
+        self._criteria, self._metrics = criteria, metrics
+        self._limits = limits or self._limits
+        self._start_empty()
+        self._add_again(uses)
 
     def scenario(self, scenario: str) -> str:
         """The label value of a scenario id."""
@@ -81,7 +85,7 @@ class LabelRegistry:
     def admit(self, names: Labels, now: float, weight: int = 1) -> Labels:
         """The labels for `names` as senders gave them: every part is known, empty, or `__other__`.
 
-        The tenant is not changed. `weight` is the number of series of one metric.
+        `weight` is the number of series of one metric.
         """
         labels = Labels(
             label_value(names.agent, MAX_NAME_BYTES),
@@ -91,10 +95,9 @@ class LabelRegistry:
         )
         if labels.agent == OTHER and labels.agent_version:
             labels = labels._replace(agent_version=OTHER)
-        tenant = self._tenant(names.tenant)
         exceeded: set[Limit] = set()
-        while (limit := tenant.admit(labels, now, weight)) is not None:
-            if not tenant.make_room(now, limit, labels.agent):
+        while (limit := self._add(labels, now, weight)) is not None:
+            if not self._make_room(labels, now, limit):
                 exceeded.add(limit)
                 labels = _coarser(labels, limit)
         for limit in exceeded:
@@ -105,10 +108,7 @@ class LabelRegistry:
         """Take back the labels of an earlier process. If the limits are lower now, the labels that
         were seen last are kept.
         """
-        for use in sorted(uses, key=lambda use: (use.labels.is_overflow, -use.seen)):
-            self._tenant(use.labels.tenant).admit(use.labels, min(use.seen, now), use.weight)
-        for tenant in self._tenants.values():
-            tenant.known.sort()
+        self._add_again(use._replace(seen=min(use.seen, now)) for use in uses)
 
     def sweep(self, now: float) -> bool:
         """Forget idle names, once in `SWEEP_S`. If it returns `True`, the caller drops the series
@@ -117,92 +117,81 @@ class LabelRegistry:
         if now < self._next_sweep:
             return False
         self._next_sweep = now + SWEEP_S
-        for tenant in self._tenants.values():
-            tenant.make_room(now)
+        for name, tenant in self._tenants.items():
+            if tenant.make_room(now):
+                self._account(name, tenant)
         return True
 
-    def _tenant(self, tenant: str) -> _TenantLabels:
-        known = self._tenants.get(tenant)
-        if known is None:
-            known = self._tenants[tenant] = _TenantLabels(self._limits)
-        return known
+    def _start_empty(self) -> None:
+        limits = self._limits
+        last_resort = self._metrics + AGENT_VERSION_WEIGHT
+        wanted = last_resort * (len(limits.tenants or {""}) + 1)
+        set_aside = max(last_resort, min(wanted, limits.max_series_total // 2))
+        self._max_last_resorts = set_aside // last_resort - 1  # without that of all tenants
+        room = max(0, limits.max_series_total - set_aside)
+        self._shares = TenantShares(room, limits.tenants, last_resort)
+        self._last_resorts: set[str] = set()
+        """The tenants with labels of the last resort of their own."""
+        self._tenants: dict[str, TenantLabels] = {}
 
+    def _add_again(self, uses: Iterable[LabelUse]) -> None:
+        for use in sorted(uses, key=lambda use: (use.labels.is_overflow, -use.seen)):
+            self._add(*use)
+        for tenant in self._tenants.values():
+            tenant.sort()
 
-class _TenantLabels:
-    """The labels of one tenant."""
-
-    def __init__(self, limits: LabelLimits) -> None:
-        self._limits = limits
-        self.known: Quota[Labels] = Quota(limits.max_series)
-        self._versions: dict[str, set[str]] = {}
-        """The versions of each agent in `known`, without those that are not limited."""
-
-    def admit(self, labels: Labels, now: float, weight: int) -> Limit | None:
+    def _add(self, labels: Labels, now: float, weight: int) -> Limit | None:
         """Add or refresh labels, without making room; returns the limit that refuses them."""
-        if self.known.touch(labels, now):
+        tenant = self._tenant(labels.tenant)
+        if tenant.touch(labels, now):
             return None
-        limit = self._exceeded(labels, weight)
+        weight = max(weight, self._criteria(labels.scenario))
+        limit = tenant.exceeded(labels, weight)
+        if limit is None and not self._total_has_room(tenant, labels, weight):
+            limit = "total"
         if limit is None:
-            self.known.add(labels, now, 0 if labels.is_overflow else weight)
-            self._index(labels)
+            tenant.add(labels, now, weight)
+            self._account(labels.tenant, tenant)
         return limit
 
-    def make_room(self, now: float, limit: Limit | None = None, agent: str = "") -> bool:
-        """Forget idle labels, and idle versions if `limit` refused one of `agent`; `False` if there
-        are none.
-        """
-        idle = self.known.idle(now - self._limits.idle_s)
-        if limit == "versions":
-            full = len(self._versions.get(agent, ())) >= self._limits.max_versions
-            idle += self._idle_versions(now - VERSION_IDLE_S, agent if full else None)
-        if idle:
-            self._versions.clear()
-            for labels in idle:
-                self.known.discard(labels)
-            for labels in self.known:
-                self._index(labels)
-        return bool(idle)
+    def _total_has_room(self, tenant: TenantLabels, labels: Labels, weight: int) -> bool:
+        if not labels.is_last_resort:
+            return self._shares.has_room(labels.tenant, tenant.growth(labels, weight))
+        if labels.tenant in _WITHOUT_LAST_RESORT:
+            return True
+        return len(self._last_resorts) < self._max_last_resorts
 
-    def _exceeded(self, labels: Labels, weight: int) -> Limit | None:
-        agent, version, *_ = labels
-        limits, known = self._limits, self._versions
-        versions = known.get(agent, ())
-        is_new_agent = agent not in known and agent not in UNLIMITED
-        if is_new_agent and len(known.keys() - UNLIMITED) >= limits.max_agents:
-            return "agents"
-        if version not in versions and version not in UNLIMITED:
-            total = sum(map(len, known.values()))
-            if len(versions) >= limits.max_versions or total >= limits.max_agent_versions:
-                return "versions"
-        fits = labels.is_overflow or self.known.has_room(weight)
-        return None if fits else "series"
+    def _make_room(self, labels: Labels, now: float, limit: Limit) -> bool:
+        tenant = self._tenant(labels.tenant)
+        made = tenant.make_room(now, limit, labels.agent)
+        if made:
+            self._account(labels.tenant, tenant)
+        return made
 
-    def _idle_versions(self, before: float, agent: str | None) -> list[Labels]:
-        """The labels of versions that were last seen earlier than `before`, of one agent or all."""
-        idle = self.known.idle(before)
-        candidates = [
-            labels
-            for labels in idle
-            if labels.agent_version not in UNLIMITED and agent in (None, labels.agent)
-        ]
-        if not candidates:
-            return []
-        in_use = {labels[:2] for labels in islice(self.known, len(idle), None)}
-        return [labels for labels in candidates if labels[:2] not in in_use]
+    def _account(self, name: str, tenant: TenantLabels) -> None:
+        self._shares.use(name, tenant.size)
+        last_resort = Labels(OTHER, OTHER, OTHER, name)
+        if last_resort in tenant and name not in _WITHOUT_LAST_RESORT:
+            self._last_resorts.add(name)
+        else:
+            self._last_resorts.discard(name)
 
-    def _index(self, labels: Labels) -> None:
-        versions = self._versions.setdefault(labels.agent, set())
-        if labels.agent_version not in UNLIMITED:
-            versions.add(labels.agent_version)
+    def _tenant(self, tenant: str) -> TenantLabels:
+        known = self._tenants.get(tenant)
+        if known is None:
+            known = self._tenants[tenant] = TenantLabels(self._limits, self._metrics)
+        return known
 
 
 def _coarser(labels: Labels, limit: Limit) -> Labels:
     """The labels to try when `limit` refuses these."""
-    match limit:
-        case "agents":
-            version = OTHER if labels.agent_version else ""
-            return labels._replace(agent=OTHER, agent_version=version)
-        case "series" if labels.agent_version == OTHER:
-            return labels._replace(scenario=OTHER)
-        case _:  # the scenario goes last: thresholds and alerts depend on it
-            return labels._replace(agent_version=OTHER)
+    if limit == "agents":
+        version = OTHER if labels.agent_version else ""
+        return labels._replace(agent=OTHER, agent_version=version)
+    if limit == "versions" or labels.agent_version != OTHER:
+        return labels._replace(agent_version=OTHER)
+    if labels.scenario != OTHER:  # goes after the version: thresholds and alerts depend on it
+        return labels._replace(scenario=OTHER)
+    if labels.agent != OTHER:
+        return labels._replace(agent=OTHER)
+    return labels._replace(tenant=OTHER)

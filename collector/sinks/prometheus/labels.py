@@ -32,10 +32,17 @@ class Labels(NamedTuple):
 
     @property
     def is_overflow(self) -> bool:
-        """Whether these labels are the last resort when the limit is reached. They need no room;
-        there are as many of them as agents at most.
+        """Whether these labels are the last resort of an agent when the limit of its tenant is
+        reached. They need no room in it; there are as many of them as agents at most.
         """
         return self.agent_version == self.scenario == OTHER
+
+    @property
+    def is_last_resort(self) -> bool:
+        """Whether these labels are the last resort of a tenant when the limit of all tenants is
+        reached.
+        """
+        return self.is_overflow and self.agent == OTHER
 
 
 class AgentVersion(NamedTuple):

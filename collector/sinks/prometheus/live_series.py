@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from heapq import nlargest
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.windows import Series, series_of
 from pathgauge.collector.core.internal_telemetry import Counter
+from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
-from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits, LabelRegistry
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
+from pathgauge.collector.sinks.prometheus.label_registry import LabelRegistry
 from pathgauge.collector.sinks.prometheus.labels import (
     AgentVersion,
     Labels,
@@ -48,14 +51,26 @@ class LiveSeries:
         self._tenant = tenant
         self._last_seen = LastSeen(metrics, tenant)
         self._references: Mapping[str, Reference] = {}
+        self._max_expected = limits.max_series_total
         self.labels = LabelRegistry(limits, overflow)
         self.last_scores: dict[Series, float | None] = {}
         """Unix time of the last score of each series; `None` if it never had one."""
 
-    def configure(self, references: Mapping[str, Reference]) -> None:
-        """Apply other references, by label value of the scenario."""
-        self._references = references
-        self.labels.configure(references)
+    def configure(self, criteria: ActiveCriteria, limits: LabelLimits) -> None:
+        """Apply other criteria, references and limits. Series that have no room any more are
+        dropped.
+        """
+        self._references = criteria.references
+        self._max_expected = limits.max_series_total
+        before = set(self.labels)
+        self.labels.configure(
+            criteria.references,
+            lambda scenario: len(criteria.of(scenario)),
+            len({criterion.name for criterion in criteria}),
+            limits,
+        )
+        if before - set(self.labels):
+            self._drop_unused()
 
     def restore(self, now: float) -> None:
         """Continue with what the store restored. Times after `now` count as `now`."""
@@ -99,16 +114,17 @@ class LiveSeries:
 
     def _drop_unused(self) -> None:
         live = set(self.labels)
-        kept = {labels.series for labels in live} | self._last_of_expected()
+        kept = {labels.series for labels in live}
+        kept |= self._last_of_expected(kept)
         self._evaluation_metrics.keep(live)
         self._last_seen.keep(live, kept)
         self.last_scores = {
             series: time for series, time in self.last_scores.items() if series in kept
         }
 
-    def _last_of_expected(self) -> set[Series]:
-        """The series that was scored last for each scenario with an expected interval. The interval
-        may be longer than the time after which idle names are forgotten.
+    def _last_of_expected(self, live: Set[Series]) -> set[Series]:
+        """The series that was scored last for each scenario with an expected interval, if it is not
+        live. The interval may be longer than the time after which idle names are forgotten.
         """
         newest: dict[tuple[str, str], tuple[float, Series]] = {}
         for series, last in self.last_scores.items():
@@ -117,4 +133,7 @@ class LiveSeries:
                 continue
             key = series.tenant, series.scenario
             newest[key] = max(newest.get(key, (last, series)), (last, series))
-        return {series for _, series in newest.values()}
+        idle = [(last, series) for last, series in newest.values() if series not in live]
+        if len(idle) > self._max_expected:
+            self.labels.overflow.add("total", n=len(idle) - self._max_expected)
+        return {series for _, series in nlargest(self._max_expected, idle)}

@@ -16,7 +16,7 @@ class Quota(Generic[K]):
 
     def __init__(self, capacity: int) -> None:
         """`capacity` is the largest sum of all weights."""
-        self._free = capacity
+        self._capacity = self._free = capacity
         self._seen: dict[K, tuple[float, int]] = {}
 
     def __contains__(self, key: object) -> bool:
@@ -27,6 +27,15 @@ class Quota(Generic[K]):
 
     def __len__(self) -> int:
         return len(self._seen)
+
+    @property
+    def used(self) -> int:
+        """The sum of all weights."""
+        return self._capacity - self._free
+
+    def items(self) -> Iterator[tuple[K, float, int]]:
+        """The keys with the time they were last seen, and their weight."""
+        return ((key, seen, weight) for key, (seen, weight) in self._seen.items())
 
     def has_room(self, weight: int = 1) -> bool:
         """Whether another key fits."""

@@ -15,6 +15,7 @@ from pathgauge.collector.core.evaluations.windows import Series, Window
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.baselines import Baselines, Metric
 from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, with_judge
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.labels import (
     MAX_NAME_BYTES,
     OTHER,
@@ -65,13 +66,16 @@ class Regressions:
         self._criteria = ActiveCriteria(Evaluator(()), ())
         self._measures: dict[str, dict[str, _Measure]] = {}
 
-    def configure(self, criteria: ActiveCriteria, pinned: Mapping[str, str]) -> None:
-        """Apply other criteria, and the pinned version of each agent."""
+    def configure(
+        self, criteria: ActiveCriteria, pinned: Mapping[str, str], limits: LabelLimits
+    ) -> None:
+        """Apply other criteria and limits, and the pinned version of each agent."""
         self._criteria = criteria
         self._baselines.pinned = {
             label_value(agent, MAX_NAME_BYTES): label_value(version, MAX_NAME_BYTES)
             for agent, version in pinned.items()
         }
+        self._baselines.limit(limits)
         self._measures = {}
 
     def restore(self, now: float) -> None:

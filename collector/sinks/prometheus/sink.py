@@ -23,11 +23,13 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
+from pathgauge.collector.sinks.prometheus.agent_gauges import Shown, agent_info, agent_records
+from pathgauge.collector.sinks.prometheus.aggregate_gauges import aggregate_gauges
 from pathgauge.collector.sinks.prometheus.baselines import Baselines
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.judge_label import judges_of
-from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel
 from pathgauge.collector.sinks.prometheus.live_series import LiveSeries, Place
 from pathgauge.collector.sinks.prometheus.process_metrics import process_metrics
@@ -66,15 +68,22 @@ class PrometheusSink:
         metrics: DurableMetrics | None = None,
         tenants: bool = False,
         baseline_versions: Mapping[str, str] | None = None,
+        records: Callable[[], Shown] = dict,
+        content_settings: Mapping[str, str] | None = None,
     ) -> None:
         """A window needs `min_samples` to breach a threshold. `clock` returns the Unix time of
         scrapes and reloads. With `tenants`, all series about agents have a label `tenant`.
         `baseline_versions` are compared with, by agent, instead of the previous version.
+
+        `records` returns what the telemetry of each agent version has shown. `content_settings`:
+        by dialect, the setting that makes it record content.
         """
         self.registry = CollectorRegistry()
         self._min_samples = min_samples
         self._queues = dict(queues or {})
         self._clock = clock
+        self._records = records
+        self._content_settings = content_settings or {}
         # Guards everything below: evaluations, reloads and scrapes change or read it together. A
         # scrape holds the lock while it copies, not while it writes text.
         self._lock = threading.Lock()
@@ -85,38 +94,49 @@ class PrometheusSink:
         self._tenant = TenantLabel(tenants)
         self._evaluation_metrics = EvaluationMetrics(self._metrics, self._tenant)
         limits, overflow = limits or LabelLimits(), telemetry.series_overflow
+        self._limits = limits
         self._series = LiveSeries(
             self._metrics, self._evaluation_metrics, self._tenant, limits, overflow
         )
-        baselines = Baselines(self._metrics, self._tenant, limits.max_series, overflow)
+        baselines = Baselines(self._metrics, self._tenant, limits, overflow)
         self._regressions = Regressions(baselines, min_samples)
         self._metrics.add_telemetry(telemetry)
         self._criteria = ActiveCriteria(evaluator, references)
         self._reloaded, self._reload_time = process_metrics(self.registry, traces_open)
         self.registry.register(self)
         self.configure(evaluator, references, baseline_versions)
+        self.needs_commit = False
+        """Whether a reload changed counts, without any event."""
 
     def configure(
         self,
         evaluator: Evaluator,
         references: ReferenceSet,
         baseline_versions: Mapping[str, str] | None = None,
+        limits: LabelLimits | None = None,
     ) -> None:
-        """Apply other criteria, references and baselines. Thresholds change at once, counts stay.
+        """Apply other criteria, references, baselines and limits; `None` keeps the limits.
+        Thresholds change at once, counts stay.
 
         The windows of scenarios with a changed reference, and of criteria that were removed or have
-        another judge, start empty.
+        another judge, start empty. If all series have no room any more, those that were seen last
+        are kept.
         """
         with self._lock:
             before = self._criteria
             now_active = self._criteria = ActiveCriteria(evaluator, references)
+            self._limits = limits or self._limits
+            self._series.configure(now_active, self._limits)
             for windows in (self._windows, self._judged_windows):
                 windows.forget(
-                    lambda series, metric: now_active.invalidates(before, series, metric)
+                    lambda series, metric: (
+                        series not in self._series.last_scores
+                        or now_active.invalidates(before, series, metric)
+                    )
                 )
-            self._series.configure(now_active.references)
-            self._regressions.configure(now_active, baseline_versions or {})
+            self._regressions.configure(now_active, baseline_versions or {}, self._limits)
             self._start_expected_series()
+            self.needs_commit = True
         self._reloaded.set(1)
         self._reload_time.set(self._clock())
 
@@ -194,6 +214,7 @@ class PrometheusSink:
 
     def commit(self) -> None:
         """Show what `pending` returned last. No scrape sees a part of it."""
+        self.needs_commit = False
         self._metrics.commit()
 
     def close(self) -> None:
@@ -208,6 +229,7 @@ class PrometheusSink:
             snapshot = [*self._windows.snapshot(now), *self._judged_windows.snapshot(now)]
             comparisons = self._regressions.comparisons(snapshot, now)
             last, versions = dict(self._series.last_scores), self._series.first_seen()
+            live, dialects = tuple(self._series.labels), self._evaluation_metrics.dialects()
             criteria = self._criteria
             if self._publishes_at_once:
                 self._metrics.pending()
@@ -218,12 +240,15 @@ class PrometheusSink:
         yield from window_gauges(windows, criteria.judge, self._tenant)
         thresholds = {series: criteria.thresholds(series.scenario) for series in last}
         yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
+        yield from aggregate_gauges(windows, criteria.aggregated, self._min_samples, self._tenant)
         yield from regression_gauges(comparisons, self._min_samples, self._tenant)
         yield metric_info(criteria)
         yield judge_info(criteria)
         yield last_evaluations(last, self._tenant)
         yield expected_intervals(criteria.references.values(), last, self._tenant)
         yield first_seen_versions(versions, self._tenant)
+        yield agent_records(self._records(), live, self._tenant)
+        yield agent_info(dialects, self._content_settings, self._tenant)
         yield from queue_gauges(self._queues)
 
     def _place(self, evaluation: Evaluation, now: float) -> Place:

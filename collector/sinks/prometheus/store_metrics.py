@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from pathgauge.collector.core.usage import PipelineUsage
-from pathgauge.collector.store import State, Transaction, Usage
+from pathgauge.collector.store import Removal, State, Transaction, Usage
 
 COMMIT_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 """In seconds. A good disk syncs in a millisecond, a failing one in a second."""
@@ -73,6 +73,14 @@ class StoreGauges(Collector):
             "Damaged rows that the store moved to quarantine.",
             value=usage.quarantined,
         )
+        removed = CounterMetricFamily(
+            "pathgauge_store_results_removed",
+            "Results removed from the store, by reason.",
+            labels=("reason",),
+        )
+        for reason in get_args(Removal):
+            removed.add_metric((reason,), usage.results_removed.get(reason, 0))
+        yield removed
         yield _gauge(
             "pathgauge_backlog_requests",
             "Durable requests that the pipeline has not processed.",

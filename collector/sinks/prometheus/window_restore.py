@@ -102,6 +102,8 @@ class WindowRestore:
                 if series in self._series.last_scores:
                     shown = known_version(version) if labels in self._labels else None
                     return _Place(series, shown, self._judges_of(scenario_label))
+        if Series(OTHER, OTHER, OTHER) in self._series.last_scores:
+            return _Place(Series(OTHER, OTHER, OTHER), None, self._judges_of(OTHER))
         return None
 
     def _judges_of(self, scenario: str) -> dict[str, _Judge]:

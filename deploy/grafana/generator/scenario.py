@@ -12,6 +12,7 @@ from generator.queries import (
     EVALUATED,
     FIRING,
     METRIC,
+    OF_AGENT,
     OF_RELEASE,
     OF_SCORE,
     OF_VERSION,
@@ -171,10 +172,14 @@ def _verdicts() -> Panels:
     )
     reasons = graph(
         "Why there was no score",
-        "Evaluations without a score by reason, for the selected metrics and all agents.",
+        "Evaluations without a score by reason, for the selected agents and metrics.",
         "short",
         Query(
-            increase("pathgauge_not_evaluated_total", 'metric=~"$metric"', "metric, reason"),
+            increase(
+                "pathgauge_not_evaluated_total",
+                f'{OF_AGENT}, metric=~"$metric"',
+                "metric, reason",
+            ),
             "{{metric}}: {{reason}}",
         ),
         stacked=True,

@@ -56,7 +56,7 @@ class ModelClient:
             settings, self.budget, self._observer, clock=clock, wall=wall, resolve=resolve
         )
         self._retry = Backoff(settings.retries, clock, sleep, draw)
-        self._cache = Cache(settings.cache_size)
+        self._cache = Cache(settings.cache_size, settings.max_cache_bytes)
         self._in_flight: SingleFlight[str] = SingleFlight()
 
     async def __call__(self, question: Question[AnswerT]) -> AnswerT:
@@ -73,7 +73,7 @@ class ModelClient:
         try:
             return parse(text, question.answer)
         except ValueError as error:
-            raise _malformed(str(error)) from None
+            raise _malformed(str(error), text) from None
 
     def circuits(self) -> list[tuple[str, bool]]:
         """Each model asked so far, and whether its circuit is open. Callable from any thread."""
@@ -107,9 +107,9 @@ class ModelClient:
             completion = await self._complete(model, correction, deadline)
             error = _error_in(completion, schema)
         if error is not None and completion.cut:
-            raise _malformed(f"it was cut off at {request.max_tokens} tokens")
+            error = f"it was cut off at {completion.max_tokens} tokens"
         if error is not None:
-            raise _malformed(error)
+            raise _malformed(error, completion.text)
         self._cache.put(cache_key, completion.text)
         return completion.text
 
@@ -119,7 +119,7 @@ class ModelClient:
         except CallError as error:
             raise JudgeError(error.reason, str(error)) from None
         if completion.refused:
-            raise JudgeError("judge_refused", "the model refused to answer")
+            raise JudgeError("judge_refused", "the model refused to answer", completion.text)
         return completion
 
 
@@ -132,5 +132,5 @@ def _error_in(completion: Completion, schema: type[Any]) -> str | None:
     return None
 
 
-def _malformed(error: str) -> JudgeError:
-    return JudgeError("judge_malformed", f"the answer cannot be used: {error}")
+def _malformed(error: str, answer: str) -> JudgeError:
+    return JudgeError("judge_malformed", f"the answer cannot be used: {error}", answer)

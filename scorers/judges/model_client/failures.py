@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pathgauge.scorers.judges.model_client.accepted_parameters import Parameter
 from pathgauge.scorers.types import Reason
 
+BAD_REQUEST = (400, 422)
+"""Statuses of a server that does not accept the parameters of a request."""
 _RETRYABLE = (408, 409, 425, 429)
 """Statuses below 500 that ask the client to try again later."""
 
@@ -14,7 +17,7 @@ ServerState = Literal["up", "down", "unknown"]
 
 
 class CallError(Exception):
-    """One call failed. The message contains nothing of the question or the answer."""
+    """One call failed. The message is one line, without credentials and judged content."""
 
     def __init__(
         self,
@@ -36,16 +39,21 @@ class CallError(Exception):
         """Seconds from the `Retry-After` header; `None`: no header."""
         self.server: ServerState = server
         self.may_be_charged = may_be_charged
+        self.refused: Parameter | None = None
+        """The request parameter that the server does not support."""
 
 
-def of_status(status: int, retry_after: float | None, error_code: object) -> CallError:
-    """An HTTP error; `error_code` is the code in the error body, if any."""
+def of_status(
+    status: int, retry_after: float | None, error_code: object, text: str = ""
+) -> CallError:
+    """An HTTP error; `error_code` is the code in the error body, if any, and `text` its message."""
     code = str(status)
+    found = _with_text(f"HTTP {status}", text)
     if status >= 500:
         return CallError(
             "judge_unavailable",
             code,
-            f"the server failed: HTTP {status}",
+            f"the server failed: {found}",
             retryable=True,
             retry_after=retry_after,
             server="down",
@@ -54,7 +62,7 @@ def of_status(status: int, retry_after: float | None, error_code: object) -> Cal
         return CallError(
             "judge_unavailable",
             code,
-            f"the server accepts no requests at the moment: HTTP {status}",
+            f"the server accepts no requests at the moment: {found}",
             retryable=True,
             retry_after=retry_after,
             server="unknown",
@@ -65,9 +73,15 @@ def of_status(status: int, retry_after: float | None, error_code: object) -> Cal
         )
     if error_code == "content_filter":
         return CallError(
-            "judge_refused", code, "a content filter of the server refused the question"
+            "judge_refused",
+            code,
+            _with_text("a content filter of the server refused the question", text),
         )
-    return CallError("judge_rejected", code, f"the server rejected the request: HTTP {status}")
+    return CallError("judge_rejected", code, f"the server rejected the request: {found}")
+
+
+def _with_text(message: str, text: str) -> str:
+    return f"{message}: {text}" if text else message
 
 
 def timed_out() -> CallError:
@@ -124,11 +138,11 @@ def too_large(max_bytes: int) -> CallError:
     )
 
 
-def not_a_completion() -> CallError:
-    """The response is not a chat completion."""
+def not_a_completion(text: str = "") -> CallError:
+    """The response is not a chat completion; `text` is the error message in it, if any."""
     return CallError(
         "judge_malformed",
         "200",
-        "the response is not a chat completion",
+        _with_text("the response is not a chat completion", text),
         may_be_charged=True,
     )

@@ -16,7 +16,8 @@ import httpx2
 import openai
 from openai.types.chat import ChatCompletion
 
-from pathgauge.scorers.judges.model_client import failures
+from pathgauge.scorers.judges.model_client import error_bodies, failures
+from pathgauge.scorers.judges.model_client.accepted_parameters import PARAMETERS
 from pathgauge.scorers.judges.model_client.allowed_connections import (
     AddressRefusedError,
     CheckedBackend,
@@ -48,8 +49,12 @@ class Completion:
 
     text: str
     refused: bool = False
+    max_tokens: int = 0
+    """The limit for the answer."""
     cut: bool = False
-    """The answer reached the token limit."""
+    """The answer reached that limit."""
+    starved: bool = False
+    """It reached it because of reasoning, which is not in the text."""
     tokens: tuple[int, int] | None = None
     """Input and output tokens; `None`: not reported."""
 
@@ -75,17 +80,19 @@ class Client:
             tls = ssl.create_default_context(cafile=provider.ca_file)
         backend = CheckedBackend(allow_private=provider.allow_private, resolve=resolve)
         try:
-            httpx2.URL(provider.base_url)
+            url = httpx2.URL(provider.base_url)
         except httpx2.InvalidURL as error:
             raise ValueError("not a URL") from error
-        authorization = f"Bearer {provider.api_key}" if provider.api_key else ""
+        self._api_key = provider.api_key
+        credentials = _credentials(provider.api_key, url)
         client = openai.AsyncOpenAI(
-            base_url=provider.base_url,
+            base_url=url.copy_with(query=None),
+            default_query=dict(url.params),
             # The library never has the key, so its logs and exceptions cannot contain it.
             api_key="sent by the transport",
             max_retries=0,  # `retries` handles them
             http_client=httpx2.AsyncClient(
-                transport=BoundedTransport(backend, tls, authorization, connections),
+                transport=BoundedTransport(backend, tls, credentials, connections),
                 trust_env=False,
                 follow_redirects=False,
                 # The caller limits the whole call.
@@ -113,22 +120,19 @@ class Client:
 
         Raised here, it would keep a reference to the library's exception, which quotes the server.
         """
-        optional: dict[str, Any] = {
-            "temperature": prompt.temperature,
-            "response_format": prompt.response_format,
-        }
-        given: Any = {name: value for name, value in optional.items() if value is not None}
         try:
             answer = await self._create(
                 model=model,
                 # The library's type is a union of one class per role.
                 messages=messages,  # type: ignore[arg-type]
-                max_completion_tokens=prompt.max_tokens,
-                **given,
+                # Unlike named parameters, these are not converted, which takes a millisecond.
+                extra_body=prompt.parameters,
             )
-            return _completion(answer)
+            return self._completion(answer, prompt)
+        except openai.APIStatusError as error:
+            return self._status_failure(error, prompt)
         except openai.APIError as error:
-            return self._api_failure(error)
+            return _api_failure(error)
         except AddressRefusedError:
             return failures.address_refused()
         except ResponseTooLargeError:
@@ -136,35 +140,66 @@ class Client:
         except (ValueError, RecursionError, openai.OpenAIError):
             return failures.not_a_completion()
 
-    def _api_failure(self, error: openai.APIError) -> CallError:
-        if isinstance(error, openai.APIStatusError):
-            pause = retry_after(error.response.headers, self._wall())
-            return failures.of_status(error.status_code, pause, error.code)
-        if isinstance(error, openai.APITimeoutError):
-            return failures.timed_out()
-        if not isinstance(error, openai.APIConnectionError):
-            return failures.not_a_completion()
-        if isinstance(error.__cause__, httpx2.ConnectError):
-            return failures.not_connected()
-        return failures.connection_lost()
+    def _status_failure(self, error: openai.APIStatusError, prompt: Prompt) -> CallError:
+        body = error_bodies.json_of(error.response.text)
+        pause = retry_after(error.response.headers, self._wall())
+        text = self._shown(error_bodies.text_of(body), prompt)
+        failure = failures.of_status(error.status_code, pause, error.code, text)
+        if error.status_code in failures.BAD_REQUEST:
+            sent = [name for name in PARAMETERS if name in prompt.parameters]
+            failure.refused = error_bodies.refused_parameter(body, sent)
+        return failure
+
+    def _completion(self, answer: object, prompt: Prompt) -> Completion | CallError:
+        """The first choice. The library does not validate types, so they are checked here."""
+        choices = answer.choices if isinstance(answer, ChatCompletion) else None
+        choice: Any = choices[0] if isinstance(choices, list) and choices else None
+        message = getattr(choice, "message", None)
+        if message is None:
+            error = error_bodies.text_of(getattr(answer, "error", None))
+            return failures.not_a_completion(self._shown(error, prompt))
+        finish_reason = getattr(choice, "finish_reason", None)
+        cut = finish_reason == "length"
+        refusal = getattr(message, "refusal", None)
+        text = getattr(message, "content", None) or refusal
+        usage = getattr(answer, "usage", None)
+        return Completion(
+            text if isinstance(text, str) else "",
+            refused=bool(refusal) or finish_reason == "content_filter",
+            max_tokens=prompt.max_tokens,
+            cut=cut,
+            starved=cut and (not text or _has_reasoning(usage)),
+            tokens=_tokens(usage),
+        )
+
+    def _shown(self, text: str, prompt: Prompt) -> str:
+        content = [dict(prompt.data), dict(prompt.rejected)]
+        return error_bodies.shown(text, self._api_key, content)
 
 
-def _completion(answer: object) -> Completion | CallError:
-    """The first choice. The library does not validate types, so they are checked here."""
-    choices = answer.choices if isinstance(answer, ChatCompletion) else None
-    choice: Any = choices[0] if isinstance(choices, list) and choices else None
-    message = getattr(choice, "message", None)
-    if message is None:
+def _credentials(api_key: str, url: httpx2.URL) -> dict[str, str]:
+    """The header with the key. Azure, whose URLs have an `api-version`, has its own."""
+    if not api_key:
+        return {}
+    if "api-version" in url.params:
+        return {"api-key": api_key}
+    return {"Authorization": f"Bearer {api_key}"}
+
+
+def _api_failure(error: openai.APIError) -> CallError:
+    if isinstance(error, openai.APITimeoutError):
+        return failures.timed_out()
+    if not isinstance(error, openai.APIConnectionError):
         return failures.not_a_completion()
-    finish_reason = getattr(choice, "finish_reason", None)
-    text = getattr(message, "content", None)
-    refusal = getattr(message, "refusal", None)
-    return Completion(
-        text if isinstance(text, str) else "",
-        refused=bool(refusal) or finish_reason == "content_filter",
-        cut=finish_reason == "length",
-        tokens=_tokens(getattr(answer, "usage", None)),
-    )
+    if isinstance(error.__cause__, httpx2.ConnectError):
+        return failures.not_connected()
+    return failures.connection_lost()
+
+
+def _has_reasoning(usage: object) -> bool:
+    details = getattr(usage, "completion_tokens_details", None)
+    tokens = getattr(details, "reasoning_tokens", None)
+    return _is_token_count(tokens) and tokens > 0
 
 
 def _tokens(usage: object) -> tuple[int, int] | None:

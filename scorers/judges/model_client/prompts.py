@@ -10,10 +10,13 @@ import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
+from pydantic import BaseModel
+
 from pathgauge.scorers.judge_protocol import Question
-from pathgauge.scorers.judges.model_client.settings import StructuredOutput
+from pathgauge.scorers.judges.model_client.settings import StructuredOutput, TokenLimit
 from pathgauge.scorers.judges.prompt_data import RULES, section, shortened
 from pathgauge.scorers.types import Json
 
@@ -33,7 +36,7 @@ _DROPPED_KEYWORDS = ("default", "title", "minLength", "maxLength")
 class Prompt:
     """Everything of a question that is sent to a server."""
 
-    system: str
+    instructions: str
     data: Mapping[str, Json]
     schema: Mapping[str, Json]
     max_chars: int
@@ -41,8 +44,21 @@ class Prompt:
     temperature: float | None
     structured_output: StructuredOutput
     sample: int
+    token_limit: TokenLimit = "max_completion_tokens"
+    """The request parameter that carries `max_tokens`."""
+    correction: str = ""
+    """Why an earlier answer could not be used."""
     rejected: Mapping[str, str] = field(default_factory=dict)
-    """An earlier answer that could not be used; it is sent as data, too."""
+    """That answer; it is sent as data, too."""
+
+    @property
+    def system(self) -> str:
+        """The system message."""
+        form = "Answer with one JSON object and nothing else."
+        if self.structured_output != "json_schema":
+            form = f"{form} It must fit this JSON schema:\n{json.dumps(self.schema)}"
+        parts = (self.instructions, RULES, form, self.correction)
+        return "\n\n".join(part for part in parts if part)
 
     @property
     def response_format(self) -> dict[str, Json] | None:
@@ -57,6 +73,16 @@ class Prompt:
                 return {"type": "json_object"}
             case "none":
                 return None
+
+    @property
+    def parameters(self) -> dict[str, Json]:
+        """The request parameters besides model and messages; those without a value are left out."""
+        parameters = {
+            "temperature": self.temperature,
+            "response_format": self.response_format,
+            self.token_limit: self.max_tokens,
+        }
+        return {name: value for name, value in parameters.items() if value is not None}
 
     def messages(self) -> Messages:
         """The system and the user message. The markers around the data are random each time."""
@@ -83,7 +109,7 @@ class Prompt:
         )
         return replace(
             self,
-            system=f"{self.system}\n\n{text}",
+            correction=text,
             rejected={_REJECTED: shortened(answer, _MAX_REJECTED_CHARS)},
         )
 
@@ -106,23 +132,24 @@ class Prompt:
 
 def prompt(question: Question[Any], structured_output: StructuredOutput) -> Prompt:
     """The prompt of a question, for a server with this kind of structured output."""
-    schema = strict(question.answer.model_json_schema())
-    form = "Answer with one JSON object and nothing else."
-    if structured_output != "json_schema":
-        form = (
-            "Answer with one JSON object and nothing else. It must fit this JSON"
-            f" schema:\n{json.dumps(schema)}"
-        )
+    answer: Any = question.answer
     return Prompt(
-        system="\n\n".join((question.instructions, RULES, form)),
+        instructions=question.instructions,
         data=question.data,
-        schema=schema,
+        schema=_strict_schema(answer),
         max_chars=question.max_chars,
         max_tokens=question.max_tokens,
         temperature=question.temperature,
         structured_output=structured_output,
         sample=question.sample,
     )
+
+
+@lru_cache(maxsize=1000)
+def _strict_schema(answer: type[BaseModel]) -> Mapping[str, Json]:
+    """The schema of an answer; generating it takes longer than everything else here."""
+    schema: Mapping[str, Json] = strict(answer.model_json_schema())
+    return schema
 
 
 def strict(schema: Json) -> Json:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pathgauge.scorers.judge_protocol import JudgeError
 from pathgauge.scorers.judges.model_client import failures
+from pathgauge.scorers.judges.model_client.accepted_parameters import AcceptedParameters
 from pathgauge.scorers.judges.model_client.budget import Budget, Charge
 from pathgauge.scorers.judges.model_client.circuit_breaker import Breaker, Permit
 from pathgauge.scorers.judges.model_client.failures import CallError, ServerState
@@ -54,15 +55,34 @@ class RequestSender:
         self._wall = wall
         self._resolve = resolve
         self._slots = asyncio.Semaphore(settings.concurrency)
+        self._accepted = AcceptedParameters()
         self._breakers: dict[Model, Breaker] = {}
         self._clients: dict[str, Client] = {}
         self._connecting = asyncio.Lock()
 
     async def __call__(self, model: Model, prompt: Prompt, deadline: float) -> Completion:
-        """Send one request that ends before `deadline`, a time of `clock`.
+        """Send one request that ends before `deadline`, a time of `clock`. If the model refuses a
+        parameter, or reasons until its answer is cut off, the request is sent again without the
+        parameter, or with a higher limit.
 
         Raises `CallError` if the request failed, `JudgeError` if it was not sent.
         """
+        while True:
+            fitting = self._accepted.fit(model, prompt)
+            try:
+                completion = await self._request(model, fitting, deadline)
+            except CallError as error:
+                if error.refused is None or not self._accepted.refuse(
+                    model, fitting, error.refused
+                ):
+                    raise
+                continue
+            if completion.starved and fitting.max_tokens == prompt.max_tokens:
+                self._accepted.allow_reasoning(model)
+            else:
+                return completion
+
+    async def _request(self, model: Model, prompt: Prompt, deadline: float) -> Completion:
         client = await self._client(model.provider)
         messages = prompt.messages()
         charge = self._budget.reserve(

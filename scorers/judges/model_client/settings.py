@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from pathgauge.scorers.judge_protocol import JudgeError
+from pathgauge.scorers.judges.model_client.cache import MAX_BYTES as MAX_CACHE_BYTES
 
 DEFAULT_PROVIDER = "openai"
 OPENAI_URL = "https://api.openai.com/v1"
@@ -15,6 +16,8 @@ StructuredOutput = Literal["json_schema", "json_object", "none"]
 """How the server learns the form of the answer: as a JSON schema that it enforces, as any JSON
 object, or from the instructions only.
 """
+TokenLimit = Literal["max_completion_tokens", "max_tokens"]
+"""The request parameter that limits the length of an answer. Servers know one of them or both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class Provider:
     """A server with the OpenAI chat completions API."""
 
     base_url: str = OPENAI_URL
+    """A query, such as Azure's `?api-version=`, is sent with each request."""
     api_key: str = field(default="", repr=False)
     """Empty: requests are sent without credentials."""
     allow_private: bool = False
@@ -81,6 +85,7 @@ class Settings:
     """Maximum number of concurrent requests."""
     cache_size: int = 10_000
     """Maximum number of cached answers; 0 disables the cache."""
+    max_cache_bytes: int = MAX_CACHE_BYTES
     limits: BudgetLimits = BudgetLimits()
     prices: Mapping[str, Price] = field(default_factory=dict)
     """By `provider:model` or by model name."""

@@ -7,7 +7,7 @@ environment variables.
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import httpcore2
@@ -24,16 +24,16 @@ class ResponseTooLargeError(Exception):
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
-    """A connection pool to one server. Without `authorization`, no such header is sent."""
+    """A connection pool to one server. `credentials` are headers of every request."""
 
     def __init__(
         self,
         backend: CheckedBackend,
         tls: ssl.SSLContext | None,
-        authorization: str,
+        credentials: Mapping[str, str],
         connections: int,
     ) -> None:
-        self._authorization = authorization
+        self._credentials = credentials
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=tls,
             max_connections=connections,
@@ -74,6 +74,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
     def _headers(self, request: httpx2.Request, length: int) -> list[tuple[str, str]]:
         headers = {
+            **self._credentials,
             "Host": request.headers["Host"],
             "User-Agent": "pathgauge",
             "Accept": "application/json",
@@ -81,8 +82,6 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             "Content-Type": "application/json",
             "Content-Length": str(length),
         }
-        if self._authorization:
-            headers["Authorization"] = self._authorization
         return [*headers.items()]
 
 

@@ -539,7 +539,7 @@ def test_the_members_of_a_criterion_may_come_after_it() -> None:
         ),
         (
             f"all: {{scorer: {COMPOSITE}, of: }}",
-            "1:41: all.of: found nothing, expected a list of criteria",
+            "1:42: all.of: found nothing, expected a list of criteria",
         ),
         (
             f"all: {{scorer: {COMPOSITE}, of: []}}",

@@ -119,10 +119,9 @@ def test_a_templated_metric_is_a_criterion_with_the_range_of_its_rubric() -> Non
             "safety_v1: {threshold: 1, judge_model_options: {judge: x}}",
             "judge_model_options: found 'judge', expected judge_model",
         ),
-        ("rubric_based_tool_use_quality_v1: 1", "rubrics"),
         (
-            "rubric_based_tool_use_quality_v1: {threshold: 1, rubrics: []}",
-            "found a list, expected a list of 1 to 100 rubrics",
+            "rubric_based_tool_use_quality_v1: {threshold: 1, rubrics: a}",
+            "found 'a', expected a list of up to 100 rubrics",
         ),
         (
             "follows: {scorer: pointwise, criteria: {A: b}, rating_rubric: {good: 1, bad: 0}}",

@@ -215,6 +215,13 @@ def test_one_name_of_two_packages_is_refused_and_the_same_scorer_twice_is_not(ac
     assert str(caught.value) == expected
 
 
+def test_a_scorer_that_is_installed_later_is_found(acme: Path) -> None:
+    with pytest.raises(PluginError, match="no scorer 'acme_later'"):
+        scorers.scorer_class("acme_later")
+    install(acme, "acme_more", later="acme_scorers:Politeness")
+    assert scorers.scorer_class("acme_later") is scorers.scorer_class("acme_politeness")
+
+
 def test_options_become_the_fields_of_the_scorer() -> None:
     options = {"mode": "two", "strict": False, "limit": 3, "weights": [1, 2]}
     assert scorers.build_scorer(Threefold, options) == Threefold("two", False, 3, (1.0, 2.0))

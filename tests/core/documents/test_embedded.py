@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pathgauge.collector.core.documents import ConfigError, Document, Position, embedded
+from pathgauge.collector.core.documents import ConfigError, csv_source, embedded
 from pathgauge.scorers.types import Json
 
-DOCUMENT = Document("f.csv", [{"cell": "..."}], {(): Position(1, 1), (0,): Position(7, 1)})
+DOCUMENT = csv_source.read("cell\n\n\n\n\n\n...", "f.csv")
 
 
 @pytest.mark.parametrize(

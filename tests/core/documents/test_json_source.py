@@ -9,8 +9,15 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, strategies as st
 
-from pathgauge.collector.core.documents import ConfigError, Document, Position, json_source
+from pathgauge.collector.core.documents import (
+    ConfigError,
+    Document,
+    KeyPath,
+    Position,
+    json_source,
+)
 from pathgauge.scorers.types import Json
+from support.positions import at, keys, values
 
 
 def message(text: str) -> str:
@@ -20,19 +27,41 @@ def message(text: str) -> str:
 
 
 def test_every_key_and_value_has_its_position() -> None:
-    assert json_source.read('{\n\t"a": 1,\n\t"b": ["x",\n {"c": null}]}\n', "f.json") == Document(
-        "f.json",
-        {"a": 1, "b": ["x", {"c": None}]},
-        values={
-            (): Position(1, 1),
-            ("a",): Position(2, 7),
-            ("b",): Position(3, 7),
-            ("b", 0): Position(3, 8),
-            ("b", 1): Position(4, 2),
-            ("b", 1, "c"): Position(4, 8),
-        },
-        keys={("a",): Position(2, 2), ("b",): Position(3, 2), ("b", 1, "c"): Position(4, 3)},
-    )
+    document = json_source.read('{\n\t"a": 1,\n\t"b": ["x",\n {"c": null}]}\n', "f.json")
+    assert document == Document("f.json", {"a": 1, "b": ["x", {"c": None}]})
+    assert values(document) == {
+        (): Position(1, 1),
+        ("a",): Position(2, 7),
+        ("b",): Position(3, 7),
+        ("b", 0): Position(3, 8),
+        ("b", 1): Position(4, 2),
+        ("b", 1, "c"): Position(4, 8),
+    }
+    assert keys(document) == {
+        ("a",): Position(2, 2),
+        ("b",): Position(3, 2),
+        ("b", 1, "c"): Position(4, 3),
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "of_key", "expected"),
+    [
+        (("a", "x"), False, (2, 7)),
+        (("b", 1, "d"), False, (4, 2)),
+        (("b", 1, "d"), True, (4, 2)),
+        (("b", 7), False, (3, 7)),
+        (("b", "x", 0), False, (3, 7)),
+        (("z", "x"), True, (1, 1)),
+        (("b", 1), True, (4, 2)),
+        ((), True, (1, 1)),
+    ],
+)
+def test_a_path_that_does_not_exist_has_the_position_of_its_longest_part(
+    path: KeyPath, of_key: bool, expected: tuple[int, int]
+) -> None:
+    document = json_source.read('{\n\t"a": 1,\n\t"b": ["x",\n {"c": null}]}\n', "f.json")
+    assert document.position(path, of_key=of_key) == Position(*expected)
 
 
 @pytest.mark.parametrize(
@@ -101,12 +130,12 @@ def test_any_json_is_read_with_correct_positions(
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     document = json_source.read(text, "f.json")
     assert document.data == value
-    lines = [line + "\n" for line in text.split("\n")]
-    for path, (line, column) in document.values.items():
-        rest = "".join([lines[line - 1][column - 1 :], *lines[line:]])
-        assert json.JSONDecoder().raw_decode(rest)[0] == inside(value, path)
-    for path, (line, column) in document.keys.items():
-        assert json.JSONDecoder().raw_decode(lines[line - 1][column - 1 :])[0] == path[-1]
+    offsets = {at(text, offset): offset for offset in range(len(text) + 1)}
+    for path, position in values(document).items():
+        found = json.JSONDecoder().raw_decode(text[offsets[position] :])[0]
+        assert found == inside(value, path)
+    for path, position in keys(document).items():
+        assert json.JSONDecoder().raw_decode(text[offsets[position] :])[0] == path[-1]
 
 
 @given(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pathgauge.collector.core.documents import ConfigError, Document, Position, jsonl_source
+from support.positions import keys, values
 
 SCALARS = (
     st.none()
@@ -30,19 +31,17 @@ def message(text: str) -> str:
 
 
 def test_each_line_is_a_row_with_its_own_position() -> None:
-    assert jsonl_source.read('{"a": 1}\n \t\r\n  {"b": [true]}', "f.jsonl") == Document(
-        "f.jsonl",
-        [{"a": 1}, {"b": [True]}],
-        values={
-            (): Position(1, 1),
-            (0,): Position(1, 1),
-            (0, "a"): Position(1, 7),
-            (1,): Position(3, 3),
-            (1, "b"): Position(3, 9),
-            (1, "b", 0): Position(3, 10),
-        },
-        keys={(0, "a"): Position(1, 2), (1, "b"): Position(3, 4)},
-    )
+    document = jsonl_source.read('{"a": 1}\n \t\r\n  {"b": [true]}', "f.jsonl")
+    assert document == Document("f.jsonl", [{"a": 1}, {"b": [True]}])
+    assert values(document) == {
+        (): Position(1, 1),
+        (0,): Position(1, 1),
+        (0, "a"): Position(1, 7),
+        (1,): Position(3, 3),
+        (1, "b"): Position(3, 9),
+        (1, "b", 0): Position(3, 10),
+    }
+    assert keys(document) == {(0, "a"): Position(1, 2), (1, "b"): Position(3, 4)}
 
 
 @pytest.mark.parametrize("text", ["", "\n", " \n\t\n"])

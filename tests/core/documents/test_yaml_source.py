@@ -11,6 +11,17 @@ from hypothesis import given, strategies as st
 
 from pathgauge.collector.core.documents import ConfigError, Document, Position, yaml_source
 from pathgauge.scorers.types import Json
+from support.positions import keys, values
+
+
+@pytest.fixture(params=["libyaml", "PyYAML"])
+def _parsers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test runs with both parsers."""
+    if request.param == "PyYAML":
+        monkeypatch.setattr(yaml_source, "FAST_PARSER", None)
+
+
+pytestmark = pytest.mark.usefixtures("_parsers")
 
 
 def data(text: str, **environment: str) -> Json:
@@ -77,19 +88,65 @@ def test_aliases_repeat_their_value() -> None:
 
 def test_every_key_and_value_has_its_position() -> None:
     (document,) = yaml_source.read("a: 1\nb:\n  - x\n  - {c: 'y'}\n", "f.yaml")
-    assert document == Document(
-        "f.yaml",
-        {"a": 1, "b": ["x", {"c": "y"}]},
-        values={
-            (): Position(1, 1),
-            ("a",): Position(1, 4),
-            ("b",): Position(3, 3),
-            ("b", 0): Position(3, 5),
-            ("b", 1): Position(4, 5),
-            ("b", 1, "c"): Position(4, 9),
-        },
-        keys={("a",): Position(1, 1), ("b",): Position(2, 1), ("b", 1, "c"): Position(4, 6)},
-    )
+    assert document == Document("f.yaml", {"a": 1, "b": ["x", {"c": "y"}]})
+    assert values(document) == {
+        (): Position(1, 1),
+        ("a",): Position(1, 4),
+        ("b",): Position(3, 3),
+        ("b", 0): Position(3, 5),
+        ("b", 1): Position(4, 5),
+        ("b", 1, "c"): Position(4, 9),
+    }
+    assert keys(document) == {
+        ("a",): Position(1, 1),
+        ("b",): Position(2, 1),
+        ("b", 1, "c"): Position(4, 6),
+    }
+
+
+def test_what_an_alias_repeats_has_the_positions_of_its_anchor() -> None:
+    (document,) = yaml_source.read("a: &x [1, {b: &y 2}]\nc:\n  d: *x\ne: *y\n", "f.yaml")
+    assert document.data == {"a": [1, {"b": 2}], "c": {"d": [1, {"b": 2}]}, "e": 2}
+    assert values(document) == {
+        (): Position(1, 1),
+        ("a",): Position(1, 4),
+        ("a", 0): Position(1, 8),
+        ("a", 1): Position(1, 11),
+        ("a", 1, "b"): Position(1, 15),
+        ("c",): Position(3, 3),
+        ("c", "d"): Position(1, 4),
+        ("c", "d", 0): Position(1, 8),
+        ("c", "d", 1): Position(1, 11),
+        ("c", "d", 1, "b"): Position(1, 15),
+        ("e",): Position(1, 15),
+    }
+    assert keys(document) == {
+        ("a",): Position(1, 1),
+        ("a", 1, "b"): Position(1, 12),
+        ("c",): Position(2, 1),
+        ("c", "d"): Position(3, 3),
+        ("c", "d", 1, "b"): Position(1, 12),
+        ("e",): Position(4, 1),
+    }
+
+
+def test_every_use_of_an_alias_is_a_value_of_its_own() -> None:
+    read = data("a: &x {b: [1]}\nc: *x")
+    read["a"]["b"].append(2)
+    assert read["c"] == {"b": [1]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("&k a: 1\nb: *k", {"a": 1, "b": "a"}),
+        ("a: &k b\n*k : 1", {"a": "b", "b": 1}),
+        ("--- &x\na: 1\n", {"a": 1}),
+        ("a: [&x 1, *x, &y {b: *x}, *y]", {"a": [1, 1, {"b": 1}, {"b": 1}]}),
+    ],
+)
+def test_keys_and_values_of_every_kind_can_have_anchors(text: str, expected: Json) -> None:
+    assert data(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -108,7 +165,7 @@ def test_every_key_and_value_has_its_position() -> None:
         ("<<: {a: 1}", "f.yaml:1:1: <<: found a merge key, expected the keys themselves"),
         (
             "a: &x [*x]",
-            "f.yaml:1:4: a[0]: found an alias of the value it is part of, expected a value",
+            "f.yaml:1:8: a[0]: found an alias of the value it is part of, expected a value",
         ),
         ("a: !!int x", "f.yaml:1:4: a: found 'x', expected !!int"),
         ("a: !secret x", "f.yaml:1:4: a: found the tag !secret, expected plain YAML"),
@@ -134,7 +191,15 @@ def test_every_key_and_value_has_its_position() -> None:
             "f.yaml:1:4: a: found a number with thousands of digits, expected a shorter one",
         ),
         ("[" * 102 + "]" * 102, "f.yaml:1:102: found more than 100 levels, expected fewer"),
-        ("[" * 10_000, "f.yaml: found more than 100 levels, expected fewer"),
+        ("[" * 10_000, "f.yaml:1:102: found more than 100 levels, expected fewer"),
+        (
+            "a: &x " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 60 + "*x" + "]" * 60,
+            "f.yaml:2:64: found more than 100 levels, expected fewer",
+        ),
+        ("a: &x 1\nb: &x 2", "f.yaml:2:4: found the anchor 'x' again, expected it once"),
+        ("a: &x [1]\n*x : 2", "f.yaml:2:1: found a list or a mapping as a key, expected text"),
+        ("a: !!seq {}", "f.yaml:1:4: a: found the tag !!seq, expected plain YAML"),
+        ("a: !!map []", "f.yaml:1:4: a: found the tag !!map, expected plain YAML"),
     ],
 )
 def test_ambiguous_yaml_is_refused(text: str, expected: str) -> None:
@@ -151,12 +216,26 @@ def test_a_hundred_levels_are_read() -> None:
     assert str(levels) == "[" * 101 + "]" * 101
 
 
-def test_exponential_aliases_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_source, "MAX_VALUES", 5000)  # the real limit takes seconds to reach
-    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+@pytest.mark.parametrize("item", ["x", "'" + 600 * "x" + "'"])
+def test_exponential_aliases_are_refused(item: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_source, "MAX_REPEATED", 5000)
+    bomb = f"a0: &a0 [{', '.join([item] * 10)}]\n" + "".join(
         f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
     )
-    assert message(bomb).endswith("found more than 5000 values, expected fewer")
+    assert message(bomb).endswith("found aliases that repeat more than 5000 values, expected fewer")
+
+
+@pytest.mark.parametrize(
+    ("uses", "column"),
+    [(f"[{', '.join(['*x'] * 10)}]", 21), (f"[{', '.join(['{*x : 1}'] * 10)}]", 46)],
+)
+def test_long_text_may_not_be_repeated_often(
+    uses: str, column: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(yaml_source, "MAX_REPEATED", 5000)
+    assert message(f"a: &x {'x' * 100_000}\nb: {uses}") == (
+        f"f.yaml:2:{column}: found aliases that repeat more than 5000 values, expected fewer"
+    )
 
 
 ENVIRONMENT = {
@@ -196,6 +275,8 @@ ENVIRONMENT = {
         ("$$${HOST}", "$example.org"),
         ("$HOST costs $", "$HOST costs $"),
         ("|\n  ${HOST}\n", "example.org\n"),
+        ("!!str ${PORT}", "4317"),
+        ("!!int '${PORT}'", 4317),
     ],
 )
 def test_variables_are_replaced_inside_values(text: str, expected: Json) -> None:
@@ -276,3 +357,15 @@ def test_any_text_is_read_or_refused(text: str) -> None:
                 document.file == "f.yaml"
                 for document in yaml_source.read(text, "f.yaml", environment)
             )
+
+
+@given(VALUES, st.sampled_from([True, False, None]), st.sampled_from([None, '"', "'"]))
+def test_both_parsers_read_the_same(value: Json, flow: bool | None, style: str | None) -> None:
+    text = yaml.safe_dump_all([value, value], default_flow_style=flow, default_style=style)
+    read = yaml_source.read(text, "f.yaml")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yaml_source, "FAST_PARSER", None)
+        expected = yaml_source.read(text, "f.yaml")
+    assert [*map(values, read)] == [*map(values, expected)]
+    assert [*map(keys, read)] == [*map(keys, expected)]
+    assert read == expected

@@ -481,11 +481,12 @@ def test_strings_commas_and_brackets_of_a_request_are_limited(
     values += ["1"] * (room + 1 - len(values) * (tokens + 1))
     comma = space + "," + space
     assert decode_traces_json(
-        b'{"x": [%s]}' % comma.join(values).encode(), limits=DecodeLimits(max_records=1)
+        b'{"x": [%s]}' % comma.join(values).encode(), limits=DecodeLimits(max_json_tokens=75)
     ) == Decoded(())
     with pytest.raises(UndecodableError, match="more than 75 JSON strings, commas and brackets"):
         decode_traces_json(
-            b'{"x": [%s]}' % comma.join([*values, "1"]).encode(), limits=DecodeLimits(max_records=1)
+            b'{"x": [%s]}' % comma.join([*values, "1"]).encode(),
+            limits=DecodeLimits(max_json_tokens=75),
         )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
-from google.protobuf.message import DecodeError
+from google.protobuf.message import Message
 from hypothesis import given, settings, strategies as st
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import (
     AnyValue,
     InstrumentationScope as ScopeProto,
@@ -23,7 +23,13 @@ from pathgauge.collector.core.otlp import (
     decode_logs,
     decode_traces,
 )
-from pathgauge.collector.core.otlp.spans import STATUS_ERROR, Resource, Scope, Span
+from pathgauge.collector.core.otlp.spans import (
+    STATUS_ERROR,
+    Resource,
+    Scope,
+    Span,
+)
+from support.official import read_like_protobuf
 from support.wire import SPAN_ID, TRACE_ID, field, group, nested, span
 
 
@@ -325,6 +331,98 @@ def test_a_request_without_discernible_groups_is_undecodable(
         decode(body)
 
 
+def resource_of(**attributes: str) -> bytes:
+    return ResourceProto(
+        attributes=[
+            KeyValue(key=key, value=AnyValue(string_value=value))
+            for key, value in attributes.items()
+        ]
+    ).SerializeToString()
+
+
+def test_a_repeated_resource_and_a_repeated_scope_are_merged() -> None:
+    scopes = ScopeProto(name="first"), ScopeProto(version="2"), ScopeProto(name="last")
+    body = field(
+        1,
+        field(1, resource_of(a="1", b="1"))
+        + field(
+            2,
+            field(1, scopes[0].SerializeToString())
+            + field(2, span("a"))
+            + b"".join(field(1, scope.SerializeToString()) for scope in scopes[1:]),
+        )
+        + field(1, resource_of(b="2", c="2")),
+    )
+    (record,) = decode_traces(body).records
+    assert (record.resource, record.scope) == (
+        Resource({"a": "1", "b": "2", "c": "2"}),
+        Scope("last", "2"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept"), [(100, True), (99, False)], ids=["as large as allowed", "one more byte"]
+)
+def test_the_parts_of_a_repeated_resource_or_scope_are_limited_together(
+    limit: int, kept: bool
+) -> None:
+    resource = field(1, field(1, field(1, b"k" * 46))) * 2 + field(2, field(2, span("a")))
+    scope = field(2, field(1, field(1, b"n" * 48)) * 2 + field(2, span("b")))
+    decoded = decode_traces(
+        field(1, resource) + field(1, scope), limits=DecodeLimits(max_context_bytes=limit)
+    )
+    assert (names(decoded), decoded.rejected) == (
+        (["a", "b"], {}) if kept else ([], {"too_large": 2})
+    )
+
+
+def test_the_attributes_of_a_repeated_resource_are_limited_together() -> None:
+    part = field(1, b"\x0a\x00" * 60)
+    body = field(1, part * 2 + field(2, field(2, span("a"))))
+    decoded = decode_traces(body, limits=DecodeLimits(max_attributes=100))
+    assert (names(decoded), decoded.rejected) == ([], {"too_many_attributes": 1})
+
+
+NAMES = st.sampled_from(["", "a", "b"])
+VALUES = st.builds(AnyValue, string_value=NAMES) | st.builds(AnyValue, int_value=st.integers(0, 2))
+ATTRIBUTES = st.lists(st.builds(KeyValue, key=NAMES, value=VALUES), max_size=2)
+
+
+def encoded(number: int, messages: st.SearchStrategy[Message]) -> st.SearchStrategy[bytes]:
+    return messages.map(lambda message: field(number, message.SerializeToString()))
+
+
+def concatenated(number: int, *parts: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
+    """A field whose message consists of any of these fields, in any order and any number."""
+    return st.lists(st.one_of(*parts), max_size=5).map(lambda drawn: field(number, b"".join(drawn)))
+
+
+SPANS = st.builds(
+    span,
+    NAMES,
+    more=st.lists(
+        encoded(15, st.builds(Status, message=NAMES, code=st.integers(0, 2)))
+        | encoded(9, st.builds(KeyValue, key=NAMES, value=VALUES)),
+        max_size=3,
+    ).map(b"".join),
+).map(partial(field, 2))
+SCOPE_GROUPS = concatenated(
+    2, encoded(1, st.builds(ScopeProto, name=NAMES, version=NAMES, attributes=ATTRIBUTES)), SPANS
+)
+RESOURCE_GROUPS = concatenated(
+    1, encoded(1, st.builds(ResourceProto, attributes=ATTRIBUTES)), SCOPE_GROUPS
+)
+REQUESTS = st.lists(RESOURCE_GROUPS, max_size=4).map(b"".join)
+
+
+@settings(deadline=None, max_examples=200)
+@given(REQUESTS, REQUESTS)
+def test_fields_in_any_order_and_number_mean_the_same_as_to_protobuf(
+    first: bytes, second: bytes
+) -> None:
+    read_like_protobuf(first + second)
+
+
 @settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_noise_is_decoded_or_undecodable(body: bytes) -> None:
@@ -345,27 +443,4 @@ def test_a_damaged_request_that_protobuf_still_accepts_gives_the_same_valid_span
     )
     for _ in range(data.draw(st.integers(0, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    body = bytes(whole)
-    try:
-        official = ExportTraceServiceRequest.FromString(body)
-    except DecodeError:
-        return
-    spans = [
-        span
-        for group in official.resource_spans
-        for scope in group.scope_spans
-        for span in scope.spans
-    ]
-    try:
-        decoded = decode_traces(body)
-    except UndecodableError:
-        assert any(byte & 7 in (3, 4) for byte in body), (
-            "only proto2's groups, which OTLP never had, may be refused"
-        )
-        return
-    assert names(decoded) == [span.name for span in spans if has_valid_ids(span)]
-
-
-def has_valid_ids(span: SpanProto) -> bool:
-    sizes = (len(span.trace_id), len(span.span_id), len(span.parent_span_id))
-    return sizes in ((16, 8, 0), (16, 8, 8)) and any(span.trace_id) and any(span.span_id)
+    read_like_protobuf(bytes(whole))

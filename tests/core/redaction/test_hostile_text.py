@@ -7,12 +7,18 @@ from __future__ import annotations
 import json
 import time
 import tracemalloc
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
 
 import pytest
 
+from pathgauge.collector.core.invocations.messages.literals import MAX_LITERAL_CHARACTERS
 from pathgauge.collector.core.redaction import KeyRule, Redactor, Rules
 from pathgauge.collector.testing import span
+from support import proportion
 from support.dialects import INSTALLED
+from support.hostile_literals import AROUND, INSIDE, written
 
 SHORT, TIMES = 2_500, 8
 MAX_TIMES_AS_LONG = 24
@@ -72,6 +78,10 @@ PIECES = [
 ]
 
 
+REDACTOR = Redactor(Rules(RULES), {}, b"salt", INSTALLED)
+ARGUMENTS = "gen_ai.tool.call.arguments"
+
+
 def seconds(text: str, rules: Rules) -> float:
     """Of the processor, as others may use it, too."""
     sent = [span("a", "chat", {"text": text})]
@@ -100,6 +110,67 @@ def test_members_below_a_long_key_take_time_in_proportion_to_their_size(rules: R
         return json.dumps({"日" + "k" * size: dict.fromkeys(map(str, range(size // 10)), 1)})
 
     assert in_proportion(nested(100_000), nested(100_000 * TIMES), rules)
+
+
+def redact(attributes: dict[str, Any]) -> None:
+    REDACTOR.spans([span("a", "chat", attributes)])
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("construct", INSIDE)
+def test_text_like_a_python_literal_takes_time_in_proportion_to_its_size(
+    construct: str, around: str
+) -> None:
+    def attributes(size: int) -> dict[str, Any]:
+        text = written(construct, around, size)
+        return {ARGUMENTS: text.encode(errors="replace").decode()}
+
+    assert proportion.in_proportion(attributes, redact, 4_096)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("construct", INSIDE)
+def test_the_longest_text_like_a_python_literal_takes_time_in_proportion_to_its_size(
+    construct: str, around: str
+) -> None:
+    def attributes(size: int) -> dict[str, Any]:
+        text = written(construct, around, size)
+        return {ARGUMENTS: text.encode(errors="replace").decode()}
+
+    assert proportion.in_proportion(attributes, redact, MAX_LITERAL_CHARACTERS)
+
+
+STRUCTURES: dict[str, Callable[[int], Any]] = {
+    "members of which the first half is dropped": lambda size: {
+        f"{key}.password" if key < size // 2 else f"{key}": 0 for key in range(size)
+    },
+    "objects of which half lose their members": lambda size: (
+        [{"password": 1}, {"a": 1}] * (size // 2)
+    ),
+    "objects in text that lose their members": lambda size: json.dumps([{"password": 1}] * size),
+    "texts in texts": lambda size: reduce(lambda text, _: json.dumps(text), range(8), "x" * size),
+    "lists in texts in lists": lambda size: reduce(
+        lambda text, _: json.dumps([text]), range(8), "a@b.co " * (size // 7)
+    ),
+    "lists 90 deep": lambda size: "[" + ",".join(["[" * 90 + "1" + "]" * 90] * (size // 180)) + "]",
+    "addresses as keys": lambda size: json.dumps({f"k{key}@b.co": 0 for key in range(size // 12)}),
+    "lines of JSON": lambda size: '{"password": "b"}\n' * (size // 18),
+    "a line before JSON, in a line before JSON": lambda size: reduce(
+        lambda text, _: "x\n" + json.dumps({"a": text}), range(8), "x" * size
+    ),
+    "card numbers": lambda size: json.dumps([4111111111111111] * (size // 18)),
+    "bytes": lambda size: b"\xff4444 " * (size // 6),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_any_structure_takes_time_in_proportion_to_its_size(structure: str) -> None:
+    def attributes(size: int) -> dict[str, Any]:
+        return {ARGUMENTS: {"a": STRUCTURES[structure](size)}}
+
+    assert proportion.in_proportion(attributes, redact, 60_000)
 
 
 def test_keys_are_not_kept_in_memory() -> None:

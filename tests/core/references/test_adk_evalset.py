@@ -9,7 +9,7 @@ import pytest
 from pathgauge.collector.config import reference_files
 from pathgauge.collector.core.documents import ConfigError, json_source
 from pathgauge.collector.core.references import adk
-from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
+from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn, TurnRubric
 from support.repository import REFERENCE_FILES
 
 GOLDEN = REFERENCE_FILES
@@ -93,20 +93,6 @@ TURN = {"user_content": {"parts": [{"text": "x"}]}}
 @pytest.mark.parametrize(
     ("case", "expected"),
     [
-        (
-            {"eval_id": "e", "conversation_scenario": {"starting_prompt": "Hi"}},
-            (
-                "1:34: eval_cases[0].conversation_scenario: found a simulated user (case 'e'),"
-                " expected a conversation to compare with"
-            ),
-        ),
-        (
-            {"evalId": "e", "conversationScenario": {"startingPrompt": "Hi"}},
-            (
-                "1:33: eval_cases[0].conversationScenario: found a simulated user (case 'e'),"
-                " expected a conversation to compare with"
-            ),
-        ),
         ({"eval_id": "e"}, "1:17: eval_cases[0].conversation: found nothing, expected this key"),
         ({"conversation": [TURN]}, "1:17: eval_cases[0].eval_id: found nothing, expected this key"),
         (
@@ -164,3 +150,90 @@ def test_cases_must_be_a_list() -> None:
         ConfigError, match=r"^e.evalset.json:1:15: evalCases: found a mapping, expected a list$"
     ):
         load({"evalCases": {}})
+
+
+SIMULATED = {"eval_id": "s", "conversation_scenario": {"starting_prompt": "Hi"}}
+
+
+@pytest.mark.parametrize(
+    ("cases", "expected", "note"),
+    [
+        ([{"eval_id": "a", "conversation": [TURN]}, SIMULATED], ["a"], "1 (s)"),
+        ([{"evalId": "s", "conversationScenario": {"startingPrompt": "Hi"}}], [], "1 (s)"),
+        ([SIMULATED, {**SIMULATED, "eval_id": "t"}], [], "2 (s, t)"),
+        (
+            [{**SIMULATED, "eval_id": n} for n in range(12)],
+            [],
+            "12 (0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more)",
+        ),
+        ([{**SIMULATED, "conversation": [TURN]}], ["s"], None),
+        ([{"eval_id": "a", "conversation_scenario": None, "conversation": [TURN]}], ["a"], None),
+    ],
+)
+def test_a_case_with_a_simulated_user_is_left_out_with_a_note(
+    cases: list[Json], expected: list[str], note: str | None
+) -> None:
+    loaded = adk.load(json_source.read(json.dumps({"eval_cases": cases}), "e.evalset.json"))
+    assert [reference.scenario_id for _, reference in loaded.references] == expected
+    text = "cases with a simulated user, left out because they have no conversation to compare with"
+    assert loaded.notes == ([f"{text}: {note}"] if note else [])
+
+
+def rubric(name: str, kind: str | None, **fields: Json) -> Json:
+    return {
+        "rubric_id": name,
+        "rubric_content": {"text_property": f"{name}!"},
+        "type": kind,
+        **fields,
+    }
+
+
+def test_rubrics_of_a_case_hold_for_all_of_its_invocations() -> None:
+    evalset = {
+        "eval_cases": [
+            {
+                "eval_id": "e",
+                "rubrics": [rubric("a", "FINAL_RESPONSE_QUALITY", description="b")],
+                "conversation": [
+                    TURN,
+                    {
+                        **TURN,
+                        "rubrics": [
+                            rubric("c", "tool_use_quality"),
+                            rubric("d", None),
+                            rubric("f", "TRAJECTORY_QUALITY"),
+                            rubric("g", None),
+                        ],
+                    },
+                ],
+            }
+        ]
+    }
+    loaded = adk.load(json_source.read(json.dumps(evalset), "e.evalset.json"))
+    common = TurnRubric("a!", "a", "b")
+    assert [turn.rubrics for turn in loaded.references[0][1].turns] == [
+        (common,),
+        (common, TurnRubric("c!", "c", of="tool_use")),
+    ]
+    assert loaded.notes == [
+        "rubrics of a type that no criterion uses: TRAJECTORY_QUALITY (1), no type (2); the types"
+        " are FINAL_RESPONSE_QUALITY and TOOL_USE_QUALITY"
+    ]
+    assert not loaded.ignored
+
+
+def test_rubrics_in_camel_case_are_read() -> None:
+    written = {
+        "rubricId": "a",
+        "rubricContent": {"textProperty": "b"},
+        "type": "FINAL_RESPONSE_QUALITY",
+    }
+    case = {"evalId": "e", "conversation": [{**TURN, "rubrics": [written]}]}
+    assert load({"evalCases": [case]})[0].turns[0].rubrics == (TurnRubric("b", "a"),)
+
+
+def test_a_rubric_without_text_has_its_position() -> None:
+    case = {"eval_id": "e", "conversation": [TURN], "rubrics": [{"rubric_id": "a"}]}
+    assert message(case).endswith(
+        "eval_cases[0].rubrics[0].rubric_content: found nothing, expected this key"
+    )

@@ -13,7 +13,7 @@ from pathgauge.collector.core.documents import json_source
 from pathgauge.collector.core.references import adk
 from pathgauge.collector.core.references.export_adk import evalset, to_json
 from pathgauge.scorers.matching.matchers import Anything
-from pathgauge.scorers.types import ExpectedCall, Reference, ReferenceTurn
+from pathgauge.scorers.types import ExpectedCall, Reference, ReferenceTurn, TurnRubric
 from support.repository import REFERENCE_FILES
 
 TEXTS = st.text(min_size=1, max_size=20)
@@ -37,6 +37,10 @@ TURNS = st.builds(
     st.none() | TEXTS,
     st.none() | st.lists(CALLS, max_size=3).map(tuple),
     st.none() | TEXTS,
+    rubrics=st.lists(
+        st.builds(TurnRubric, TEXTS, TEXTS, TEXTS, st.sampled_from(["response", "tool_use"])),
+        max_size=2,
+    ).map(tuple),
 )
 REFERENCES = st.builds(Reference, TEXTS, st.lists(TURNS, min_size=1, max_size=3).map(tuple))
 
@@ -152,7 +156,16 @@ def test_expectations_that_adk_lacks_are_left_out_and_reported(
 def test_reports_name_the_turn_if_there_are_several() -> None:
     turns = (ReferenceTurn(), ReferenceTurn(escalate=True))
     assert evalset(
-        [Reference("s", turns, source="r.yaml:1", criteria={"latency": 5}, expected_interval=60.0)],
+        [
+            Reference(
+                "s",
+                turns,
+                source="r.yaml:1",
+                criteria={"latency": 5},
+                expected_interval=60.0,
+                required=True,
+            )
+        ],
         "e",
     ).left_out == (
         (
@@ -160,6 +173,7 @@ def test_reports_name_the_turn_if_there_are_several() -> None:
             " test_config.json"
         ),
         "r.yaml:1: scenario s: ADK cannot express the expected interval",
+        "r.yaml:1: scenario s: ADK cannot express that the scenario is required",
         "r.yaml:1: scenario s: turn 1: ADK cannot express that the turn must be escalated",
     )
 
@@ -168,3 +182,24 @@ def test_text_that_has_no_utf8_form_is_escaped() -> None:
     text = to_json({"a": "\ud83d é"})
     assert (json.loads(text), "é" in text) == ({"a": "\ud83d é"}, True)
     text.encode()
+
+
+def test_rubrics_have_the_types_of_adk_and_an_id() -> None:
+    turn = ReferenceTurn(
+        rubrics=(TurnRubric("Kind."), TurnRubric("Once.", "once", "Not twice.", "tool_use"))
+    )
+    exported = evalset([Reference("s", (turn,))], "e")
+    assert exported.left_out == ()
+    assert exported.data["eval_cases"][0]["conversation"][0]["rubrics"] == [
+        {
+            "rubric_id": "rubric-1",
+            "rubric_content": {"text_property": "Kind."},
+            "type": "FINAL_RESPONSE_QUALITY",
+        },
+        {
+            "rubric_id": "once",
+            "rubric_content": {"text_property": "Once."},
+            "type": "TOOL_USE_QUALITY",
+            "description": "Not twice.",
+        },
+    ]

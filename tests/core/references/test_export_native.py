@@ -18,7 +18,7 @@ from pathgauge.scorers.matching.matchers import (
     OneOf,
     Pattern,
 )
-from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
+from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn, TurnRubric
 
 AMBIGUOUS = (
     "NO|yes|null|~|12:30|2026-01-31|007|0o17|0x1F|1e5|1_000|.5|1.|+.inf|-|=|<<|? a|&a|!a|%a|@a|-"
@@ -59,6 +59,15 @@ CALLS = st.builds(
 )
 
 
+RUBRICS = st.builds(
+    TurnRubric,
+    NAMES,
+    st.just("") | NAMES,
+    st.just("") | NAMES,
+    st.sampled_from(["response", "tool_use"]),
+)
+
+
 @st.composite
 def trajectories(draw: st.DrawFn) -> tuple[ExpectedCall, ...]:
     """Calls with groups numbered from 0, as formats number them."""
@@ -82,6 +91,7 @@ def turns(*, agents: bool = True) -> st.SearchStrategy[ReferenceTurn]:
         "response_contains": st.lists(NAMES, max_size=2).map(tuple),
         "expected_agent": st.none() | NAMES,
         "escalate": st.none() | st.booleans(),
+        "rubrics": st.lists(RUBRICS, max_size=2).map(tuple),
         "agents": (
             st.dictionaries(TEXTS, turns(agents=False), max_size=2) if agents else st.just({})
         ),
@@ -101,6 +111,7 @@ REFERENCES = st.builds(
     st.lists(turns(), min_size=1, max_size=2).map(tuple),
     criteria=st.dictionaries(TEXTS, VALUES, max_size=2),
     expected_interval=st.none() | st.floats(0.001, 1e9),
+    required=st.booleans(),
 )
 
 
@@ -147,6 +158,7 @@ def test_the_layout_is_readable() -> None:
         response_contains=("pay", "- back"),
         expected_agent="billing",
         escalate=False,
+        rubrics=(TurnRubric("It is kind."), TurnRubric("It is short.", "short", of="tool_use")),
         agents={"billing": ReferenceTurn(None, ())},
     )
     call = (
@@ -181,6 +193,9 @@ forbidden_tools:
 response_contains: [pay, '- back']
 expected_agent: billing
 escalate: false
+rubrics:
+  - It is kind.
+  - {text: It is short., id: short, of: tool_use}
 agents:
   billing:
     expected_tools: []

@@ -116,3 +116,11 @@ def test_a_problem_has_its_position(data: Json, expected: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(data)
     assert str(caught.value) == f"graph.json:{expected}"
+
+
+def test_conversations_without_an_id_are_matched_by_no_invocation() -> None:
+    rows = [{"inputs": ["x"], "steps": [["a"]]}, {"inputs": ["x", "y"], "steps": [["a"], ["b"]]}]
+    notes = read(rows).notes
+    assert [note.partition(",")[0] for note in notes if "match:" in note] == [
+        "rows that no invocation can match: 1"
+    ]

@@ -9,13 +9,13 @@ import pytest
 from pathgauge.collector.core.documents import ConfigError, yaml_source
 from pathgauge.collector.core.references import native
 from pathgauge.scorers.matching.matchers import Anything, Near, Pattern
-from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
+from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn, TurnRubric
 
 TURN_KEYS = (
     "input, expected_tools, expected_response, alternatives, forbidden_tools, response_contains,"
-    " expected_agent, escalate, agents"
+    " expected_agent, escalate, rubrics, agents"
 )
-SCENARIO_KEYS = f"{TURN_KEYS}, scenario, criteria, thresholds, expected_interval, turns"
+SCENARIO_KEYS = f"{TURN_KEYS}, scenario, criteria, thresholds, expected_interval, required, turns"
 
 
 def references(text: str) -> list[Reference]:
@@ -379,6 +379,9 @@ forbidden_tools: [delete, {name: refund, args: {amount: 0}}]
 response_contains: [sorry, your bill]
 expected_agent: billing
 escalate: false
+rubrics:
+  - It is polite.
+  - {text: It searches once., id: once, description: Not twice., of: tool_use}
 agents:
   billing:
     input: See to it
@@ -395,6 +398,10 @@ agents:
         response_contains=("sorry", "your bill"),
         expected_agent="billing",
         escalate=False,
+        rubrics=(
+            TurnRubric("It is polite."),
+            TurnRubric("It searches once.", "once", "Not twice.", "tool_use"),
+        ),
         agents={
             "billing": ReferenceTurn(
                 "See to it",

@@ -29,6 +29,7 @@ NATIVE = [
     "response_contains",
     "expected_agent",
     "escalate",
+    "rubrics",
     "agents",
     "$any",
     "$near",

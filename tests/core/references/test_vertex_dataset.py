@@ -166,6 +166,32 @@ def test_rows_without_an_id_are_named_after_their_prompt_alone() -> None:
     ]
 
 
+def test_a_mistake_in_a_column_with_its_own_index_has_its_position() -> None:
+    data = {
+        "id": {"7": "a", "9": "b"},
+        "prompt": {"7": "x", "9": 5},
+        "reference_trajectory": {"7": [], "9": ["t"]},
+    }
+    text = json.dumps(data)
+    assert message(json_source.read(text, "d.json")) == (
+        f"d.json:1:{text.index('5') + 1}: [1].prompt: found 5, expected text"
+    )
+
+
+def test_rows_that_no_invocation_can_match_are_counted() -> None:
+    rows = [
+        {"reference_trajectory": ["a"]},
+        {"reference_trajectory": ["b"], "prompt": ""},
+        {"reference_trajectory": ["c"], "prompt": "x"},
+        {"reference_trajectory": ["d"], "id": "d"},
+    ]
+    assert read(rows).notes[1:] == [
+        "rows that no invocation can match: 2, as they have neither an id nor one prompt; give them"
+        " ids"
+    ]
+    assert len(read(rows[2:]).notes) == 1
+
+
 def test_a_single_row_without_an_id_is_named_after_its_file() -> None:
     row = json.dumps({"prompt": "x", "reference_trajectory": []})
     for file in ("some/refund.v2.json", "some\\refund.json", "refund"):

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.otlp.spans import Span, Trace
+from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.traces import (
     AT_ONCE_BYTES,
     Assembler,
     Bounds,
-    Recalled,
-    TraceKey,
     TraceSnapshot,
 )
 from pathgauge.collector.testing import span, trace_id
+from support.assembler_life import Journal, Life
 
 BOUNDS = Bounds(settle=6, idle=30, max_age=600, late_ttl=300)
 TIGHT = Bounds(settle=6, idle=30, max_age=600, late_ttl=300, max_open_bytes=2500)
@@ -26,57 +24,6 @@ TIGHT = Bounds(settle=6, idle=30, max_age=600, late_ttl=300, max_open_bytes=2500
 FEW = Bounds(settle=6, idle=30, max_age=600, late_ttl=300, max_open_bytes=20_000)
 """Memory for three spans with `LONG`, and for the rows of some traces."""
 LONG = {"text": "x" * 4000}
-
-
-class Journal:
-    """Rows of spans with their times of arrival."""
-
-    def __init__(self) -> None:
-        self.rows: dict[int, tuple[float, list[Span]]] = {}
-        self.last = 0
-        self.when_read: Callable[[], object] = lambda: None
-
-    def append(self, spans: Iterable[Span], at: float) -> int:
-        self.last += 1
-        self.rows[self.last] = at, list(spans)
-        return self.last
-
-    def recall(self, key: TraceKey, rows: Sequence[int]) -> Iterator[Recalled]:
-        self.when_read()
-        for row in rows:
-            if row in self.rows:
-                at, spans = self.rows[row]
-                yield Recalled(at, [one for one in spans if (one.tenant, one.trace_id) == key], [])
-
-
-class Life:
-    """An assembler with a journal, from start to stop. `released` are the rows it released."""
-
-    def __init__(self, bounds: Bounds, journal: Journal) -> None:
-        self.telemetry = InternalTelemetry()
-        self.journal = journal
-        self.assembler = Assembler(
-            bounds, self.telemetry, lambda one: "agent" in one.name, journal.recall
-        )
-        self.released: set[int] = set()
-
-    def feed(self, *spans: Span, at: float) -> list[Trace]:
-        grown = list(self.assembler.feed(spans, (), at, self.journal.append(spans, at)))
-        self.released.update(self.assembler.released())
-        return grown
-
-    def held_when_read(self) -> list[int]:
-        """What the open traces hold whenever the journal is read, from now on."""
-        held: list[int] = []
-        self.journal.when_read = lambda: held.append(self.assembler.open_bytes)
-        return held
-
-    def expire(self, at: float) -> list[Trace]:
-        read = []
-        while (deadline := self.assembler.deadline()) is not None and deadline <= at:
-            read += self.assembler.expire(at)
-        self.released.update(self.assembler.released())
-        return read
 
 
 def agent(trace: str = "trace", **options: object) -> Span:

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from pathgauge import Failure, Latency, ResponseMatchScore, Score, ToolTrajectoryF1
+from pathgauge import (
+    Failure,
+    Latency,
+    ResponseMatchScore,
+    Score,
+    SpanRecord,
+    ToolTrajectoryF1,
+)
 from pathgauge.scorers.adapters.functions import from_function
 from pathgauge.scorers.authoring.testing import check_scorer, expected_calls, reference_turn
 from pathgauge.scorers.composite.agent_view import MAX_RUNS, OfAgent, View, own_view, subtree_view
@@ -53,6 +60,23 @@ WHOLE = Invocation(
     start_ns=1,
     end_ns=6,
 )
+
+
+LINKS = {"1": None, "2": "1", "2a": "2", "3": "2a", "3a": "3", "1a": "1"}
+SPANS = tuple(SpanRecord(own, parent) for own, parent in LINKS.items())
+
+
+def span_ids(view: Invocation) -> list[str]:
+    return [span.span_id for span in view.spans]
+
+
+def test_each_agent_has_the_spans_below_its_own() -> None:
+    whole = replace(WHOLE, spans=SPANS)
+    assert span_ids(own_view(whole)) == ["1", "1a"]
+    assert span_ids(own_view(whole, BILLING)) == ["2", "2a"]
+    assert span_ids(own_view(whole, TAX)) == ["3", "3a"]
+    assert span_ids(subtree_view(whole, BILLING)) == ["2", "2a", "3", "3a"]
+    assert span_ids(own_view(replace(whole, sub_agents=()))) == list(LINKS)
 
 
 def test_the_main_agent_did_what_no_sub_agent_did() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from pathgauge.scorers.authoring.testing import check_scorer, invocation, tool_calls
 from pathgauge.scorers.cost.budgets import MaxModelCalls, MaxToolCalls, MaxTurns, TokenEfficiency
-from pathgauge.scorers.types import Invocation, ModelCall, Score
+from pathgauge.scorers.types import AgentRun, Invocation, ModelCall, Score
 
 DROPPED = {"flags": frozenset({"dropped_spans"})}
 
@@ -28,10 +28,17 @@ def tokens(given: int | None, made: int | None, **others: Any) -> Invocation:
 @pytest.mark.parametrize(
     ("scorer", "actual", "expected"),
     [
-        (MaxTurns(), invocation(turn=9), 1.0),
-        (MaxTurns(), invocation(turn=10), 0.0),
-        (MaxTurns(limit=1), invocation(turn=0), 1.0),
-        (MaxTurns(), invocation(), "not_applicable"),
+        (MaxTurns(), models(10), 1.0),
+        (MaxTurns(), models(11), 0.0),
+        (MaxTurns(limit=1), models(1), 1.0),
+        (MaxTurns(limit=0), models(1), 0.0),
+        (MaxTurns(), models(0), "not_applicable"),
+        (MaxTurns(), models(10, **DROPPED), "incomplete"),
+        (MaxTurns(), models(11, **DROPPED), 0.0),
+        (MaxTurns(of="user"), invocation(turn=9), 1.0),
+        (MaxTurns(of="user"), invocation(turn=10), 0.0),
+        (MaxTurns(limit=1, of="user"), invocation(turn=0), 1.0),
+        (MaxTurns(of="user"), models(3), "not_applicable"),
         (MaxModelCalls(), models(10), 1.0),
         (MaxModelCalls(), models(11), 0.0),
         (MaxModelCalls(limit=1), models(1), 1.0),
@@ -65,7 +72,8 @@ def test_a_limit_that_was_passed_is_certain_and_one_that_was_kept_needs_all_tele
 @pytest.mark.parametrize(
     ("scorer", "actual", "line", "used", "limit"),
     [
-        (MaxTurns(), invocation(turn=2), "3 of at most 10 turns", 3, 10),
+        (MaxTurns(), models(3), "3 of at most 10 turns", 3, 10),
+        (MaxTurns(of="user"), invocation(turn=2), "3 of at most 10 turns", 3, 10),
         (MaxModelCalls(), models(3), "3 of at most 10 model calls", 3, 10),
         (MaxToolCalls(limit=2), tools(3), "3 of at most 2 tool calls", 3, 2),
         (TokenEfficiency(), tokens(300, 20), "320 of at most 5000 tokens", 320, 5_000),
@@ -77,6 +85,22 @@ def test_the_evidence_is_what_was_used(
     assert scorer.score(actual, None) == Score(
         float(used <= limit), None, line, {"used": used, "limit": limit}
     )
+
+
+def test_a_turn_of_the_model_is_a_message_of_an_agent_that_talks_to_the_user() -> None:
+    """A failed call made no message. A sub-agent that was called as a tool only talks to its
+    caller; after a handoff, an agent talks to the user.
+    """
+    calls = (
+        ModelCall("1", run="main"),
+        ModelCall("2", run="main", error="timeout"),
+        ModelCall("3", run="called"),
+        ModelCall("4", run="specialist"),
+        ModelCall("5"),
+    )
+    runs = (AgentRun("called", "search"), AgentRun("specialist", "billing", via="handoff"))
+    actual = invocation(model_calls=calls, sub_agents=runs)
+    assert MaxTurns(limit=2).score(actual, None).details == {"used": 3, "limit": 2}
 
 
 @pytest.mark.parametrize(

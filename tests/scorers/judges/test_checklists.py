@@ -15,7 +15,7 @@ from pathgauge import (
 from pathgauge.scorers.authoring.testing import invocation
 from pathgauge.scorers.judges.rubrics import Rubric
 from pathgauge.scorers.judges.sentences import sentences
-from pathgauge.scorers.types import ToolCall
+from pathgauge.scorers.types import ModelCall, ReferenceTurn, ToolCall, TurnRubric
 from support.scripted_models import ScriptedAnswers, checklist_answer, failure, verdict_answer
 
 RUBRICS = ("It is polite.", "It names the price.", "It offers help.")
@@ -166,9 +166,8 @@ def test_rubrics_of_adk_are_read_unchanged() -> None:
 @pytest.mark.parametrize(
     ("rubrics", "error"),
     [
-        ([], "a list of 1 to 100 rubrics"),
-        ("It is polite.", "a list of 1 to 100 rubrics"),
-        (["a"] * 101, "a list of 1 to 100 rubrics"),
+        ("It is polite.", "a list of up to 100 rubrics"),
+        (["a"] * 101, "a list of up to 100 rubrics"),
         ([" "], "found a rubric without text"),
         ([1], "a text, or a mapping of rubric_id and rubric_content, for each rubric"),
         ([{"rubric_id": "a", "rubric_content": {}}], "a text_property in each rubric_content"),
@@ -310,10 +309,75 @@ async def test_too_long_evidence_is_not_judged() -> None:
     )
 
 
-def test_the_adk_option_is_accepted_only_if_false() -> None:
-    assert Hallucinations(evaluate_intermediate_nl_responses=False) == Hallucinations()
-    with pytest.raises(ValueError, match="texts between tool calls are not recorded"):
-        Hallucinations(evaluate_intermediate_nl_responses=True)
+OF_RESPONSE = TurnRubric("It is short.", "short", "At most 5 words.")
+OF_TOOLS = TurnRubric("It searches once.", of="tool_use")
+
+
+async def test_rubrics_of_the_reference_are_judged_after_those_of_the_criterion() -> None:
+    ask = ScriptedAnswers(checklist_answer(Y, N))
+    judge = RubricBasedFinalResponseQuality(("It is polite.",))
+    turn = ReferenceTurn(rubrics=(OF_TOOLS, OF_RESPONSE, TurnRubric("It is polite.")))
+    score = await judge.judge(invocation(user_input="how much?"), turn, ask)
+    assert score.value == 0.5
+    assert [one["text"] for one in score.details["rubrics"]] == [
+        "It is polite.",
+        "It is short. At most 5 words.",
+    ]
+    (question,) = ask.questions
+    assert question.data["rubrics"] == [{"number": 2, "rubric": "It is short. At most 5 words."}]
+    assert question.instructions.endswith("- `rubrics`: further rubrics, with their numbers")
+
+
+async def test_rubrics_of_the_reference_are_enough() -> None:
+    ask = ScriptedAnswers(checklist_answer(Y))
+    turn = ReferenceTurn(rubrics=(OF_TOOLS, OF_RESPONSE))
+    call = ToolCall("search", {}, result="tea")
+    score = await RubricBasedToolUseQuality().judge(invocation(call), turn, ask)
+    assert score.value == 1.0
+    assert ask.questions[0].data["rubrics"] == [{"number": 1, "rubric": "It searches once."}]
+
+
+async def test_rubrics_of_the_reference_change_nothing_for_turns_without_them() -> None:
+    ask = ScriptedAnswers(checklist_answer(Y), checklist_answer(Y))
+    judge = RubricBasedFinalResponseQuality(("It is polite.",))
+    actual = invocation(user_input="how much?")
+    await judge.judge(actual, None, ask)
+    await judge.judge(actual, ReferenceTurn(rubrics=(OF_TOOLS,)), ask)
+    assert ask.questions[0] == ask.questions[1]
+    assert "rubrics" not in ask.questions[0].data
+
+
+@pytest.mark.parametrize(
+    ("own", "count", "reason"),
+    [((), 0, "no_reference"), (("It is polite.",), 100, "too_long"), ((), 101, "too_long")],
+)
+async def test_none_and_too_many_rubrics_are_not_judged(
+    own: tuple[str, ...], count: int, reason: str
+) -> None:
+    ask = ScriptedAnswers()
+    turn = ReferenceTurn(rubrics=tuple(TurnRubric(f"It has {n}.") for n in range(count)))
+    score = await RubricBasedFinalResponseQuality(own).judge(invocation(), turn, ask)
+    assert (score.value, score.reason, ask.questions) == (None, reason, [])
+
+
+async def test_texts_between_tool_calls_are_judged_if_the_option_says_so() -> None:
+    calls = (ModelCall("a", text="I search. It is green."), ModelCall("b", text="It is red."))
+    actual = invocation(final_response="It is red.", model_calls=calls)
+    ask = ScriptedAnswers(checklist_answer("not_applicable", "unsupported", "supported"))
+    judge = Hallucinations(evaluate_intermediate_nl_responses=True)
+    score = await judge.judge(actual, None, ask)
+    assert score.value == pytest.approx(2 / 3)
+    (question,) = ask.questions
+    assert [one["sentence"] for one in question.data["sentences"]] == [
+        "I search.",
+        "It is green.",
+        "It is red.",
+    ]
+    assert "what the agent said while it worked" in question.instructions
+    assert judge.template != Hallucinations().template
+    assert (judge.extras.model_texts, Hallucinations().extras.model_texts) == (True, False)
+    unknown = await judge.judge(invocation(final_response="It is red."), None, ask)
+    assert unknown.reason == "texts_not_recorded"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from pathgauge.scorers.matching.matchers import (
     read,
     written,
 )
-from pathgauge.scorers.matching.value_matchers import MAX_PATTERN, MAX_TEXT
+from pathgauge.scorers.matching.patterns import MAX_PATTERN, MAX_TEXT
 
 NAN = math.nan
 

@@ -5,6 +5,7 @@ waits for.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,10 +19,19 @@ from structlog.testing import capture_logs
 
 from pathgauge.collector.config import Protocols
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.evaluations.evaluator import (
+    Criterion,
+    Evaluation,
+    EvaluationKey,
+    Evaluator,
+)
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.otlp import decode_traces
 from pathgauge.collector.core.otlp.batch import Origin
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import Judged
-from pathgauge.collector.core.references import Match
+from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.receivers.auth.tenants import Credentials, Tenants, anonymous
 from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
 from pathgauge.collector.receivers.grpc import GrpcReceiver
@@ -36,7 +46,10 @@ from pathgauge.collector.service.canary import (
     over_socket,
     within,
 )
+from pathgauge.scorers.cost.latency_and_failure import Failure
+from pathgauge.scorers.tool_use.errors import ToolErrorRate
 from pathgauge.scorers.types import Invocation, Reference
+from support.dialects import INSTALLED
 from support.intake import Intake
 from support.running import Collector, until
 
@@ -283,6 +296,32 @@ def test_a_canary_is_an_agent_that_called_a_tool_and_has_no_content() -> None:
     ]
 
 
+def test_a_canary_is_nobodys_invocation() -> None:
+    """It has no content, which says nothing about agents of its dialect."""
+    telemetry = InternalTelemetry()
+    pipeline = Pipeline(
+        INSTALLED,
+        Evaluator((Criterion("failure", Failure()), Criterion("errors", ToolErrorRate()))),
+        ReferenceSet(),
+        telemetry,
+        synthetic_tenants=frozenset({TENANT}),
+    )
+    sent = decode_traces(export_request(secrets.token_bytes(16))).records
+    canary = [Span(one.raw, one.resource, one.scope, TENANT) for one in sent]
+    [evaluation] = [*pipeline.feed(canary, (), 0.0), *pipeline.expire(60.0)]
+    assert isinstance(evaluation, Evaluation)
+    assert evaluation.invocation.flags == {"content_missing"}
+    assert {
+        counter.name: counter.items()
+        for counter in telemetry
+        if counter.name.startswith("invocation") and counter.total()
+    } == {
+        "invocations_read": [(("synthetic",), 1)],
+        "invocations_skipped": [(("synthetic",), 1)],
+    }
+    assert pipeline.records.pending() == []
+
+
 @pytest.mark.slow
 def test_a_running_collector_scores_its_canaries_and_shows_them_nowhere_else(
     tmp_path: Path,
@@ -311,5 +350,8 @@ def test_a_running_collector_scores_its_canaries_and_shows_them_nowhere_else(
             assert collector.series(
                 "pathgauge_receiver_requests_total", "transport", "code"
             ).keys() == {("grpc", "ok")}
-            assert collector.value("pathgauge_invocations_read_total") >= 1 + start
+            read = collector.series("pathgauge_invocations_read_total", "dialect")
+            assert read.keys() == {("synthetic",)}
+            assert read["synthetic",] >= 1 + start
+            assert collector.series("pathgauge_invocation_flags_total", "flag") == {}
         assert collector.stop() == 0

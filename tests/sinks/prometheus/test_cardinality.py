@@ -20,11 +20,14 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits
+from pathgauge.collector.core.references import Match, ReferenceSet
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
+from pathgauge.scorers.authoring.testing import expected_calls, tool_calls
+from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score, ToolCall
 
 LONG = bool(os.environ.get("FAULTS"))
@@ -144,6 +147,7 @@ def test_invented_names_leave_the_exposition_bounded(attack: Attack) -> None:
         before = memory() if number == EVALUATIONS // 4 else before
     assert memory() - before < MAX_GROWTH
     assert {limit: count for (limit,), count in telemetry.series_overflow.items()} == {
+        "total": 0,
         **attack.overflow,
         "baselines": 0,
     }
@@ -163,6 +167,90 @@ def test_invented_names_leave_the_exposition_bounded(attack: Attack) -> None:
             len(text),
             seconds,
         )
+
+
+TENANTS = 1_000
+OF_A_TENANT = 6
+"""Scenarios, with five criteria each."""
+EVERYTHING = tuple(
+    Criterion(f"f1 {number}", ToolTrajectoryF1(), 0.5, objective=0.9) for number in range(5)
+)
+MAX_LINES = 60 * LIMITS.max_series_total
+"""Each label set has a histogram and counters of invocations and of conversations, and gauges of
+windows, thresholds and two baselines.
+"""
+MAX_SCRAPE_S = 8.0
+"""CPU time of one exposition: Prometheus waits 10 s by default."""
+WEEK_S = 7 * 86_400.0
+
+
+def evaluate_everything(sink: PrometheusSink, tenants: list[str], version: str, now: float) -> None:
+    """A turn of each scenario of each tenant, and its conversation."""
+    calls = tool_calls("lookup")
+    turns = (ReferenceTurn(tool_calls=expected_calls("lookup")),) * 2
+    evaluator = Evaluator(EVERYTHING)
+    for tenant in tenants:
+        for number in range(OF_A_TENANT):
+            reference = Reference(f"scenario {number}", turns)
+            invocation = Invocation(
+                f"{number:032x}",
+                version,
+                tenant=tenant,
+                dialect="test",
+                agent="agent",
+                agent_version=version,
+                tool_calls=calls,
+                start_ns=1,
+                end_ns=2,
+                input_tokens=1,
+                output_tokens=1,
+            )
+            sink.publish(evaluator.evaluate(invocation, Match(reference, turn=turns[0])), now)
+            scores = tuple(ConversationScore(criterion, 0.5) for criterion in EVERYTHING)
+            sink.publish_conversation(
+                ConversationResult(tenant, "c", reference, "agent", version, scores, 2, 0, 0), now
+            )
+
+
+@pytest.mark.slow
+def test_a_thousand_tenants_leave_the_exposition_small_enough_for_a_scrape() -> None:
+    tenants = [f"tenant-{number}" for number in range(TENANTS)]
+    references = ReferenceSet(
+        Reference(f"scenario {number}", (ReferenceTurn(), ReferenceTurn()))
+        for number in range(OF_A_TENANT)
+    )
+    now = NOW
+    sink = PrometheusSink(
+        Evaluator(EVERYTHING),
+        references,
+        InternalTelemetry(),
+        limits=LabelLimits(tenants=frozenset(tenants)),
+        tenants=True,
+        min_samples=1,
+        clock=lambda: now,
+    )
+    before = memory()
+    for version in ("v1", "v2"):
+        now += WEEK_S
+        evaluate_everything(sink, tenants, version, now)
+    for encode in (generate_latest, generate_openmetrics):
+        text, seconds = scraped(sink, encode, MAX_SCRAPE_S)
+        assert (text.count(b"\n") <= MAX_LINES, seconds <= MAX_SCRAPE_S) == (True, True), (
+            text.count(b"\n"),
+            seconds,
+        )
+    assert memory() - before < 3 * MAX_GROWTH
+    counted = text.splitlines()
+    assert (
+        sum(
+            float(line.split()[1])
+            for line in map(bytes.decode, counted)
+            if line.startswith("pathgauge_invocations_total")
+        )
+        == TENANTS * OF_A_TENANT  # a week later, idle series are gone
+    )
+    with_baseline = sum(line.startswith(b"pathgauge_baseline_score{") for line in counted)
+    assert with_baseline > LIMITS.max_series_total / 3
 
 
 def test_names_with_special_characters_leave_the_exposition_valid() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.label_registry import SWEEP_S
 from pathgauge.scorers.types import Reference
 from support.durable_harness import DAY_S, DurableHarness
@@ -78,6 +79,20 @@ def test_the_last_evaluation_of_an_expected_scenario_is_kept_without_its_agents(
         == harness.restarted(references=DAILY).series(LAST)
         == {("planner", "refund"): NOW + 2}
     )
+
+
+def test_silent_tenants_of_an_expected_scenario_are_bounded_too() -> None:
+    harness = SinkHarness(references=DAILY, tenants=True)
+    for number in range(10):
+        harness.now += 2 * DAY_S
+        harness.publish(tenant=f"tenant {number}")
+    few = LabelLimits(max_series_total=8)
+    harness.sink.configure(harness.evaluator, harness.references, limits=few)
+    harness.now += SWEEP_S
+    harness.publish(tenant="tenant 9")
+    live, silent = {"tenant 9"}, {f"tenant {number}" for number in range(1, 9)}
+    assert {labels[0] for labels in harness.series(LAST)} == live | silent
+    assert harness.series("pathgauge_series_overflow_total")["total",] == 1
 
 
 def test_scenarios_without_an_interval_are_forgotten_with_their_agents() -> None:

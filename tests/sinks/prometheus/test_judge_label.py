@@ -14,7 +14,7 @@ from pathgauge.collector.core.evaluations.conversations import ConversationResul
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.pipeline_events import Judged
-from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.labels import MAX_NAME_BYTES
 from pathgauge.scorers.types import Invocation, Json, Reference, ReferenceTurn, Score
 from support.durable_harness import DurableHarness

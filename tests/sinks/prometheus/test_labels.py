@@ -5,13 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pathgauge.collector.sinks.prometheus.label_registry import (
-    SWEEP_S,
-    VERSION_IDLE_S,
-    LabelLimits,
-    LabelRegistry,
-)
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
+from pathgauge.collector.sinks.prometheus.label_registry import SWEEP_S, LabelRegistry
 from pathgauge.collector.sinks.prometheus.labels import Labels, LabelUse
+from pathgauge.collector.sinks.prometheus.tenant_labels import VERSION_IDLE_S
 
 IDLE_S = 3600.0
 
@@ -51,7 +48,12 @@ def test_agents_beyond_the_limit_are_other() -> None:
         "a",
         "b",
     ]
-    assert labels.overflow.items() == [(("agents",), 1), (("versions",), 0), (("series",), 0)]
+    assert labels.overflow.items() == [
+        (("agents",), 1),
+        (("versions",), 0),
+        (("series",), 0),
+        (("total",), 0),
+    ]
 
 
 def test_the_limit_of_versions_is_for_each_agent() -> None:
@@ -163,7 +165,12 @@ def test_restored_labels_are_known_and_have_their_age() -> None:
     assert labels.admit(names("c"), SWEEP_S, weight=2) == Labels(
         "__other__", "__other__", "__other__"
     )
-    assert labels.overflow.items() == [(("agents",), 1), (("versions",), 0), (("series",), 1)]
+    assert labels.overflow.items() == [
+        (("agents",), 1),
+        (("versions",), 0),
+        (("series",), 1),
+        (("total",), 0),
+    ]
     overflow = Labels("__other__", "__other__", "__other__")
     assert labels.sweep(IDLE_S + 1)
     assert set(labels) == {Labels("b", "", ""), overflow}

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -57,16 +58,27 @@ def exported() -> dict[str, Series]:
     """All metric families of a service, by the name that queries use."""
     failure = Criterion("failure", Failure(), 0.5, 0.9, judge="model@template")
     evaluator = Evaluator((failure, Criterion("f1", ToolTrajectoryF1())))
+    over_agent = Aggregation("agent")
+    aggregated = replace(failure, name="mean_failure", objective=None, aggregation=over_agent)
+    evaluator.criteria += (aggregated,)
     telemetry = InternalTelemetry()
     expected = ReferenceSet([Reference("s1", (ReferenceTurn(),), expected_interval=60.0)])
     sink = PrometheusSink(
         evaluator, expected, telemetry, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0
     )
     invocation = Invocation(
-        "1", "2", "test", agent_version="v1", input_tokens=1, output_tokens=1, start_ns=1, end_ns=2
+        "1",
+        "2",
+        "test",
+        agent="support",
+        agent_version="v1",
+        input_tokens=1,
+        output_tokens=1,
+        start_ns=1,
+        end_ns=2,
     )
     turn = ReferenceTurn(tool_calls=())
-    scored, compared = evaluator.evaluate(
+    scored, compared, summed = evaluator.evaluate(
         invocation, Match(Reference("s1", (turn,)), turn, 0)
     ).results
     agreeing = Result(
@@ -77,7 +89,7 @@ def exported() -> dict[str, Series]:
         Evaluation(
             invocation,
             Match(unmatched="no_scenario_id"),
-            (scored, compared, agreeing, not_evaluated),
+            (scored, compared, summed, agreeing, not_evaluated),
             "idle",
         ),
         0.0,
@@ -87,7 +99,8 @@ def exported() -> dict[str, Series]:
             invocation, trace_id=f"{number}", agent_version="v1" if number < 20 else "v2"
         )
         sink.publish(
-            Evaluation(again, Match(unmatched="no_scenario_id"), (scored,), "idle"), float(number)
+            Evaluation(again, Match(unmatched="no_scenario_id"), (scored, summed), "idle"),
+            float(number),
         )
     reference = Reference("s1", (ReferenceTurn(), ReferenceTurn()))
     sink.publish_conversation(

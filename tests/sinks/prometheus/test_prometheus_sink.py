@@ -16,7 +16,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.scorers.authoring.testing import expected_calls, reference_turn, tool_calls
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
@@ -176,8 +176,8 @@ def test_reasons_for_not_evaluating_come_from_the_closed_set() -> None:
     harness.publish("args_not_recorded")
     harness.publish("what the agent said")
     assert harness.series("pathgauge_not_evaluated_total") == {
-        ("answer", "args_not_recorded"): 2,
-        ("answer", "__other__"): 1,
+        ("planner", "answer", "args_not_recorded"): 2,
+        ("planner", "answer", "__other__"): 1,
     }
 
 

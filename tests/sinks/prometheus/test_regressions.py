@@ -12,7 +12,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.baselines import DAYS, MAX_VERSIONS
-from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.scorers.types import Reference, ReferenceTurn
 from support.durable_harness import DAY_S, DurableHarness
 from support.sink_harness import (
@@ -285,6 +285,67 @@ def test_metrics_beyond_the_limit_are_counted_and_have_no_baseline() -> None:
     publish_scores(harness, 1.0, agent="d")
     harness.commit()
     assert {key[1] for key in harness.rows if key[0].startswith("scores_of")} == {"d"}
+
+
+TENANTS = frozenset({"acme", "umbrella"})
+
+
+def baselines_kept(harness: DurableHarness) -> set[tuple[str, ...]]:
+    """Tenant and agent of each metric with a baseline."""
+    harness.commit()
+    return {key[1:3] for key in harness.rows if key[0] == "scores_of_day"}
+
+
+def crowd_of_baselines(total: int) -> DurableHarness:
+    """Metrics of two tenants, of which the first came first with many."""
+    limits = LabelLimits(max_series_total=total, tenants=TENANTS, idle_s=60)
+    harness = new_harness(limits=limits, tenants=True)
+    for tenant, agents in (("acme", "abcdef"), ("umbrella", "abc")):
+        for agent in agents:
+            publish_scores(harness, 1.0, tenant=tenant, agent=agent, each=120)
+    return harness
+
+
+def test_baselines_of_all_tenants_have_a_common_limit_that_no_tenant_can_use_up() -> None:
+    harness = crowd_of_baselines(8)
+    assert baselines_kept(harness) == {
+        *[("acme", agent) for agent in "abcdef"],
+        *[("umbrella", agent) for agent in "ab"],
+    }
+    assert harness.series("pathgauge_series_overflow_total")[("baselines",)] == 1
+
+
+def test_an_idle_baseline_of_a_tenant_makes_room_for_that_of_another() -> None:
+    harness = crowd_of_baselines(8)
+    harness.now += DAY_S - 7 * 120
+    publish_scores(harness, 1.0, tenant="umbrella", agent="c")
+    assert baselines_kept(harness) == {
+        *[("acme", agent) for agent in "cdef"],
+        *[("umbrella", agent) for agent in "abc"],
+    }
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize(
+    ("lower", "kept"),
+    [
+        ({"max_series_total": 4}, {"umbrella": "abc", "acme": "f"}),
+        ({"max_series": 2}, {"umbrella": "bc", "acme": "ef"}),
+    ],
+)
+def test_of_a_lower_limit_the_baselines_that_were_scored_last_are_kept(
+    lower: dict[str, int], kept: dict[str, str], restart: bool
+) -> None:
+    harness = crowd_of_baselines(10)
+    assert len(baselines_kept(harness)) == 9
+    limits = LabelLimits(tenants=TENANTS, idle_s=60, **lower)
+    if restart:
+        harness = harness.restarted(limits=limits)
+    else:
+        harness.sink.configure(harness.evaluator, harness.references, limits=limits)
+    assert baselines_kept(harness) == {
+        (tenant, agent) for tenant, agents in kept.items() for agent in agents
+    }
 
 
 def test_scores_against_another_reference_are_not_compared() -> None:

@@ -20,7 +20,15 @@ def test_the_state_of_the_store_and_of_the_backlog_is_exported() -> None:
     registry.register(
         StoreGauges(
             lambda: CollectorUsage(
-                store=Usage("full", used=9, capacity=10, write_ahead=5, requests=3, quarantined=2),
+                store=Usage(
+                    "full",
+                    used=9,
+                    capacity=10,
+                    write_ahead=5,
+                    requests=3,
+                    quarantined=2,
+                    results_removed={"space": 1},
+                ),
                 pipeline=PipelineUsage(retained_traces=7, spilled_traces=8),
                 queued_bytes=6,
                 backlog_requests=4,
@@ -38,6 +46,8 @@ def test_the_state_of_the_store_and_of_the_backlog_is_exported() -> None:
         "pathgauge_store_journal_rows 3.0",
         "pathgauge_store_write_ahead_bytes 5.0",
         "pathgauge_store_quarantined_rows_total 2.0",
+        'pathgauge_store_results_removed_total{reason="age"} 0.0',
+        'pathgauge_store_results_removed_total{reason="space"} 1.0',
         "pathgauge_backlog_requests 4.0",
         "pathgauge_backlog_age_seconds 1.5",
         "pathgauge_traces_retained 7.0",

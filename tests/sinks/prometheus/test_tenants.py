@@ -10,7 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.sinks.prometheus.label_registry import LabelLimits, LabelRegistry
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
+from pathgauge.collector.sinks.prometheus.label_registry import LabelRegistry
 from pathgauge.collector.sinks.prometheus.labels import Labels
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Reference

@@ -20,7 +20,12 @@ from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, JsonMember
-from pathgauge.collector.core.invocations.dialects.openinference import KIND, OPENINFERENCE
+from pathgauge.collector.core.invocations.dialects.openinference import (
+    KIND,
+    OPENINFERENCE,
+    read_messages as read_flattened,
+)
+from pathgauge.collector.core.invocations.messages.message import Message
 from pathgauge.collector.core.invocations.messages.unwrap import Result
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.spans import Span
@@ -64,6 +69,15 @@ def empty_means_not_captured(model_spans: Sequence[Span]) -> FieldPaths:
     return ()
 
 
+def read_messages(value: Any, role: str) -> tuple[Message, ...]:
+    """Messages. The response of a model that said nothing has no parts, or no content at all."""
+    if role == "assistant" and isinstance(value, dict) and "role" not in value:
+        content = value.get("content", {} if "finish_reason" in value else None)
+        if isinstance(content, dict) and not content.get("parts"):
+            value = {**value, "content": {"role": "model", "parts": []}}
+    return read_flattened(value, role)
+
+
 def unwrap_result(value: Any) -> Result:
     """ADK wraps every result that is not an object in `result`. OpenInference writes the whole
     response around it.
@@ -85,8 +99,10 @@ ADK = Dialect(
     matches=matches,
     kind=kind,
     reads=(KIND,),
+    content_setting="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT",
     entry_names=("invocation", "agent_run"),
     empty_means_not_captured=empty_means_not_captured,
+    messages=read_messages,
     unwrap_result=unwrap_result,
     fields=Fields(
         conversation_id=("gcp.vertex.agent.session_id",),

@@ -35,5 +35,6 @@ AGENT_FRAMEWORK = Dialect(
     matches=matches,
     kind=kind,
     may_be_entry=lambda span: span.name == _RUN,
+    content_setting="ENABLE_SENSITIVE_DATA=true",
     fields=Fields(workflow_name=("workflow.name",)),
 )

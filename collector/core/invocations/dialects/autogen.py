@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import Derived, JsonMember
+from pathgauge.collector.core.invocations.dialects.genai import CONTENT_SETTING
 from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE, RUNTIME = "autogen-core", "autogen "
@@ -57,6 +58,7 @@ AUTOGEN = Dialect(
     scopes=(SCOPE, RUNTIME),
     matches=matches,
     kind=kind,
+    content_setting=CONTENT_SETTING,
     fields=Fields(
         conversation_id=(Derived(_team_id, reads=(_AGENT_ID, _DESTINATION)),),
         agent_input=(JsonMember("message", ("messages",)),),

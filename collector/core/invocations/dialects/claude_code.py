@@ -115,6 +115,7 @@ CLAUDE_CODE = Dialect(
     reads=("span.type", "success", "decision", "stop_reason", "service.name"),
     may_be_entry=lambda span: span.name == "claude_code.interaction",
     outranks_conventions=True,
+    content_setting="OTEL_LOG_USER_PROMPTS=1 OTEL_LOG_TOOL_DETAILS=1 OTEL_LOG_TOOL_CONTENT=1",
     name_of=lambda span: as_id(span.resource.attributes.get("service.name")),
     failure=failure,
     fields=Fields(
@@ -128,6 +129,8 @@ CLAUDE_CODE = Dialect(
         ),
         input_tokens=(Derived(_input_tokens, reads=_INPUT_TOKENS),),
         output_tokens=(Derived(_output_tokens, reads=("output_tokens",)),),
+        cached_tokens=("cache_read_tokens",),
+        cache_write_tokens=("cache_creation_tokens",),
         output_messages=(Derived(_answer),),
         agent_input=(Derived(_user_message),),
     ),

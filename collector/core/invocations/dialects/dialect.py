@@ -73,6 +73,10 @@ class Fields:
     response_model: FieldPaths = ()
     input_tokens: FieldPaths = ()
     output_tokens: FieldPaths = ()
+    cached_tokens: FieldPaths = ()
+    """The part of the input tokens that was read from a cache."""
+    cache_write_tokens: FieldPaths = ()
+    """The part of the input tokens that was written to a cache."""
     total_input_tokens: FieldPaths = ()
     """On agent spans: the total over the model calls of the agent."""
     total_output_tokens: FieldPaths = ()
@@ -93,6 +97,9 @@ class Fields:
     tool_schema: FieldPaths = ()
     """On tools: the argument schema of this tool."""
 
+
+_TEXTS = ("name", "content_setting")
+"""The fields of a dialect that are texts."""
 
 MessageReader = Callable[[Any, str], tuple[Message, ...]]
 """Reads the decoded value of a message field. Messages without a role get the given role."""
@@ -135,6 +142,8 @@ class Dialect:
     """
     outranks_conventions: bool = False
     """Whether its own field paths take precedence over those of the GenAI conventions."""
+    content_setting: str = ""
+    """The setting that makes the instrumentation record content, as alerts quote it."""
     shows_tools: bool = True
     """Whether tool calls are recorded at all."""
     beside_run: bool = False
@@ -166,7 +175,7 @@ class Dialect:
     """The error of a span whose status and error type do not report it."""
     empty_means_not_captured: Callable[[Sequence[Span]], FieldPaths] | None = None
     """Receives the model spans of an invocation. Returns the field paths at which `{}` means that
-    content was not captured.
+    content was not captured, and not that there is none.
     """
 
     def __post_init__(self) -> None:
@@ -177,5 +186,5 @@ class Dialect:
         for part in (self, self.fields):
             for one in fields(part):
                 value = getattr(part, one.name)
-                if isinstance(value, str | bytes) and one.name != "name":
+                if isinstance(value, str | bytes) and one.name not in _TEXTS:
                     raise TypeError(f"{one.name}: found {value!r}, expected a tuple")

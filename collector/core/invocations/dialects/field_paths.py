@@ -7,12 +7,13 @@ keys, and a value that a function derives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.spans import Attributes, Span
+from pathgauge.collector.core.reading_budget import spend
 
 _MAX_LEVELS = 16
 """A flattened key is split at this many dots; further dots belong to its last part."""
@@ -104,6 +105,7 @@ def first(
 
     Skips empty text, and `{}` at the paths in `empty_means_not_captured`.
     """
+    spend()
     for span in spans:
         attributes = span.attributes
         for path in paths:
@@ -114,6 +116,14 @@ def first(
                 continue
             return value
     return None
+
+
+def first_or_empty(spans: Sequence[Span], paths: FieldPaths) -> Any:
+    """As `first`, but `""` if there is nothing except empty text."""
+    value = first(spans, paths)
+    if value is None and any(value_at(path, span) == "" for span in spans for path in paths):
+        return ""
+    return value
 
 
 def value_below(value: Any, path: JsonPath) -> Any:

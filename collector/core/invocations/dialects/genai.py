@@ -36,6 +36,8 @@ NAMES: dict[str, Kind] = {
 
 _NAME_PREFIXES = tuple(NAMES)
 
+CONTENT_SETTING = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
+
 _OPERATION, _MCP_METHOD = "gen_ai.operation.name", "mcp.method.name"
 _KEY_PREFIXES = ("gen_ai.", _MCP_METHOD)
 
@@ -84,6 +86,7 @@ GENAI = Dialect(
         "gen_ai.transfer.mode",
     ),
     entry_names=("invoke_agent", "invoke_workflow"),
+    content_setting=CONTENT_SETTING,
     fields=Fields(
         agent_name=("gen_ai.agent.name",),
         agent_version=("gen_ai.agent.version",),
@@ -99,6 +102,16 @@ GENAI = Dialect(
         response_model=("gen_ai.response.model",),
         input_tokens=("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
         output_tokens=("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
+        cached_tokens=(
+            "gen_ai.usage.cache_read.input_tokens",
+            "gen_ai.usage.cache_read_input_tokens",
+        ),
+        cache_write_tokens=(
+            "gen_ai.usage.cache_write.input_tokens",
+            "gen_ai.usage.cache_creation.input_tokens",
+            "gen_ai.usage.cache_write_input_tokens",
+            "gen_ai.usage.cache_creation_input_tokens",
+        ),
         total_input_tokens=("gen_ai.usage.input_tokens",),
         total_output_tokens=("gen_ai.usage.output_tokens",),
         input_messages=("gen_ai.input.messages", "gen_ai.prompt"),

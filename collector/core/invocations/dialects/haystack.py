@@ -81,6 +81,7 @@ HAYSTACK = Dialect(
     reads=(_TYPE, _NAME, _TOOL_ERROR),
     entry_names=(_AGENT,),
     name_of=name_of,
+    content_setting="HAYSTACK_CONTENT_TRACING_ENABLED=true",
     failure=failure,
     fields=Fields(
         tool_name=("haystack.tool.name",),
@@ -88,6 +89,7 @@ HAYSTACK = Dialect(
         result=(Derived(_result),),
         response_model=_in_reply("model"),
         input_tokens=(*_in_reply("usage", "prompt_tokens"), *_in_reply("usage", "input_tokens")),
+        cached_tokens=_in_reply("usage", "prompt_tokens_details", "cached_tokens"),
         output_tokens=(
             *_in_reply("usage", "completion_tokens"),
             *_in_reply("usage", "output_tokens"),

@@ -141,6 +141,7 @@ LANGFUSE = Dialect(
     may_be_entry=_may_be_entry,
     name_of=lambda span: as_id(span.name),
     failure=failure,
+    content_setting="LANGFUSE_OBSERVE_DECORATOR_IO_CAPTURE_ENABLED=true",
     unwrap_arguments=callable_arguments,
     fields=Fields(
         agent_name=(JsonMember(_AGENT_NAME, ()), Derived(_graph_name, reads=(_PATH,))),
@@ -155,6 +156,15 @@ LANGFUSE = Dialect(
         response_model=("langfuse.observation.model.name",),
         input_tokens=(_TOKENS_IN,),
         output_tokens=(_TOKENS_OUT,),
+        cached_tokens=(
+            JsonMember(_USAGE, ("input_cache_read",)),
+            JsonMember(_USAGE, ("cache_read_input_tokens",)),
+            JsonMember(_USAGE, ("input_cached_tokens",)),
+        ),
+        cache_write_tokens=(
+            JsonMember(_USAGE, ("input_cache_creation",)),
+            JsonMember(_USAGE, ("cache_creation_input_tokens",)),
+        ),
         total_input_tokens=(_TOKENS_IN,),
         total_output_tokens=(_TOKENS_OUT,),
         input_messages=(_INPUT,),

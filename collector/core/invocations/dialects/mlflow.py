@@ -107,6 +107,8 @@ MLFLOW = Dialect(
             JsonMember(_USAGE, ("output_tokens",)),
             JsonMember("usage", ("output_tokens",)),
         ),
+        cached_tokens=(JsonMember(_USAGE, ("cache_read_input_tokens",)),),
+        cache_write_tokens=(JsonMember(_USAGE, ("cache_creation_input_tokens",)),),
         total_input_tokens=(JsonMember(_USAGE, ("input_tokens",)),),
         total_output_tokens=(JsonMember(_USAGE, ("output_tokens",)),),
         input_messages=(_INPUT,),

@@ -9,11 +9,11 @@ those of agents has the agent name "OpenAI Agent".
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
-from pathgauge.collector.core.invocations.messages.literals import expression
+from pathgauge.collector.core.invocations.dialects.genai import CONTENT_SETTING
+from pathgauge.collector.core.invocations.messages.literals import call
 from pathgauge.collector.core.invocations.messages.message import AskedCall, Message
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.values import as_id, decoded
@@ -67,26 +67,21 @@ def _with_calls(message: Message) -> Message:
 def _with_response(message: Message, response: dict[Any, Any]) -> Message:
     """The message with the texts and calls of the response that was its text."""
     inner = parse_messages(response.get("output"), message.role)
-    texts = [one.text for one in inner if one.text]
+    texts = [one.text for one in inner if one.text is not None]
     calls = tuple(call for one in inner for call in one.calls)
-    return message._replace(text="\n".join(texts) or None, calls=calls)
+    return message._replace(text="\n".join(texts) if texts else None, calls=calls)
 
 
 def _call(text: str) -> AskedCall | None:
     try:
-        call = expression(text)
-        keywords = call.keywords if isinstance(call, ast.Call) else []
-        fields = {
-            word.arg: ast.literal_eval(word.value)
-            for word in keywords
-            if isinstance(word.value, ast.Constant)
-        }
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        keywords = call(text).keywords
+    except ValueError:
         return None
-    name = as_id(fields.get("name"))
+    name, arguments = as_id(keywords.get("name")), keywords.get("arguments")
     if name is None:
         return None
-    return AskedCall(name, decoded(fields.get("arguments")), as_id(fields.get("call_id")))
+    arguments = decoded(arguments) if isinstance(arguments, str) else None
+    return AskedCall(name, arguments, as_id(keywords.get("call_id")))
 
 
 OPENAI_AGENTS = Dialect(
@@ -96,6 +91,7 @@ OPENAI_AGENTS = Dialect(
     kind=kind,
     reads=(_OPERATION, _AGENT_NAME),
     messages=read_messages,
+    content_setting=CONTENT_SETTING,
     fields=Fields(
         input_messages=("gen_ai.input.messages",), output_messages=("gen_ai.output.messages",)
     ),

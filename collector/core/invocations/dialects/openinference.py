@@ -171,6 +171,7 @@ OPENINFERENCE = Dialect(
     reads=(KIND, JsonMember(_METADATA, (langgraph.NODE,))),
     may_be_entry=may_be_entry,
     name_of=name_of,
+    content_setting="OPENINFERENCE_HIDE_INPUTS=false OPENINFERENCE_HIDE_OUTPUTS=false",
     messages=read_messages,
     fields=Fields(
         agent_name=(
@@ -194,6 +195,8 @@ OPENINFERENCE = Dialect(
         response_model=("llm.model_name",),
         input_tokens=("llm.token_count.prompt",),
         output_tokens=("llm.token_count.completion",),
+        cached_tokens=("llm.token_count.prompt_details.cache_read",),
+        cache_write_tokens=("llm.token_count.prompt_details.cache_write",),
         total_input_tokens=("llm.token_count.prompt",),
         total_output_tokens=("llm.token_count.completion",),
         input_messages=(Flattened("llm.input_messages"), _INPUT),

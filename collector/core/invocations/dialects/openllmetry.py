@@ -141,6 +141,7 @@ OPENLLMETRY = Dialect(
     name_of=name_of,
     unwrap_arguments=unwrap_arguments,
     unwrap_result=unwrap_result,
+    content_setting="TRACELOOP_TRACE_CONTENT=true",
     beside_run=True,
     fields=Fields(
         agent_name=(_AGENT_NAME,),

@@ -62,6 +62,7 @@ PYDANTIC_AI = Dialect(
     kind=kind,
     entry_names=("agent run",),
     messages=read_messages,
+    content_setting="InstrumentationSettings(include_content=True)",
     fields=Fields(
         agent_name=(_AGENT_NAME,),
         input_messages=("events",),
@@ -69,6 +70,8 @@ PYDANTIC_AI = Dialect(
         agent_input=("all_messages_events",),
         arguments=("tool_arguments",),
         result=("tool_response",),
+        cached_tokens=("gen_ai.usage.details.cache_read_tokens",),
+        cache_write_tokens=("gen_ai.usage.details.cache_write_tokens",),
         total_input_tokens=("gen_ai.aggregated_usage.input_tokens",),
         total_output_tokens=("gen_ai.aggregated_usage.output_tokens",),
         final_response=("final_result",),

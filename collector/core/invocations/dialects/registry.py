@@ -15,6 +15,7 @@ from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Field
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths
 from pathgauge.collector.core.invocations.dialects.genai import GENAI
 from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.reading_budget import spend
 
 _MAX_SCOPES, _MAX_SHAPES = 1024, 2048
 """Cache limits: senders can invent any number of names."""
@@ -42,8 +43,15 @@ class Registry:
         self._by_scope = lru_cache(_MAX_SCOPES)(self._find_by_scope)
         self.fields = lru_cache(_MAX_SCOPES)(self._merge)
 
+    @property
+    def content_settings(self) -> dict[str, str]:
+        """The setting that makes an instrumentation record content, by the name of its dialect."""
+        known = {one.name: one.content_setting for one in self.dialects if one.content_setting}
+        return {one.name: known.get(one.name, "") for one in self.dialects}
+
     def classify(self, span: Span) -> tuple[Kind, tuple[Dialect, ...]]:
         """What a span represents, and the dialects that match it."""
+        spend()
         known_scope, possible, _ = self._by_scope(span.scope.name)
         if not (
             known_scope

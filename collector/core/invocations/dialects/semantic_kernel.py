@@ -39,5 +39,6 @@ SEMANTIC_KERNEL = Dialect(
     matches=matches,
     kind=kind,
     function_name=function_name,
+    content_setting="SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true",
     fields=Fields(finish_reasons=("gen_ai.response.finish_reason",)),
 )

@@ -27,7 +27,8 @@ _OUTPUT = InEvent("gen_ai.choice", "message")
 
 def _answer(span: Span) -> str | None:
     """The answer on an agent span, without the line break that ends every text."""
-    answer = as_id(_OUTPUT.find(span)) if matches(span) else None
+    written = _OUTPUT.find(span) if matches(span) else None
+    answer = "" if written == "" else as_id(written)
     if answer is None:
         return None
     return answer.removesuffix("\n")

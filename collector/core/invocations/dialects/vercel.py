@@ -72,11 +72,12 @@ def _user_input(span: Span) -> Any:
 def _answer(span: Span) -> Any:
     """The answer as one message, or only the calls if they were truncated."""
     attributes = span.attributes
-    text = attributes.get("ai.response.text") or attributes.get("ai.response.object")
+    texts = [attributes.get(key) for key in ("ai.response.text", "ai.response.object")]
+    text = next(filter(None, texts), "" if "" in texts else None)
     calls = decode(attributes.get(_CALLS))
     if calls.truncated:
         return attributes[_CALLS]
-    if not text and not calls.value:
+    if text is None and not calls.value:
         return None
     return {
         "role": "assistant",
@@ -116,6 +117,7 @@ VERCEL = Dialect(
     reads=(OPERATION,),
     may_be_entry=lambda span: span.name in _ROOTS,
     failure=failure,
+    content_setting="recordInputs: true, recordOutputs: true",
     messages=read_messages,
     fields=Fields(
         agent_name=("ai.telemetry.functionId",),
@@ -133,6 +135,8 @@ VERCEL = Dialect(
         response_model=("ai.response.model",),
         input_tokens=("ai.usage.inputTokens", "ai.usage.promptTokens"),
         output_tokens=("ai.usage.outputTokens", "ai.usage.completionTokens"),
+        cached_tokens=("ai.usage.inputTokenDetails.cacheReadTokens", "ai.usage.cachedInputTokens"),
+        cache_write_tokens=("ai.usage.inputTokenDetails.cacheWriteTokens",),
         total_input_tokens=("ai.usage.inputTokens",),
         total_output_tokens=("ai.usage.outputTokens",),
         input_messages=("ai.prompt.messages",),

@@ -6,6 +6,7 @@ calls, the answer.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -36,27 +37,47 @@ class Message(NamedTuple):
 
     role: str
     text: str | None = None
+    """`""` if the message says nothing, `None` if its text is not recorded."""
     calls: tuple[AskedCall, ...] = ()
     responses: tuple[Response, ...] = ()
     finish_reason: str | None = None
+    hidden: bool = False
+    """Whether it has content that cannot be read: removed, or of an unknown kind."""
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether any of its content is recorded."""
+        return bool(self.text is not None or self.calls or self.responses)
+
+
+def most_telling(sources: Iterable[tuple[Message, ...]]) -> tuple[Message, ...]:
+    """The first source with recorded content, which may be empty; otherwise the first with
+    messages.
+    """
+    found: tuple[Message, ...] = ()
+    for messages in sources:
+        if any(message.is_recorded for message in messages):
+            return messages
+        found = found or messages
+    return found
 
 
 def with_call_ids(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Add ids to results without id and name: they answer the calls of the last message with calls,
     in their order.
     """
-    pending: list[AskedCall] = []
+    pending: deque[AskedCall] = deque()
     completed: list[Message] = []
     for message in messages:
         if message.calls:
-            pending = list(message.calls)
+            pending = deque(message.calls)
         if not message.responses:
             completed.append(message)
             continue
         responses = []
         for response in message.responses:
             if pending and response.id is None and response.name is None:
-                responses.append(response._replace(id=pending.pop(0).id))
+                responses.append(response._replace(id=pending.popleft().id))
             else:
                 responses.append(response)
         completed.append(message._replace(responses=tuple(responses)))
@@ -71,11 +92,11 @@ def last_user_text(messages: Sequence[Message]) -> str | None:
 
 def answer(messages: Iterable[Message]) -> str | None:
     """The answer in the output of a model: the text of the first choice, with streamed chunks
-    joined; `None` if it asks for tool calls.
+    joined; `None` if it asks for tool calls, or is not recorded.
 
     One tool call is itself an answer: `final_answer`, with which smolagents ends.
     """
-    chunks: list[str] = []
+    chunks: list[str | None] = []
     for message in messages:
         if message.role != "assistant":
             continue
@@ -83,10 +104,24 @@ def answer(messages: Iterable[Message]) -> str | None:
             return _final_answer(message)
         if "tool" in (message.finish_reason or "").lower():
             return None  # The calls of this message were lost.
-        chunks.append(message.text or "")
+        chunks.append(message.text)
         if message.finish_reason:
             break
-    return "".join(chunks) or None
+    text = "".join(filter(None, chunks))
+    if not text and (not chunks or None in chunks):
+        return None
+    return text
+
+
+def said(messages: Iterable[Message]) -> str:
+    """What the model said in its output: the text of the first choice, also beside tool calls."""
+    texts: list[str] = []
+    for message in messages:
+        if message.role == "assistant":
+            texts.append(message.text or "")
+            if message.finish_reason:
+                break
+    return "".join(texts)
 
 
 def _final_answer(message: Message) -> str | None:

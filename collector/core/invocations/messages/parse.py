@@ -15,6 +15,7 @@ from typing import Any
 from pathgauge.collector.core.invocations.messages.message import AskedCall, Message, Response
 from pathgauge.collector.core.invocations.messages.parts import (
     call_id,
+    is_reasoning,
     listed_parts,
     read_call,
     read_part,
@@ -26,6 +27,7 @@ from pathgauge.collector.core.invocations.messages.values import (
     decode,
     decoded,
 )
+from pathgauge.collector.core.reading_budget import spend
 
 _CONTAINERS = (
     "messages",
@@ -166,6 +168,7 @@ def _values(value: Any) -> Iterable[Any]:
 
 def parse_message(value: Any, role: str) -> Message | None:
     """Read one message. Plain text is a message of `role`."""
+    spend()
     if isinstance(value, str):
         content = decode(value)
         if isinstance(content.value, dict) and not content.value.keys().isdisjoint(_MESSAGE_KEYS):
@@ -178,9 +181,9 @@ def _parse_object(value: Mapping[str, Any], role: str) -> Message | None:
     if "parts" in value:
         return _message(value, role)
     if _is_item(value):
-        return _item(value)
+        return _item(value, role)
     if value.keys() >= _CREW_OUTPUT:
-        return Message(role, as_id(value["raw"]))
+        return Message(role, "" if value["raw"] == "" else as_id(value["raw"]))
     serialised = _langchain(value)
     if serialised is not None:
         return _message(serialised, role)
@@ -223,7 +226,7 @@ def _is_item(value: Mapping[str, Any]) -> bool:
     )
 
 
-def _item(value: Mapping[str, Any]) -> Message | None:
+def _item(value: Mapping[str, Any], role: str) -> Message | None:
     if value["type"] == "function_call":
         call = read_call(value)
         if call is not None:
@@ -232,7 +235,7 @@ def _item(value: Mapping[str, Any]) -> Message | None:
     if value["type"] == "function_call_output":
         response = Response(decoded(value.get("output")), None, call_id(value))
         return Message("tool", responses=(response,))
-    return None
+    return Message(role, "") if role == "assistant" else None  # Reasoning alone is no answer.
 
 
 def _message(value: Mapping[str, Any], role: str) -> Message:
@@ -241,7 +244,8 @@ def _message(value: Mapping[str, Any], role: str) -> Message:
     texts: list[str] = []
     calls: list[AskedCall] = []
     responses: list[Response] = []
-    for part in map(read_part, listed_parts(value)):
+    parts = listed_parts(value)
+    for part in map(read_part, parts):
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, AskedCall):
@@ -252,8 +256,14 @@ def _message(value: Mapping[str, Any], role: str) -> Message:
         calls += _listed_calls(decoded(value["tool_calls"]), calls)
     if name == "tool" and not responses:
         responses, texts = [_tool_response(value, texts)], []
-    text = "\n".join(texts) if texts else None
-    return Message(name, text, tuple(calls), tuple(responses), as_id(value.get("finish_reason")))
+    reason = as_id(value.get("finish_reason"))
+    if texts or calls or responses:
+        text = "\n".join(texts) if texts else None
+        return Message(name, text, tuple(calls), tuple(responses), reason)
+    if all(map(is_reasoning, parts)):
+        return Message(name, "", finish_reason=reason)
+    hidden = any(part is not None for part in parts)
+    return Message(name, finish_reason=reason, hidden=hidden)
 
 
 def _listed_calls(listed: Any, known: Iterable[AskedCall]) -> list[AskedCall]:

@@ -80,6 +80,11 @@ _RESULT_TYPES = frozenset(
 )
 _TEXT_TYPES = frozenset({None, "text", "output_text", "input_text", "refusal"})
 
+_REASONING_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning"})
+
+_REMOVED: Mapping[str, Any] = {"type": "text"}
+"""A text without its content, as instrumentations write it that only remove the content."""
+
 _ID_KEYS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_use_id", "id")
 
 
@@ -102,7 +107,7 @@ def _blocks(content: Any) -> Any:
     if not isinstance(content, str):
         return content
     if content in UNWRITTEN:
-        return None
+        return _REMOVED
     value = decoded(content)
     is_blocks = isinstance(value, list) and value and all(map(_is_block, value))
     if is_blocks:
@@ -131,7 +136,7 @@ def _is_block(block: Any) -> bool:
 def read_part(part: Any) -> str | AskedCall | Response | None:
     """A text, a call or a result; `None` for others (reasoning, media)."""
     if isinstance(part, str):
-        return part
+        return None if part in UNWRITTEN else part
     if not isinstance(part, dict) or part.get("thought"):
         return None
     part = as_object(part.get("message_content")) or part  # OpenInference wraps blocks in it.
@@ -139,7 +144,7 @@ def read_part(part: Any) -> str | AskedCall | Response | None:
     if kind == "text":
         text = part.get("content", part.get("text"))
         if isinstance(text, str):
-            return text
+            return None if text in UNWRITTEN else text
     if not isinstance(kind, str | None):
         return None
     if kind in _CALL_TYPES:
@@ -149,6 +154,16 @@ def read_part(part: Any) -> str | AskedCall | Response | None:
     if kind in _TEXT_TYPES:
         return _untyped(part)
     return None
+
+
+def is_reasoning(part: Any) -> bool:
+    """Whether a part is no answer but what the model thought before it."""
+    if not isinstance(part, dict):
+        return False
+    kind = part.get("type")
+    if isinstance(kind, str) and kind in _REASONING_TYPES:
+        return True
+    return bool(part.get("thought")) or part.keys() == {"reasoningContent"}
 
 
 def _untyped(part: Mapping[str, Any]) -> str | AskedCall | Response | None:
@@ -166,7 +181,7 @@ def _untyped(part: Mapping[str, Any]) -> str | AskedCall | Response | None:
     if part.keys() == {"json"}:
         return as_text(part["json"])
     text = part.get("text", part.get("content"))
-    if isinstance(text, str):
+    if isinstance(text, str) and text not in UNWRITTEN:
         return text
     return None
 

@@ -6,7 +6,6 @@ twice, or be a Python `repr`.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +13,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from pathgauge.collector.core.invocations.messages.literals import expression
+from pathgauge.collector.core.invocations.messages.literals import literal
+from pathgauge.collector.core.reading_budget import spend
 
 PLACEHOLDERS = frozenset(
     {
@@ -35,15 +35,16 @@ REDACTED_KEY = "pathgauge.redacted"
 UNWRITTEN = PLACEHOLDERS - {"N/A"}
 """The placeholders that nobody writes as the text of a message."""
 
+EMPTY: tuple[Any, ...] = ("", '""', "[]", [])
+"""An output that is recorded and has no content."""
+
 _REDACTED = frozenset({"__REDACTED__", "[REDACTED]", "<REDACTED>", "<elided>"})
 _MAX_DEPTH = 3
 _MAX_COUNT = 2**53
 """Prometheus stores floats, which cannot represent every larger integer."""
 _MAX_DIGITS = 17
 _MAX_LEVELS = 200
-"""Text that is nested deeper is not decoded, so that code that walks a value can recurse. Python's
-parser has the same limit for a `repr`.
-"""
+"""Text that is nested deeper is not decoded, so that code that walks a value can recurse."""
 
 
 class Content(NamedTuple):
@@ -62,6 +63,7 @@ def decode(raw: Any) -> Content:
         return Content(raw)
     if raw in PLACEHOLDERS:
         return Content(redacted=raw in _REDACTED)
+    spend(len(raw))
     return _decode_text(raw, 1)
 
 
@@ -118,8 +120,8 @@ def _decode_repr(text: str) -> Content:
             return Content(truncated=True)
         return Content(text)
     try:
-        return Content(_as_json(ast.literal_eval(expression(text))))
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return Content(_as_json(literal(text)))
+    except ValueError:
         return Content(text)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from pathgauge.collector.sinks.prometheus.rules.template import alert_names
 
+RUNBOOKS = "https://github.com/pathgauge/pathgauge/blob/main/docs/runbooks"
+"""Where the runbook pages are published."""
 SEVERITIES = ("critical", "warning", "info", "none")
 
 _DURATION = re.compile(r"(?=\d)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
@@ -27,7 +29,7 @@ class Choices:
 
     job: str = "pathgauge"
     """The label `job` that Prometheus gives the collectors."""
-    runbook_url: str = "docs/runbooks"
+    runbook_url: str = RUNBOOKS
     """The folder of the runbook pages, without a trailing slash."""
     dashboard_url: str | None = None
     interval: str = "30s"

@@ -44,7 +44,7 @@ SHOWN = Message("tool", responses=(Response({"ok": True}, None, "c1"),))
         ({"role": "model", "parts": [{"text": "hi"}]}, Message("assistant", "hi")),
         ("hi", Message("assistant", "hi")),
         ('{"role": "user", "content": "hi"}', Message("user", "hi")),
-        ({"content": "<elided>"}, Message("assistant")),
+        ({"content": "<elided>"}, Message("assistant", hidden=True)),
         ({"content": "N/A"}, Message("assistant", "N/A")),
         ("N/A", Message("assistant", "N/A")),
         (
@@ -364,7 +364,11 @@ def test_the_last_text_that_a_user_wrote_is_not_a_tool_result() -> None:
             "first choice",
         ),
         ([{"content": "let me look", "tool_calls": [{"function": {"name": "lookup"}}]}], None),
-        ([{"content": ""}], None),
+        ([{"content": ""}], ""),
+        ([{"content": "", "finish_reason": ""}, {"content": "", "finish_reason": "stop"}], ""),
+        ([{"content": ""}, {"content": "late", "finish_reason": "stop"}], "late"),
+        ([{"content": ""}, {"role": "assistant"}], None),
+        ([{"role": "user", "content": ""}], None),
         ([], None),
     ],
 )

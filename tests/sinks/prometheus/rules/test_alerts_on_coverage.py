@@ -56,13 +56,22 @@ def invocations(
 
 
 def not_evaluated(
-    reason: str, calm: float, bad: float, course: Course = COURSE, metric: str = "f1"
+    reason: str,
+    calm: float,
+    bad: float,
+    course: Course = COURSE,
+    metric: str = "f1",
+    *,
+    agent: str = "support",
 ) -> dict[str, Values]:
-    return {
-        named("pathgauge_not_evaluated_total", metric=metric, reason=reason): course.counter(
-            calm, bad
-        )
-    }
+    of = {"agent": agent, "metric": metric, "reason": reason}
+    return {named("pathgauge_not_evaluated_total", **of): course.counter(calm, bad)}
+
+
+def setting(agent: str, dialect: str, content_setting: str) -> dict[str, Values]:
+    """The setting with which an agent records content."""
+    of = {"agent": agent, "dialect": dialect, "content_setting": content_setting}
+    return {named("pathgauge_agent_info", **of): COURSE.gauge(1, 1)}
 
 
 def judged(course: Course = COURSE, calm: float = 0.1, bad: float = 0.1) -> dict[str, Values]:
@@ -109,8 +118,9 @@ CASES = [
             **invocations(DAYS),
             **evaluations(DAYS, {"pass": (0.9, 0.4), "not_evaluated": (0.1, 0.6)}),
         },
-        {**JOB, **WARNING, "agent": "support"},
-        'The share of evaluations of agent "support" that yield a score has dropped by 49.21%.',
+        {**JOB, **WARNING, "agent": "support", "metric": "f1"},
+        'The share of evaluations of f1 for agent "support" that yield a score has dropped by'
+        " 49.21%.",
         DAYS,
     ),
     Case(
@@ -118,7 +128,7 @@ CASES = [
         "PathgaugeCoverageDrop",
         {**invocations(COURSE), **evaluations(COURSE, {"pass": (1, 0), "not_evaluated": (0, 1)})},
         {**JOB, **WARNING, "agent": "support"},
-        'The share of evaluations of agent "support" that yield a score has dropped by 100%.',
+        'The share of evaluations for agent "support" that yield a score has dropped by 100%.',
     ),
     Case(
         "arguments are no longer recorded",
@@ -126,10 +136,48 @@ CASES = [
         {
             **evaluations(COURSE, {"pass": (0.9, 0.1), "not_evaluated": (0.1, 0.9)}),
             **not_evaluated("args_not_recorded", 0.1, 1),
-            **not_evaluated("not_applicable", 1, 1),
+            **not_evaluated("not_applicable", 0.1, 0.8),
+            **setting("support", "haystack", "HAYSTACK_CONTENT_TRACING_ENABLED=true"),
+            **setting("other", "adk", "X=1"),
         },
-        {**JOB, **WARNING, "metric": "f1", "reason": "args_not_recorded"},
-        "50% of the evaluations of f1 yielded no score (args_not_recorded).",
+        {
+            **JOB,
+            **WARNING,
+            "agent": "support",
+            "metric": "f1",
+            "reason": "args_not_recorded",
+        },
+        '83.33% of the evaluations of f1 for agent "support" yielded no score (args_not_recorded);'
+        " its spans are of the dialect haystack, which records content with"
+        " HAYSTACK_CONTENT_TRACING_ENABLED=true.",
+    ),
+    Case(
+        "one of twenty agents no longer records its answers",
+        "PathgaugeContentMissing",
+        {
+            **evaluations(COURSE, {"pass": (1, 0.7), "not_evaluated": (0, 0.3)}, agent="quiet"),
+            **not_evaluated("response_not_recorded", 0, 0.6, agent="quiet"),
+            **evaluations(COURSE, {"pass": (19, 19)}, agent="all others"),
+        },
+        {
+            **JOB,
+            **WARNING,
+            "agent": "quiet",
+            "metric": "f1",
+            "reason": "response_not_recorded",
+        },
+        '30% of the evaluations of f1 for agent "quiet" yielded no score (response_not_recorded).',
+    ),
+    Case(
+        "an agent whose tools were never seen",
+        "PathgaugeContentMissing",
+        {
+            **evaluations(COURSE, {"pass": (1, 0.5), "not_evaluated": (0, 0.5)}),
+            **not_evaluated("tools_not_recorded", 0, 1),
+            **setting("support", "genai", "X=1"),
+        },
+        {**JOB, **WARNING, "agent": "support", "metric": "f1", "reason": "tools_not_recorded"},
+        '50% of the evaluations of f1 for agent "support" yielded no score (tools_not_recorded).',
     ),
     Case(
         "content is truncated",
@@ -194,8 +242,15 @@ CASES = [
             **judged(COURSE, 1.9, 1),
             **not_evaluated("response_not_recorded", 0.1, 1, metric="quality"),
         },
-        {**JOB, **WARNING, "metric": "quality", "reason": "response_not_recorded"},
-        "50% of the evaluations of quality yielded no score (response_not_recorded).",
+        {
+            **JOB,
+            **WARNING,
+            "agent": "support",
+            "metric": "quality",
+            "reason": "response_not_recorded",
+        },
+        '50% of the evaluations of quality for agent "support" yielded no score'
+        " (response_not_recorded).",
     ),
     Case(
         "a sampled judge raises errors",
@@ -232,6 +287,56 @@ def test_little_traffic_and_constantly_low_coverage_are_no_alert(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
+    ("reason", "share"),
+    [("response_not_recorded", 0.6), ("response_not_recorded", 1), ("not_applicable", 0.6)],
+)
+def test_missing_content_and_metrics_that_do_not_apply_are_no_coverage_drop(
+    reason: str, share: float, tmp_path: Path
+) -> None:
+    """Of the former, another alert tells which setting helps."""
+    series = {
+        **invocations(DAYS),
+        **evaluations(DAYS, {"pass": (1, 1 - share), "not_evaluated": (0, share)}),
+        **not_evaluated(reason, 0, 2 * share, DAYS),
+    }
+    assert_alerts(tmp_path, DAYS, series, "PathgaugeCoverageDrop")
+
+
+def test_missing_content_of_a_tenth_of_the_evaluations_is_no_alert(tmp_path: Path) -> None:
+    series = {
+        **evaluations(COURSE, {"pass": (1, 0.9), "not_evaluated": (0, 0.1)}),
+        **not_evaluated("response_not_recorded", 0, 0.2),
+    }
+    assert_alerts(tmp_path, COURSE, series, "PathgaugeContentMissing")
+
+
+def test_the_coverage_of_each_metric_of_an_agent_is_compared(tmp_path: Path) -> None:
+    """All metrics together would drop by less than a tenth."""
+    series = {
+        **invocations(DAYS),
+        **evaluations(DAYS, {"pass": (1, 0.5), "error": (0, 0.5)}),
+        **{
+            name: values
+            for number in range(9)
+            for name, values in evaluations(
+                DAYS, {"pass": (1, 1)}, metric=f"metric {number}"
+            ).items()
+        },
+    }
+    assert_alerts(
+        tmp_path,
+        DAYS,
+        series,
+        "PathgaugeCoverageDrop",
+        (
+            {**JOB, **WARNING, "agent": "support", "metric": "f1"},
+            'The share of evaluations of f1 for agent "support" that yield a score has dropped by'
+            " 49.21%.",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
     "alert",
     [
         "PathgaugeCoverageDrop",
@@ -262,7 +367,7 @@ def test_lower_sampling_by_judges_is_no_alert(alert: str, tmp_path: Path) -> Non
         **not_evaluated("not_sampled", 0.2, 1.9, DAYS, "quality"),
         **invocations(DAYS, agent="judged"),
         **alone,
-        **not_evaluated("not_sampled", 0.2, 2, DAYS, "safety"),
+        **not_evaluated("not_sampled", 0.2, 2, DAYS, "safety", agent="judged"),
     }
     assert_alerts(tmp_path, DAYS, series, alert)
 

@@ -308,3 +308,18 @@ def test_a_slow_decline_is_a_regression_against_the_week_before(tmp_path: Path) 
         ],
     }
     assert run(tmp_path, rules_for("PathgaugeScoreRegression"), test, step=step) == "SUCCESS"
+
+
+def test_an_aggregate_below_its_threshold_names_its_agent_mean_threshold_and_samples(
+    tmp_path: Path,
+) -> None:
+    of = {"agent": "support", "metric": "routing", "over": "agent"}
+    series = {
+        named("pathgauge_aggregate_score", **of): SHORT.gauge(0.95, 0.8),
+        named("pathgauge_aggregate_samples", **of): SHORT.gauge(40, 40),
+        named("pathgauge_aggregate_threshold", **of): SHORT.gauge(0.9, 0.9),
+        named("pathgauge_aggregate_breached", **of): SHORT.gauge(0, 1),
+    }
+    text = 'routing over agent "support" is 0.8; the threshold is 0.9, the number of scores 40.'
+    expected = {"job": "pathgauge", "severity": "warning", **of}, text
+    assert_alerts(tmp_path, SHORT, series, "PathgaugeAggregateBreached", expected)

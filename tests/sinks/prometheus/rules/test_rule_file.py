@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pathgauge.collector.sinks.prometheus.rules import Choices, to_yaml
+from pathgauge.collector.sinks.prometheus.rules.options import RUNBOOKS
 from support.promtool import RULES, alert_rules, needs_promtool, rule_groups
 from support.repository import DOCS
 
@@ -84,7 +85,8 @@ def test_alerts_have_a_severity_texts_and_a_link_to_the_runbook(
     assert list(annotations) == ["summary", "description", "runbook_url"]
     assert re.fullmatch(r"[A-Z][^{}]+\.", annotations["summary"]), "a static sentence"
     assert re.fullmatch(r".+\.", annotations["description"])
-    assert annotations["runbook_url"] == f"docs/runbooks/{rule['alert']}.md"
+    assert annotations["runbook_url"] == f"{RUNBOOKS}/{rule['alert']}.md"
+    assert (DOCS / "runbooks" / f"{rule['alert']}.md").is_file()
 
 
 def test_the_rules_only_use_features_of_prometheus_2_42() -> None:

@@ -1,0 +1,59 @@
+"""Checks a configuration and everything that it names, for `pathgauge validate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from pathgauge.collector import config as configuration
+from pathgauge.collector.config import Config
+from pathgauge.collector.config.active import ActiveConfig, resolve
+from pathgauge.collector.config.loading import problems_in_references
+from pathgauge.collector.config.plugins.registry import PluginError
+from pathgauge.collector.config.sinks import check_sinks
+from pathgauge.collector.core.documents import (
+    MAX_PROBLEMS_IN_TOTAL,
+    ConfigError,
+    Problem,
+    Problems,
+)
+from pathgauge.collector.receivers.auth.access import Access, load_access
+
+
+class Checked(NamedTuple):
+    """A valid configuration, and what was built from it."""
+
+    config: Config
+    active: ActiveConfig
+    access: Access
+
+
+def check(path: Path | None, *, insecure_bind: bool) -> Checked:
+    """Read a configuration and all files that it names. Raises `ConfigError` with the problems of
+    all of them.
+    """
+    config = _load(path)
+    problems = Problems(MAX_PROBLEMS_IN_TOTAL)
+    with problems:
+        active = resolve(config)
+    with problems:
+        access = load_access(config, insecure_bind=insecure_bind)
+    with problems:
+        try:
+            check_sinks(config)
+        except PluginError as error:
+            raise ConfigError([Problem(str(path or ""), None, (), str(error))]) from error
+    problems.report()
+    return Checked(config, active, access)
+
+
+def _load(path: Path | None) -> Config:
+    try:
+        return configuration.load(path)
+    except ConfigError as error:
+        if path is None:
+            raise
+        problems = Problems(MAX_PROBLEMS_IN_TOTAL)
+        problems.add(error.problems)
+        problems.add(problems_in_references(path))
+        raise ConfigError(problems.found) from error

@@ -1,0 +1,133 @@
+"""Other notations of `criteria`: entries that name their metric, and custom metrics of ADK.
+
+    {"metric": "tool_trajectory_f1", "criterion": {"threshold": 0.8, "matchMode": "name_only"}}
+
+Both become the mapping that the rest of the package reads. Its places are those of the entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pathgauge.collector.config.criteria.syntax import normalized
+from pathgauge.collector.core.documents import (
+    ConfigError,
+    Document,
+    KeyPath,
+    Problems,
+    show_value,
+)
+from pathgauge.collector.core.documents.places import moved
+from pathgauge.scorers.types import Json
+
+_NAMES = ("metric", "metric_name", "metricName")
+_KEYS = (*_NAMES, "criterion", "threshold")
+
+
+def by_name(document: Document) -> Document:
+    """The document with its criteria as a mapping by name. Raises `ConfigError`."""
+    data = document.data
+    if not isinstance(data, dict):
+        return document
+    entries = _entries(data.get("criteria"), ("criteria",))
+    return document if entries is None else _with_criteria(document, data, entries)
+
+
+def of_adk(document: Document) -> Document:
+    """The document of an ADK `test_config.json`, or of entries alone, with its criteria as a
+    mapping by name. Custom metrics name their function as `scorer`. Raises `ConfigError`.
+    """
+    entries = _entries(document.data, ())
+    if entries is not None:
+        return _with_criteria(document, {}, entries)
+    document = by_name(document)
+    data = document.data if isinstance(document.data, dict) else {}
+    functions = _functions(document, data)
+    criteria = data.get("criteria")
+    if not functions or not isinstance(criteria, dict):
+        return document
+    changed = {
+        name: {**given, "scorer": functions[name]}
+        for name, written in criteria.items()
+        if name in functions and (given := normalized(written)) is not None
+    }
+    return moved(document, {**data, "criteria": {**criteria, **changed}}, lambda path: path)
+
+
+def _entries(value: Json, path: KeyPath) -> list[tuple[KeyPath, Json]] | None:
+    """The entries with their paths; `None` if the value is something else."""
+    if value and isinstance(value, list):
+        return [((*path, index), entry) for index, entry in enumerate(value)]
+    if isinstance(value, dict) and isinstance(_name(value), str):
+        return [(path, value)]
+    return None
+
+
+def _with_criteria(
+    document: Document, data: Mapping[str, Json], entries: list[tuple[KeyPath, Json]]
+) -> Document:
+    criteria: dict[str, Json] = {}
+    places: dict[str | int, KeyPath] = {}
+    problems = Problems()
+    for path, entry in entries:
+        with problems:
+            name, criterion = _criterion(document, path, entry)
+            if name in criteria:
+                text = f"found the metric {name!r} again, expected it once"
+                raise ConfigError([document.problem(path, text)])
+            criteria[name], places[name] = criterion, path
+    problems.report()
+
+    def original(path: KeyPath) -> KeyPath:
+        if path[:1] != ("criteria",) or len(path) < 2 or path[1] not in places:
+            return path
+        entry, rest = places[path[1]], path[2:]
+        return (*entry, *(("criterion", *rest) if rest else ()))
+
+    return moved(document, {**data, "criteria": criteria}, original)
+
+
+def _criterion(document: Document, path: KeyPath, entry: Json) -> tuple[str, Json]:
+    if not isinstance(entry, dict) or not isinstance(_name(entry), str):
+        found = "an entry without a metric" if isinstance(entry, dict) else show_value(entry)
+        text = f"found {found}, expected the keys metric and criterion"
+        raise ConfigError([document.problem(path, text)])
+    for key in entry:
+        if key not in _KEYS:
+            text = f"found an unknown key, expected one of {', '.join(_KEYS)}"
+            raise ConfigError([document.problem((*path, key), text, of_key=True)])
+    criterion = entry.get("criterion")
+    if entry.get("threshold") is not None and (given := normalized(criterion)) is not None:
+        criterion = {"threshold": entry["threshold"], **given}
+    return _name(entry), criterion
+
+
+def _name(entry: Mapping[str, Json]) -> Json:
+    return next((entry[key] for key in _NAMES if key in entry), None)
+
+
+def _functions(document: Document, data: Mapping[str, Json]) -> dict[str, str]:
+    """The functions of custom metrics, as `module:function`."""
+    key = "customMetrics" if "customMetrics" in data else "custom_metrics"
+    metrics = data.get(key)
+    if metrics is None:
+        return {}
+    if not isinstance(metrics, dict):
+        text = f"found {show_value(metrics)}, expected a mapping"
+        raise ConfigError([document.problem((key,), text)])
+    problems, found = Problems(), {}
+    for name, metric in metrics.items():
+        with problems:
+            found[name] = _function(document, (key, name), metric)
+    problems.report()
+    return found
+
+
+def _function(document: Document, path: KeyPath, metric: Json) -> str:
+    written = metric if isinstance(metric, dict) else {}
+    code = written.get("code_config", written.get("codeConfig"))
+    name = code.get("name") if isinstance(code, dict) else None
+    if not isinstance(name, str) or "." not in name:
+        text = "found no function, expected code_config with a name such as my_package.my_function"
+        raise ConfigError([document.problem(path, text)])
+    return ":".join(name.rsplit(".", 1))

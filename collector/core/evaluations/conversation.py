@@ -1,0 +1,250 @@
+"""One conversation: the order of its turns, their numbers, and its score.
+
+Turns are numbered by their start time, so a turn that arrives late changes the numbers of those
+after it. These are evaluated again, but not every time: turns that arrive in reverse order would
+otherwise cost the square of their number. A turn is evaluated again at once, then at the earliest
+after 5, 10, 20 ... seconds, and after `MAX_RENUMBERINGS` only at the end of the conversation. So
+its last evaluation always has the right number.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
+from pathgauge.scorers.types import Invocation, Reference
+
+MAX_RENUMBERINGS = 10
+"""How often other turns can cause an evaluation of a turn before the conversation ends."""
+RENUMBER_S = 5.0
+"""The shortest time between the first two of them; it doubles each time."""
+_PASS_S = 1.0
+"""The shortest time between two comparisons of all numbers of a conversation."""
+_KEPT_PER_TURN = 4
+"""Turns that are kept for each turn of the reference."""
+
+ConversationKey: TypeAlias = "tuple[str, str, str]"
+"""Tenant, conversation id, scenario id."""
+TurnKey: TypeAlias = "tuple[str, str]"
+"""Trace id, span id of the entry agent."""
+_Place: TypeAlias = "tuple[int, str, str]"
+"""Start time, span id, trace id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationScore:
+    """The mean of one criterion over the turns of a conversation."""
+
+    criterion: Criterion
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationResult:
+    """A finished conversation. Missing and unexpected turns count as 0 in every score."""
+
+    tenant: str
+    conversation_id: str
+    reference: Reference
+    agent: str | None
+    agent_version: str | None
+    scores: tuple[ConversationScore, ...]
+    matched: int
+    missing: int
+    unexpected: int
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn of an open conversation, with its newest evaluation."""
+
+    invocation: Invocation
+    size: int
+    """In bytes."""
+    at: float
+    """When it arrived."""
+    closed_by: str
+    number: int | None = None
+    """Index of the turn of the reference that it was evaluated with; `None`: of none."""
+    revision: int = -1
+    """Of its newest evaluation; -1 before the first."""
+    renumberings: int = 0
+    renumber_at: float = -math.inf
+    """When other turns may cause its next evaluation."""
+    scores: tuple[ConversationScore, ...] = ()
+
+    @property
+    def key(self) -> TurnKey:
+        """Its identity within the conversation."""
+        return self.invocation.trace_id, self.invocation.span_id
+
+    def record(self, evaluation: Evaluation) -> None:
+        """Replace the scores by those of a newer evaluation."""
+        self.revision = evaluation.revision
+        self.scores = tuple(scores_of(evaluation))
+
+    def continue_from(self, earlier: Turn) -> None:
+        """Take the place of an evaluation of the same invocation."""
+        self.number, self.revision = earlier.number, earlier.revision
+        self.renumberings, self.renumber_at = earlier.renumberings, earlier.renumber_at
+
+
+class Conversation:
+    """The turns of one conversation. `add` and `remove` take effect with the next `due`."""
+
+    def __init__(self, reference: Reference, now: float) -> None:
+        self.reference = reference
+        self.last = now
+        """When the newest turn arrived."""
+        self.turns: dict[TurnKey, Turn] = {}
+        self.dropped_turns = 0
+        """Number of turns beyond the limit, which were not kept."""
+        self.due_at = math.inf
+        """When `due` has something to return, apart from new turns."""
+        self.scheduled_at = math.inf
+        """The `due_at` that the owner of the conversation knows of."""
+        self._order: list[_Place] = []
+        self._new: dict[TurnKey, None] = {}
+        self._compared_at = -math.inf
+
+    @property
+    def full(self) -> bool:
+        """Whether no further turn is kept."""
+        return len(self.turns) >= _KEPT_PER_TURN * len(self.reference.turns)
+
+    def add(self, turn: Turn) -> None:
+        """Add a turn that waits for its first evaluation, or for another one because late spans
+        changed it. `remove` the earlier one first.
+        """
+        place = _place(turn)
+        position = bisect_left(self._order, place)
+        self._order.insert(position, place)
+        self.turns[turn.key] = turn
+        self._new[turn.key] = None
+        if position < min(len(self._order) - 1, len(self.reference.turns)):
+            self.compare(turn.at)
+
+    def restore(self, turn: Turn) -> None:
+        """Add a turn that an earlier process has evaluated."""
+        insort(self._order, _place(turn))
+        self.turns[turn.key] = turn
+        self.compare(turn.at)
+
+    def remove(self, key: TurnKey) -> Turn:
+        """Remove a turn of this conversation."""
+        turn = self.turns.pop(key)
+        del self._order[bisect_left(self._order, _place(turn))]
+        self._new.pop(key, None)
+        self.compare(self.last)
+        return turn
+
+    def compare(self, now: float) -> None:
+        """Have the numbers of all turns compared with those they were evaluated with."""
+        self.due_at = min(self.due_at, max(now, self._compared_at + _PASS_S))
+
+    def due(self, now: float) -> list[tuple[Turn, int]]:
+        """The turns to evaluate now, each with its number: new ones, and those whose number
+        changed, if it is time.
+        """
+        if now >= self.due_at:
+            return self._compared(now)
+        new, self._new = self._new, {}
+        return [self._numbered(self.turns[key]) for key in new]
+
+    def end(self) -> list[tuple[Turn, int]]:
+        """All turns that were not evaluated with their final number."""
+        return self._compared(math.inf)
+
+    def result(self, key: ConversationKey) -> ConversationResult:
+        """The score of the conversation `key`, which has at least one turn."""
+        turns = [self.turns[place[2], place[1]] for place in self._order]
+        expected = len(self.reference.turns)
+        present = {turn.number for turn in turns if turn.number is not None}
+        missing = expected - len(present)
+        unexpected = len(turns) - len(present) + self.dropped_turns
+        last = turns[-1].invocation
+        return ConversationResult(
+            tenant=key[0],
+            conversation_id=key[1],
+            reference=self.reference,
+            agent=last.agent,
+            agent_version=last.agent_version,
+            scores=tuple(_means(turns, missing + unexpected)),
+            matched=len(present),
+            missing=missing,
+            unexpected=unexpected,
+        )
+
+    def _compared(self, now: float) -> list[tuple[Turn, int]]:
+        found = []
+        next_at = math.inf
+        for position, (_, span_id, trace_id) in enumerate(self._order):
+            turn = self.turns[trace_id, span_id]
+            index = _index(turn, position)
+            number = self._number(index)
+            if turn.key in self._new:
+                turn.number = number
+            elif number == turn.number:
+                continue
+            elif now < turn.renumber_at:
+                next_at = min(next_at, turn.renumber_at)
+                continue
+            else:
+                turn.number = number
+                _back_off(turn, now)
+            found.append((turn, index))
+        self._new = {}
+        self._compared_at = now
+        self.due_at = max(next_at, now + _PASS_S)
+        return found
+
+    def _numbered(self, turn: Turn) -> tuple[Turn, int]:
+        index = _index(turn, bisect_left(self._order, _place(turn)))
+        turn.number = self._number(index)
+        return turn, index
+
+    def _number(self, index: int) -> int | None:
+        return index if 0 <= index < len(self.reference.turns) else None
+
+
+def scores_of(evaluation: Evaluation) -> Iterator[ConversationScore]:
+    """The scores of an evaluation that count for its conversation."""
+    for result in evaluation.results:
+        if result.criterion.scorer.needs_reference and result.score.value is not None:
+            yield ConversationScore(result.criterion, result.score.value)
+
+
+def _place(turn: Turn) -> _Place:
+    invocation = turn.invocation
+    return invocation.start_ns or 0, invocation.span_id, invocation.trace_id
+
+
+def _index(turn: Turn, position: int) -> int:
+    """An invocation that states its own turn keeps it."""
+    stated = turn.invocation.turn
+    return position if stated is None else stated
+
+
+def _back_off(turn: Turn, now: float) -> None:
+    turn.renumber_at = now + RENUMBER_S * 2**turn.renumberings
+    turn.renumberings += 1
+    if turn.renumberings >= MAX_RENUMBERINGS:
+        turn.renumber_at = math.inf
+
+
+def _means(turns: Iterable[Turn], zeros: int) -> Iterator[ConversationScore]:
+    """The mean of each criterion over its scores and `zeros` further turns with score 0. A
+    criterion without any score has no mean.
+    """
+    values: dict[str, list[float]] = {}
+    criteria: dict[str, Criterion] = {}
+    for turn in turns:
+        for score in turn.scores:
+            criteria[score.criterion.name] = score.criterion
+            values.setdefault(score.criterion.name, []).append(score.value)
+    for name, criterion in criteria.items():
+        yield ConversationScore(criterion, math.fsum(values[name]) / (len(values[name]) + zeros))

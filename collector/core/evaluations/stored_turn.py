@@ -1,0 +1,27 @@
+"""What of an open conversation survives a restart: its turns, one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pathgauge.scorers.types import Invocation
+
+UNKNOWN = -1
+"""The number of a turn that was stored before numbers were."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """A turn of an open conversation, with what is known of its newest evaluation."""
+
+    invocation: Invocation
+    at: float
+    """When it arrived."""
+    number: int | None = UNKNOWN
+    """Index of the turn of the reference that it was evaluated with; `None`: of none."""
+    revision: int = 0
+    closed_by: str = "root_ended"
+    dropped_turns: int = 0
+    """More than 0: this is not a turn that is kept, but the number of those that are not.
+    `invocation` is the newest of them, and is restored with nothing but its ids.
+    """

@@ -1,0 +1,179 @@
+"""How much of what was run was scored, and which scenarios were not run at all.
+
+A mean says nothing about the invocations that it leaves out: without content in the telemetry, one
+answer of six may have a score. So a gate also asks for scores.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from pathgauge.collector.core.documents import ConfigError, Problem, did_you_mean
+from pathgauge.collector.core.evaluations.evaluator import (
+    Criterion,
+    Evaluation,
+    Evaluator,
+    Result,
+)
+from pathgauge.collector.core.references import Unmatched
+from pathgauge.collector.offline.replay import Replayed
+from pathgauge.scorers.types import Reason, Reference
+
+ALL = "all"
+"""The pattern for every scenario that has a reference."""
+
+_DOES_NOT_APPLY: frozenset[Reason | None] = frozenset(
+    {"no_reference", "not_applicable", "undefined", "not_sampled"}
+)
+"""Reasons of scores that nobody can expect."""
+_LACKS_REFERENCE: frozenset[Unmatched | None] = frozenset(
+    {"no_conversation_id", "scenario_conflict"}
+)
+"""Why an invocation of a scenario is not compared with its reference, though it should be. An
+unexpected turn is not among them: it counts as 0.
+"""
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many invocations one criterion scored, of those that it applies to."""
+
+    criterion: str
+    invocations: int
+    scored: int
+    unscored: Mapping[str, int] = field(default_factory=dict)
+    """Invocations without a score, by reason; `error`: the scorer failed."""
+
+    @property
+    def share(self) -> float:
+        """The share of the invocations that have a score."""
+        return self.scored / self.invocations
+
+    def meets(self, min_coverage: float) -> bool:
+        """Whether the share is high enough."""
+        return self.share >= min_coverage - _ROUNDING
+
+    def __str__(self) -> str:
+        """For instance `f1 scored 1 of 6 invocations (5 response_not_recorded)`."""
+        text = f"{self.criterion} scored {self.scored} of {self.invocations} invocations"
+        return f"{text} ({counts(self.unscored)})" if self.unscored else text
+
+
+def coverage(replayed: Iterable[Replayed], evaluator: Evaluator) -> tuple[Coverage, ...]:
+    """The coverage of each criterion with a threshold that applies to any invocation."""
+    scored: Counter[str] = Counter()
+    unscored: dict[str, Counter[str]] = {}
+    for one in replayed:
+        for evaluation in one.evaluations:
+            for name, reason in _outcomes(evaluation, evaluator):
+                reasons = unscored.setdefault(name, Counter())
+                if reason is None:
+                    scored[name] += 1
+                else:
+                    reasons[reason] += 1
+    return tuple(
+        Coverage(name, scored[name] + reasons.total(), scored[name], dict(reasons))
+        for name, reasons in sorted(unscored.items())
+    )
+
+
+def unscored_reason(result: Result) -> str | None:
+    """Why a criterion that applies has no score; `None`: it has one, or does not apply."""
+    if result.verdict == "error":
+        return "error"
+    if result.score.value is not None or result.score.reason in _DOES_NOT_APPLY:
+        return None
+    return result.score.reason
+
+
+def counts(numbers: Mapping[str, int]) -> str:
+    """For instance `5 response_not_recorded, 1 error`, the highest number first."""
+    return ", ".join(f"{count} {name}" for name, count in Counter(numbers).most_common())
+
+
+def not_run(replayed: Iterable[Replayed], references: Iterable[Reference]) -> tuple[str, ...]:
+    """Scenarios that have a reference but no invocation. An agent that crashes early leaves no
+    trace that could fail.
+    """
+    run: set[str | None] = set()
+    for one in replayed:
+        for evaluation in one.evaluations:
+            run.add(evaluation.invocation.scenario_id)
+            if evaluation.match.reference is not None:
+                run.add(evaluation.match.reference.scenario_id)
+    return tuple(
+        reference.scenario_id for reference in references if reference.scenario_id not in run
+    )
+
+
+def unmatched(replayed: Iterable[Replayed]) -> dict[str, int]:
+    """Why invocations have no reference turn, with their number, the highest number first."""
+    reasons = Counter(
+        _unmatched_reason(evaluation)
+        for one in replayed
+        for evaluation in one.evaluations
+        if evaluation.match.unmatched
+    )
+    return dict(reasons.most_common())
+
+
+def _unmatched_reason(evaluation: Evaluation) -> str:
+    reason = (evaluation.match.unmatched or "").replace("_", " ")
+    scenario = evaluation.invocation.scenario_id
+    return f"{reason} {scenario!r}" if scenario else reason
+
+
+def required_scenarios(
+    references: Iterable[Reference], patterns: Sequence[str] | None
+) -> frozenset[str]:
+    """The scenarios that match any pattern; without patterns, those that their reference marks.
+
+    Raises `ConfigError` for a pattern that matches none, since a gate would silently not ask for
+    what was meant.
+    """
+    references = list(references)
+    if patterns is None:
+        return frozenset(one.scenario_id for one in references if one.required)
+    names = [reference.scenario_id for reference in references]
+    problems = [
+        Problem(
+            "",
+            None,
+            ("--require",),
+            f"found {pattern!r}, expected {ALL}, or a pattern that matches a scenario of the"
+            f" references{did_you_mean(pattern, names)}",
+        )
+        for pattern in patterns
+        if pattern != ALL and not any(fnmatchcase(name, pattern) for name in names)
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return frozenset(
+        name
+        for name in names
+        if any(pattern == ALL or fnmatchcase(name, pattern) for pattern in patterns)
+    )
+
+
+def _outcomes(evaluation: Evaluation, evaluator: Evaluator) -> Iterator[tuple[str, str | None]]:
+    """Each criterion that has a threshold and applies, and why it has no score, if it has none."""
+    for result in evaluation.results:
+        if result.criterion.threshold is None:
+            continue
+        reason = unscored_reason(result)
+        if reason is not None or result.score.value is not None:
+            yield result.criterion.name, reason
+    unmatched = evaluation.match.unmatched
+    if unmatched in _LACKS_REFERENCE:
+        for criterion in _criteria_of(evaluation, evaluator):
+            if criterion.threshold is not None and criterion.scorer.needs_reference:
+                yield criterion.name, unmatched
+
+
+def _criteria_of(evaluation: Evaluation, evaluator: Evaluator) -> tuple[Criterion, ...]:
+    scenario = evaluation.invocation.scenario_id or ""
+    return evaluator.overrides.get(scenario, evaluator.criteria)

@@ -1,0 +1,1 @@
+"""Keeps the process below the memory limit that it runs under."""

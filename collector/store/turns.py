@@ -1,0 +1,106 @@
+"""Stores the turns of open conversations, with their content: a later turn may change their scores.
+
+For turns that a conversation does not keep, one row holds their number; its body is a blob instead
+of text. Keys that earlier versions do not know follow those of the invocation.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import structlog
+from pydantic import TypeAdapter
+
+from pathgauge.collector.core.evaluations.conversation import ConversationKey
+from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
+from pathgauge.collector.core.evaluations.stored_turn import UNKNOWN, StoredTurn
+from pathgauge.collector.core.pipeline_events import Changes
+from pathgauge.collector.store.schema import checksum, insert, text_of
+from pathgauge.scorers.types import Invocation
+
+_log = structlog.get_logger(__name__)
+
+COLUMNS = "tenant, conversation, scenario, trace_id, span_id, at, body"
+_CONVERSATION = "tenant = ? AND conversation = ? AND scenario = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluated:
+    """What a body says beside the invocation."""
+
+    evaluated_as: int | None = UNKNOWN
+    revision: int = 0
+    closed_by: str = "root_ended"
+
+
+_INVOCATION = TypeAdapter(Invocation)
+_EVALUATED = TypeAdapter(_Evaluated)
+
+
+def write(
+    connection: sqlite3.Connection, changes: Changes, withdrawn: Iterable[EvaluationKey]
+) -> None:
+    """Write what changed in open conversations, in the caller's transaction."""
+    connection.executemany(
+        "DELETE FROM turns WHERE tenant = ? AND trace_id = ? AND span_id = ?",
+        [*changes.orphaned_turns, *withdrawn],
+    )
+    connection.executemany(
+        f"DELETE FROM turns WHERE {_CONVERSATION}",
+        [(key[0], *map(text_of, key[1:])) for key in changes.ended_conversations],
+    )
+    connection.executemany(
+        f"DELETE FROM turns WHERE {_CONVERSATION} AND typeof(body) = 'blob'",
+        [_conversation(turn.invocation) for turn in changes.turns if turn.dropped_turns],
+    )
+    insert(
+        connection,
+        f"INSERT OR REPLACE INTO turns ({COLUMNS}, crc)",
+        list(_rows(changes.turns)),
+    )
+
+
+def read(columns: Sequence[Any]) -> StoredTurn:
+    """The turn in a row with a valid checksum. Raises `ValueError` if another version wrote it."""
+    tenant, conversation, scenario, trace_id, span_id, at, body = columns
+    if isinstance(body, bytes):
+        newest = Invocation(
+            trace_id,
+            span_id,
+            "",
+            tenant=tenant,
+            conversation_id=conversation,
+            scenario_id=scenario,
+        )
+        return StoredTurn(newest, at, dropped_turns=int(body))
+    known = _EVALUATED.validate_json(body)
+    return StoredTurn(
+        _INVOCATION.validate_json(body), at, known.evaluated_as, known.revision, known.closed_by
+    )
+
+
+def _rows(turns: Iterable[StoredTurn]) -> Iterator[tuple[Any, ...]]:
+    for turn in turns:
+        try:
+            yield _row(turn)
+        except Exception:  # a value of a sender must not affect the other turns
+            _log.exception("a turn cannot be stored", trace_id=turn.invocation.trace_id)
+
+
+def _row(turn: StoredTurn) -> tuple[Any, ...]:
+    invocation = turn.invocation
+    body: str | bytes = str(turn.dropped_turns).encode()
+    if not turn.dropped_turns:
+        known = orjson.dumps(_Evaluated(turn.number, turn.revision, turn.closed_by))
+        body = (_INVOCATION.dump_json(invocation)[:-1] + b"," + known[1:]).decode()
+    ids = invocation.trace_id, invocation.span_id
+    row = (*_conversation(invocation), *ids, turn.at, body)
+    return (*row, checksum(*row))
+
+
+def _conversation(invocation: Invocation) -> ConversationKey:
+    return invocation.tenant, text_of(invocation.conversation_id), text_of(invocation.scenario_id)

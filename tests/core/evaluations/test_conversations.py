@@ -1,0 +1,152 @@
+"""Open conversations: turns that are replaced, moved, withdrawn or restored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pathgauge.collector.core.evaluations.conversation import RENUMBER_S
+from pathgauge.collector.core.evaluations.conversations import Conversations
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
+from pathgauge.collector.core.references import Match
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn
+
+TALK = Reference("talk", (ReferenceTurn(),) * 4)
+
+
+def turn(name: str, start: int, conversation: str = "c", stated: int | None = None) -> Invocation:
+    return Invocation(
+        name,
+        "s",
+        "test",
+        conversation_id=conversation,
+        scenario_id="talk",
+        start_ns=start,
+        turn=stated,
+    )
+
+
+def opened(*turns: Invocation) -> Conversations:
+    """All turns arrived at 0 and were evaluated."""
+    conversations = Conversations(idle=100.0)
+    for one in turns:
+        assert conversations.place(one, TALK, 0.0)
+    evaluate(conversations, 0.0)
+    return conversations
+
+
+def evaluate(conversations: Conversations, now: float) -> dict[str, int]:
+    """Evaluate what is due; returns the number of each turn."""
+    numbers = {}
+    for one, index in conversations.numbered(now):
+        numbers[one.invocation.trace_id] = index
+        evaluation = Evaluation(one.invocation, Match(), (), one.closed_by, one.revision + 1)
+        conversations.record(one, evaluation)
+    return numbers
+
+
+def stored(conversations: Conversations) -> list[tuple[str, str | None, int | None, int]]:
+    """The turns that changed: trace, conversation, number and revision."""
+    return [
+        (one.invocation.trace_id, one.invocation.conversation_id, one.number, one.revision)
+        for one in conversations.changes()[0]
+    ]
+
+
+def test_a_withdrawn_turn_renumbers_those_after_it() -> None:
+    conversations = opened(turn("a", 1), turn("b", 2), turn("c", 3))
+    assert conversations.withdraw(("", "b", "s"))
+    assert not conversations.withdraw(("", "b", "s"))
+    assert conversations.deadline() == 0.0
+    assert evaluate(conversations, 5.0) == {"c": 1}
+
+
+def test_a_purged_turn_renumbers_those_after_it() -> None:
+    conversations = opened(turn("a", 1), turn("b", 2), turn("c", 3))
+    conversations.discard({("", "a"), ("other tenant", "c")})
+    assert evaluate(conversations, 5.0) == {"b": 0, "c": 1}
+    assert stored(conversations) == [("b", "c", 0, 1), ("c", "c", 1, 1)]
+
+
+def test_a_turn_that_is_withdrawn_before_it_was_evaluated_is_not_evaluated() -> None:
+    conversations = opened(turn("b", 2), turn("a", 1))
+    conversations.place(turn("c", 3), TALK, 0.5)
+    conversations.withdraw(("", "c", "s"))
+    assert evaluate(conversations, 0.5) == {}
+    assert evaluate(conversations, 5.0) == {}
+
+
+def test_a_turn_whose_conversation_changes_leaves_the_earlier_one() -> None:
+    conversations = opened(turn("a", 1), turn("b", 2))
+    assert conversations.place(turn("a", 1, conversation="d"), TALK, 5.0)
+    assert evaluate(conversations, 5.0) == {"a": 0, "b": 0}
+    assert stored(conversations) == [("b", "c", 0, 1), ("a", "d", 0, 1)]
+    assert [(one.key[1], len(one.conversation.turns)) for one in conversations.drain()] == [
+        ("c", 1),
+        ("d", 1),
+    ]
+
+
+def test_a_turn_that_late_spans_change_is_evaluated_at_once_and_renumbered_no_sooner() -> None:
+    conversations = opened(turn("z", 9))
+    conversations.place(turn("y", 8), TALK, 1.0)
+    assert evaluate(conversations, 1.0) == {"y": 0, "z": 1}
+    conversations.place(replace(turn("z", 9), final_response="late"), TALK, 2.0)
+    conversations.place(turn("x", 7), TALK, 2.0)
+    assert evaluate(conversations, 2.0) == {"x": 0, "y": 1, "z": 2}
+    conversations.place(turn("w", 6), TALK, 4.0)
+    assert evaluate(conversations, 4.0) == {"w": 0, "x": 1}
+    assert evaluate(conversations, 1.0 + RENUMBER_S) == {"z": 3}
+    assert evaluate(conversations, 2.0 + RENUMBER_S) == {"y": 2}
+
+
+def test_a_turn_beyond_the_reference_counts_as_unexpected_whatever_number_it_states() -> None:
+    turns = [turn("a", 1), turn("b", 2, stated=-5), turn("c", 3, stated=4)]
+    [ended] = opened(*turns).drain()
+    assert ended.conversation.end() == []
+    result = ended.conversation.result(ended.key)
+    assert (result.matched, result.missing, result.unexpected) == (1, 3, 2)
+
+
+def test_turns_that_are_not_kept_are_counted_in_the_store_until_the_conversation_ends() -> None:
+    conversations = opened(*(turn(str(start), start) for start in range(16)))
+    assert not conversations.place(turn("more", 16), TALK, 1.0)
+    assert not conversations.place(turn("still more", 17), TALK, 1.0)
+    assert [one.dropped_turns for one in conversations.changes()[0]][-1:] == [2]
+    assert not conversations.place(turn("too late", 18), TALK, 1.0)
+    [ended] = conversations.drain()
+    assert conversations.changes() == ((), (ended.key,))
+    assert not conversations.has_changes
+    assert ended.conversation.result(ended.key).unexpected == 12 + 3
+
+
+def test_turns_stored_by_an_earlier_version_are_numbered_once() -> None:
+    conversations = Conversations()
+    for name, start in (("b", 2), ("a", 1)):
+        conversations.restore(StoredTurn(turn(name, start), 7.0), TALK)
+    assert conversations.deadline() == 7.0
+    assert evaluate(conversations, 7.0) == {"a": 0, "b": 1}
+    assert evaluate(conversations, 50.0) == {}
+
+
+def test_the_numbers_of_a_conversation_are_compared_once_a_second() -> None:
+    talk = replace(TALK, turns=(ReferenceTurn(),) * 100)
+    conversations, now = Conversations(), 0.0
+    for start in range(100, 0, -1):
+        conversations.place(turn(str(start), start), talk, now)
+        evaluate(conversations, now)
+        now += 0.05
+    comparisons = 0
+    while (deadline := conversations.deadline()) is not None and deadline < 30.0:
+        evaluate(conversations, deadline)
+        comparisons += 1
+    assert 5 < comparisons <= 26
+    assert evaluate(conversations, 30.0) == {}
+
+
+def test_a_turn_that_is_renumbered_again_and_again_is_scheduled_once() -> None:
+    conversations = opened(turn("last", 10**6))
+    for second in range(1, 5):
+        conversations.place(turn(str(second), 10**6 - second), TALK, second / 10)
+        evaluate(conversations, second / 10)
+    assert len(conversations._due) <= 2
