@@ -1,4 +1,6 @@
-"""Commands that read trace files: show what the collector understands of them, and score them."""
+"""Commands that read trace files, and tables of predictions: show what the collector understands
+of them, and score them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from pathgauge.collector.config import Config
     from pathgauge.collector.config.active import ActiveConfig
     from pathgauge.collector.offline.progress import Progress
-    from pathgauge.collector.offline.replay import JudgeAll
+    from pathgauge.collector.offline.tables.scoring import JudgeAll
 
 
 def invocations(files: Files, config: ConfigFile = None) -> None:
@@ -98,11 +100,12 @@ def score(
         ),
     ] = None,
 ) -> None:
-    """Score trace files: a gate for CI.
+    """Score traces or tables: a gate for CI.
 
     Use it to check a change of an agent before it is deployed: run the agent, save its traces, and
-    compare them with references. Without --config and --criteria, the criteria are those of ADK:
-    `tool_trajectory_avg_score` 1.0 and `response_match_score` 0.8.
+    compare them with references. A table of predictions (JSON, JSON lines or CSV) has a row for
+    each invocation, with a column `predicted_trajectory`. Without --config and --criteria, the
+    criteria are those of ADK: `tool_trajectory_avg_score` 1.0 and `response_match_score` 0.8.
 
     Exits with 0 when the gate passes. Exits with 1 when it does not: a score missed its threshold,
     a scorer failed, too few invocations were scored (--min-coverage), a scenario was not run
@@ -119,8 +122,8 @@ def score(
     from pathgauge.collector.cli.output.junit import to_junit
     from pathgauge.collector.cli.output.progress import shown_progress
     from pathgauge.collector.cli.output.report import print_gate, print_reasons
-    from pathgauge.collector.config.active import for_gate, resolve
-    from pathgauge.collector.offline.coverage import required_scenarios
+    from pathgauge.collector.config.active import for_gate, missing_references, resolve
+    from pathgauge.collector.offline.coverage import references_of, required_scenarios
     from pathgauge.collector.offline.gate import Requirements, judge
     from pathgauge.collector.offline.replay import replay
 
@@ -128,8 +131,10 @@ def score(
     with operator_errors():
         settings = for_gate(config, references or (), criteria)
         active = resolve(settings)
-        print_messages(active.warnings)
-        required = required_scenarios(active.references, require)
+        missing = tuple(missing_references(active.evaluator.criteria, active.references))
+        print_messages([warning for warning in active.warnings if warning not in missing])
+        known = tuple(active.references)  # a wrong pattern is found before judges are asked
+        required = required_scenarios(known, require if known else None)
         with shown_progress(err) as progress, _judges(settings, active, progress) as judge_all:
             keys = settings.scenario.keys
             replayed = list(
@@ -142,6 +147,10 @@ def score(
                     progress=progress,
                 )
             )
+        if not known:
+            known = references_of(replayed)  # of tables
+            print_messages([] if known else missing)
+            required = required_scenarios(known, require)
         requirements = Requirements(min_coverage, required)
         gate = judge(replayed, active.evaluator, active.references, requirements)
         if junit is not None:

@@ -7,7 +7,7 @@ The service calls `resolve` again when `fingerprint` has changed. When `resolve`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -74,6 +74,7 @@ def resolve(config: Config) -> ActiveConfig:
     settings = config.judge.settings(config.folder) if config.judge is not None else None
     if settings is not None:
         problems.add(_unknown_providers(config, settings, chain(common, *overrides.values())))
+    problems.add(_never_scored(config, common, overrides))
     problems.report()
     if settings is not None:
         common = with_judge_labels(common, settings)
@@ -89,7 +90,7 @@ def resolve(config: Config) -> ActiveConfig:
     warnings = (
         *_empty_file(config),
         *loaded.warnings,
-        *_missing_references(common, loaded.entries),
+        *missing_references(common, loaded.entries),
         *_missing_judge(config, evaluator),
         *_removed_attributes(config, evaluator),
         *missing_prices(chain(evaluator.criteria, *evaluator.overrides.values())),
@@ -198,6 +199,27 @@ def _empty_file(config: Config) -> Iterator[str]:
         yield str(config.problem((), text))
 
 
+def _never_scored(
+    config: Config, common: Iterable[Criterion], overrides: _Overrides
+) -> Iterator[Problem]:
+    """Criteria that lack an option without which there is no score, in every scenario."""
+    given = {
+        criterion.name
+        for own in overrides.values()
+        for criterion in own
+        if not _missing_option(criterion)
+    }
+    for criterion in common:
+        missing = _missing_option(criterion)
+        if missing and criterion.name not in given:
+            text = f"found no {missing}, without which there is never a score"
+            yield config.problem(("criteria", criterion.name), text)
+
+
+def _missing_option(criterion: Criterion) -> str:
+    return getattr(criterion.scorer, "missing_option", "")
+
+
 def _unknown_providers(
     config: Config, settings: Settings, used: Iterable[Criterion]
 ) -> Iterator[Problem]:
@@ -212,9 +234,10 @@ def _unknown_providers(
             yield config.problem(("criteria", name), text)
 
 
-def _missing_references(common: Iterable[Criterion], entries: tuple[Entry, ...]) -> Iterator[str]:
+def missing_references(common: Iterable[Criterion], references: Sized) -> Iterator[str]:
+    """A warning about criteria that need references, if there are none."""
     names = [criterion.name for criterion in common if criterion.scorer.needs_reference]
-    if names and not entries:
+    if names and not len(references):
         yield f"there are no references, which these criteria need: {', '.join(names)}"
 
 

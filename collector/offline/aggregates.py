@@ -15,10 +15,12 @@ from pathgauge.collector.core.evaluations.aggregation import (
     Aggregate,
     Aggregation,
     aggregate,
+    is_below,
     verdict,
 )
-from pathgauge.collector.core.evaluations.evaluator import Criterion, Verdict
-from pathgauge.collector.offline.gate_lines import Line
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Verdict
+from pathgauge.collector.offline.gate_lines import UNNAMED, Line
+from pathgauge.scorers.types import Invocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,23 @@ class AggregateLine:
         if self.aggregation.over == "suite":
             return "all agents"
         return f"{self.agent} [{self.scenario}]" if self.scenario else self.agent
+
+    def fails_because_of(self, evaluation: Evaluation) -> bool:
+        """Whether it failed, and a score of this invocation pulls it down."""
+        threshold = self.criterion.threshold
+        if self.verdict != "failed" or threshold is None or not self._covers(evaluation.invocation):
+            return False
+        return any(
+            is_below(self.aggregation, self.criterion.scorer, threshold, result.score.value)
+            for result in evaluation.results
+            if result.criterion.name == self.criterion.name and result.score.value is not None
+        )
+
+    def _covers(self, invocation: Invocation) -> bool:
+        return self.agent in ("", invocation.agent or UNNAMED) and self.scenario in (
+            "",
+            invocation.scenario_id,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Result,
 )
 from pathgauge.collector.core.references import Unmatched
+from pathgauge.collector.core.references.closest_ids import ClosestIds
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.types import Reason, Reference
 
@@ -35,6 +36,8 @@ _LACKS_REFERENCE: frozenset[Unmatched | None] = frozenset(
 """Why an invocation of a scenario is not compared with its reference, though it should be. An
 unexpected turn is not among them: it counts as 0.
 """
+TOO_FEW_RUNS = "too_few_runs"
+"""The scenario has fewer runs than pass@k or pass^k needs."""
 _ROUNDING = 1e-9
 
 
@@ -67,6 +70,7 @@ def coverage(replayed: Iterable[Replayed], evaluator: Evaluator) -> tuple[Covera
     """The coverage of each criterion with a threshold that applies to any invocation."""
     scored: Counter[str] = Counter()
     unscored: dict[str, Counter[str]] = {}
+    runs: Counter[tuple[str, int, str | None, str | None]] = Counter()
     for one in replayed:
         for evaluation in one.evaluations:
             for name, reason in _outcomes(evaluation, evaluator):
@@ -75,6 +79,11 @@ def coverage(replayed: Iterable[Replayed], evaluator: Evaluator) -> tuple[Covera
                     scored[name] += 1
                 else:
                     reasons[reason] += 1
+            runs.update(_runs(evaluation))
+    for (name, needed, _, _), found in runs.items():
+        if found < needed:
+            scored[name] -= found
+            unscored[name][TOO_FEW_RUNS] += found
     return tuple(
         Coverage(name, scored[name] + reasons.total(), scored[name], dict(reasons))
         for name, reasons in sorted(unscored.items())
@@ -110,10 +119,24 @@ def not_run(replayed: Iterable[Replayed], references: Iterable[Reference]) -> tu
     )
 
 
-def unmatched(replayed: Iterable[Replayed]) -> dict[str, int]:
-    """Why invocations have no reference turn, with their number, the highest number first."""
+def references_of(replayed: Iterable[Replayed]) -> tuple[Reference, ...]:
+    """The references that invocations were compared with, by scenario id."""
+    found = {
+        evaluation.match.reference.scenario_id: evaluation.match.reference
+        for one in replayed
+        for evaluation in one.evaluations
+        if evaluation.match.reference is not None
+    }
+    return tuple(found.values())
+
+
+def unmatched(replayed: Iterable[Replayed], references: Iterable[Reference] = ()) -> dict[str, int]:
+    """Why invocations have no reference turn, with their number, the highest number first. An
+    unknown scenario id is named with the known ids most like it.
+    """
+    known = ClosestIds(reference.scenario_id for reference in references)
     reasons = Counter(
-        _unmatched_reason(evaluation)
+        _unmatched_reason(evaluation, known)
         for one in replayed
         for evaluation in one.evaluations
         if evaluation.match.unmatched
@@ -121,10 +144,15 @@ def unmatched(replayed: Iterable[Replayed]) -> dict[str, int]:
     return dict(reasons.most_common())
 
 
-def _unmatched_reason(evaluation: Evaluation) -> str:
+def _unmatched_reason(evaluation: Evaluation, known: ClosestIds) -> str:
     reason = (evaluation.match.unmatched or "").replace("_", " ")
     scenario = evaluation.invocation.scenario_id
-    return f"{reason} {scenario!r}" if scenario else reason
+    if not scenario:
+        return reason
+    if evaluation.match.unmatched != "unknown_scenario":
+        return f"{reason} in scenario {scenario!r}"
+    closest = ", ".join(map(repr, known.of(scenario)))
+    return f"{reason} {scenario!r}" + (f" (known: {closest})" if closest else "")
 
 
 def required_scenarios(
@@ -157,6 +185,19 @@ def required_scenarios(
         for name in names
         if any(pattern == ALL or fnmatchcase(name, pattern) for pattern in patterns)
     )
+
+
+def _runs(evaluation: Evaluation) -> Iterator[tuple[str, int, str | None, str | None]]:
+    """The criteria that sum up repeated runs of a scenario and have a score of this one: their
+    name, how many runs they need, and agent and scenario.
+    """
+    invocation = evaluation.invocation
+    for result in evaluation.results:
+        criterion, aggregation = result.criterion, result.criterion.aggregation
+        if aggregation is None or not aggregation.of_runs or criterion.threshold is None:
+            continue
+        if result.score.value is not None:
+            yield criterion.name, aggregation.k, invocation.agent, invocation.scenario_id
 
 
 def _outcomes(evaluation: Evaluation, evaluator: Evaluator) -> Iterator[tuple[str, str | None]]:

@@ -22,7 +22,10 @@ from pathgauge.collector.core import otlp
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.offline import jaeger, tempo
 
-EXPECTED = "expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo"
+EXPECTED = (
+    "expected OTLP protobuf or JSON, the JSON of Jaeger or Tempo, or a table with the column"
+    " predicted_trajectory"
+)
 """The end of error messages."""
 
 _LIMITS = otlp.DecodeLimits(max_records=10_000_000)

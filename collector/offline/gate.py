@@ -110,7 +110,7 @@ def judge(
         lines,
         coverage(replayed, evaluator or Evaluator(())),
         not_run(replayed, references),
-        unmatched(replayed),
+        unmatched(replayed, references),
         requirements,
         tuple(aggregate_lines(lines)),
         tuple(overall_lines(lines)),

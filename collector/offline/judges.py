@@ -15,9 +15,10 @@ from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.judging import Judge
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.judging.queue import Capacity, JudgeQueue
 from pathgauge.collector.offline.progress import Progress, unreported
-from pathgauge.collector.offline.replay import JudgeAll
+from pathgauge.collector.offline.tables.scoring import JudgeAll
 from pathgauge.scorers.judges.model_client.client import ModelClient
 
 
@@ -44,13 +45,14 @@ def judges_of(
     )
 
     def judge_all(
-        pending: Iterable[PendingJudgment],
+        pending: Iterable[PendingJudgment], references: ReferenceSet
     ) -> list[tuple[PendingJudgment, Evaluation]]:
         nonlocal asked
         judged.clear()
         waiting = list(pending)
         asked = len(waiting)
         progress("judging", 0, asked)
+        queue.configure(active.evaluator, references)
         for one in waiting:
             queue.take(one)
         queue.finish(math.inf)

@@ -1,9 +1,11 @@
-"""Runs trace files through the pipeline at once, without a service."""
+"""Runs trace files through the pipeline at once, without a service. Tables of predictions go past
+it: their rows already are invocations.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,14 +17,14 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Evaluator,
     WhenJudged,
 )
-from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import Judged, PipelineEvent, Unreadable, Withdrawn
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.offline.progress import Progress, unreported
-from pathgauge.collector.offline.trace_files import read_path, shown
+from pathgauge.collector.offline.tables.scoring import JudgeAll, score_table
+from pathgauge.collector.offline.trace_files import TraceFiles, read_path, shown
 
 _UNBOUNDED = Bounds(
     max_trace_spans=sys.maxsize, max_trace_bytes=sys.maxsize, max_open_bytes=sys.maxsize
@@ -41,10 +43,6 @@ class Replayed:
     """What was skipped or could not be read, one line each."""
 
 
-JudgeAll = Callable[[Iterable[PendingJudgment]], Iterable[tuple[PendingJudgment, Evaluation]]]
-"""Runs the judges; returns each pending judgment with the evaluation that has their results."""
-
-
 def replay(
     paths: Iterable[Path],
     evaluator: Evaluator,
@@ -56,8 +54,8 @@ def replay(
 ) -> Iterator[Replayed]:
     """Read and score each path on its own. Without `judge_all` no judge is asked.
 
-    Raises `UnreadableFileError` or `OSError` for a file, and `PluginError` for an installed dialect
-    that cannot be used.
+    Raises `UnreadableFileError`, `ConfigError` or `OSError` for a file, and `PluginError` for an
+    installed dialect that cannot be used.
     """
     registry = installed_dialects()
     judging: WhenJudged = "unconfigured" if judge_all is None else "later"
@@ -77,16 +75,25 @@ def replay(
         )
         events = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.read_open(0.0)
         if judge_all is not None:
-            for pending, judged in judge_all(pipeline.changes().judgments_begun):
+            for pending, judged in judge_all(pipeline.changes().judgments_begun, references):
                 events += pipeline.judged(pending, judged)
         events += pipeline.finish_conversations()
         evaluations = _newest(events)
         notes = [*files.notes, *_unreadable(path, events)]
+        for table in files.tables:
+            scored, more = score_table(table, evaluator, references, judge_all)
+            evaluations += tuple(scored)
+            notes += more
         if not evaluations:
-            counts = f"{len(files.spans)} spans and {len(files.logs)} log records"
-            notes.append(f"{shown(path)}: found no agent invocation in {counts}")
+            notes.append(f"{shown(path)}: found no agent invocation in {_counts(files)}")
         conversations = tuple(event for event in events if isinstance(event, ConversationResult))
         yield Replayed(str(path), evaluations, conversations, tuple(notes))
+
+
+def _counts(files: TraceFiles) -> str:
+    if files.tables and not files.spans and not files.logs:
+        return "a table without rows"
+    return f"{len(files.spans)} spans and {len(files.logs)} log records"
 
 
 def _newest(events: Iterable[PipelineEvent]) -> tuple[Evaluation, ...]:

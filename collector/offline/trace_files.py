@@ -1,4 +1,5 @@
-"""Reads trace files. The format is detected from the content, see `export_requests`.
+"""Reads trace files, and tables of predictions. The format is detected from the content, see
+`export_requests` and `tables.recognition`.
 
 Files may be compressed with gzip. The files of a directory are read as one stream.
 """
@@ -14,6 +15,8 @@ from pathlib import Path
 from pathgauge.collector.core import otlp
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.offline.export_requests import EXPECTED, export_requests
+from pathgauge.collector.offline.tables.predictions import Predictions, predictions
+from pathgauge.collector.offline.tables.recognition import read_table
 
 STDIN = Path("-")
 """Stands for standard input."""
@@ -34,6 +37,7 @@ class TraceFiles:
 
     spans: list[Span] = field(default_factory=list)
     logs: list[LogRecord] = field(default_factory=list)
+    tables: list[Predictions] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What was skipped and why, one line each."""
 
@@ -47,8 +51,8 @@ def read_path(path: Path) -> TraceFiles:
     """Read standard input, a file, or all trace files below a directory in the order of their
     names.
 
-    Raises `UnreadableFileError` for a file, or for a directory without any trace file, and
-    `OSError` from the file system.
+    Raises `UnreadableFileError` for a file, or for a directory without any trace file,
+    `ConfigError` for a table with mistakes, and `OSError` from the file system.
     """
     found = TraceFiles()
     if path == STDIN or not path.is_dir():
@@ -72,6 +76,10 @@ def read_path(path: Path) -> TraceFiles:
 def _read_file(path: Path, found: TraceFiles) -> None:
     """Add the content of a file, or nothing of it when it raises `UnreadableFileError`."""
     name, data = shown(path), _decompressed(path)
+    table = read_table(data, name)
+    if table is not None:
+        found.tables.append(predictions(table))
+        return
     read, rejected = TraceFiles(), 0
     try:
         for request in export_requests(data):

@@ -1,29 +1,44 @@
 """Redacts batches before they are stored.
 
 Nothing is passed on without redaction. Of a record that cannot be redacted, only ids and times
-remain.
+remain. That includes the records that are left when the CPU time of a request is used up.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Consumer
+from pathgauge.collector.core.reading_budget import CpuClock, ReadingBudget
 from pathgauge.collector.core.redaction import RedactionCounts, Redactor
 
 _LARGE_BODY_BYTES = 32 * 1024
 """Redacting a larger body may take more than 10 ms, too long for the event loop."""
 
 
+MAX_CPU_S = 10.0
+"""CPU time to redact one request. Python literals take seconds for each MiB, and other large
+requests wait meanwhile.
+"""
+
+
 class RedactingConsumer:
     """A `Consumer` that redacts batches for another one."""
 
-    def __init__(self, accept: Consumer, redactor: Redactor, telemetry: InternalTelemetry) -> None:
+    def __init__(
+        self,
+        accept: Consumer,
+        redactor: Redactor,
+        telemetry: InternalTelemetry,
+        cpu_clock: CpuClock = time.thread_time,
+    ) -> None:
         self._accept = accept
         self._redactor = redactor
         self._telemetry = telemetry
+        self._cpu_clock = cpu_clock
         self._turn = asyncio.Lock()
 
     async def accept(self, batch: Batch) -> bool:
@@ -42,6 +57,10 @@ class RedactingConsumer:
         return accepted
 
     def _redact(self, batch: Batch) -> tuple[Batch, RedactionCounts]:
+        with ReadingBudget(MAX_CPU_S, self._cpu_clock).measured():
+            return self._redact_all(batch)
+
+    def _redact_all(self, batch: Batch) -> tuple[Batch, RedactionCounts]:
         origin = batch.origin._replace(encoding="protobuf")
         changed = replace(batch, origin=origin, sent_as=batch.origin.encoding)
         if origin.signal == "traces":

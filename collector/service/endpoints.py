@@ -6,7 +6,9 @@ import asyncio
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+
+import structlog
 
 from pathgauge.collector.config import Config, Grpc, Http
 from pathgauge.collector.config.plugins.dialects import installed_dialects
@@ -21,13 +23,17 @@ from pathgauge.collector.receivers.http import HttpReceiver
 from pathgauge.collector.receivers.redact import RedactingConsumer
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.receivers.server.connections import Caps, Terms
+from pathgauge.collector.receivers.server.strict_http import InvalidRequest
 from pathgauge.collector.service.canary import TENANT, Canary, Send, over_socket, within
 from pathgauge.collector.service.connections import PAGES
 from pathgauge.collector.service.control_socket import ControlServer
 from pathgauge.collector.service.engine import Engine
 from pathgauge.collector.service.process_limits import ProcessLimits
 from pathgauge.collector.service.web.app import create_app
+from pathgauge.collector.service.web.scenarios import scenarios_page
 from pathgauge.collector.service.web.traces import traces_page
+
+_log = structlog.get_logger(__name__)
 
 SPARE_FILES = 4
 """File descriptors that are kept for connections to the HTTP pages."""
@@ -56,8 +62,13 @@ class Endpoints:
         if canary is not None:
             self._authenticate = canary.authenticate(access.authenticate)
         self._receivers = self._build_receivers()
-        page = traces_page(engine.usage, engine.explain_open_traces)
-        pages = create_app(engine.registry, unready, access.readers, page)
+        pages = create_app(
+            engine.registry,
+            unready,
+            access.readers,
+            traces=traces_page(engine.usage, engine.explain_open_traces),
+            scenarios=scenarios_page(engine.unknown_scenarios.snapshot),
+        )
         self._web = HttpServer(
             pages,
             str(config.exporters.prometheus.endpoint),
@@ -148,8 +159,22 @@ class Endpoints:
             caps,
             tls.context if tls else None,
             partial(self._telemetry.connections_refused.add, server),
-            partial(self._telemetry.invalid_http_requests.add, server),
+            partial(self._count_invalid, server),
         )
+
+    def _count_invalid(self, server: Server, reason: InvalidRequest) -> None:
+        self._telemetry.invalid_http_requests.add(server, reason)
+        if reason == "http2":
+            _explain_http2(server)
+
+
+@cache
+def _explain_http2(server: Server) -> None:
+    """Once for each server: senders repeat their mistake every few seconds."""
+    _log.warning(
+        "a client speaks gRPC to a port for HTTP/1.1; send OTLP over gRPC to the gRPC port",
+        server=server,
+    )
 
 
 def _with_redaction(config: Config, accept: Consumer, telemetry: InternalTelemetry) -> Consumer:

@@ -98,10 +98,10 @@ class UnknownScenarios:
             self._found[key] = UnknownScenario(*key, closest, 1)
             has_references = bool(self._known)
         if has_references:
-            names = {"tenant": tenant} if tenant else {}
-            _log.warning(
-                "no reference has this scenario id", scenario=key[1], closest=closest, **names
-            )
+            known = {
+                name: value for name, value in (("tenant", tenant), ("closest", closest)) if value
+            }
+            _log.warning("no reference has this scenario id", scenario=key[1], **known)
 
 
 def _of(names: tuple[str, ...], ids: set[str]) -> tuple[str, ...]:

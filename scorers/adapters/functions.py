@@ -13,6 +13,9 @@
         word: str
         def evaluate(self, ctx): ...
 
+    # a metric function of Google's ADK, see `adk_metric`
+    def brevity(eval_metric, actual_invocations, expected_invocations=None): ...
+
 A parameter named like a shape of `pathgauge.scorers.adapters.inputs` receives that shape. All other
 parameters are options; those of an evaluator class are the parameters of its constructor.
 `pathgauge.scorers.adapters.results` defines what may be returned.
@@ -29,6 +32,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass, make_da
 from functools import partial
 from typing import Any, ClassVar, cast
 
+from pathgauge.scorers.adapters.adk_metric import adk_metric_class, is_adk_metric
 from pathgauge.scorers.adapters.inputs import SHAPES, NotKnownError, Shape, shaped
 from pathgauge.scorers.adapters.results import as_score
 from pathgauge.scorers.authoring.options import check_choice
@@ -181,13 +185,15 @@ def scorer_class(found: Any, takes: Sequence[str] = (), name: str | None = None)
     else:
         target = getattr(found, "evaluate", found)
         constructor = parameters = _parameters(target)
+    class_name = getattr(found, "__name__", type(found).__name__)
+    if not inspect.isclass(found) and is_adk_metric(parameters):
+        return adk_metric_class(target, name or _snake_case(class_name), parameters)
     receives = _receives(parameters, takes)
     options = [
         parameter
         for parameter in constructor
         if parameter.name not in receives and _is_option(parameter)
     ]
-    class_name = getattr(found, "__name__", type(found).__name__)
     check = Check(
         (name or _snake_case(class_name), class_name),
         target,

@@ -83,7 +83,7 @@ class Known(dict[str, Any]):
         return default
 
 
-class Context(SimpleNamespace):
+class KnownAttributes(SimpleNamespace):
     """The entries of a `Known` as attributes."""
 
     def __init__(self, known: Known) -> None:
@@ -106,12 +106,12 @@ def _instance(actual: Invocation, expected: ReferenceTurn | None) -> Known:
     predicted = reference = None
     if not tools_unknown(actual):
         predicted = [
-            _trajectory_entry(call.name, _arguments(call), "args_not_recorded")
+            _trajectory_entry(call.name, arguments(call), "args_not_recorded")
             for call in actual.tool_calls
         ]
     if turn.tool_calls is not None:
         reference = [
-            _trajectory_entry(call.name, _expected_arguments(call.arguments), "no_reference")
+            _trajectory_entry(call.name, expected_arguments(call.arguments), "no_reference")
             for call in turn.tool_calls
         ]
     entries = {
@@ -164,7 +164,7 @@ def _scenario(expected: ReferenceTurn | None, extra: Entries) -> Known:
     return Known({**entries, **extra}, _TURN)
 
 
-def _context(actual: Invocation, expected: ReferenceTurn | None) -> Context:
+def _context(actual: Invocation, expected: ReferenceTurn | None) -> KnownAttributes:
     expected_output = metadata = None
     if expected is not None:
         expected_output, metadata = expected.response, _scenario(expected, {})
@@ -178,7 +178,7 @@ def _context(actual: Invocation, expected: ReferenceTurn | None) -> Context:
         "attributes": _result(actual),
         "metrics": _metrics(actual),
     }
-    return Context(Known(entries, _UNKNOWN))
+    return KnownAttributes(Known(entries, _UNKNOWN))
 
 
 _MAKERS: Mapping[Shape, Callable[[Invocation, ReferenceTurn | None, Entries], Any]] = {
@@ -266,13 +266,13 @@ def _messages(actual: Invocation, calls: Sequence[Known]) -> Iterator[dict[str, 
 
 
 def _call_entry(call: ToolCall) -> Known:
-    result = _structured(call.result)
+    result = structured(call.result)
     if call.result is None and call.error is not None:
         result = {"error": call.error}
     entries = {
         "id": call.id,
         "name": call.name,
-        "args": _arguments(call),
+        "args": arguments(call),
         "result": result,
         "error": call.error,
         "agent": call.agent,
@@ -284,13 +284,14 @@ def _trajectory_entry(name: str, arguments: Json, reason: Reason) -> Known:
     return Known({"tool_name": name, "tool_input": arguments}, {"tool_input": reason})
 
 
-def _arguments(call: ToolCall) -> Json:
+def arguments(call: ToolCall) -> Json:
+    """The arguments of a call, parsed if they are JSON text; `None` if they were not recorded."""
     if isinstance(call.arguments, Mapping):
         return dict(call.arguments)
-    return _structured(call.arguments)
+    return structured(call.arguments)
 
 
-def _expected_arguments(arguments: Mapping[str, Json] | None) -> Json:
+def expected_arguments(arguments: Mapping[str, Json] | None) -> Json:
     """Expected arguments as JSON, with matchers as in a reference file."""
     if arguments is None:
         return None
@@ -299,7 +300,7 @@ def _expected_arguments(arguments: Mapping[str, Json] | None) -> Json:
     return dict(arguments)
 
 
-def _structured(value: Json) -> Json:
+def structured(value: Json) -> Json:
     """JSON text parsed if it holds an object or a list; any other value unchanged."""
     found = value
     for _ in range(2):  # some instrumentations encode a string that is already JSON

@@ -27,7 +27,7 @@ class MaxTurns(Share):
     of: Literal["model", "user"] = "model"
     """What takes turns. `model`: the messages of the model in this invocation, without those of
     sub-agents that are called as tools. `user`: the messages of the user in the conversation so
-    far, for telemetry with `pathgauge.turn`.
+    far, for telemetry with `pathgauge.turn` and for references with several turns.
     """
 
     def __post_init__(self) -> None:

@@ -70,7 +70,7 @@ def _paid_calls(actual: Invocation) -> Sequence[ModelCall] | Score:
         if _is_counted(total):
             return [total]
     if not actual.model_calls:
-        return Score.not_evaluated("not_applicable", "no model calls")
+        return Score.not_evaluated("incomplete", "no model calls were recorded")
     return Score.not_evaluated("tokens_not_recorded")
 
 

@@ -91,7 +91,7 @@ def models_unknown(actual: Invocation) -> Score | None:
     if incomplete := models_incomplete(actual):
         return incomplete
     if not actual.model_calls:
-        return Score.not_evaluated("not_applicable", "no model calls")
+        return Score.not_evaluated("incomplete", "no model calls were recorded")
     return None
 
 

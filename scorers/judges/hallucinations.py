@@ -1,7 +1,8 @@
 """Groundedness: the share of sentences of the response without unsupported claims.
 
-The evidence is what the user said and what the tools returned. The sentences are split and numbered
-here, so the model cannot skip any.
+The evidence is what the user said and what the tools returned; for a text between tool calls, only
+what they had returned by then. The sentences are split and numbered here, so the model cannot skip
+any.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pathgauge.scorers.authoring.extras import Extras
-from pathgauge.scorers.authoring.model_texts import intermediate_texts
+from pathgauge.scorers.authoring.model_texts import calls_with_intermediate_texts
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.judges import answers
 from pathgauge.scorers.judges.checklist import Checklist
@@ -22,7 +23,14 @@ from pathgauge.scorers.judges.prompt_members import legend, read_members
 from pathgauge.scorers.judges.sentences import sentences
 from pathgauge.scorers.judges.verdicts import Verdict
 from pathgauge.scorers.matching.calls import outcome_known
-from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
+from pathgauge.scorers.types import (
+    Invocation,
+    Json,
+    ModelCall,
+    ReferenceTurn,
+    Score,
+    ToolCall,
+)
 
 MAX_SENTENCES = 200
 
@@ -58,7 +66,9 @@ a call that made no sense are no evidence.
 _FINAL = "- `sentences`: the final answer, in numbered sentences"
 _ALL = (
     "- `sentences`: what the agent said while it worked, and then the final answer, in numbered"
-    " sentences"
+    " sentences. Of `trajectory`, only the calls whose `number` is in `calls_before` of a sentence"
+    " are evidence for it: the agent did not know the others yet. Where it is null or not there,"
+    " all calls are."
 )
 
 
@@ -98,13 +108,15 @@ class Hallucinations(ModelJudge, Share):
         calls = [call for call in actual.tool_calls if call.kind not in _WITHOUT_RESULT]
         if not all(outcome_known(call) for call in calls):
             return Score.not_evaluated("results_not_recorded")
-        texts = [context.pop("response")]
+        found = [{"sentence": sentence} for sentence in sentences(context.pop("response"))]
         if self.evaluate_intermediate_nl_responses:
-            earlier = intermediate_texts(actual)
+            earlier = _intermediate_sentences(actual)
             if isinstance(earlier, Score):
                 return earlier
-            texts = [*earlier, *texts]
-        found = [sentence for text in texts for sentence in sentences(text)]
+            found = [*earlier, *found]
+            context["trajectory"] = [
+                {"number": number, **call} for number, call in enumerate(context["trajectory"], 1)
+            ]
         if not found:
             return Score.not_evaluated("not_applicable", "the response has no sentences")
         if len(found) > MAX_SENTENCES:
@@ -113,7 +125,7 @@ class Hallucinations(ModelJudge, Share):
                 f"the response has {len(found)} sentences; at most {MAX_SENTENCES} are judged",
             )
         context["sentences"] = [
-            {"number": number, "sentence": sentence} for number, sentence in enumerate(found, 1)
+            {"number": number, **sentence} for number, sentence in enumerate(found, 1)
         ]
         for name, member in context.items():
             if len(encoded(shortened(member, sys.maxsize))) > self.max_chars:
@@ -126,3 +138,35 @@ class Hallucinations(ModelJudge, Share):
         """One label for each sentence."""
         texts = tuple(item["sentence"] for item in data.get("sentences", [{"sentence": ""}]))
         return Checklist(answers.items(len(texts), *_VALUES), texts, _VALUES, "sentences")
+
+
+def _intermediate_sentences(actual: Invocation) -> list[dict[str, Json]] | Score:
+    """The sentences between the tool calls, each with the numbers of the calls before it."""
+    calls = calls_with_intermediate_texts(actual)
+    if isinstance(calls, Score):
+        return calls
+    return [
+        {"sentence": sentence, "calls_before": known}
+        for call in calls
+        for known in [_calls_before(call, actual)]
+        for sentence in sentences(call.text or "")
+    ]
+
+
+def _calls_before(said: ModelCall, actual: Invocation) -> list[int] | None:
+    """The numbers of the tool calls that had ended when a model began to speak; `None` if times
+    are not known.
+    """
+    ends = [_end(call) for call in actual.tool_calls]
+    if said.start_ns is None or None in ends:
+        return None
+    return [
+        number for number, end in enumerate(ends, 1) if end is not None and end <= said.start_ns
+    ]
+
+
+def _end(call: ToolCall) -> int | None:
+    """When a call returned. One that returns nothing may have a start only."""
+    if call.end_ns is None and call.kind in _WITHOUT_RESULT:
+        return call.start_ns
+    return call.end_ns

@@ -42,6 +42,11 @@ class ResponseLength(Share):
                     " not below the minimum"
                 )
 
+    @property
+    def missing_option(self) -> str:
+        """What must be configured before there can be a score."""
+        return "" if any(self._limits(unit) != (None, None) for unit in UNITS) else "limit"
+
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score one invocation. The reference is not used."""
         limited = [unit for unit in UNITS if self._limits(unit) != (None, None)]

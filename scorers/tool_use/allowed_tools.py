@@ -38,6 +38,11 @@ class AllowedTools(Share):
         for tool in self.tools or ():
             check_tool("tools", tool)
 
+    @property
+    def missing_option(self) -> str:
+        """What must be configured before there can be a score."""
+        return "tools" if self.tools is None else ""
+
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score one invocation. The reference is not used."""
         if self.tools is None:

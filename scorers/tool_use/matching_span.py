@@ -40,6 +40,11 @@ class HasMatchingSpan(Share):
                 " numbers from 0, the maximum not below the minimum"
             )
 
+    @property
+    def missing_option(self) -> str:
+        """What must be configured before there can be a score."""
+        return "query" if self.query is None else ""
+
     @cached_property
     def extras(self) -> Extras:
         """The spans, with the attributes of the query."""

@@ -28,6 +28,11 @@ class ToolPolicy(Share):
     partial: bool = False
     """The value is the share of the rules that were kept."""
 
+    @property
+    def missing_option(self) -> str:
+        """What must be configured before there can be a score."""
+        return "" if self.rules else "rules"
+
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score one invocation. The reference is not used."""
         if not self.rules:

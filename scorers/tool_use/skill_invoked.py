@@ -45,6 +45,11 @@ class SkillInvoked(Share):
             if not words(skill):
                 raise ValueError(f"skills: found {skill!r}, expected the name of a skill")
 
+    @property
+    def missing_option(self) -> str:
+        """What must be configured before there can be a score."""
+        return "" if self.skills else "skills"
+
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score one invocation. The reference is not used."""
         if not self.skills:

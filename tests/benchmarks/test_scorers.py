@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from statistics import mean
 
 import pytest
 
@@ -39,6 +38,7 @@ from pathgauge.scorers.types import (
     ReferenceTurn,
     ToolCall,
 )
+from support.pace import Pace, timed
 
 LONG = "BENCH_SECONDS" in os.environ
 SECONDS = float(os.environ.get("BENCH_SECONDS", "0"))
@@ -54,8 +54,6 @@ USUAL_MOST_S = 150e-6 if LONG else 1e-3
 MAX_S = 1.0 if LONG else 5.0
 SQUARE_AND_SLACK = (SIZES[-1] / SIZES[-2]) ** 2 * 2
 TOO_QUICK_TO_TELL_S = 0.01
-YARDSTICK_S = 0.002
-"""What the yardstick takes where the bars were set."""
 
 OPTIONS: dict[str, Json] = {
     "allowed_tools": {"tools": ["search", "find*"]},
@@ -134,7 +132,6 @@ WORDS = (
     "on",
 )
 STEP_NS = 1_000_000
-COMPARED = tuple({"order_id": f"A-{i}", "limit": i % 7} for i in range(250))
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -263,34 +260,6 @@ class Cost:
                 else f"{self.seconds * 1e6:,.0f}"
             )
         )
-
-
-def timed(work: Callable[[], object]) -> float:
-    """Seconds of CPU."""
-    start = time.thread_time()
-    work()
-    return time.thread_time() - start
-
-
-def yardstick() -> int:
-    """Compares each of some arguments with each other."""
-    return sum(one == other for one in COMPARED for other in COMPARED)
-
-
-class Pace:
-    """How much slower this machine is than the one where the bars were set, in the mean of a run;
-    never less than 1.
-    """
-
-    def __init__(self) -> None:
-        self._took: list[float] = []
-
-    def measure(self) -> None:
-        self._took.append(timed(yardstick))
-
-    @property
-    def slower(self) -> float:
-        return max(1.0, mean(self._took) / YARDSTICK_S)
 
 
 @contextmanager

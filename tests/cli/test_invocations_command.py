@@ -91,7 +91,8 @@ def test_a_directory_is_one_stream_and_skipped_files_are_reported(run: Run) -> N
     assert (
         result.stderr == f"pathgauge: skipped {CAPTURE}/invocations.json: found a JSON object with"
         " 'trace_id', 'span_id', 'dialect', 'agent', 'agent_version' and more, expected OTLP"
-        " protobuf or JSON, or the JSON of Jaeger or Tempo\n"
+        " protobuf or JSON, the JSON of Jaeger or Tempo, or a table with the column"
+        " predicted_trajectory\n"
     )
 
 
@@ -118,13 +119,16 @@ NOT_OTLP = {
     "JSON of something else": (
         b'{"a": 1}',
         (
-            "found a JSON object with 'a', expected OTLP protobuf or JSON, or the JSON of Jaeger or"
-            " Tempo"
+            "found a JSON object with 'a', expected OTLP protobuf or JSON, the JSON of Jaeger or"
+            " Tempo, or a table with the column predicted_trajectory"
         ),
     ),
     "JSON number": (
         b"[1]",
-        "found JSON of type int, expected OTLP protobuf or JSON, or the JSON of Jaeger or Tempo",
+        (
+            "found JSON of type int, expected OTLP protobuf or JSON, the JSON of Jaeger or Tempo,"
+            " or a table with the column predicted_trajectory"
+        ),
     ),
     "broken JSON": (b'{"resourceSpans": [', "line 1: found no JSON"),
     "a broken line": (otlp_json(TURNS[0]) + b"\n{broken\n", "line 2: found no JSON"),
@@ -158,7 +162,7 @@ def test_a_directory_without_otlp_is_an_error(run: Run, folder: Path) -> None:
     assert (
         result.stderr
         == "pathgauge: notes: found 1 files and no traces among them, expected OTLP protobuf or"
-        " JSON, or the JSON of Jaeger or Tempo\n"
+        " JSON, the JSON of Jaeger or Tempo, or a table with the column predicted_trajectory\n"
     )
 
 

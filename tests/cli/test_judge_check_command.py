@@ -329,7 +329,7 @@ def test_a_check_that_judged_nothing_fails_without_any_requirement(run: Run, ser
 
 
 def test_json_has_the_unreadable_answers(run: Run, serve: Any) -> None:
-    serve(lambda request: completion("No JSON.") if "17" in request.user else honest(request))
+    serve(lambda request: completion("No JSON.") if "order 17" in request.user else honest(request))
     status, check, _ = checked(run, "--injections", 0)
     [wanted] = check["not_judged"]
     assert (status, wanted["reason"], wanted["answer"]) == (0, "judge_malformed", "No JSON.")

@@ -193,6 +193,7 @@ def test_a_gate_that_judged_nothing_fails_and_says_why(run: Run, folder: Path) -
     write(
         folder,
         turn(script("unheard-of", "lookup")),
+        turn(script("refnd", "lookup")),
         turn(script("", "lookup")),
         turn(script("", "lookup")),
     )
@@ -203,6 +204,7 @@ def test_a_gate_that_judged_nothing_fails_and_says_why(run: Run, folder: Path) -
         "pathgauge: scenarios with a reference, but without a run: refund",
         "2 x no reference: no scenario id",
         "1 x no reference: unknown scenario 'unheard-of'",
+        "1 x no reference: unknown scenario 'refnd' (known: 'refund')",
         "Nothing was compared with a threshold, so the gate does not pass.",
     ]
 

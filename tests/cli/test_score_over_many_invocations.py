@@ -73,6 +73,23 @@ def test_2_of_20_escalations_pass_a_limit_of_15_percent(
     assert score(run).exit_code == status
 
 
+@pytest.mark.parametrize("over", ["scenario", "agent", "suite"])
+@pytest.mark.parametrize("measure", [{}, {"aggregate": "share"}, {"aggregate": "pass^k", "k": 2}])
+def test_failed_shows_the_invocations_that_pull_an_aggregate_down(
+    over: str, measure: dict[str, Any], run: Run, folder: Path
+) -> None:
+    write(folder, 16, 4, {"routing": {**ROUTING, "over": over, **measure}})
+    shown = score(run, "--json", "--failed").stdout.splitlines()
+    scores = [json.loads(line)["results"]["routing"]["score"] for line in shown[:-1]]
+    assert scores == [0.0] * 4
+
+
+def test_failed_shows_nothing_of_an_aggregate_that_passes(run: Run, folder: Path) -> None:
+    write(folder, 19, 1, {"routing": ROUTING})
+    (verdict,) = score(run, "--json", "--failed").stdout.splitlines()
+    assert json.loads(verdict)["gate"]["passed"]
+
+
 def test_a_suite_can_ask_for_repeated_success(run: Run, folder: Path) -> None:
     criterion = {**ROUTING, "over": "suite", "aggregate": "pass^k", "k": 2, "threshold": 0.95}
     write(folder, 7, 1, {"reliable": criterion})
@@ -108,7 +125,10 @@ def test_a_scenario_with_too_few_runs_gives_no_verdict_and_the_gate_does_not_pas
     write(folder, 4, 0, {"possible": criterion})
     result = score(run)
     assert result.exit_code == 1
-    assert result.stderr == "Nothing was compared with a threshold, so the gate does not pass.\n"
+    assert result.stderr.splitlines() == [
+        "Coverage 0, expected 1: possible scored 0 of 4 invocations (4 too_few_runs).",
+        "Nothing was compared with a threshold, so the gate does not pass.",
+    ]
 
 
 def test_junit_has_a_test_case_for_each_aggregate(run: Run, folder: Path) -> None:
@@ -142,4 +162,14 @@ def test_the_deviation_over_all_scores_is_shown_for_several_scenarios_only(
     write(folder, 2, 1, {"tool_trajectory_avg_score": 0.1})
     assert score(run).stdout.splitlines()[-1] == (
         "*\t*\ttool_trajectory_avg_score\t0.667\t0.577\t\t3\t3\t\t"
+    )
+
+
+def test_a_scenario_with_too_few_runs_is_not_left_out_silently(run: Run, folder: Path) -> None:
+    criterion = {**ROUTING, "over": "suite", "aggregate": "pass^k", "k": 3}
+    write(folder, 5, 0, {"reliable": criterion})
+    result = score(run)
+    assert (result.exit_code, result.stderr.splitlines()) == (
+        1,
+        ["Coverage 0.6, expected 1: reliable scored 3 of 5 invocations (2 too_few_runs)."],
     )

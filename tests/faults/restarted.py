@@ -52,12 +52,15 @@ class RestartedCollector(Collector):
         self,
         folder: Path,
         store: Path | None = None,
+        *,
         retention: str = "7d",
         max_bytes: int = 10 << 30,
+        max_backlog_age: str = "20s",
         prefix: Sequence[str] = (),
         **configuration: Any,
     ) -> None:
-        """`store` is the folder of the store, if it is not the default; `max_bytes` is its size.
+        """`store` is the folder of the store, if it is not the default; `retention`, `max_bytes`
+        and `max_backlog_age` are its options.
         `prefix` are the first words of the command, such as those of `support/limited.py`.
         """
         self.folder = folder
@@ -79,6 +82,7 @@ class RestartedCollector(Collector):
                     "path": str(self.store),
                     "retention": retention,
                     "max_bytes": max_bytes,
+                    "max_backlog_age": max_backlog_age,
                 },
                 **configuration,
             }

@@ -37,9 +37,9 @@ UNNOTICED = "pathgauge.db-wal cut"
 """The one damage that cannot be noticed: a truncated log looks like a shorter one."""
 START_S = 5.0
 """Time limit of a start."""
-MAX_TRIES = 20
-"""How often a fault is repeated until a mistake is detected: a truncated file may have lost nothing
-important.
+MAX_TRIES = 60
+"""How often a fault is repeated until a mistake is detected: about one truncation in four loses
+part of an open trace.
 """
 
 
@@ -95,11 +95,17 @@ def flip(path: Path, random: Random) -> str:
     return f"bit {bit} of byte {place} of {path.name} flipped"
 
 
-def flip_in_the_first_page(path: Path, random: Random) -> str:
-    """Flip a bit in the first page of the database, whatever `path` is."""
+def checkpointed(path: Path) -> Path:
+    """The database next to `path`, with every page of its log: a page in the log hides damage."""
     database = path.with_name("pathgauge.db")
     with closing(sqlite3.connect(database)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # a page in the log would hide it
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return database
+
+
+def flip_in_the_first_page(path: Path, random: Random) -> str:
+    """Flip a bit in the first page of the database, whatever `path` is."""
+    database = checkpointed(path)
     raw = bytearray(database.read_bytes())
     place, bit = (
         random.choice([place for place in range(files.PAGE_BYTES) if raw[place]]),
@@ -123,7 +129,7 @@ Damage = Callable[[Path, Random], str]
 
 def truncate_the_database(path: Path, random: Random) -> str:
     """Truncate the database, whatever `path` is."""
-    return truncate(path.with_name("pathgauge.db"), random)
+    return truncate(checkpointed(path), random)
 
 
 def change_every_request(path: Path, _: Random) -> str:

@@ -78,6 +78,7 @@ def start(folder: Path, *mistakes: str) -> RestartedCollector:
         criteria={"tool_trajectory_f1": 1.0, **dict.fromkeys(scored)},
         conversations={"idle": f"{IDLE_S}s"},
         max_bytes=MAX_BYTES,
+        max_backlog_age="1h",  # a slow machine must not refuse for another reason than space
     )
     collector.start(*mistakes)
     return collector

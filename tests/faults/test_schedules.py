@@ -133,6 +133,7 @@ def all_breaches(folder: Path, seed: int, bounds: Bounds, traces: int, schedules
     return breaches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [BOUNDS, SMALL], ids=["in memory", "spilled"])
 def test_every_schedule_has_the_same_end(tmp_path: Path, seed: int, bounds: Bounds) -> None:
     assert all_breaches(tmp_path, seed, bounds, times(20, 100), times(8, 100)) == []

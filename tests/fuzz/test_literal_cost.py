@@ -91,11 +91,13 @@ CONTEXTS = (
 
 
 def hostile(random: Random) -> Callable[[int], str]:
-    """A function that writes the same kind of text in any length."""
+    """A function that writes the same kind of text in any length: the number of pieces is even,
+    because an odd number of backslashes would escape what comes after them.
+    """
     before, symbol, after = random.choice(CONTEXTS)
     piece = damaged("".join(expanded(symbol, random) for _ in range(3)), random)[:MAX_PIECE]
     piece += random.choice(("", "", ",", ", ", " ", "'a': ", "("))
-    return lambda size: before + piece * (size // max(1, len(piece))) + after
+    return lambda size: before + piece * (size // max(1, len(piece)) // 2 * 2) + after
 
 
 REDACTOR = Redactor(Rules((KeyRule("*.password", "drop"),)), {}, b"salt", INSTALLED)

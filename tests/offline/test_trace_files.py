@@ -243,7 +243,8 @@ def test_a_truncated_file_keeps_its_complete_records(
         pytest.param(
             as_proto(traces("a"))[4:-1],
             "found neither JSON nor OTLP protobuf (not a protobuf message), expected OTLP protobuf"
-            " or JSON, or the JSON of Jaeger or Tempo",
+            " or JSON, the JSON of Jaeger or Tempo, or a table with the column"
+            " predicted_trajectory",
             id="a message without length",
         ),
     ],
@@ -325,6 +326,6 @@ def test_other_json_is_an_error_that_shows_its_keys(text: str, found: str, tmp_p
         read_path(tmp_path / "out")
     assert (
         str(caught.value)
-        == f"{tmp_path}/out: found {found}, expected OTLP protobuf or JSON, or the JSON of Jaeger"
-        " or Tempo"
+        == f"{tmp_path}/out: found {found}, expected OTLP protobuf or JSON, the JSON of Jaeger"
+        " or Tempo, or a table with the column predicted_trajectory"
     )

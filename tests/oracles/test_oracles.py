@@ -54,6 +54,7 @@ def mismatches(
             yield case, ours, theirs
 
 
+@pytest.mark.slow
 @SIDE_BY_SIDE
 def test_scores_are_those_of_the_oracle_but_for_the_named_differences(
     oracle: Oracle, comparison: Comparison

@@ -4,6 +4,7 @@ if it fails.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import orjson
@@ -16,9 +17,10 @@ from structlog.testing import capture_logs
 from pathgauge.collector.core import otlp
 from pathgauge.collector.core.otlp.batch import Origin
 from pathgauge.collector.core.otlp.encode import encode_request
+from pathgauge.collector.core.reading_budget import CpuClock
 from pathgauge.collector.core.redaction import Redactor, Rules
 from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
-from pathgauge.collector.receivers.redact import RedactingConsumer
+from pathgauge.collector.receivers.redact import MAX_CPU_S, RedactingConsumer
 from pathgauge.collector.testing import log, span
 from support.dialects import INSTALLED
 from support.intake import Intake
@@ -29,11 +31,10 @@ EMAIL = "alice@example.com"
 class Peer(Intake):
     """A service whose batches are redacted."""
 
-    def __init__(self) -> None:
+    def __init__(self, cpu_clock: CpuClock = lambda: 0.0) -> None:
         super().__init__()
-        redacting = RedactingConsumer(
-            self.accept, Redactor(Rules(), {}, b"salt", INSTALLED), self.telemetry
-        )
+        redactor = Redactor(Rules(), {}, b"salt", INSTALLED)
+        redacting = RedactingConsumer(self.accept, redactor, self.telemetry, cpu_clock)
         self.service = ExportService("http", redacting.accept, self.telemetry, ReceiverLimits())
 
     async def send(self, body: bytes, signal: Any = "traces", encoding: Any = "protobuf") -> str:
@@ -45,6 +46,21 @@ def as_json(body: bytes) -> bytes:
     for sent in request["resourceSpans"][0]["scopeSpans"][0]["spans"]:
         sent |= {"traceId": "01" * 16, "spanId": "02" * 8}
     return orjson.dumps(request)
+
+
+async def test_of_records_beyond_the_cpu_time_of_a_request_only_ids_and_times_remain() -> None:
+    seconds = count(step=MAX_CPU_S / 3)
+    peer = Peer(lambda: float(next(seconds)))
+    text = orjson.dumps([EMAIL, "x" * 300_000]).decode()
+    spans = [span(str(number), "chat", {"note": text}) for number in range(6)]
+    assert await peer.send(encode_request(spans)) == "ok"
+    [batch] = peer.batches
+    assert [one.span_id for one in batch.spans] == [one.span_id for one in spans]
+    kept = ["note" in one.attributes for one in batch.spans]
+    assert kept == sorted(kept, reverse=True)
+    assert 0 < sum(kept) < len(kept)
+    assert peer.telemetry.redacted_values.get("unreadable", "drop") == kept.count(False)
+    assert EMAIL.encode() not in batch.body
 
 
 @pytest.mark.parametrize("text", [EMAIL, f"{EMAIL} " * 5000], ids=["small", "large"])

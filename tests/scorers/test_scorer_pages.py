@@ -81,7 +81,7 @@ def test_the_examples_of_the_guide_run_together(
     monkeypatch.setattr(pathgauge, "RepeatedCalls", scorer, raising=False)
     check_scorer(scorer())
     run(builtin_tests)
-    assert len(functions) == 2
+    assert len(functions) == 3
     for example in functions:
         run(example)
 

@@ -147,6 +147,8 @@ def test_after_a_kill_they_are_read_from_the_journal_once(tmp_path: Path) -> Non
     with Collector(tmp_path, store={}, assembly=ASSEMBLY) as third, Healthy(third.ports) as healthy:
         assert until(lambda: read(third, "healthy") > 10)
         healthy.stop()
+        sent = healthy.sent.total()
+        assert until(lambda: read(third, "healthy") == sent, PATIENCE_S)
         assert (skipped(third), read(third, "python")) == (1, 1)
         completed = third.series("pathgauge_traces_completed_total", "reason")
-        assert sum(completed.values()) == 2 + read(third, "healthy")
+        assert sum(completed.values()) == 2 + sent

@@ -62,6 +62,7 @@ def scored(collector: Collector) -> float:
     return collector.value("pathgauge_invocations_scored_total")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [SIGKILL, SIGTERM])
 def test_counters_windows_and_thresholds_go_on_where_they_were(
     tmp_path: Path, ending: Signals

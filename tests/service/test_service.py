@@ -249,6 +249,9 @@ async def test_a_scenario_without_reference_is_logged_with_the_closest_known_one
             body = otlp(turn(script("refund_oder")))
             assert (await ask(service, "http", "POST", "/v1/traces", body))[0] == 200
             await shown(service, "pathgauge_invocations_scored_total 1.0")
+        page = (await ask(service, "metrics", "GET", "/debug/scenarios"))[1]
+        assert "refund_oder" in page
+        assert "refund_order" in page
     finally:
         await service.stop()
     assert [line for line in logs if line["log_level"] == "warning"] == [

@@ -34,13 +34,8 @@ def publish(sink: UnknownScenarios, *ids: str | None, **fields: Any) -> list[dic
 
 
 def line(scenario: str, *closest: str, **more: str) -> dict[str, Any]:
-    return {
-        "event": EVENT,
-        "log_level": "warning",
-        "scenario": scenario,
-        "closest": closest,
-        **more,
-    }
+    known = {"closest": closest} if closest else {}
+    return {"event": EVENT, "log_level": "warning", "scenario": scenario, **known, **more}
 
 
 @pytest.fixture

@@ -183,6 +183,7 @@ def test_a_wall_clock_that_jumps_ahead_while_it_runs_removes_nothing(
     assert kept(tmp_path) == ids("before", "ahead", "back", "next")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("retention_s", "window_s", "expected"),
     [

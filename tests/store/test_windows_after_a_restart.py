@@ -179,6 +179,7 @@ def test_what_was_withdrawn_or_is_too_old_is_in_no_window(live: Live) -> None:
     assert after.shown() == before.shown()
 
 
+@pytest.mark.slow
 def test_names_that_senders_invent_take_no_memory_at_a_restart(live: Live) -> None:
     limits = LabelLimits(max_agents=2, max_versions=2, max_series=9)
     before, names = live(limits=limits), 6_000

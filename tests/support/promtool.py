@@ -47,7 +47,8 @@ def rules_for(alert: str, **labels: str) -> list[dict[str, Any]]:
         if rule.get("alert") == alert and labels.items() <= rule["labels"].items()
     ]
     for rule in required:  # grows during the loop
-        read = set(RECORD_NAME.findall(rule["expr"]))
+        description = rule.get("annotations", {}).get("description", "")
+        read = set(RECORD_NAME.findall(f"{rule['expr']} {description}"))
         required += [
             other for other in rules if other.get("record") in read and other not in required
         ]

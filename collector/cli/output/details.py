@@ -37,7 +37,9 @@ class Sourced(NamedTuple):
 
 
 def failures(replayed: Iterable[Replayed], gate: Gate) -> list[Sourced]:
-    """The invocations that failed, and then those without a score that the gate asks for."""
+    """The invocations that failed or pull down an aggregate that failed, and then those without a
+    score that the gate asks for.
+    """
     return [sourced for rank, sourced in _ranked(replayed, gate) if rank < _OTHER]
 
 
@@ -53,15 +55,17 @@ def failures_first(replayed: Iterable[Replayed], gate: Gate) -> list[Sourced]:
 def _ranked(replayed: Iterable[Replayed], gate: Gate) -> list[tuple[int, Sourced]]:
     asked = {coverage.criterion for coverage in gate.uncovered}
     ranked = [
-        (_rank(evaluation, asked), Sourced(one.source, evaluation))
+        (_rank(evaluation, gate, asked), Sourced(one.source, evaluation))
         for one in replayed
         for evaluation in one.evaluations
     ]
     return sorted(ranked, key=lambda entry: entry[0])
 
 
-def _rank(evaluation: Evaluation, asked: Collection[str]) -> int:
+def _rank(evaluation: Evaluation, gate: Gate, asked: Collection[str]) -> int:
     if any(result.verdict in ("failed", "error") for result in evaluation.results):
+        return _FAILED
+    if any(line.fails_because_of(evaluation) for line in gate.aggregates):
         return _FAILED
     for result in evaluation.results:
         if result.criterion.name in asked and unscored_reason(result) is not None:

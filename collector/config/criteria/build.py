@@ -30,6 +30,7 @@ from pathgauge.collector.core.documents import (
 )
 from pathgauge.collector.core.documents.validation import problem
 from pathgauge.collector.core.evaluations.evaluator import Criterion
+from pathgauge.scorers.adapters.adk_metric import AdkMetric
 from pathgauge.scorers.adapters.inputs import SHAPES
 from pathgauge.scorers.composite.agent_view import VIEWS, OfAgent
 from pathgauge.scorers.composite.composite import CostOfPassed, OfCriteria
@@ -98,6 +99,8 @@ class _Builder:
         options = {key: value for key, value in given.items() if key not in COMMON_KEYS}
         if issubclass(kind, Cost | CostOfPassed):
             options.setdefault("prices", self._prices)
+        if issubclass(kind, AdkMetric):
+            options = kind.options_of(name, given.get("threshold"), options)
         scorer: Scorer | None = None
         problems = Problems()
         with problems:

@@ -47,7 +47,7 @@ def of_adk(document: Document) -> Document:
     if not functions or not isinstance(criteria, dict):
         return document
     changed = {
-        name: {**given, "scorer": functions[name]}
+        name: {**functions[name], **given, "scorer": functions[name]["scorer"]}
         for name, written in criteria.items()
         if name in functions and (given := normalized(written)) is not None
     }
@@ -106,8 +106,8 @@ def _name(entry: Mapping[str, Json]) -> Json:
     return next((entry[key] for key in _NAMES if key in entry), None)
 
 
-def _functions(document: Document, data: Mapping[str, Json]) -> dict[str, str]:
-    """The functions of custom metrics, as `module:function`."""
+def _functions(document: Document, data: Mapping[str, Json]) -> dict[str, dict[str, Json]]:
+    """The functions of custom metrics, as `module:function`, and the ranges of their values."""
     key = "customMetrics" if "customMetrics" in data else "custom_metrics"
     metrics = data.get(key)
     if metrics is None:
@@ -118,7 +118,8 @@ def _functions(document: Document, data: Mapping[str, Json]) -> dict[str, str]:
     problems, found = Problems(), {}
     for name, metric in metrics.items():
         with problems:
-            found[name] = _function(document, (key, name), metric)
+            function = _function(document, (key, name), metric)
+            found[name] = {"scorer": function, **_range(metric)}
     problems.report()
     return found
 
@@ -131,3 +132,14 @@ def _function(document: Document, path: KeyPath, metric: Json) -> str:
         text = "found no function, expected code_config with a name such as my_package.my_function"
         raise ConfigError([document.problem(path, text)])
     return ":".join(name.rsplit(".", 1))
+
+
+def _range(metric: Mapping[str, Json]) -> dict[str, Json]:
+    """The options `low` and `high`, from the interval in ADK's `metric_info` if there is one."""
+    found: Json = metric
+    for key in ("metric_info", "metric_value_info", "interval"):
+        written = normalized(found) if isinstance(found, dict) else None
+        found = (written or {}).get(key)
+    interval = (normalized(found) if isinstance(found, dict) else None) or {}
+    bounds = {"low": interval.get("min_value"), "high": interval.get("max_value")}
+    return {name: bound for name, bound in bounds.items() if bound is not None}

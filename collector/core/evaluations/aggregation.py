@@ -98,6 +98,12 @@ def verdict(
     return "passed" if passed else "failed"
 
 
+def is_below(aggregation: Aggregation, scorer: Scorer, threshold: float, value: float) -> bool:
+    """Whether one score pulls an aggregate to the wrong side of its threshold."""
+    each = threshold if aggregation.measure == "mean" else _each(aggregation, scorer)
+    return not meets(scorer, value, each)
+
+
 def _of_runs(
     aggregation: Aggregation,
     scorer: Scorer,
@@ -124,10 +130,14 @@ def _of_runs(
 
 
 def _passes(aggregation: Aggregation, scorer: Scorer, values: Sequence[float]) -> int:
-    each = aggregation.each
-    if each is None:
-        each = scorer.high if scorer.higher_is_better else scorer.low
+    each = _each(aggregation, scorer)
     return sum(meets(scorer, value, each) for value in values)
+
+
+def _each(aggregation: Aggregation, scorer: Scorer) -> float:
+    if aggregation.each is not None:
+        return aggregation.each
+    return scorer.high if scorer.higher_is_better else scorer.low
 
 
 def _run_estimate(measure: Measure, runs: int, passes: int, k: int) -> float:

@@ -11,7 +11,7 @@ Criteria that ask a model are not run here but in the judge queue, which builds 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, get_args
 
@@ -164,11 +164,21 @@ def failed(criterion: Criterion, error: Exception) -> Result:
     return Result(criterion, Score(None, None, f"{type(error).__name__}: {error}"), "error")
 
 
+def _with_turn(invocation: Invocation, match: Match) -> Invocation:
+    """The invocation with its position in the conversation, if the collector has numbered it."""
+    reference = match.reference  # with a single turn it says nothing about the position
+    numbered = reference is not None and len(reference.turns) > 1
+    if invocation.turn is not None or match.turn_index is None or not numbered:
+        return invocation
+    return replace(invocation, turn=match.turn_index)
+
+
 def _run(criterion: Criterion, invocation: Invocation, match: Match) -> Result:
     if "missing_root" in invocation.flags:
         score = Score.not_evaluated("incomplete", "the agent's own span never arrived")
         return Result(criterion, score, "not_evaluated")
     try:
-        return result_of(criterion, criterion.scorer.score(invocation, match.turn))
+        actual = _with_turn(invocation, match)
+        return result_of(criterion, criterion.scorer.score(actual, match.turn))
     except Exception as error:  # a scorer is third-party code and may raise anything
         return failed(criterion, error)

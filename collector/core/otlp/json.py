@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 from google.protobuf.json_format import ParseDict, ParseError
 
+from pathgauge.collector.core.otlp.json_types import WrongTypeError, check_types
 from pathgauge.collector.core.otlp.request import (
     DecodeLimits,
     MessageT,
@@ -80,8 +81,9 @@ class JsonReader:
             raise RejectedError("undecodable", text)
         self._check_counts(source)
         try:
+            check_types(source, kind)
             message = ParseDict(_with_base64_ids(source), kind(), ignore_unknown_fields=True)
-        except (ParseError, RecursionError) as error:
+        except (WrongTypeError, ParseError, RecursionError) as error:
             text = f"not a valid {kind.DESCRIPTOR.name} object: {error}"
             raise RejectedError("undecodable", text) from error
         raw = message.SerializeToString()

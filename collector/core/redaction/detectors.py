@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pathgauge.collector.core.redaction.rules import DetectorName
@@ -55,7 +55,6 @@ _TOKEN_FORMS = (
         + r"[Bb]earer(?:\s|%20|\+|\\[nrtf])+(?=[\w.~+/%=-]*\d|[\w.~+/%=-]{20})[\w.~+/%=-]{8,}",
     ),
     ("EARER", _WORD_START + r"BEARER(?:\s|\\[nrtf])+[\w.~+/%=-]{8,}"),
-    ("://", r"(?<=://)(?!\[)[^\s/:@\"'<>]{0,256}:(?!\d{1,5}/)[^\s@\"'<>]{1,256}(?=@)"),
     ("sk-", _WORD_START + r"sk-[A-Za-z0-9_-]{16,}"),
     ("k_live_", _WORD_START + r"[srp]k_live_[A-Za-z0-9]{10,}"),
     ("k_test_", _WORD_START + r"[srp]k_test_[A-Za-z0-9]{10,}"),
@@ -78,6 +77,10 @@ _TOKEN_FORMS = (
     ),
 )
 """Each pattern with a text that every match contains. The finding is the group, if there is one."""
+
+_URL_USER = re.compile(r"(?<=://)(?!\[)[^\s/:@\"'<>]{0,256}:(?!\d{1,5}/)", re.ASCII)
+_NO_URL_PASSWORD = re.compile(r"[\s\"'<>]", re.ASCII)
+_MAX_PASSWORD_CHARACTERS = 256
 
 _BASIC = re.compile(_WORD_START + r"[Bb]asic ([A-Za-z0-9+/]{6,})={0,2}", re.ASCII)
 
@@ -158,6 +161,8 @@ def _tokens(text: str) -> list[Span]:
         if hint in text
         for match in pattern.finditer(text)
     ]
+    if "://" in text:
+        found += _url_credentials(text)
     if "asic " in text:
         found += (match.span() for match in _BASIC.finditer(text) if _is_basic(match[1]))
     if "=" in text:
@@ -169,6 +174,19 @@ def _tokens(text: str) -> list[Span]:
     if found:
         return _merged(found)
     return found
+
+
+def _url_credentials(text: str) -> Iterator[Span]:
+    """User and password before the `@` of a URL. One pattern for both would try each `://` of a
+    long text with 256 characters, and hold the interpreter meanwhile.
+    """
+    stop = 0
+    for user in _URL_USER.finditer(text):
+        start, password = user.span()
+        at = text.find("@", password, password + _MAX_PASSWORD_CHARACTERS + 1)
+        if start >= stop and at > password and not _NO_URL_PASSWORD.search(text, password, at):
+            stop = at
+            yield start, at
 
 
 def _is_basic(encoded: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from pathgauge.collector.core.invocations.messages.literals import literal
+from pathgauge.collector.core.reading_budget import spend
 
 MAX_LEVELS = 100
 """Text that is nested deeper, counting the texts around it, is redacted as plain text, so that
@@ -22,6 +23,7 @@ def parsed(text: str) -> tuple[Any, int]:
     """The value of JSON text and its nesting levels; 0 levels if the text is not an object, a list
     or a string.
     """
+    spend(len(text))
     if text.lstrip()[:1] not in _OPENERS:
         return None, 0
     try:

@@ -2,11 +2,12 @@
 
 A dataset is a list of rows, or one mapping of columns, as pandas writes it. Trajectories and tool
 inputs may be JSON text. The recorded behaviour of an agent (`predicted_trajectory`, `response`) is
-ignored, because it is not a reference.
+ignored, because it is not a reference; `pathgauge score` scores it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -29,6 +30,7 @@ from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
 _BEFORE = ("graph", "messages", "pathgauge")
 """A row may contain keys of these formats, such as `scenario` as its id."""
+_TRAJECTORIES = ("reference_trajectory", "predicted_trajectory")
 _READ = ("prompt", "reference", "reference_trajectory")
 
 
@@ -51,8 +53,7 @@ def recognises(data: Json) -> bool:
 
 def load(document: Document) -> LoadedReferences:
     """The references of one dataset. Raises `ConfigError` with every problem."""
-    if isinstance(document.data, dict) and _is_columns(document.data):
-        document = _by_row(document)
+    document = by_row(document)
     loaded, names, problems = LoadedReferences(document), RowNames(document), Problems()
     for path, row in rows(document):
         with problems:
@@ -81,23 +82,33 @@ def _reference(
     names: RowNames,
     loaded: LoadedReferences,
 ) -> Reference:
-    prompt = text_at(document, (*path, "prompt"), row.get("prompt"))
-    response = text_at(document, (*path, "reference"), row.get("reference"))
-    trajectory = row.get("reference_trajectory")
-    calls = _trajectory(document, (*path, "reference_trajectory"), trajectory, loaded)
-    if calls is None and response is None:
+    turn = reference_turn(document, path, row, loaded.ignored)
+    if turn is None:
         text = "found neither reference_trajectory nor reference, expected one of them"
         raise ConfigError([document.problem(path, text)])
     loaded.ignored.update(key for key in non_empty_keys(row) if key not in (*_READ, id_key(row)))
-    name = names.name(path, row, trajectory if prompt is None else prompt)
-    return Reference(name, (ReferenceTurn(prompt, calls, response),))
+    return Reference(names.name(path, row, turn.user_input), (turn,))
 
 
-def _trajectory(
-    document: Document, path: KeyPath, value: Json, loaded: LoadedReferences
-) -> tuple[ExpectedCall, ...] | None:
-    """The expected calls, written as mappings or as names. `None`, which means any calls, if the
-    row has no trajectory.
+def reference_turn(
+    document: Document, path: KeyPath, row: Mapping[str, Json], ignored: Counter[str]
+) -> ReferenceTurn | None:
+    """The expected behaviour in the row at `path`; `None` if the row has neither a trajectory nor a
+    response. Keys of calls that have no meaning are counted in `ignored`. Raises `ConfigError`.
+    """
+    prompt = text_at(document, (*path, "prompt"), row.get("prompt"))
+    response = text_at(document, (*path, "reference"), row.get("reference"))
+    calls = _trajectory(document, (*path, "reference_trajectory"), row, ignored)
+    if calls is None and response is None:
+        return None
+    return ReferenceTurn(prompt, calls, response)
+
+
+def trajectory_items(
+    document: Document, path: KeyPath, value: Json
+) -> list[tuple[KeyPath, Json]] | None:
+    """The tool calls in the cell at `path`, each with its path. A call is a mapping or a name.
+    `None` if the cell is empty. Raises `ConfigError`.
     """
     if value in (None, ""):
         return None
@@ -106,13 +117,22 @@ def _trajectory(
     if not isinstance(value, list):
         text = f"found {show_value(value)}, expected a list of tool calls"
         raise ConfigError([document.problem(path, text)])
+    return [((*path, index), item) for index, item in enumerate(value)]
+
+
+def _trajectory(
+    document: Document, path: KeyPath, row: Mapping[str, Json], ignored: Counter[str]
+) -> tuple[ExpectedCall, ...] | None:
+    """The expected calls. `None`, which means any calls, if the row has no trajectory."""
+    items = trajectory_items(document, path, row.get("reference_trajectory"))
+    if items is None:
+        return None
     problems = Problems()
     calls = []
-    for index, item in enumerate(value):
+    for item_path, item in items:
         with problems:
-            item_path = (*path, index)
             call = validate(_Call, document, _call_mapping(document, item_path, item), item_path)
-            loaded.ignored.update(unknown_keys(call, "reference_trajectory."))
+            ignored.update(unknown_keys(call, "reference_trajectory."))
             calls.append(ExpectedCall(call.tool_name, call.tool_input))
     problems.report()
     return tuple(calls)
@@ -130,16 +150,23 @@ def _call_mapping(document: Document, path: KeyPath, call: Json) -> Json:
 
 def _is_columns(data: Mapping[str, Json]) -> bool:
     """Whether a mapping contains columns instead of a single row."""
-    trajectories = data.get("reference_trajectory")
-    if isinstance(data.get("prompt"), list | dict) or isinstance(trajectories, dict):
+    if isinstance(data.get("prompt"), list | dict):
         return True
-    return isinstance(trajectories, list) and any(isinstance(one, list) for one in trajectories)
+    return any(_is_column_of_trajectories(data.get(key)) for key in _TRAJECTORIES)
 
 
-def _by_row(document: Document) -> Document:
-    """The document with its columns transposed into rows. Raises `ConfigError` if the columns
-    differ in length.
+def _is_column_of_trajectories(value: Json) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list) and any(isinstance(one, list) for one in value)
+    )
+
+
+def by_row(document: Document) -> Document:
+    """The document with its columns, if it has any, transposed into rows. Raises `ConfigError` if
+    the columns differ in length.
     """
+    if not isinstance(document.data, dict) or not _is_columns(document.data):
+        return document
     columns = {key: dict(_cells(document, key, column)) for key, column in document.data.items()}
     indices = list(next(iter(columns.values())))
     for key, column in columns.items():

@@ -1,7 +1,8 @@
 """The HTTP pages for Prometheus, for probes and for operators.
 
 `/metrics` is the exposition, `/healthz` reports that the process answers, `/readyz` whether it
-accepts spans, `/debug/traces` lists open traces, and `/` links to them. With `token_file` set, the
+accepts spans, `/debug/traces` lists open traces, `/debug/scenarios` scenario ids without a
+reference, and `/` links to them. With `token_file` set, the
 two probes stay open.
 """
 
@@ -23,6 +24,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pathgauge.collector.receivers.auth.tokens import TokenFile, bearer
 
+Page = Callable[[Request], Awaitable[Response]]
+
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Paths of probes, which often cannot send a token."""
 
@@ -40,6 +43,7 @@ INDEX = """<!doctype html>
 <li><a href="healthz">healthz</a>: whether the collector is alive
 <li><a href="readyz">readyz</a>: whether the collector accepts spans
 <li><a href="debug/traces">debug/traces</a>: which traces are open, and what they wait for
+<li><a href="debug/scenarios">debug/scenarios</a>: which scenario ids have no reference
 </ul>
 </html>
 """
@@ -49,13 +53,14 @@ def create_app(
     registry: CollectorRegistry,
     unready: Callable[[], list[str]] = list,
     readers: TokenFile | None = None,
-    traces: Callable[[Request], Awaitable[Response]] | None = None,
+    traces: Page | None = None,
+    scenarios: Page | None = None,
 ) -> ASGIApp:
     """The application over `registry`. `readers` are the tokens that open it; `None` is open to
     all.
 
     `unready` returns the reasons for which the collector accepts no spans, `[]` when it is ready.
-    `traces` is the page of open traces.
+    `traces` is the page of open traces, `scenarios` that of scenario ids without a reference.
     """
     # One exposition at a time: two at once would share the interpreter and double the memory. It
     # has its own thread, so that a scrape never waits for other work in the pool of the loop.
@@ -79,6 +84,7 @@ def create_app(
             Route("/healthz", _healthz),
             Route("/readyz", readyz),
             *([Route("/debug/traces", traces)] if traces else []),
+            *([Route("/debug/scenarios", scenarios)] if scenarios else []),
         ]
     )
     return pages if readers is None else _for_readers(pages, readers)

@@ -15,9 +15,10 @@ from html import escape
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from pathgauge.collector.core.traces.explain import Waiting
+from pathgauge.collector.service.web.debug_page import HEADERS, html_page, wants_json
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 
 MAX_TRACES = 200
@@ -28,32 +29,6 @@ TOO_BUSY = (
     " store, or has stopped. The totals are current."
 )
 
-HEADERS = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
-    "vary": "accept",
-    "x-content-type-options": "nosniff",
-}
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>pathgauge: open traces</title>
-<style>
-body {{ font-family: sans-serif; margin: 1em }}
-table {{ border-collapse: collapse }}
-td, th {{ border: 1px solid #bbb; padding: .2em .6em; text-align: left; vertical-align: top }}
-.number {{ text-align: right }}
-.id {{ font-family: monospace }}
-</style>
-<h1>Open traces</h1>
-<table>
-{totals}
-</table>
-{traces}
-</html>
-"""
 _HEAD = (
     "<tr><th>tenant<th>trace<th>age<th>silent<th>spans<th>log records<th>looked at in<th>waits for"
 )
@@ -69,7 +44,7 @@ def traces_page(
     """The endpoint. It waits at most `timeout` seconds for the pipeline."""
 
     async def page(request: Request) -> Response:
-        render = _json if _wants_json(request) else _html
+        render = _json if wants_json(request) else _html
         try:
             traces = await asyncio.wait_for(asyncio.wrap_future(explain(MAX_TRACES)), timeout)
         except TimeoutError:
@@ -77,13 +52,6 @@ def traces_page(
         return render(usage(), traces, 200)
 
     return page
-
-
-def _wants_json(request: Request) -> bool:
-    wanted = request.query_params.get("format")
-    if wanted:
-        return wanted == "json"
-    return "application/json" in request.headers.get("accept", "")
 
 
 def _json(usage: CollectorUsage, traces: Sequence[Waiting] | None, status: int) -> Response:
@@ -108,7 +76,8 @@ def _json(usage: CollectorUsage, traces: Sequence[Waiting] | None, status: int) 
 def _html(usage: CollectorUsage, traces: Sequence[Waiting] | None, status: int) -> Response:
     lines = [f'<tr><th>{name}<td class="number">{escape(text)}' for name, text in _totals(usage)]
     table = f"<p>{TOO_BUSY}" if traces is None else _table(usage.pipeline.open_traces, traces)
-    return HTMLResponse(_PAGE.format(totals="\n".join(lines), traces=table), status, HEADERS)
+    totals = "\n".join(["<table>", *lines, "</table>"])
+    return html_page("Open traces", f"{totals}\n{table}", status)
 
 
 def _totals(usage: CollectorUsage) -> Iterator[tuple[str, str]]:

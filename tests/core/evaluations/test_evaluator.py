@@ -8,6 +8,7 @@ import pytest
 from pathgauge import (
     Failure,
     Latency,
+    MaxTurns,
     Reference,
     ReferenceTurn,
     Score,
@@ -113,3 +114,18 @@ def test_without_a_reference_only_criteria_that_need_none_are_run() -> None:
     assert [
         result.criterion.name for result in evaluator.evaluate(invocation(), match).results
     ] == ["f1", "latency", "both"]
+
+
+def test_max_turns_counts_the_turns_that_the_collector_has_numbered() -> None:
+    """Not with a reference of one turn, which may be any turn of a conversation."""
+    criterion = Criterion("max_turns", MaxTurns(1, of="user"), 1.0)
+    turns = (ReferenceTurn(tool_calls=()), ReferenceTurn(tool_calls=()))
+    found = [
+        Evaluator((criterion,)).evaluate(invocation(), Match(reference, turn, index)).results[0]
+        for reference, turn, index in (
+            (Reference("two", turns), turns[0], 0),
+            (Reference("two", turns), turns[1], 1),
+            (Reference("one", turns[:1]), turns[0], 0),
+        )
+    ]
+    assert [result.score.value for result in found] == [1.0, 0.0, None]

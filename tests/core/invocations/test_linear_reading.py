@@ -49,6 +49,7 @@ def test_content_is_read_in_proportion_to_its_size(content: str) -> None:
     assert in_proportion(lambda size: trace_with_content(content, size), read_trace, SIZE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "tree"), TREES_BEFORE)
 def test_a_tree_of_spans_is_read_in_proportion_to_its_size(nodes: str, tree: str) -> None:
     assert in_proportion(lambda size: trace_with_tree(nodes, tree, size), read_trace, SIZE)

@@ -410,6 +410,7 @@ def test_a_lone_surrogate_is_replaced(escaped: str, name: str) -> None:
     assert [record.name for record in decode_traces_json(body).records] == ["before", name, "after"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [rb"\ud83d", b"\\", rb"\ud83d\ude00", rb"\n"])
 def test_many_escapes_are_read_in_linear_time(many: bytes) -> None:
     began = time.process_time()

@@ -295,6 +295,7 @@ def test_the_values_of_all_resources_of_a_request_are_limited_together(tag: byte
     assert decoded.message.endswith("first: more than 400 keys and values of resources")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bomb",
     [

@@ -96,6 +96,7 @@ def in_proportion(short: str, long: str, rules: Rules) -> bool:
     return any(found <= MAX_TIMES_AS_LONG for found in times)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begin", ["", '{"password'], ids=["alone", "in an object"])
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
@@ -104,6 +105,7 @@ def test_hostile_text_takes_time_in_proportion_to_its_size(piece: str, begin: st
     assert in_proportion(short, long, Rules(RULES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", [Rules(), Rules(RULES)], ids=["detectors", "patterns"])
 def test_members_below_a_long_key_take_time_in_proportion_to_their_size(rules: Rules) -> None:
     def nested(size: int) -> str:
@@ -116,6 +118,7 @@ def redact(attributes: dict[str, Any]) -> None:
     REDACTOR.spans([span("a", "chat", attributes)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("construct", INSIDE)
 def test_text_like_a_python_literal_takes_time_in_proportion_to_its_size(

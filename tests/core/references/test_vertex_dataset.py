@@ -18,7 +18,7 @@ from pathgauge.collector.core.documents import (
 )
 from pathgauge.collector.core.references import formats
 from pathgauge.collector.core.references.formats import FileContents
-from pathgauge.collector.core.references.rows import IDS
+from pathgauge.collector.core.references.rows import IDS, position_of
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 from support.repository import REFERENCE_FILES
 
@@ -178,18 +178,28 @@ def test_a_mistake_in_a_column_with_its_own_index_has_its_position() -> None:
     )
 
 
-def test_rows_that_no_invocation_can_match_are_counted() -> None:
+def test_rows_with_neither_id_nor_prompt_are_named_after_their_position() -> None:
     rows = [
         {"reference_trajectory": ["a"]},
-        {"reference_trajectory": ["b"], "prompt": ""},
         {"reference_trajectory": ["c"], "prompt": "x"},
+        {"reference_trajectory": ["a"], "prompt": ""},
         {"reference_trajectory": ["d"], "id": "d"},
     ]
-    assert read(rows).notes[1:] == [
-        "rows that no invocation can match: 2, as they have neither an id nor one prompt; give them"
-        " ids"
+    found = read(rows)
+    names = [entry.reference.scenario_id for entry in found.entries]
+    assert (names[0], *names[2:]) == ("d-row-1", "d-row-3", "d")
+    assert [position_of(entry.reference) for entry in found.entries] == [0, None, 2, None]
+    assert found.notes[1:] == [
+        f"rows with neither an id ({', '.join(IDS)}) nor a prompt: 2, named after their position,"
+        " such as d-row-1; no trace matches them, only the same row of a table of predictions: give"
+        " them ids"
     ]
-    assert len(read(rows[2:]).notes) == 1
+    assert len(read(rows[1:2]).notes) == 1
+
+
+def test_a_name_that_looks_like_a_position_is_none_if_the_row_has_a_prompt() -> None:
+    (reference,) = load([{"id": "d-row-1", "prompt": "x", "reference_trajectory": []}])
+    assert position_of(reference) is None
 
 
 def test_a_single_row_without_an_id_is_named_after_its_file() -> None:

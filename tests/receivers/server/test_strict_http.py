@@ -19,6 +19,7 @@ from pathgauge.collector.receivers.server.strict_http import (
 )
 
 POST = b"POST / HTTP/1.1\r\nHost: here\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 CHUNKS = b"1\r\nx\r\n0\r\n"
 GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 
@@ -27,6 +28,14 @@ VALID = {
     "a length": POST + b"Content-Length: 3\r\n\r\na\nb",
     "the same length twice": POST + b"Content-Length: 1\r\nContent-Length: 1\r\n\r\nx",
     "chunks": POST + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS + b"\r\n",
+    "some tiny chunks": POST
+    + b"Transfer-Encoding: chunked\r\n\r\n"
+    + b"1\r\nx\r\n" * 1_000
+    + b"0\r\n\r\n",
+    "many chunks": POST
+    + b"Transfer-Encoding: chunked\r\n\r\n"
+    + b"%x\r\n%s\r\n" % (64, b"x" * 64) * 3_000
+    + b"0\r\n\r\n",
     "chunks with trailers": POST + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS + b"A: b\r\n\r\n",
     "a chunk of line feeds": POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n\n\r\n0\r\n\r\n",
 }
@@ -67,6 +76,10 @@ INVALID = {
         POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\n0\r\n\r\n",
         "malformed",
     ),
+    "many tiny chunks": (
+        POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 2_000 + b"0\r\n\r\n",
+        "tiny_chunks",
+    ),
     "CR in a header": (b"GET / HTTP/1.1\r\nHost: here\rA: b\r\n\r\n", "malformed"),
     "two lengths": (POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx", "malformed"),
     "an unknown encoding of the body": (
@@ -75,7 +88,17 @@ INVALID = {
     ),
     "a space before a colon": (POST + b"Content-Length : 1\r\n\r\nx", "malformed"),
     "an empty line first": (b"\n" + GET, "bare_line_feed"),
+    "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "http2"),
     "no HTTP": (b"no HTTP\r\n\r\n", "malformed"),
+    "HTTP/1.2": (GET.replace(b"1.1", b"1.2"), "malformed"),
+    "a large head": (
+        b"GET / HTTP/1.1\r\nHost: here\r\nX: " + b"x" * 17_000 + b"\r\n\r\n",
+        "head_too_large",
+    ),
+    "large trailers": (
+        POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: " + b"x" * 17_000 + b"\r\n\r\n",
+        "head_too_large",
+    ),
     "an enormous head": (b"GET / HTTP/1.1\r\nX: " + b"x" * 20_000, "head_too_large"),
 }
 
@@ -97,6 +120,17 @@ def parsed(received: bytes, pieces: int) -> tuple[int, str]:
                 requests += 1
                 answer(connection)
     return requests, ""
+
+
+def test_a_large_chunk_before_incomplete_trailers_is_no_large_head() -> None:
+    connection = StrictConnection(MAX_HEAD_BYTES)
+    begin = b"%s9c40\r\n%s\r\n0\r\nA: " % (CHUNKED, b"x" * 40_000)
+    for received in (begin, b"b\r\n\r\n"):
+        connection.receive_data(received)
+        while not isinstance(event := connection.next_event(), h11.EndOfMessage):
+            if event is h11.NEED_DATA:
+                break
+    assert isinstance(event, h11.EndOfMessage)
 
 
 def answer(connection: StrictConnection) -> None:

@@ -194,7 +194,7 @@ def test_the_cost_of_an_invocation_that_passed(measure: Any, expected: Score) ->
             {"flags": frozenset({"dropped_spans"}), "model_calls": (ModelCall("a"),)},
             "incomplete",
         ),
-        ("model_calls", {}, "not_applicable"),
+        ("model_calls", {}, "incomplete"),
         ("latency", {"error": True}, "undefined"),
     ],
 )

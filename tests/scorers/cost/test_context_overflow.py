@@ -101,8 +101,8 @@ def test_the_explanation_names_the_tokens() -> None:
 @pytest.mark.parametrize(
     ("actual", "limit", "reason"),
     [
-        (invocation(), None, "not_applicable"),
-        (invocation(error=True, error_type="TimeoutError"), None, "not_applicable"),
+        (invocation(), None, "incomplete"),
+        (invocation(error=True, error_type="TimeoutError"), None, "incomplete"),
         (calling(None, flags=frozenset({"dropped_spans"})), None, "incomplete"),
         (calling(None), 100, "tokens_not_recorded"),
         (calling("timeout"), 100, None),

@@ -68,7 +68,7 @@ def test_the_explanation_names_the_models() -> None:
         ([call("big", None, None)], {}, "tokens_not_recorded"),
         ([call("big", 1, None)], {}, "tokens_not_recorded"),
         ([call("big", None, None, error="timeout")], {}, "tokens_not_recorded"),
-        ([], {}, "not_applicable"),
+        ([], {}, "incomplete"),
         ([call("big", 1, 1)], {"flags": frozenset({"dropped_spans"})}, "incomplete"),
     ],
 )

@@ -85,7 +85,7 @@ def times(actual: Invocation) -> list[float | str | None]:
             ["duration_not_recorded", 0, "duration_not_recorded"],
             id="clocks that ran backwards",
         ),
-        pytest.param([tool(1, 2)], ["not_applicable", 1, "not_applicable"], id="models not traced"),
+        pytest.param([tool(1, 2)], ["incomplete", 1, "incomplete"], id="models not traced"),
     ],
 )
 def test_time_is_told_by_what_it_was_spent_on(

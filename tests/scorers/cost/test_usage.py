@@ -67,7 +67,7 @@ def test_calls_are_counted(scorer: Any, actual: Any, value: float, line: str) ->
 
 def test_an_agent_without_model_calls_is_one_whose_model_calls_are_not_traced() -> None:
     assert ModelCalls().score(invocation(*tool_calls("search")), None) == Score.not_evaluated(
-        "not_applicable", "no model calls"
+        "incomplete", "no model calls were recorded"
     )
 
 

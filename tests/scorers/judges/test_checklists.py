@@ -380,6 +380,43 @@ async def test_texts_between_tool_calls_are_judged_if_the_option_says_so() -> No
     assert unknown.reason == "texts_not_recorded"
 
 
+async def test_only_earlier_calls_are_evidence_for_a_text_between_tool_calls() -> None:
+    tools = (
+        ToolCall("search", {}, result="green", start_ns=20, end_ns=30),
+        ToolCall("transfer", {}, kind="handoff", start_ns=30),
+        ToolCall("ask", {}, result="red", start_ns=50, end_ns=60),
+    )
+    said = (
+        ModelCall("a", text="I search.", start_ns=0, end_ns=10),
+        ModelCall("b", text="It is green. Or red.", start_ns=30, end_ns=45),
+        ModelCall("c", text="It is red.", start_ns=70, end_ns=80),
+    )
+    actual = invocation(*tools, final_response="It is red.", model_calls=said)
+    judge = Hallucinations(evaluate_intermediate_nl_responses=True)
+    data = judge.prompt_data(actual, None)
+    assert not isinstance(data, Score)
+    assert data["sentences"] == [
+        {"number": 1, "sentence": "I search.", "calls_before": []},
+        {"number": 2, "sentence": "It is green.", "calls_before": [1, 2]},
+        {"number": 3, "sentence": "Or red.", "calls_before": [1, 2]},
+        {"number": 4, "sentence": "It is red."},
+    ]
+    assert [(call["number"], call["tool"]) for call in data["trajectory"]] == [
+        (1, "search"),
+        (2, "transfer"),
+        (3, "ask"),
+    ]
+
+
+async def test_without_times_all_calls_are_evidence_for_a_text_between_them() -> None:
+    said = (ModelCall("a", text="I search."), ModelCall("b", text="It is red."))
+    call = ToolCall("search", {}, result="red")
+    actual = invocation(call, final_response="It is red.", model_calls=said)
+    data = Hallucinations(evaluate_intermediate_nl_responses=True).prompt_data(actual, None)
+    assert not isinstance(data, Score)
+    assert data["sentences"][0] == {"number": 1, "sentence": "I search.", "calls_before": None}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -414,6 +451,7 @@ def test_text_is_split_into_sentences(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [".", ". ", "a. ", "“.” ", "。", "x\n", "|\n", "``` ", "\t* "])
 def test_long_texts_are_split_quickly(unit: str) -> None:
     assert len(sentences(unit * 100_000)) <= 100_000

@@ -206,6 +206,7 @@ async def test_no_injection_in_one_place_changes_a_verdict(
     assert await deceived(ALL_SEEING, Obeying(ALL_SEEING), tried) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
 async def test_no_injection_in_all_places_changes_a_verdict(
     judge: ModelJudge,

@@ -227,6 +227,7 @@ def test_too_deep_levels_are_replaced_by_a_mark() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [

@@ -255,6 +255,7 @@ def test_long_trajectories_with_groups_are_paired() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_limit_leaves_room_for_hundreds_of_calls() -> None:
     optional = ExpectedCall("a", optional=True)
     assert align(tool_calls("a " * 300), [*expected_calls("a " * 299), optional]).counts == Counts(

@@ -1,13 +1,13 @@
 """Grounded values: what occurs in results and input, and when that is not known."""
 
-import time
 from typing import Any
 
 import pytest
 
-from pathgauge import GroundedValues, Score, ToolCall, check_scorer, invocation
+from pathgauge import GroundedValues, Invocation, Score, ToolCall, check_scorer, invocation
 from pathgauge.scorers.responses.grounded_values import MAX_RESPONSE
 from pathgauge.scorers.responses.value_sources import MAX_TEXT
+from support.proportion import in_proportion
 
 
 def score(response: str | None, *results: Any, **others: Any) -> Score:
@@ -165,6 +165,7 @@ def test_an_option_that_makes_no_sense_is_refused() -> None:
         GroundedValues(-1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "evil",
     [
@@ -184,18 +185,17 @@ def test_an_option_that_makes_no_sense_is_refused() -> None:
         "v1.",
     ],
 )
-def test_the_time_grows_with_the_length_of_hostile_text(evil: str) -> None:
-    def seconds(length: int) -> float:
+def test_the_time_is_proportional_to_the_length_of_hostile_text(evil: str) -> None:
+    def described(length: int) -> Invocation:
         text = (evil * length)[:length]
-        actual = invocation(
+        return invocation(
             ToolCall("t", {}, result=text), final_response=f"4711 ORD-99 {text}", user_input=""
         )
-        start = time.thread_time()
-        GroundedValues().score(actual, None)
-        return time.thread_time() - start
 
-    seconds(100)
-    assert seconds(16_000) < 100 * max(seconds(1_000), 0.001)
+    def read(actual: Invocation) -> None:
+        GroundedValues().score(actual, None)
+
+    assert in_proportion(described, read, 16_000)
 
 
 def test_it_keeps_the_contract() -> None:

@@ -324,6 +324,7 @@ COSTLY: list[tuple[Json, Json]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("schema", "value"), COSTLY, ids=range(len(COSTLY)))
 def test_checks_that_would_take_long_exceed_the_budget(schema: Json, value: Json) -> None:
     start = process_time()

@@ -79,7 +79,7 @@ def test_another_run_may_say_the_same() -> None:
 @pytest.mark.parametrize(
     ("actual", "reason"),
     [
-        (said(), "not_applicable"),
+        (said(), "incomplete"),
         (said("", "Let me see."), "not_applicable"),
         (said(LOOKING, None), "texts_not_recorded"),
         (said(LOOKING, flags=frozenset({"dropped_spans"})), "incomplete"),

@@ -805,6 +805,7 @@ RECORDABLE = st.builds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scorer",
     [*WITH_REFERENCE, ToolTrajectoryF1("name_and_args", parallel_calls="any_order")],

@@ -33,7 +33,8 @@ class Site:
         self.registry = CollectorRegistry()
         self.unready: list[str] = []
         self.server = HttpServer(
-            create_app(self.registry, lambda: self.unready, traces=_traces), "127.0.0.1:0"
+            create_app(self.registry, lambda: self.unready, traces=_traces, scenarios=_traces),
+            "127.0.0.1:0",
         )
 
     async def get(self, path: str, method: str = "GET", **headers: str) -> Page:
@@ -124,8 +125,8 @@ async def test_readiness_gives_the_reasons_against_it(site: Site) -> None:
 async def test_the_index_links_to_every_other_page(site: Site) -> None:
     index = await site.get("/")
     links = re.findall(r'href="([^"]+)"', index.body.decode())
-    assert sorted(links) == ["debug/traces", "healthz", "metrics", "readyz"]
-    assert [(await site.get(f"/{link}")).status for link in links] == [200, 200, 200, 200]
+    assert sorted(links) == ["debug/scenarios", "debug/traces", "healthz", "metrics", "readyz"]
+    assert [(await site.get(f"/{link}")).status for link in links] == [200] * 5
 
 
 @pytest.mark.parametrize(

@@ -567,6 +567,7 @@ def lines(harness: SinkHarness) -> int:
     return generate_latest(harness.sink.registry).count(b"\n")
 
 
+@pytest.mark.slow
 def test_new_names_leave_the_exposition_bounded_and_are_counted() -> None:
     harness = SinkHarness(limits=LabelLimits(max_agents=5, max_versions=3, max_series=50))
     for number in range(500):
@@ -650,6 +651,7 @@ def test_an_idle_version_is_dropped_and_the_agent_keeps_its_window_and_timestamp
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metrics", [None, DurableMetrics()], ids=["alone", "with an owner"])
 def test_scrapes_and_reloads_may_run_while_evaluations_are_published(
     metrics: DurableMetrics | None,

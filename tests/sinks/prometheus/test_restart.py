@@ -73,6 +73,7 @@ def busy(seed: int, **options: Any) -> DurableHarness:
     return harness
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tenants", [False, True])
 @pytest.mark.parametrize("seed", range(2))
 def test_a_restart_shows_the_same_and_continues(seed: int, tenants: bool) -> None:

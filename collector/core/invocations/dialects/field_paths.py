@@ -13,7 +13,6 @@ from typing import Any
 
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.spans import Attributes, Span
-from pathgauge.collector.core.reading_budget import spend
 
 _MAX_LEVELS = 16
 """A flattened key is split at this many dots; further dots belong to its last part."""
@@ -105,7 +104,6 @@ def first(
 
     Skips empty text, and `{}` at the paths in `empty_means_not_captured`.
     """
-    spend()
     for span in spans:
         attributes = span.attributes
         for path in paths:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from pathgauge.collector.core.invocations.messages.values import as_id, as_object, as_text, decoded
+from pathgauge.collector.core.reading_budget import spend
 from pathgauge.scorers.types import Json
 
 MAX_CHARACTERS = 262_144
@@ -60,6 +61,7 @@ def _read(text: str) -> Mapping[str, Json]:
 
 
 def _definitions(recorded: Any, levels: int) -> Iterator[tuple[str, Json]]:
+    spend()
     value = decoded(recorded)
     if not levels:
         return

@@ -228,6 +228,7 @@ def read_call(text: str) -> None:
     read_messages([{"role": "assistant", "content": text}], "assistant")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("construct", INSIDE)
 def test_any_construct_of_the_grammar_is_read_in_proportion_to_its_length(

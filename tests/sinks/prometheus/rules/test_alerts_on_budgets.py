@@ -45,8 +45,8 @@ def verdicts(
 
 def burning(window: str, share: str, severity: str, **labels: str) -> tuple[dict[str, str], str]:
     text = (
-        f'{share} of the verdicts on f1 of agent "support" in scenario "refund" failed in {window},'
-        f" more than {TIMES[window]}the share that the SLO allows."
+        f'{share} verdicts on f1 of agent "support" in scenario "refund" failed in {window},'
+        f" more than {TIMES[window]}the share that the SLO allows (5 %)."
     )
     return {
         "job": "pathgauge",
@@ -69,7 +69,7 @@ class Case(NamedTuple):
 
 
 CASES = [
-    Case("1h", "critical", Course(calm=60, bad=80, good=30), 2, 1.0, 0.28, "100%"),
+    Case("1h", "critical", Course(calm=60, bad=80, good=30), 2, 1.0, 0.28, "100% of the 120"),
     Case(
         "6h",
         "critical",
@@ -77,7 +77,7 @@ CASES = [
         0.2,
         1.0,
         0.6,
-        "42.25%",
+        "42.25% of the 72",
     ),
     Case(
         "1d",
@@ -86,7 +86,7 @@ CASES = [
         1,
         0.2,
         0.17,
-        "16.57%",
+        "16.57% of the 1440",
     ),
     Case(
         "3d",
@@ -95,7 +95,7 @@ CASES = [
         1,
         0.09,
         0.055,
-        "7.63%",
+        "7.63% of the 4320",
     ),
 ]
 """Six hours have enough verdicts of little traffic; one hour does not. The alert ends with the

@@ -113,13 +113,14 @@ def verdicts(course: Course) -> dict[str, Values]:
 
 REGRESSION = alert(
     "warning",
-    f"{WHO} is 0.295 worse (on a scale from 0 to 1) than a day ago, more than chance explains.",
+    f"{WHO} is 0.6 (mean of 30 scores) and was 0.8952 (mean of 630 scores) a day ago."
+    " Chance does not explain the difference of 0.295.",
     baseline="day",
 )
 VERSION = alert(
     "warning",
-    f"{WHO}: version 2.0 is 0.300 worse (on a scale from 0 to 1) than version 1.0, more than chance"
-    " explains.",
+    f"{WHO} is 0.6 (mean of 83 scores) in version 2.0 and was 0.9 (mean of 363 scores) in version"
+    " 1.0. Chance does not explain the difference of 0.300.",
     agent_version="2.0",
     previous_version="1.0",
 )
@@ -156,7 +157,10 @@ def test_each_judge_has_its_own_threshold(both: bool, tmp_path: Path) -> None:
         ]
         for name, values in window(BURN).items()
     }
-    text = f"The mean of {WHO} (recent) misses its threshold by 0.300, more than chance explains."
+    text = (
+        f"{WHO} is 0.6 (mean of 50 recent scores); the threshold is 0.9."
+        " Chance does not explain the difference of 0.300."
+    )
     series = {**info(BURN), **window(BURN), **(satisfied if both else {})}
     assert_alerts(
         tmp_path,
@@ -169,8 +173,8 @@ def test_each_judge_has_its_own_threshold(both: bool, tmp_path: Path) -> None:
 
 def test_failures_under_one_judge_burn_its_budget(tmp_path: Path) -> None:
     text = (
-        f"100% of the verdicts on {WHO} failed in 1h, more than 6 times the share that the SLO"
-        " allows."
+        f"100% of the 120 verdicts on {WHO} failed in 1h, more than 6 times the share that the SLO"
+        " allows (5 %)."
     )
     assert_alerts(
         tmp_path,

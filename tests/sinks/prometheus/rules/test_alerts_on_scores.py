@@ -46,12 +46,17 @@ def window(
 
 
 def below(
-    shortfall: str, who: str = 'f1 of agent "support" in scenario "refund"', **labels: str
+    mean: str,
+    shortfall: str,
+    who: str = 'f1 of agent "support" in scenario "refund"',
+    threshold: str = "0.9",
+    **labels: str,
 ) -> tuple[dict[str, str], str]:
-    window = labels.setdefault("window", "recent")
+    """The alert; `mean` tells of how many scores it is."""
+    labels.setdefault("window", "recent")
     text = (
-        f"The mean of {who} ({window}) misses its threshold by {shortfall}, more than chance"
-        " explains."
+        f"{who} is {mean}; the threshold is {threshold}."
+        f" Chance does not explain the difference of {shortfall}."
     )
     return {"job": "pathgauge", "severity": "warning", **SERIES, **labels}, text
 
@@ -70,7 +75,7 @@ def assert_below_threshold(
 def test_the_recent_scores_of_all_collectors_count_by_their_numbers(tmp_path: Path) -> None:
     """(30 * 0.6 + 10 * 0.7) / 40 = 0.625; both collectors export the threshold."""
     replicas = window(SHORT, (0.6, 30)) | window(SHORT, (0.7, 10), instance="b:9464")
-    assert_below_threshold(tmp_path, replicas, below("0.275"))
+    assert_below_threshold(tmp_path, replicas, below("0.625 (mean of 40 recent scores)", "0.275"))
 
 
 def test_lower_can_be_better_and_unbounded_metrics_only_need_samples(tmp_path: Path) -> None:
@@ -78,8 +83,8 @@ def test_lower_can_be_better_and_unbounded_metrics_only_need_samples(tmp_path: P
     latency = window(SHORT, (6.5, 20), 3.0, 5.0, metric="latency")
     of = 'of agent "support" in scenario "refund"'
     expected = (
-        below("0.300", f"failure {of}", metric="failure"),
-        below("1.500", f"latency {of}", metric="latency"),
+        below("0.4 (mean of 30 recent scores)", "0.300", f"failure {of}", "0.1", metric="failure"),
+        below("6.5 (mean of 20 recent scores)", "1.500", f"latency {of}", "5", metric="latency"),
     )
     assert_below_threshold(tmp_path, {**failure, **latency}, *expected)
 
@@ -96,8 +101,13 @@ def test_deviations_within_chance_and_few_samples_are_no_alert(tmp_path: Path) -
         for key, value in window(SHORT, bad, scenario=name).items()
     }
     expected = [
-        below(f"{0.9 - mean:.3f}", f'f1 of agent "support" in scenario "{name}"', scenario=name)
-        for name, (mean, _) in beyond.items()
+        below(
+            f"{mean} (mean of {samples} recent scores)",
+            f"{0.9 - mean:.3f}",
+            f'f1 of agent "support" in scenario "{name}"',
+            scenario=name,
+        )
+        for name, (mean, samples) in beyond.items()
     ]
     assert_below_threshold(tmp_path, series, *expected)
 
@@ -106,7 +116,13 @@ def test_a_threshold_of_1_tolerates_a_few_failures(tmp_path: Path) -> None:
     series = window(SHORT, (0.95, 100), 1.0, 1.0) | window(
         SHORT, (0.94, 100), 1.0, 1.0, scenario="worse"
     )
-    expected = below("0.060", 'f1 of agent "support" in scenario "worse"', scenario="worse")
+    expected = below(
+        "0.94 (mean of 100 recent scores)",
+        "0.060",
+        'f1 of agent "support" in scenario "worse"',
+        "1",
+        scenario="worse",
+    )
     assert_below_threshold(tmp_path, series, expected)
 
 
@@ -120,23 +136,25 @@ def test_a_small_shortfall_needs_a_day_of_scores_and_ends_with_good_recent_score
         **window(course, (0.85, 60)),
         **scores(course, 0.95, 0.85, per_minute=1),
     }
-    assert_alerts(
-        tmp_path, course, series, "PathgaugeScoreBelowThreshold", below("0.049", window="day")
-    )
+    expected = below("0.8514 (mean of 1440 scores) in a day", "0.049", window="day")
+    assert_alerts(tmp_path, course, series, "PathgaugeScoreBelowThreshold", expected)
 
 
 def test_tenants_are_separate(tmp_path: Path) -> None:
     series = window(SHORT, (0.95, 30), tenant="one") | window(SHORT, (0.5, 30), tenant="two")
     expected = below(
-        "0.400", 'f1 of agent "support" of tenant "two" in scenario "refund"', tenant="two"
+        "0.5 (mean of 30 recent scores)",
+        "0.400",
+        'f1 of agent "support" of tenant "two" in scenario "refund"',
+        tenant="two",
     )
     assert_below_threshold(tmp_path, series, expected)
 
 
 DAYS = Course(calm=14 * 60, blip=20, gap=20, bad=3 * 60, good=3 * 60, step=20)
 WORSE = (
-    'f1 of agent "support" in scenario "refund" is {} worse (on a scale from 0 to 1) than a {} ago,'
-    " more than chance explains."
+    'f1 of agent "support" in scenario "refund" is {} (mean of 30 scores) and was {} (mean of 630'
+    " scores) a {} ago. Chance does not explain the difference of {}."
 )
 
 
@@ -153,14 +171,14 @@ def scores(
     }
 
 
-def regression(baseline: str, worse: str, **labels: str) -> tuple[dict[str, str], str]:
+def regression(now: str, before: str, worse: str, **labels: str) -> tuple[dict[str, str], str]:
     return {
         "job": "pathgauge",
         "severity": "warning",
         **SERIES,
-        "baseline": baseline,
+        "baseline": "day",
         **labels,
-    }, WORSE.format(worse, baseline)
+    }, WORSE.format(now, before, "day", worse)
 
 
 def test_a_scenario_that_scores_worse_than_the_day_before_is_an_alert(
@@ -172,7 +190,8 @@ def test_a_scenario_that_scores_worse_than_the_day_before_is_an_alert(
         **scores(DAYS, 0.9, 0.86, per_minute=30, scenario="hardly"),
         **scores(DAYS, 0.6, 0.9, scenario="better"),
     }
-    assert_alerts(tmp_path, DAYS, series, "PathgaugeScoreRegression", regression("day", "0.295"))
+    expected = regression("0.6", "0.8952", "0.295")
+    assert_alerts(tmp_path, DAYS, series, "PathgaugeScoreRegression", expected)
 
 
 def test_if_lower_is_better_a_rise_is_a_regression(tmp_path: Path) -> None:
@@ -181,7 +200,7 @@ def test_if_lower_is_better_a_rise_is_a_regression(tmp_path: Path) -> None:
         **scores(DAYS, 0.05, 0.35, metric="failure"),
         **scores(DAYS, 0.35, 0.05, metric="failure", scenario="better"),
     }
-    labels, text = regression("day", "0.295", metric="failure")
+    labels, text = regression("0.35", "0.05476", "0.295", metric="failure")
     assert_alerts(
         tmp_path, DAYS, series, "PathgaugeScoreRegression", (labels, text.replace("f1", "failure"))
     )
@@ -223,9 +242,11 @@ def test_unbounded_metrics_are_compared_by_the_p_value_of_the_collector(tmp_path
     hardly = compared(2.0, 2.1, 1e-6, metric="latency", scenario="hardly")
     faster = compared(2.0, 1.0, 1e-6, metric="latency", scenario="faster")
     bounded = {**compared(0.9, 0.5, 1e-6), **scores(SHORT, 0.9, 0.9)}
+    recent = window(SHORT, (3.0, 30), 2.0, 5.0, metric="latency")
     text = (
-        'latency of agent "support" in scenario "refund" is 50% worse than its baseline'
-        " (the version before)."
+        'latency of agent "support" in scenario "refund" is 3 and was 2 in the version before, 50%'
+        " worse; the threshold is 5. Chance does not explain the difference: p = 1e-06,"
+        " 30 recent scores."
     )
     labels = {
         "job": "pathgauge",
@@ -238,7 +259,7 @@ def test_unbounded_metrics_are_compared_by_the_p_value_of_the_collector(tmp_path
     assert_alerts(
         tmp_path,
         SHORT,
-        {**info(SHORT), **slower, **chance, **hardly, **faster, **bounded},
+        {**info(SHORT), **slower, **chance, **hardly, **faster, **bounded, **recent},
         "PathgaugeScoreRegression",
         (labels, text),
     )
@@ -246,8 +267,8 @@ def test_unbounded_metrics_are_compared_by_the_p_value_of_the_collector(tmp_path
 
 def test_the_description_does_not_divide_by_a_baseline_of_0(tmp_path: Path) -> None:
     text = (
-        'tool_calls of agent "support" in scenario "refund" is worse than its baseline of 0'
-        " (the version before)."
+        'tool_calls of agent "support" in scenario "refund" is 2 and was 0 in the version before.'
+        " Chance does not explain the difference: p = 1e-06, ? recent scores."
     )
     labels = {
         "job": "pathgauge",
@@ -320,6 +341,6 @@ def test_an_aggregate_below_its_threshold_names_its_agent_mean_threshold_and_sam
         named("pathgauge_aggregate_threshold", **of): SHORT.gauge(0.9, 0.9),
         named("pathgauge_aggregate_breached", **of): SHORT.gauge(0, 1),
     }
-    text = 'routing over agent "support" is 0.8; the threshold is 0.9, the number of scores 40.'
+    text = 'routing over agent "support" is 0.8 (of 40 scores); the threshold is 0.9.'
     expected = {"job": "pathgauge", "severity": "warning", **of}, text
     assert_alerts(tmp_path, SHORT, series, "PathgaugeAggregateBreached", expected)

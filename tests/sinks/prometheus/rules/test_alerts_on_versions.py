@@ -74,11 +74,18 @@ def deployed(
 
 
 def worse(
-    by: str = "0.300", new: str = "2.0", old: str = "1.0", **labels: str
+    by: str = "0.300",
+    new: str = "2.0",
+    old: str = "1.0",
+    means: tuple[float, float] = (0.6, 0.9),
+    before: int = 355,
+    **labels: str,
 ) -> tuple[dict[str, str], str]:
+    """The alert; `before` is how many scores the old version has."""
     text = (
-        f'f1 of agent "support" in scenario "refund": version {new} is {by} worse (on a scale from'
-        f" 0 to 1) than version {old}, more than chance explains."
+        f'f1 of agent "support" in scenario "refund" is {means[0]} (mean of 85 scores) in version'
+        f" {new} and was {means[1]} (mean of {before} scores) in version {old}."
+        f" Chance does not explain the difference of {by}."
     )
     versions = {"agent_version": new, "previous_version": old}
     return {"job": "pathgauge", "severity": "warning", **SERIES, **versions, **labels}, text
@@ -88,16 +95,16 @@ def check(folder: Path, series: dict[str, Values], *expected: tuple[dict[str, st
     assert_alerts(folder, COURSE, series, ALERT, *expected)
 
 
-@pytest.mark.parametrize("forgotten", [False, True])
+@pytest.mark.parametrize(("forgotten", "before"), [(False, 355), (True, 363)])
 def test_a_new_version_that_is_worse_is_an_alert_until_it_is_repaired(
-    tmp_path: Path, forgotten: bool
+    tmp_path: Path, forgotten: bool, before: int
 ) -> None:
     """Also if the collector has forgotten the previous version: after a day, or at a restart
     without a store.
     """
     old = scores("1.0", {"calm": 0.9}, forgotten=forgotten)
     repaired = scores("3.0", {"good": 0.9})
-    check(tmp_path, {**old, **deployed("2.0", {"bad": 0.6}), **repaired}, worse())
+    check(tmp_path, {**old, **deployed("2.0", {"bad": 0.6}), **repaired}, worse(before=before))
 
 
 def test_after_a_rollback_there_is_no_alert(tmp_path: Path) -> None:
@@ -106,7 +113,7 @@ def test_after_a_rollback_there_is_no_alert(tmp_path: Path) -> None:
 
 
 def test_versions_that_run_at_the_same_time_are_compared(tmp_path: Path) -> None:
-    check(tmp_path, {**scores("1.0", OLD), **deployed("2.0", {"bad": 0.6})}, worse())
+    check(tmp_path, {**scores("1.0", OLD), **deployed("2.0", {"bad": 0.6})}, worse(before=445))
 
 
 def test_only_the_previous_version_is_the_baseline(tmp_path: Path) -> None:
@@ -115,7 +122,7 @@ def test_only_the_previous_version_is_the_baseline(tmp_path: Path) -> None:
     check(
         tmp_path,
         {**oldest, **deployed("0.2", {"bad": 0.3, "good": 0.3}), **scores("0.3", {"good": 0.3})},
-        worse("0.650", "0.2", "0.1"),
+        worse("0.650", "0.2", "0.1", (0.3, 0.95)),
     )
 
 

@@ -1,0 +1,1 @@
+"""Tables of predictions: rows with what an agent did, instead of traces."""

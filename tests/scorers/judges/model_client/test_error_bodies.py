@@ -1,0 +1,58 @@
+"""Laws of error bodies: whatever a server writes, no secret is shown, and nothing raises."""
+
+from __future__ import annotations
+
+from hypothesis import given, strategies as st
+
+from pathgauge.scorers.judges.model_client.accepted_parameters import PARAMETERS
+from pathgauge.scorers.judges.model_client.error_bodies import (
+    MAX_SHOWN_CHARS,
+    json_of,
+    refused_parameter,
+    shown,
+    text_of,
+)
+
+TEXT = st.text(st.sampled_from("abAB ßİ12{}\n\x1b🤖"), max_size=40)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["error", "message", "detail", "loc", "msg", "param", "x"]),
+            inner,
+            max_size=4,
+        )
+    ),
+)
+
+
+@given(TEXT, TEXT, TEXT, TEXT)
+def test_no_run_of_the_key_or_of_the_content_is_shown(
+    before: str, after: str, key: str, content: str
+) -> None:
+    key, content = key.strip(), " ".join(content.split())
+    text = text_of({"message": f"{before}{key}{after}{content.upper()}{before}"})
+    found = shown(text, key, {"response": content}).replace("[REDACTED]", "\0").casefold()
+    assert len(found) <= MAX_SHOWN_CHARS
+    for source, length in ((key, 6), (content, 12)):
+        folded = source.casefold()
+        runs = {folded[at : at + length] for at in range(len(folded) - length + 1)}
+        assert not [run for run in runs if run in found]
+
+
+@given(st.text(st.sampled_from("xyz .,"), max_size=200))
+def test_text_without_secrets_is_shown_as_it_is(text: str) -> None:
+    text = " ".join(text.split())
+    assert shown(text_of(text), "sk-0123456789", {"response": "something else"}) == text
+
+
+@given(JSON)
+def test_any_body_has_a_text_of_one_line_and_refuses_at_most_what_was_sent(body: object) -> None:
+    assert "\n" not in text_of(body)
+    assert refused_parameter(body, PARAMETERS[:2]) in (None, *PARAMETERS[:2])
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_body(text: str) -> None:
+    assert isinstance(text_of(json_of(text)), str)

@@ -1,0 +1,55 @@
+"""The page of scenario ids without a reference, as HTML and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from prometheus_client import CollectorRegistry
+from starlette.testclient import TestClient
+
+from pathgauge.collector.service.unknown_scenarios import UnknownScenario
+from pathgauge.collector.service.web.app import create_app
+from pathgauge.collector.service.web.scenarios import scenarios_page
+
+MISSPELT = UnknownScenario("acme", "refnd", ("refund",), 1_234)
+HOSTILE = UnknownScenario("", "<script>alert(1)</script>", (), 1)
+
+
+def client(*found: UnknownScenario, further: int = 0) -> TestClient:
+    def snapshot() -> tuple[Sequence[UnknownScenario], int]:
+        return found, further
+
+    return TestClient(create_app(CollectorRegistry(), scenarios=scenarios_page(snapshot)))
+
+
+def test_ids_are_shown_with_the_known_ones_most_like_them() -> None:
+    text = client(MISSPELT, further=7).get("/debug/scenarios").text
+    row = '<tr><td>acme<td class="id">refnd<td class="number">1,234<td class="id">refund'
+    assert row in text
+    assert "<p>7 invocations with further ids." in text
+
+
+def test_ids_appear_as_text() -> None:
+    page = client(HOSTILE).get("/debug/scenarios")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.text
+    assert "<script" not in page.text
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+def test_without_such_ids_the_page_says_so() -> None:
+    assert (
+        "Every scenario id that arrived has a reference." in client().get("/debug/scenarios").text
+    )
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/json"])
+def test_programs_get_json(accept: str) -> None:
+    query = "" if accept == "application/json" else "?format=json"
+    page = client(MISSPELT, further=7).get(f"/debug/scenarios{query}", headers={"accept": accept})
+    assert page.json() == {
+        "unknown": [
+            {"tenant": "acme", "scenario": "refnd", "closest": ["refund"], "invocations": 1_234}
+        ],
+        "further_invocations": 7,
+    }
