@@ -83,6 +83,8 @@ lock:  ## resolve pyproject.toml into the lock files (needs uv); LOCK_FLAGS=--up
 	$$compile --group dev --constraint requirements-build.lock --constraint requirements.lock --output-file requirements-dev.lock && \
 	$$compile pyproject.toml --extra judge --constraint requirements-build.lock --constraint requirements-dev.lock \
 	  --constraint requirements.lock --output-file requirements-judge.lock && \
+	$$compile pyproject.toml --extra mcp --constraint requirements-build.lock --constraint requirements-dev.lock \
+	  --constraint requirements.lock --output-file requirements-mcp.lock && \
 	$$compile --group oracles --constraint requirements-build.lock --output-file requirements-oracles.lock
 
 clean:  ## remove the virtual environment and every cache

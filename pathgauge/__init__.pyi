@@ -46,7 +46,20 @@ from .collector.core.sink import (
     QueuedSink as QueuedSink,
     Sink as Sink,
 )
-from .collector.testing import (
+from .collector.testing.assertions import (
+    assert_passes as assert_passes,
+)
+from .collector.testing.file_exporter import (
+    FileSpanExporter as FileSpanExporter,
+)
+from .collector.testing.read import (
+    read_references as read_references,
+    read_traces as read_traces,
+)
+from .collector.testing.received_traces import (
+    ReceivedTraces as ReceivedTraces,
+)
+from .collector.testing.span_builders import (
     log as log,
     span as span,
 )

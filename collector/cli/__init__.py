@@ -14,7 +14,9 @@ import typer
 
 from pathgauge.collector.cli.judging import judge
 from pathgauge.collector.cli.listing import dashboards, rules, scorers
+from pathgauge.collector.cli.mcp import mcp
 from pathgauge.collector.cli.references import export, import_, record
+from pathgauge.collector.cli.results import results
 from pathgauge.collector.cli.running import demo, purge, serve, validate
 from pathgauge.collector.cli.traces import invocations, score
 
@@ -64,6 +66,8 @@ for _command in (
     scorers,
     rules,
     dashboards,
+    mcp,
 ):
     app.command(_command.__name__.rstrip("_"))(_command)
+app.add_typer(results, name="results")
 app.add_typer(judge, name="judge")

@@ -88,6 +88,13 @@ def rules(
     dashboard_url: Annotated[
         str | None, typer.Option(help="URL of a dashboard that every alert links to.")
     ] = None,
+    results_url: Annotated[
+        str,
+        typer.Option(
+            help="URL at which browsers reach the pages of the collector. Alerts about scores link"
+            " to the runs behind them."
+        ),
+    ] = "http://localhost:9464",
 ) -> None:
     """Write the recording and alerting rules for Prometheus.
 
@@ -104,6 +111,7 @@ def rules(
             job=job,
             runbook_url=runbook_url,
             dashboard_url=dashboard_url,
+            results_url=results_url,
             interval=interval,
             keep_firing_for=keep_firing_for,
             min_samples=min_samples,

@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 
-def _existing(paths: list[Path]) -> list[Path]:
+def existing(paths: list[Path] | None) -> list[Path] | None:
     """Refuse paths that do not exist. Typer's own check has no exception for standard input."""
-    for path in paths:
+    for path in paths or ():
         if str(path) != "-" and not path.exists():
             raise typer.BadParameter(f"path {str(path)!r} does not exist.")
     return paths
@@ -40,7 +40,7 @@ Files = Annotated[
             "Trace files, or directories of trace files: OTLP, Jaeger JSON or Tempo JSON; plain or"
             " gzip. - is standard input."
         ),
-        callback=_existing,
+        callback=existing,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -53,4 +53,37 @@ ReferenceFiles = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="Write to this file instead of standard output."),
+]
+StoreConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        help="Configuration of the collector whose store is read. Without it, all defaults apply.",
+    ),
+]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        help=(
+            "Ask the collector at this address, such as http://localhost:9464, instead of reading"
+            " a store."
+        )
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File with the token for --url. Without it, the token is that of PATHGAUGE_TOKEN.",
+        exists=True,
+        dir_okay=False,
+    ),
+]
+CaFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="Certificates that are trusted for --url, instead of those of the system.",
+        exists=True,
+        dir_okay=False,
+    ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -9,10 +10,13 @@ import typer
 from pathgauge.collector.cli.console import print_messages, refuse_to_replace, write_result
 from pathgauge.collector.cli.errors import operator_errors
 from pathgauge.collector.cli.options import (
+    CaFile,
     ConfigFile,
-    Files,
     Output,
     ReferenceFiles,
+    TokenFile,
+    Url,
+    existing,
 )
 
 
@@ -84,8 +88,25 @@ def export(
 
 
 def record(
-    files: Files,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Trace files, or directories of trace files, as of `pathgauge score`.",
+            callback=existing,
+        ),
+    ] = None,
     config: ConfigFile = None,
+    from_store: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from-store",
+            metavar="TRACE",
+            help="Record this trace of the collector's store instead of files. Can be repeated.",
+        ),
+    ] = None,
+    url: Url = None,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
     scenario: Annotated[
         str | None,
         typer.Option(help="Scenario id of all invocations, instead of the one in their spans."),
@@ -117,15 +138,22 @@ def record(
     ones. Invocations need a scenario id, or give all of them one with --scenario. Invocations of
     one conversation become the turns of one reference.
 
+    Traces are those of files, or with --from-store those that the collector of the configuration
+    has received.
+
     Example: `pathgauge record traces.json --output references/refund.yaml`
     """
     from pathgauge.collector import config as configuration
+    from pathgauge.collector.cli.result_sources.source import source_of
+    from pathgauge.collector.cli.result_sources.traces import read_traces
     from pathgauge.collector.core.evaluations.evaluator import Evaluator
     from pathgauge.collector.core.references import ReferenceSet
     from pathgauge.collector.core.references.export_native import to_yaml
     from pathgauge.collector.offline.record import RecordOptions, record
-    from pathgauge.collector.offline.replay import replay
+    from pathgauge.collector.offline.replay import replay, replay_files
 
+    if bool(files) == bool(from_store) or (url is not None and not from_store):
+        raise typer.BadParameter("give either files, or --from-store with or without --url")
     options = RecordOptions(
         scenario,
         arguments=not without_arguments,
@@ -136,7 +164,13 @@ def record(
     with operator_errors():
         refuse_to_replace(output, force)
         keys = configuration.load(config).scenario.keys
-        replayed = list(replay(files, Evaluator(()), ReferenceSet(), keys))
+        replayed = list(replay(files or (), Evaluator(()), ReferenceSet(), keys))
+        if from_store:
+            source = source_of(config, url, token_file, ca_file)
+            replayed += [
+                replay_files(traces, path, Evaluator(()), ReferenceSet(), keys)
+                for path, traces in read_traces(source, from_store)
+            ]
         for one in replayed:
             print_messages(one.notes)
         recording = record(replayed, options)

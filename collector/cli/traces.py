@@ -4,20 +4,25 @@ of them, and score them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathgauge.collector.cli.console import print_messages
+from pathgauge.collector.cli.console import print_messages, write_result
 from pathgauge.collector.cli.errors import operator_errors
 from pathgauge.collector.cli.options import AsJson, ConfigFile, Files
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from pathgauge.collector.config import Config
     from pathgauge.collector.config.active import ActiveConfig
+    from pathgauge.collector.offline.gate import Gate
     from pathgauge.collector.offline.progress import Progress
+    from pathgauge.collector.offline.replay import Replayed
     from pathgauge.collector.offline.tables.scoring import JudgeAll
 
 
@@ -78,6 +83,19 @@ def score(
     junit: Annotated[
         Path | None, typer.Option(help="Write a JUnit XML report to this file.")
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a report to this file: one HTML page, failures first."),
+    ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            help=(
+                "Write a report in Markdown to this file, such as $GITHUB_STEP_SUMMARY; - prints it"
+                " instead of the table."
+            )
+        ),
+    ] = None,
     min_coverage: Annotated[
         float,
         typer.Option(
@@ -116,17 +134,16 @@ def score(
     """
     from rich.console import Console
 
-    from pathgauge.collector.cli.output.details import failures, failures_first, print_details
-    from pathgauge.collector.cli.output.gate_json import result_lines
-    from pathgauge.collector.cli.output.json_output import json_line
-    from pathgauge.collector.cli.output.junit import to_junit
     from pathgauge.collector.cli.output.progress import shown_progress
-    from pathgauge.collector.cli.output.report import print_gate, print_reasons
+    from pathgauge.collector.cli.output.report import print_reasons
     from pathgauge.collector.config.active import for_gate, missing_references, resolve
     from pathgauge.collector.offline.coverage import references_of, required_scenarios
     from pathgauge.collector.offline.gate import Requirements, judge
     from pathgauge.collector.offline.replay import replay
 
+    printed = markdown is not None and str(markdown) == "-"
+    if printed and (as_json or details or failed):
+        raise typer.BadParameter("--markdown - cannot be combined with --json, --details, --failed")
     out, err = Console(), Console(stderr=True)
     with operator_errors():
         settings = for_gate(config, references or (), criteria)
@@ -153,25 +170,68 @@ def score(
             required = required_scenarios(known, require)
         requirements = Requirements(min_coverage, required)
         gate = judge(replayed, active.evaluator, active.references, requirements)
-        if junit is not None:
-            junit.write_bytes(to_junit(gate))
+        _write_reports(replayed, gate, junit, html, markdown)
+    _print_notes(replayed, gate)
+    if not printed:
+        _print_result(replayed, gate, out, as_json=as_json, details=details, failed=failed)
+    print_reasons(gate, err)
+    if not gate.passed:
+        raise typer.Exit(1)
+
+
+def _print_notes(replayed: Sequence[Replayed], gate: Gate) -> None:
     for one in replayed:
         print_messages(one.notes)
     if gate.not_run:
         absent = ", ".join(gate.not_run)
         print_messages([f"scenarios with a reference, but without a run: {absent}"])
+
+
+def _print_result(
+    replayed: Sequence[Replayed],
+    gate: Gate,
+    out: Console,
+    *,
+    as_json: bool,
+    details: bool,
+    failed: bool,
+) -> None:
+    from pathgauge.collector.cli.output.details import failures, failures_first, print_details
+    from pathgauge.collector.cli.output.gate_json import result_lines
+    from pathgauge.collector.cli.output.json_output import json_line
+    from pathgauge.collector.cli.output.report import print_gate
+
     if as_json:
         for line in result_lines(replayed, gate, failed_only=failed):
             typer.echo(json_line(line))
-    else:
-        if failed:
-            print_details(failures(replayed, gate), out)
-        elif details:
-            print_details(failures_first(replayed, gate), out)
-        print_gate(gate, out)
-    print_reasons(gate, err)
-    if not gate.passed:
-        raise typer.Exit(1)
+        return
+    if failed:
+        print_details(failures(replayed, gate), out)
+    elif details:
+        print_details(failures_first(replayed, gate), out)
+    print_gate(gate, out)
+
+
+def _write_reports(
+    replayed: Sequence[Replayed],
+    gate: Gate,
+    junit: Path | None,
+    html: Path | None,
+    markdown: Path | None,
+) -> None:
+    if junit is not None:
+        from pathgauge.collector.cli.output.junit import to_junit
+
+        junit.write_bytes(to_junit(gate))
+    if html is not None:
+        from pathgauge.collector.cli.output.html_report import to_html
+
+        html.write_bytes(to_html(replayed, gate))
+    if markdown is not None:
+        from pathgauge.collector.cli.output.markdown_report import to_markdown
+
+        text = to_markdown(replayed, gate)
+        write_result(text, None if str(markdown) == "-" else markdown)
 
 
 def _judges(

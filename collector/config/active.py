@@ -31,7 +31,7 @@ from pathgauge.collector.core.documents import (
 )
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.core.references.formats import Entry
+from pathgauge.collector.core.references.formats import Entry, refuse_duplicates
 from pathgauge.scorers.authoring.extras import extras_of
 from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.judges.model_client.settings import Settings
@@ -58,8 +58,11 @@ class ActiveConfig:
     """Of the reference files, taken before they were read."""
 
 
-def resolve(config: Config) -> ActiveConfig:
-    """Build the scorers and read the references. Raises `ConfigError` with every problem."""
+def resolve(config: Config, more_references: Iterable[Reference] = ()) -> ActiveConfig:
+    """Build the scorers and read the references. Raises `ConfigError` with every problem.
+
+    `more_references` are added to those of the files.
+    """
     loaded = reference_files.load_valid(config.references, config.folder, _pattern_problem(config))
     problems = Problems(MAX_PROBLEMS_IN_TOTAL)
     problems.add(loaded.problems)
@@ -68,9 +71,14 @@ def resolve(config: Config) -> ActiveConfig:
         Location(Document("", None), ("criteria",)),
         prices=as_option(config.prices),
     )
+    added = [Entry(one, Document(one.source, None), ()) for one in more_references]
+    entries = (*loaded.entries, *added)
+    if added:
+        with problems:
+            refuse_duplicates(entries)
     overrides: _Overrides = {}
     with problems:
-        overrides = _overrides(config, loaded.entries, common)
+        overrides = _overrides(config, entries, common)
     settings = config.judge.settings(config.folder) if config.judge is not None else None
     if settings is not None:
         problems.add(_unknown_providers(config, settings, chain(common, *overrides.values())))
@@ -84,18 +92,18 @@ def resolve(config: Config) -> ActiveConfig:
     evaluator = Evaluator(common, overrides)
     interval = config.scenario.expected_interval
     references = ReferenceSet(
-        (_with_interval(entry.reference, interval) for entry in loaded.entries),
+        (_with_interval(entry.reference, interval) for entry in entries),
         match_user_input=config.scenario.match_user_input,
     )
     warnings = (
         *_empty_file(config),
         *loaded.warnings,
-        *missing_references(common, loaded.entries),
+        *missing_references(common, entries),
         *_missing_judge(config, evaluator),
         *_removed_attributes(config, evaluator),
         *missing_prices(chain(evaluator.criteria, *evaluator.overrides.values())),
         *repeated_samples(chain(evaluator.criteria, *evaluator.overrides.values())),
-        *_objective_warnings(config, evaluator, loaded.entries),
+        *_objective_warnings(config, evaluator, entries),
     )
     return ActiveConfig(
         evaluator, references, warnings, config.regression.baseline_versions, loaded.fingerprint

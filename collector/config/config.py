@@ -12,7 +12,14 @@ from pydantic import BeforeValidator, Field, PlainValidator, PrivateAttr, Serial
 from pathgauge.collector.config import criteria
 from pathgauge.collector.config.exporters import Exporters, read_exporters
 from pathgauge.collector.config.judging import Judge
-from pathgauge.collector.config.operating import Canary, Logging, Store, in_memory
+from pathgauge.collector.config.operating import (
+    Canary,
+    Evidence,
+    Logging,
+    Store,
+    Ui,
+    in_memory,
+)
 from pathgauge.collector.config.pricing import Price
 from pathgauge.collector.config.receiving import Auth, Receivers
 from pathgauge.collector.config.redacting import Redaction
@@ -67,6 +74,8 @@ class Config(Section):
     )
     store: Annotated[Store | None, BeforeValidator(in_memory)] = Store()
     """`None` stands for `memory`: everything is lost when the process ends."""
+    evidence: Evidence = Evidence()
+    ui: Ui = Ui()
     canary: Annotated[Canary | None, BeforeValidator(none_if_false)] = None
     logging: Logging = Logging()
 

@@ -1,10 +1,13 @@
-"""The sections about operation: the store, the canary and the log."""
+"""The sections about operation: the store, the evidence of results, the pages, the canary and the
+log.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from pathgauge.collector.config.section import Section, default_if_empty
 from pathgauge.collector.core.documents.quantities import (
@@ -40,6 +43,39 @@ class Store(Section):
     """Seconds that the oldest request may wait to be read. Beyond it, senders are told to retry."""
     retention: Duration = 7 * 86_400.0
     """How long results are kept, in seconds."""
+
+
+class Evidence(Section):
+    """What is kept to explain results."""
+
+    keep: Literal["failed", "all", "none"] = "failed"
+    passed_per_scenario: Annotated[int, Field(ge=0, le=1000)] = 20
+    """Newest passed runs of a scenario that are kept with `keep: failed`."""
+    max_bytes: Annotated[Size, Field(gt=0)] = 256 * _MiB
+    retention: Duration = 7 * 86_400.0
+    """In seconds."""
+
+
+TRACE_ID = "{trace_id}"
+
+
+def parse_trace_url(value: str) -> str:
+    """The value itself, if it is the address of a page for a trace."""
+    expected = f"an address such as https://tempo.example/trace/{TRACE_ID}"
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        raise ValueError(expected) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or TRACE_ID not in value:
+        raise ValueError(expected)
+    return value
+
+
+class Ui(Section):
+    """The pages for people."""
+
+    trace_url: Annotated[str, AfterValidator(parse_trace_url)] | None = None
+    """The page of a trace in its backend; `{trace_id}` stands for the id in hexadecimal."""
 
 
 def in_memory(value: Json) -> Json:

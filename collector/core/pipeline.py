@@ -134,7 +134,7 @@ class Pipeline:
         self._conversations.add_scores(evaluation)
         if pending.unscored:
             count_scored(evaluation, self._telemetry)
-        return [Judged(evaluation, pending.first)]
+        return [Judged(evaluation, pending.first, pending.failed)]
 
     def read_open(self, now: float) -> list[PipelineEvent]:
         """Read all open traces at once, complete or not. All are read before the first is scored,

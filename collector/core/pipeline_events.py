@@ -37,6 +37,10 @@ class Judged:
     """Whether these are the first results of judges for this evaluation. Later ones replace them
     and are not counted again.
     """
+    failed_before: bool = False
+    """Whether the invocation was published as failed before, so that it is counted among the
+    failures.
+    """
 
 
 PublishedEvent = Evaluation | Judged | Withdrawn | ConversationResult

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from pathgauge.collector.core.documents import ConfigError, Problem
 from pathgauge.collector.core.references.parallel_groups import steps
-from pathgauge.collector.offline.recorded_turn import RecordOptions, recorded_turn
+from pathgauge.collector.core.references.recorded_turn import RecordOptions, recorded_turn
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.types import (
     ExpectedCall,

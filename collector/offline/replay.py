@@ -18,6 +18,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     WhenJudged,
 )
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import Judged, PipelineEvent, Unreadable, Withdrawn
 from pathgauge.collector.core.references import ReferenceSet
@@ -58,36 +59,60 @@ def replay(
     installed dialect that cannot be used.
     """
     registry = installed_dialects()
-    judging: WhenJudged = "unconfigured" if judge_all is None else "later"
     paths = list(paths)
     for number, path in enumerate(paths):
         progress(f"reading {shown(path)}", number, len(paths))
         files = read_path(path)
         progress(f"scoring {shown(path)}", number, len(paths))
-        pipeline = Pipeline(
-            registry,
+        yield replay_files(
+            files,
+            path,
             evaluator,
             references,
-            InternalTelemetry(),
-            _UNBOUNDED,
-            scenario_keys=scenario_keys,
-            judging=lambda *_: judging,
+            scenario_keys,
+            judge_all=judge_all,
+            registry=registry,
         )
-        events = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.read_open(0.0)
-        if judge_all is not None:
-            for pending, judged in judge_all(pipeline.changes().judgments_begun, references):
-                events += pipeline.judged(pending, judged)
-        events += pipeline.finish_conversations()
-        evaluations = _newest(events)
-        notes = [*files.notes, *_unreadable(path, events)]
-        for table in files.tables:
-            scored, more = score_table(table, evaluator, references, judge_all)
-            evaluations += tuple(scored)
-            notes += more
-        if not evaluations:
-            notes.append(f"{shown(path)}: found no agent invocation in {_counts(files)}")
-        conversations = tuple(event for event in events if isinstance(event, ConversationResult))
-        yield Replayed(str(path), evaluations, conversations, tuple(notes))
+
+
+def replay_files(
+    files: TraceFiles,
+    path: Path,
+    evaluator: Evaluator,
+    references: ReferenceSet,
+    scenario_keys: tuple[str, ...],
+    *,
+    judge_all: JudgeAll | None = None,
+    registry: Registry | None = None,
+) -> Replayed:
+    """Score what was read from `path`, which only names it. `registry`: the dialects, by default
+    all installed ones. Raises as `replay` does.
+    """
+    judging: WhenJudged = "unconfigured" if judge_all is None else "later"
+    pipeline = Pipeline(
+        registry or installed_dialects(),
+        evaluator,
+        references,
+        InternalTelemetry(),
+        _UNBOUNDED,
+        scenario_keys=scenario_keys,
+        judging=lambda *_: judging,
+    )
+    events = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.read_open(0.0)
+    if judge_all is not None:
+        for pending, judged in judge_all(pipeline.changes().judgments_begun, references):
+            events += pipeline.judged(pending, judged)
+    events += pipeline.finish_conversations()
+    evaluations = _newest(events)
+    notes = [*files.notes, *_unreadable(path, events)]
+    for table in files.tables:
+        scored, more = score_table(table, evaluator, references, judge_all)
+        evaluations += tuple(scored)
+        notes += more
+    if not evaluations:
+        notes.append(f"{shown(path)}: found no agent invocation in {_counts(files)}")
+    conversations = tuple(event for event in events if isinstance(event, ConversationResult))
+    return Replayed(str(path), evaluations, conversations, tuple(notes))
 
 
 def _counts(files: TraceFiles) -> str:

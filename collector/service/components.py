@@ -27,9 +27,10 @@ from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.store import Store
+from pathgauge.collector.store.evidence import EvidencePolicy
 from pathgauge.collector.store.memory import MemoryStore
 from pathgauge.collector.store.recent_results import WindowBounds
-from pathgauge.collector.store.retention import Retention
+from pathgauge.collector.store.retention import OPEN_SHARE, Retention
 from pathgauge.collector.store.sqlite import MAX_IN_FLIGHT_BYTES, SqliteStore
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ def build_store(config: Config, commit_durations: Histogram, max_cached_bytes: i
         WindowBounds(config.windows.max_age),
         lambda kind, seconds: commit_durations.labels(kind).observe(seconds),
         max_cached_bytes=max_cached_bytes,
+        evidence=EvidencePolicy(
+            config.evidence.keep,
+            config.evidence.passed_per_scenario,
+            min(config.evidence.max_bytes, config.store.max_bytes // OPEN_SHARE),
+            config.evidence.retention,
+        ),
     )
 
 

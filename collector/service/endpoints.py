@@ -10,6 +10,9 @@ from functools import cache, partial
 
 import structlog
 
+from pathgauge.collector.api.app import routes as api_routes
+from pathgauge.collector.api.authorization import Authorization
+from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.config import Config, Grpc, Http
 from pathgauge.collector.config.plugins.dialects import installed_dialects
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -29,9 +32,11 @@ from pathgauge.collector.service.connections import PAGES
 from pathgauge.collector.service.control_socket import ControlServer
 from pathgauge.collector.service.engine import Engine
 from pathgauge.collector.service.process_limits import ProcessLimits
+from pathgauge.collector.service.sources import sources_of
 from pathgauge.collector.service.web.app import create_app
 from pathgauge.collector.service.web.scenarios import scenarios_page
 from pathgauge.collector.service.web.traces import traces_page
+from pathgauge.collector.web.app import routes as page_routes
 
 _log = structlog.get_logger(__name__)
 
@@ -62,12 +67,19 @@ class Endpoints:
         if canary is not None:
             self._authenticate = canary.authenticate(access.authenticate)
         self._receivers = self._build_receivers()
+        sources = sources_of(config, engine, telemetry, unready)
+        readable = Authorization(access.readers, access.authenticate if config.auth else None)
+        queries = QueryThread(sources.is_busy)
         pages = create_app(
             engine.registry,
             unready,
             access.readers,
             traces=traces_page(engine.usage, engine.explain_open_traces),
             scenarios=scenarios_page(engine.unknown_scenarios.snapshot),
+            with_own_authorization=[
+                *api_routes(sources, readable, queries),
+                *page_routes(sources, readable, queries, config.ui.trace_url),
+            ],
         )
         self._web = HttpServer(
             pages,

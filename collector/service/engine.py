@@ -6,6 +6,7 @@ Requests enter by `requests.accept`; scores leave by `registry` and the other si
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.judging.queue import without_judges
-from pathgauge.collector.service.canary import Canary, WithoutCanary
+from pathgauge.collector.service.canary import TENANT as CANARY_TENANT, Canary, WithoutCanary
 from pathgauge.collector.service.clock import RunningTime
 from pathgauge.collector.service.components import (
     build_judging,
@@ -35,14 +36,16 @@ from pathgauge.collector.service.components import (
 )
 from pathgauge.collector.service.memory.plan import MemoryPlan, without_limit
 from pathgauge.collector.service.publisher import Publisher
-from pathgauge.collector.service.unknown_scenarios import UnknownScenarios
 from pathgauge.collector.service.worker import Worker
+from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import (
     CollectorUsage,
     StoreGauges,
     commit_durations,
 )
+from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
+from pathgauge.scorers.types import Reference
 
 _log = structlog.get_logger(__name__)
 
@@ -123,6 +126,14 @@ class Engine:
     def usage(self) -> CollectorUsage:
         """How much the store, the pipeline and the queue before it hold; for any thread."""
         return CollectorUsage(self._store.usage(), self._pipeline.usage(), *self.requests.usage())
+
+    def current_scores(self) -> Sequence[CurrentScore]:
+        """The recent scores that the gauges show; for any thread."""
+        return [one for one in self._sink.current_scores() if one.window.tenant != CANARY_TENANT]
+
+    def references(self) -> Iterable[Reference]:
+        """The active references; for any thread."""
+        return self._setup.references
 
     def explain_open_traces(self, max_traces: int) -> Future[list[Waiting]]:
         """What the oldest open traces wait for; answered by the pipeline thread."""

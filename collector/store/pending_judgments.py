@@ -43,6 +43,7 @@ def _row(pending: PendingJudgment, at: float) -> tuple[Any, ...]:
         "closed_by": pending.closed_by,
         "first": pending.first,
         "unscored": pending.unscored,
+        "failed": pending.failed,
     }
     row = (*pending.key, at, orjson.dumps(known).decode(), pending.body.decode())
     return (*row, checksum(*row))

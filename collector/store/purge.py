@@ -27,6 +27,12 @@ _HAS_RESULT_SINCE = """EXISTS (
   AND r.tenant = {table}.tenant AND r.revision = 0 AND r.at >= :before
 )"""
 
+_ITS_RESULT = """
+  SELECT 1 FROM results AS r
+  WHERE r.trace_id = evidence.trace_id AND r.span_id = evidence.span_id
+  AND r.tenant = evidence.tenant
+"""
+
 _FIRST_IS_OLD = """EXISTS (
   SELECT 1 FROM results AS r
   WHERE r.trace_id = results.trace_id AND r.span_id = results.span_id
@@ -69,6 +75,7 @@ def _remove(connection: sqlite3.Connection, selection: Selection, windows_since:
     turns = {key[:2] for key in _purge_open(connection, "turns", selection.before)}
     pending = _purge_open(connection, "awaited", selection.before)
     removed, evaluations = _purge_results(connection, selection.before, windows_since)
+    connection.execute(f"DELETE FROM evidence WHERE {_CHOSEN} OR NOT EXISTS ({_ITS_RESULT})")
     connection.execute(f"DELETE FROM traces WHERE {_CHOSEN}")
     connection.execute("DELETE FROM quarantine")
     connection.execute("DROP TABLE chosen")
@@ -105,13 +112,13 @@ def _choose(connection: sqlite3.Connection, selection: Selection, index: _Index)
     in_journal = [key for key in index.rows if key in index.old or key[1] == selection.trace_id]
     insert(connection, into, in_journal)
     if selection.trace_id is not None:
-        for table in ("results", "turns", "traces", "awaited"):
+        for table in ("results", "turns", "traces", "awaited", "evidence"):
             connection.execute(
                 f"{into} SELECT tenant, trace_id FROM {table} WHERE trace_id = ?",
                 (selection.trace_id,),
             )
     if selection.scenario is not None:
-        for table in ("results", "turns"):
+        for table in ("results", "turns", "evidence"):
             connection.execute(
                 f"{into} SELECT tenant, trace_id FROM {table} WHERE scenario = ?",
                 (text_of(selection.scenario),),

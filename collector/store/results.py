@@ -1,8 +1,9 @@
 """Writes the progress of the pipeline: results, trace states and counts.
 
-A result row holds scores, verdicts and thresholds, but no content of the telemetry. Of each result,
-two revisions are kept: the first, which was counted and says since when it is in windows, and the
-newest.
+A result row holds scores, verdicts and thresholds, but no content of the telemetry: that is in the
+row of its evidence. Of each result, two revisions are kept: the first, which was counted and says
+since when it is in windows, and the newest. Only the newest has a verdict in its column, by which
+queries find it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import orjson
 import structlog
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.evidence.evidence import overall
+from pathgauge.collector.core.evidence.failures import failure_of
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, StoredTrace, Withdrawn
 from pathgauge.collector.store import Progress, journal, pending_judgments, turns
@@ -24,6 +27,9 @@ from pathgauge.scorers.types import Json
 _log = structlog.get_logger(__name__)
 
 _KEY = "trace_id = ? AND span_id = ? AND tenant = ?"
+_COLUMNS = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
+_FOUND_BY = "verdict, category, signature"
+"""Columns for queries. They repeat what is in the body, so the checksum does not need them."""
 _MAX_KEYS = 100
 """Keys in one statement."""
 
@@ -58,10 +64,13 @@ def _write_results(connection: sqlite3.Connection, progress: Progress) -> None:
     rows = list(_storable(kept, lambda one: _result(one, progress.wall)))
     outdated = [key for key, revision in newest.items() if revision or key in withdrawn]
     _delete_revisions(connection, outdated)
-    columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body, crc"
-    insert(connection, f"INSERT OR REPLACE INTO results ({columns})", rows)
+    insert(connection, f"INSERT OR REPLACE INTO results ({_COLUMNS}, crc, {_FOUND_BY})", rows)
     connection.executemany(
-        f"UPDATE results SET withdrawn = 1 WHERE {_KEY}",
+        f"UPDATE results SET verdict = '' WHERE {_KEY} AND revision < ?",
+        [(key[1], key[2], key[0], revision) for key, revision in newest.items() if revision],
+    )
+    connection.executemany(
+        f"UPDATE results SET withdrawn = 1, verdict = '' WHERE {_KEY}",
         [(trace_id, span_id, tenant) for tenant, trace_id, span_id in _void(progress.outcomes)],
     )
 
@@ -103,7 +112,10 @@ def _storable(
 def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
     invocation, reference = evaluation.invocation, evaluation.match.reference
     scenario = invocation.scenario_id if reference is None else reference.scenario_id
+    failure = failure_of(evaluation)
     body = {
+        "verdict": overall(result.verdict for result in evaluation.results),
+        "failure": failure and [failure.category, failure.signature],
         "criteria": _criteria(evaluation),
         "reference": reference.version if reference else None,
         "unmatched": evaluation.match.unmatched,
@@ -123,7 +135,12 @@ def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
         text_of(scenario),
         text,
     )
-    return (*row, checksum(*row))
+    return _complete(row, body)
+
+
+def _complete(row: tuple[Any, ...], body: dict[str, Json]) -> tuple[Any, ...]:
+    """The row with its checksum and the columns for queries."""
+    return (*row, checksum(*row), body["verdict"], *(body["failure"] or ("", "")))
 
 
 def _criteria(evaluation: Evaluation) -> list[dict[str, Json]]:
@@ -146,24 +163,27 @@ def _add_judged(connection: sqlite3.Connection, evaluation: Evaluation) -> None:
     or is damaged.
     """
     tenant, trace_id, span_id = evaluation.key
-    columns = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
     found = connection.execute(
-        f"SELECT id, {columns}, crc FROM results WHERE {_KEY} AND revision = ?",
+        f"SELECT id, {_COLUMNS}, crc FROM results WHERE {_KEY} AND revision = ?",
         (trace_id, span_id, tenant, evaluation.revision),
     ).fetchone()
     if found is None or found[-1] != checksum(*found[1:-1]):
         return
     for row in _storable([evaluation], lambda one: _with_judged(found[1:-1], one)):
         connection.execute(
-            "UPDATE results SET body = ?, crc = ? WHERE id = ?", (*row[-2:], found[0])
+            "UPDATE results SET body = ?, crc = ?, verdict = ?, category = ?, signature = ?"
+            " WHERE id = ?",
+            (*row[-5:], found[0]),
         )
 
 
 def _with_judged(row: tuple[Any, ...], evaluation: Evaluation) -> tuple[Any, ...]:
     body = orjson.loads(row[-1])
     body["criteria"] += _criteria(evaluation)
-    row = (*row[:-1], orjson.dumps(body).decode())
-    return (*row, checksum(*row))
+    body["verdict"] = overall(one["verdict"] for one in body["criteria"])
+    failure = failure_of(evaluation)
+    body["failure"] = body.get("failure") or (failure and [failure.category, failure.signature])
+    return _complete((*row[:-1], orjson.dumps(body).decode()), body)
 
 
 def _write_traces(connection: sqlite3.Connection, traces: Iterable[StoredTrace]) -> None:

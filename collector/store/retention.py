@@ -1,8 +1,8 @@
 """Removes results that are too old, or that take space which requests need, a few at a time.
 
 Space is freed in this order: superseded revisions that an earlier version stored, results that no
-window needs, states of traces that are over, and then the oldest results, even if windows would
-need them after a restart.
+window needs, states of traces that are over, the oldest evidence, and then the oldest results, even
+if windows would need them after a restart.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pathgauge.collector.store import Removal, Usage, removal
+from pathgauge.collector.store.evidence import drop_oldest
 from pathgauge.collector.store.recent_results import WindowBounds
 
 CLEAN_S = 10.0
@@ -25,10 +26,10 @@ _MAX_ROWS = 20_000
 _MAX_SEARCHES = 5
 """So many times as many rows are searched for superseded revisions."""
 _KEPT_TRACES = 200_000
-_OPEN_SHARE = 8
+OPEN_SHARE = 8
 """The share of the store, 1/8, that each of these may use: turns of open conversations, evaluations
-that wait for judges, and states of traces that are over. So results always have some of the half
-that is not for requests.
+that wait for judges, states of traces that are over, and evidence. So results always have some of
+the half that is not for requests.
 """
 _SLACK = 32
 """When too much is kept, this share of the store, 1/32, is freed in addition."""
@@ -48,7 +49,7 @@ class Retention:
     @property
     def max_open_bytes(self) -> int:
         """For the turns of open conversations, and again for evaluations that wait for judges."""
-        return self.max_bytes // _OPEN_SHARE
+        return self.max_bytes // OPEN_SHARE
 
 
 class SteadyWall:
@@ -72,7 +73,7 @@ class Removed(NamedTuple):
 
     results: int = 0
     others: int = 0
-    """Superseded revisions and trace states."""
+    """Superseded revisions, trace states and evidence."""
     reason: Removal = "age"
     """Why results were removed."""
 
@@ -80,8 +81,18 @@ class Removed(NamedTuple):
 class Cleaning:
     """Removes results that are no longer kept."""
 
-    def __init__(self, retention: Retention, windows: WindowBounds) -> None:
-        """Results that `windows` need after a restart are kept, unless too much is kept in all."""
+    def __init__(
+        self,
+        retention: Retention,
+        windows: WindowBounds,
+        clean_evidence: Callable[[sqlite3.Connection, float, int], int] = lambda *_: 0,
+    ) -> None:
+        """Results that `windows` need after a restart are kept, unless too much is kept in all.
+
+        `clean_evidence` deletes evidence beyond its own bounds: it gets the Unix time and the
+        largest number of rows, and returns how many it has deleted.
+        """
+        self._clean_evidence = clean_evidence
         self.results_removed: dict[Removal, int] = {"age": 0, "space": 0}
         self._retention = retention
         self._windows = windows
@@ -119,11 +130,16 @@ class Cleaning:
         removed = self._drop_unneeded(connection, wall, is_short=is_short)
         if removed.results + removed.others or not usage.excess:
             return removed
+        return self._drop_needed(connection, usage)
+
+    def _drop_needed(self, connection: sqlite3.Connection, usage: Usage) -> Removed:
         max_bytes = self._retention.max_bytes
-        states = removal.drop_large_trace_states(connection, max_bytes // _OPEN_SHARE, _MAX_ROWS)
+        states = removal.drop_large_trace_states(connection, max_bytes // OPEN_SHARE, _MAX_ROWS)
         if states:
             return Removed(others=states)
         excess = usage.excess + max_bytes // _SLACK
+        if evidence := drop_oldest(connection, excess, _MAX_ROWS):
+            return Removed(others=evidence)
         return Removed(removal.drop_oldest_results(connection, excess, _MAX_ROWS), reason="space")
 
     def _drop_unneeded(
@@ -134,7 +150,8 @@ class Cleaning:
             kept_s, reason = self._windows.max_age_s, _SPACE
         return Removed(
             removal.drop_old_results(connection, wall - kept_s, _MAX_ROWS),
-            removal.drop_trace_states(connection, _KEPT_TRACES, _MAX_ROWS),
+            removal.drop_trace_states(connection, _KEPT_TRACES, _MAX_ROWS)
+            + self._clean_evidence(connection, wall, _MAX_ROWS),
             reason,
         )
 

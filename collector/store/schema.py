@@ -58,7 +58,22 @@ CREATE TABLE awaited (
 );
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _AWAITED)
+_EVIDENCE = """
+ALTER TABLE results ADD COLUMN verdict TEXT NOT NULL DEFAULT '';
+ALTER TABLE results ADD COLUMN category TEXT NOT NULL DEFAULT '';
+ALTER TABLE results ADD COLUMN signature TEXT NOT NULL DEFAULT '';
+CREATE INDEX results_by_verdict ON results (verdict, id);
+CREATE TABLE evidence (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, trace_id TEXT NOT NULL,\
+ span_id TEXT NOT NULL, at REAL NOT NULL,
+  scenario TEXT NOT NULL, failed INTEGER NOT NULL, size INTEGER NOT NULL, body BLOB NOT NULL,\
+ crc INTEGER NOT NULL, UNIQUE (trace_id, span_id, tenant)
+);
+CREATE INDEX evidence_by_time ON evidence (at, size);
+CREATE INDEX evidence_of_passed ON evidence (tenant, scenario, at) WHERE failed = 0;
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _AWAITED, _EVIDENCE)
 """The statements that lead from each version of the schema to the next; version 0 is an empty file.
 Never change one that was released, not even its white space: the text is compared with the file.
 
@@ -116,9 +131,15 @@ def migrate(connection: sqlite3.Connection) -> None:
     """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     for number, statements in enumerate(MIGRATIONS[version:], version + 1):
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {number}; COMMIT;"
-        )
+        try:
+            connection.executescript(
+                f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {number}; COMMIT;"
+            )
+        except sqlite3.Error as error:
+            # The tables were verified, so only damage can make a statement invalid.
+            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+                raise DamagedSchemaError(str(error)) from error
+            raise
 
 
 def _objects(connection: sqlite3.Connection) -> _Objects:

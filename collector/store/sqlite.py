@@ -39,6 +39,7 @@ from pathgauge.collector.store import (
     results,
 )
 from pathgauge.collector.store.database import RECOVERY_INTERVAL_S, Database
+from pathgauge.collector.store.evidence import EvidencePolicy, EvidenceRows
 from pathgauge.collector.store.journal import Packer
 from pathgauge.collector.store.reader import MAX_CACHE_BYTES, JournalReader
 from pathgauge.collector.store.recent_results import WindowBounds, evaluations_since
@@ -76,6 +77,7 @@ class SqliteStore:
         on_commit: Callable[[Transaction, float], None] = lambda kind, seconds: None,
         *,
         max_cached_bytes: int = MAX_CACHE_BYTES,
+        evidence: EvidencePolicy | None = None,
     ) -> None:
         """`on_commit` gets the duration of each successful transaction in seconds.
         `max_cached_bytes` is the size of the requests of the journal that are kept in memory.
@@ -85,7 +87,8 @@ class SqliteStore:
         self._windows = windows or WindowBounds()
         self._lock: int | None = None
         self._database = Database(folder, on_commit, self._renew_reader)
-        self._cleaning = Cleaning(self._retention, self._windows)
+        self._evidence = EvidenceRows(evidence or EvidencePolicy())
+        self._cleaning = Cleaning(self._retention, self._windows, self._evidence.clean)
         self._packer = Packer()
         self._writer: Writer[_Waiting] = Writer(
             self._write_group,
@@ -251,6 +254,7 @@ class SqliteStore:
         def work(connection: sqlite3.Connection) -> None:
             nonlocal released, removed
             released = results.write(connection, progress)
+            self._evidence.write(connection, progress)
             removed = self._cleaning.clean(connection, progress.wall, self.usage())
 
         done = self._database.transact("results", work)

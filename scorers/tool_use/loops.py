@@ -102,6 +102,17 @@ class RedundantCalls(Rate):
         return Score(len(repeated) / len(keys), None, explanation, details)
 
 
+def most_repeated(actual: Invocation) -> list[int]:
+    """The positions of the call that was made most often with the same arguments. Empty if no call
+    was repeated, or if the calls cannot be compared.
+    """
+    keys = _keys(actual)
+    if isinstance(keys, Score):
+        return []
+    key, count = _most_frequent(keys)
+    return _positions(keys, key) if count > 1 else []
+
+
 class Run(NamedTuple):
     """A part of a sequence that repeats one piece."""
 
@@ -155,6 +166,10 @@ def _most_frequent(keys: Sequence[CallKey]) -> tuple[CallKey, int]:
     return counts.most_common(1)[0] if counts else (keys[0], 1)
 
 
+def _positions(keys: Sequence[CallKey], key: CallKey) -> list[int]:
+    return [at for at, other in enumerate(keys) if other == key]
+
+
 def _max_possible_count(keys: Sequence[CallKey]) -> int:
     """The count of the most frequent call if all arguments that were not recorded equalled its
     arguments.
@@ -173,7 +188,7 @@ def _evidence(keys: Sequence[CallKey], key: CallKey, count: int) -> dict[str, Js
     # A call without recorded arguments equals no other: its position stands for it.
     distinct = [at if other[1] is None else other for at, other in enumerate(keys)]
     details: dict[str, Json] = {
-        "most": [at for at, other in enumerate(keys) if other == key],
+        "most": _positions(keys, key),
         "run": None,
     }
     if run := longest_run(distinct):

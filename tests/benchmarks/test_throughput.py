@@ -17,7 +17,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +42,9 @@ CALM = 10_000
 
 STEADY = 4_000
 """Spans a second that a slow machine can score as they come, at which judges are looked at."""
+
+READERS = 20
+"""People who look at the pages at the same time."""
 
 SCORED = "pathgauge_invocations_scored_total"
 
@@ -204,6 +207,33 @@ def test_a_judge_that_takes_a_second_holds_up_nothing_else(tmp_path: Path) -> No
     )
 
 
+@pytest.mark.skipif(not LONG, reason="a second says nothing: make bench")
+def test_evidence_and_readers_hold_up_little(tmp_path: Path) -> None:
+    kinds = ("none", "failed", "all")
+    runs = {
+        f"evidence: {keep}": measure_service(tmp_path, "mixed", more=f"evidence: {{keep: {keep}}}")
+        for keep in kinds
+    }
+    runs[f"{READERS} readers"] = measure_service(tmp_path, "mixed", readers=READERS)
+    print(
+        f"\n{'server, load':34}"
+        + "".join(f"{heading:>{width}}" for heading, width in COLUMNS.items())
+    )
+    for name, run in runs.items():
+        print(run.row(name))
+    without, usual, every, read = runs.values()
+    for name, run, beside in (
+        ("evidence of failures", usual, without),
+        ("evidence of every invocation", every, without),
+        (f"{READERS} readers", read, usual),
+    ):
+        print(
+            f"{name}: {run.acked_per_s / beside.acked_per_s:.2f} of the acknowledged and"
+            f" {run.scored_per_s / beside.scored_per_s:.2f} of the scored spans/s,"
+            f" {run.cpu_us_per_span / beside.cpu_us_per_span:.2f} of the CPU a span without"
+        )
+
+
 def measure_bare(mix: str) -> Run:
     with process(str(HERE / "bare_server.py")) as server:
         assert server.stdout is not None
@@ -217,17 +247,26 @@ def measure_service(
     folder: Path,
     mix: str,
     store: str = "{}",
+    *,
     rate: float = float("inf"),
     judge: JudgeServer | None = None,
+    more: str = "",
+    readers: int = 0,
 ) -> Run:
     folder = Path(tempfile.mkdtemp(dir=folder))  # what an earlier run stored would be restored
     written = CONFIG % store
     if judge is not None:
         written = written.partition("criteria:")[0] + JUDGED % judge.url
-    (folder / "pathgauge.yaml").write_text(written)
+    (folder / "pathgauge.yaml").write_text(f"{written}\n{more}\n")
     (folder / "reference.yaml").write_text(REFERENCE)
-    with process(str(PATHGAUGE), "serve", "--config", str(folder / "pathgauge.yaml")) as server:
+    with (
+        process(str(PATHGAUGE), "serve", "--config", str(folder / "pathgauge.yaml")) as server,
+        ExitStack() as beside,
+    ):
         grpc_port, metrics_port = ports(server)
+        if readers:
+            address = f"http://127.0.0.1:{metrics_port}"
+            beside.enter_context(process(str(HERE / "readers.py"), address, str(readers)))
         before, idle_s = counter(metrics_port, SCORED), cpu_s(server)
         began = time.monotonic()
         sent = load(grpc_port, mix, rate)

@@ -107,6 +107,13 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
             "max_backlog_age": 20.0,
             "retention": 7 * 86_400.0,
         },
+        "evidence": {
+            "keep": "failed",
+            "passed_per_scenario": 20,
+            "max_bytes": 256 << 20,
+            "retention": 7 * 86_400.0,
+        },
+        "ui": {"trace_url": None},
         "canary": None,
         "judge": None,
         "logging": {"level": "info", "format": "console"},
@@ -248,8 +255,8 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
             (
                 "1:1: receivrs: found an unknown key, expected one of receivers, auth,"
                 " insecure_bind, redaction, references, criteria, criteria_file, prices, judge,"
-                " scenario, assembly, windows, regression, conversations, exporters, store, canary,"
-                " logging; did you mean 'receivers'?"
+                " scenario, assembly, windows, regression, conversations, exporters, store,"
+                " evidence, ui, canary, logging; did you mean 'receivers'?"
             ),
         ),
         (

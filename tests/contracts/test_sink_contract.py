@@ -27,6 +27,7 @@ from pathgauge.collector.core.references import UNMATCHED, Match, ReferenceSet
 from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
+from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score, ToolCall
 from support.backend import RecordingExporter
@@ -40,6 +41,7 @@ SINKS: dict[type, Callable[[], Sink]] = {
         Evaluator((CRITERION,)), ReferenceSet([REFERENCE]), InternalTelemetry()
     ),
     OtlpEvents: lambda: OtlpEvents(RecordingExporter(), InternalTelemetry(), content=True),
+    UnknownScenarios: lambda: UnknownScenarios(ReferenceSet([REFERENCE])),
 }
 
 

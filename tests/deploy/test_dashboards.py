@@ -106,8 +106,9 @@ def test_every_dashboard_has_a_stable_uid_and_tags() -> None:
     ],
 )
 def test_variables_are_in_the_usual_order_and_allow_all(board: str, names: list[str]) -> None:
-    source, *rest = variables(board)
-    assert [variable["name"] for variable in variables(board)] == names
+    source, *rest, pages = variables(board)
+    assert [variable["name"] for variable in variables(board)] == [*names, "results_url"]
+    assert (pages["type"], pages["query"]) == ("textbox", "http://localhost:9464")
     assert (source["type"], source["query"]) == ("datasource", "prometheus")
     for variable in rest:
         assert (
@@ -125,7 +126,8 @@ def test_used_and_defined_variables_are_the_same(board: str) -> None:
     used = {
         a or b for a, b in VARIABLE.findall(json.dumps({**BOARDS[board], "links": []}))
     } - INSTALLED
-    assert used == {variable["name"] for variable in variables(board)}
+    in_links = {"results_url"}
+    assert used | in_links == {variable["name"] for variable in variables(board)}
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -246,14 +248,15 @@ def test_links_lead_to_existing_dashboards() -> None:
     assert uids <= {content["uid"] for content in BOARDS.values()}
 
 
-def test_exemplars_link_to_traces() -> None:
+def test_exemplars_link_to_traces_and_to_the_pages_of_the_collector() -> None:
     sources = yaml.safe_load(
         (GRAFANA / "provisioning" / "datasources" / "pathgauge.yaml").read_text()
     )["datasources"]
     by_uid = {source["uid"]: source for source in sources}
-    [destination] = by_uid["prometheus"]["jsonData"]["exemplarTraceIdDestinations"]
-    assert destination["name"] == "trace_id"
-    assert by_uid[destination["datasourceUid"]]["type"] == "tempo"
+    trace, page = by_uid["prometheus"]["jsonData"]["exemplarTraceIdDestinations"]
+    assert (trace["name"], page["name"]) == ("trace_id", "trace_id")
+    assert by_uid[trace["datasourceUid"]]["type"] == "tempo"
+    assert page["url"] == "http://localhost:9464/results/$${__value.raw}"  # `$$` becomes `$`
     assert [source["name"] for source in sources if source.get("isDefault")] == ["Prometheus"]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from support.browser import browser
 from support.monitoring import ONLY_MAKE_E2E, Alertmanager, Prometheus, Webhook, free_port
 from support.running import FREE_PORTS, PATHGAUGE, Collector, until
 from support.sending import Traffic
@@ -32,7 +33,7 @@ EVER = {"start": "2000-01-01T00:00:00Z", "end": "2100-01-01T00:00:00Z"}
 COUNT = 'sum(pathgauge_evaluations_total{metric="tool_trajectory_f1"})'
 
 
-def quick_rules(folder: Path) -> Path:
+def quick_rules(folder: Path, metrics_port: int) -> Path:
     """The rules as a site writes them that is in a hurry. What keeps firing bridges a restart."""
     written = folder / "rules.yml"
     options = [
@@ -46,6 +47,8 @@ def quick_rules(folder: Path) -> Path:
         "5",
         "--runbook-url",
         "https://wiki.example",
+        "--results-url",
+        f"http://127.0.0.1:{metrics_port}",
     ]
     subprocess.run([PATHGAUGE, "rules", *options, "--output", written], check=True)
     return written
@@ -61,7 +64,7 @@ class Chain:
         self.collector = self._start()
         self.webhook = stack.enter_context(Webhook())
         self.alertmanager = stack.enter_context(Alertmanager(folder, self.webhook.url))
-        rules = quick_rules(folder)
+        rules = quick_rules(folder, self._metrics)
         self.prometheus = stack.enter_context(
             Prometheus(folder, self._metrics, rules, self.alertmanager.address)
         )
@@ -97,6 +100,16 @@ def _chain(tmp_path: Path) -> Iterator[Chain]:
         yield Chain(tmp_path, stack)
 
 
+def assert_two_clicks_lead_to_the_reason(results_url: str) -> None:
+    """From the link of the alert to a failed run, and what it did instead of what was expected."""
+    with browser() as page:
+        page.goto(results_url)
+        page.locator("a[href^='/results/']").first.click()
+        calls = page.locator("table", has_text="not called").first
+        assert calls.locator("tr", has_text="lookup").count() == 1
+        assert calls.locator("tr", has_text="guess").count() == 1
+
+
 def test_a_regression_reaches_the_webhook_outlives_every_restart_and_is_resolved(
     chain: Chain,
 ) -> None:
@@ -117,6 +130,8 @@ def test_a_regression_reaches_the_webhook_outlives_every_restart_and_is_resolved
         r" Chance does not explain the difference of 0\.[0-9]{3}\.",
         sent["annotations"]["description"],
     )
+
+    assert_two_clicks_lead_to_the_reason(sent["annotations"]["results_url"])
 
     [found] = until(
         lambda: prometheus.get(

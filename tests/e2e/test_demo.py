@@ -35,9 +35,13 @@ def free_offset() -> int:
 
 
 def metrics(offset: int) -> str:
+    return page(offset, "/metrics")
+
+
+def page(offset: int, path: str) -> str:
     try:
         with urllib.request.urlopen(
-            f"http://127.0.0.1:{9464 + offset}/metrics", timeout=PATIENCE_S
+            f"http://127.0.0.1:{9464 + offset}{path}", timeout=PATIENCE_S
         ) as answer:
             text: str = answer.read().decode()
             return text
@@ -57,7 +61,7 @@ def test_the_demo_regresses_shows_it_and_ends_with_ctrl_c(tmp_path: Path) -> Non
             [PATHGAUGE, "demo", *arguments],
             stdout=out,
             stderr=out,
-            env={**os.environ, "COLUMNS": "80", **unreachable},
+            env={**os.environ, "COLUMNS": "80", "TMPDIR": str(tmp_path), **unreachable},
         )
     try:
         breached = re.compile(
@@ -67,12 +71,17 @@ def test_the_demo_regresses_shows_it_and_ends_with_ctrl_c(tmp_path: Path) -> Non
         )
         assert until(lambda: breached.search(metrics(offset))), output.read_text()
         assert until(lambda: "breached" in output.read_text()), output.read_text()
+        assert "support</bdi> · <bdi>refund-order" in page(offset, "/")
+        assert "check_refund_policy missing" in page(offset, "/results?verdict=failed")
+        [folder] = tmp_path.glob("pathgauge-demo-*")
         demo.send_signal(SIGINT)
         assert demo.wait(PATIENCE_S) == 0
     finally:
         demo.kill()
     assert sorted(CONFIG.parent.iterdir()) == beside
+    assert not folder.exists()
     shown = output.read_text()
+    assert shown.startswith(f"pages      http://127.0.0.1:{9464 + offset}/\n")
     assert f"http://127.0.0.1:{9464 + offset}/metrics" in shown
     assert re.search(r"^ *support refund-order\b", shown, re.MULTILINE)
     assert re.search(

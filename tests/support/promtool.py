@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 import pytest
 import yaml
@@ -18,6 +19,8 @@ from support.courses import Course, Values, written
 from support.repository import DEPLOY
 
 RULES = DEPLOY / "prometheus" / "rules.yml"
+_WITH = re.compile(r"\{\{ with \$labels\.(\w+) \}\}(.*?)\{\{ end \}\}")
+_LABEL = re.compile(r"\{\{ \$labels\.(\w+)(?: \| urlquery)? \}\}")
 RECORD_NAME = re.compile(r"\w+:\w+:\w+")
 MISSING = "promtool is not on PATH: sudo apt-get install prometheus"
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason=MISSING)
@@ -90,6 +93,24 @@ def fired(alert: str, minutes: int, at: int) -> dict[str, str]:
     }
 
 
+def _links(texts: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+    """The texts, with the names of `labels` in the link to the results."""
+
+    def value(found: re.Match[str]) -> str:
+        return quote_plus(labels.get(found[1], ""))
+
+    def if_present(found: re.Match[str]) -> str:
+        name, text = found.groups()
+        return (
+            text.replace("{{ . | urlquery }}", quote_plus(labels[name])) if name in labels else ""
+        )
+
+    if "results_url" not in texts:
+        return dict(texts)
+    link = _WITH.sub(if_present, " ".join(texts["results_url"].split()))
+    return {**texts, "results_url": _LABEL.sub(value, link)}
+
+
 def alert_test(
     course: Course, series: Mapping[str, Values], alert: str, *expected: tuple[dict[str, str], str]
 ) -> dict[str, Any]:
@@ -98,7 +119,10 @@ def alert_test(
     """
     texts = next(rule["annotations"] for rule in alert_rules() if rule["alert"] == alert)
     alerts = [
-        {"exp_labels": labels, "exp_annotations": {**texts, "description": description}}
+        {
+            "exp_labels": labels,
+            "exp_annotations": {**_links(texts, labels), "description": description},
+        }
         for labels, description in expected
     ]
     return {

@@ -8,6 +8,7 @@ import threading
 import time
 import urllib.request
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.live import Live
@@ -15,6 +16,7 @@ from rich.live import Live
 from pathgauge.collector import config
 from pathgauge.collector.cli.demo.table import render
 from pathgauge.collector.cli.demo.traffic import run_agents
+from pathgauge.collector.config import Config
 from pathgauge.collector.service.service import Service, run
 
 CONFIG = Path(__file__).with_name("pathgauge.yaml")
@@ -28,8 +30,14 @@ async def show(
     """Run the demo. Raises OSError when an endpoint cannot be opened."""
     # All traffic is on loopback: ignore a proxy that is set in the environment.
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = HOST
-    settings = config.load(CONFIG, _ports(port_offset))
+    with TemporaryDirectory(prefix="pathgauge-demo-", ignore_cleanup_errors=True) as folder:
+        settings = config.load(CONFIG, {**_ports(port_offset), "DEMO_FOLDER": folder})
+        await _run(settings, regress_after_s, repair_after_s, console)
 
+
+async def _run(
+    settings: Config, regress_after_s: float, repair_after_s: float, console: Console
+) -> None:
     async def watch_agents(service: Service) -> None:
         ports = service.ports
         console.print(_introduction(ports, regress_after_s, repair_after_s))
@@ -63,12 +71,14 @@ def _ports(offset: int) -> dict[str, str]:
 
 def _introduction(ports: dict[str, int], regress_after_s: float, repair_after_s: float) -> str:
     return (
+        f"pages      http://{HOST}:{ports['metrics']}/\n"
         f"OTLP/gRPC  {HOST}:{ports['grpc']}\n"
         f"OTLP/HTTP  http://{HOST}:{ports['http']}\n"
         f"metrics    http://{HOST}:{ports['metrics']}/metrics\n\n"
-        f"Two example agents are running. After {regress_after_s:g} s a new version of\n"
-        f"`support` skips a tool, gets arguments wrong and answers worse;\n"
-        f"{repair_after_s:g} s later it is repaired. Press Ctrl-C to stop.\n"
+        f"Two example agents are running; open the pages in a browser to see why a run\n"
+        f"fails. After {regress_after_s:g} s a new version of `support` skips a tool, gets\n"
+        f"arguments wrong and answers worse; {repair_after_s:g} s later it is repaired.\n"
+        f"Press Ctrl-C to stop.\n"
     )
 
 

@@ -5,7 +5,7 @@ trajectories side by side. Failures come first.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -13,13 +13,13 @@ from rich.console import Console
 from pathgauge.collector.cli.output.numbers import number, verdict_text
 from pathgauge.collector.cli.output.printing import Column, Table, clean, print_row, print_text
 from pathgauge.collector.cli.output.report import STYLES
-from pathgauge.collector.cli.output.side_by_side import Mark, Row, rows
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, Result
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, Verdict
+from pathgauge.collector.core.evidence.comparison import Mark, Row, comparisons
+from pathgauge.collector.core.evidence.evidence import Evidence, evidence_of
 from pathgauge.collector.offline.coverage import unscored_reason
 from pathgauge.collector.offline.gate import Gate
 from pathgauge.collector.offline.gate_lines import UNNAMED
 from pathgauge.collector.offline.replay import Replayed
-from pathgauge.scorers.types import ExpectedCall
 
 MAX_TEXT_CHARS = 2000
 """Longer texts of users and agents lose their end."""
@@ -27,6 +27,30 @@ MAX_TEXT_CHARS = 2000
 LEGEND = "= matched, ~ called with other arguments, - missing, + unexpected"
 _MARK_STYLES: dict[Mark, str] = {"=": "", "~": "yellow", "-": "red", "+": "red"}
 _FAILED, _UNSCORED, _OTHER = range(3)
+
+
+class Said(Protocol):
+    """What one criterion said about an invocation."""
+
+    @property
+    def name(self) -> str:
+        """The name of the criterion."""
+        ...
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it passed."""
+        ...
+
+    @property
+    def value(self) -> float | None:
+        """`None`: no score."""
+        ...
+
+    @property
+    def explanation(self) -> str:
+        """Why, in one line."""
+        ...
 
 
 class Sourced(NamedTuple):
@@ -77,12 +101,16 @@ def print_details(shown: Iterable[Sourced], out: Console) -> None:
     """Print each invocation, and what the marks between the trajectories mean."""
     compared = [_print_evaluation(one.evaluation, out) for one in shown]
     if any(compared):
-        print_text(out, LEGEND, style="dim")
-        print_text(out, "")
+        print_legend(out)
+
+
+def print_legend(out: Console) -> None:
+    """Print what the marks between the trajectories mean."""
+    print_text(out, LEGEND, style="dim")
+    print_text(out, "")
 
 
 def _print_evaluation(evaluation: Evaluation, out: Console) -> bool:
-    """Returns whether trajectories were shown."""
     invocation = evaluation.invocation
     names = [
         invocation.agent or UNNAMED,
@@ -90,23 +118,33 @@ def _print_evaluation(evaluation: Evaluation, out: Console) -> bool:
         f"trace {invocation.trace_id}",
     ]
     print_text(out, " ".join(filter(None, names)), style="bold")
-    for heading, text in _texts(evaluation):
+    return print_evidence(evidence_of(evaluation), out)
+
+
+def print_evidence(evidence: Evidence, out: Console) -> bool:
+    """Print what explains one invocation; returns whether trajectories were shown."""
+    for heading, text in passages(evidence):
         _print_passage(heading, text, out)
-    for result in evaluation.results:
-        value = "" if result.score.value is None else f" {number(result.score.value)}"
-        verdict = verdict_text(result.verdict)
-        line = f"{result.criterion.name}{value} {verdict}: {result.score.explanation}"
-        print_text(out, line, indent=2, style=STYLES[result.verdict])
-    comparisons = _comparisons(evaluation)
-    for criteria, compared in comparisons.items():
-        print_text(out, criteria, indent=2, style="dim")
-        _print_rows(compared, out)
+    for criterion in evidence.criteria:
+        print_criterion(criterion, out)
+    compared = comparisons(evidence)
+    for criteria, rows in compared:
+        print_text(out, ", ".join(criteria), indent=2, style="dim")
+        _print_rows(rows, out)
     print_text(out, "")
-    return bool(comparisons)
+    return bool(compared)
 
 
-def _texts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    turn, invocation = evaluation.match.turn, evaluation.invocation
+def print_criterion(criterion: Said, out: Console) -> None:
+    """Print the value and the verdict of a criterion, and why."""
+    value = "" if criterion.value is None else f" {number(criterion.value)}"
+    line = f"{criterion.name}{value} {verdict_text(criterion.verdict)}: {criterion.explanation}"
+    print_text(out, line, indent=2, style=STYLES[criterion.verdict])
+
+
+def passages(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """What the user said, and both answers, each with its heading."""
+    turn, invocation = evidence.turn, evidence.invocation
     user_input = invocation.user_input
     expected = turn.response if turn is not None else None
     if user_input is None and turn is not None:
@@ -128,28 +166,6 @@ def _print_passage(heading: str, text: str, out: Console) -> None:
     print_text(out, f"{heading}: {first}".rstrip(), indent=2)
     for line in others:
         print_text(out, line, indent=4)
-
-
-def _comparisons(evaluation: Evaluation) -> dict[str, list[Row]]:
-    """The different comparisons, by the names of the criteria that made them."""
-    found: dict[tuple[Row, ...], list[str]] = {}
-    for result in evaluation.results:
-        if "matched" in result.score.details:
-            compared = rows(
-                result.score.details,
-                evaluation.invocation.tool_calls,
-                _expected(evaluation, result),
-            )
-            found.setdefault(tuple(compared), []).append(result.criterion.name)
-    return {", ".join(names): list(compared) for compared, names in found.items() if compared}
-
-
-def _expected(evaluation: Evaluation, result: Result) -> tuple[ExpectedCall, ...]:
-    turn = evaluation.match.turn
-    if turn is None:
-        return ()
-    trajectories = (turn.tool_calls or (), *turn.alternatives)
-    return trajectories[result.score.details.get("alternative", 0)]
 
 
 def _print_rows(compared: Sequence[Row], out: Console) -> None:

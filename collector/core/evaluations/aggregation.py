@@ -77,7 +77,7 @@ def aggregate(
     deviation = math.sqrt(statistics_of(values).variance)
     if aggregation.measure == "mean":
         mean = mean_of(values)
-        low, high = _mean_interval(mean, deviation, len(values), scorer)
+        low, high = mean_interval(mean, deviation, len(values), scorer)
         return Aggregate(mean, low, high, len(values), deviation)
     if aggregation.measure == "share":
         share = _passes(aggregation, scorer, values) / len(values)
@@ -150,10 +150,12 @@ def _power(measure: Measure, share: float, k: int) -> float:
     return share**k if measure == "pass^k" else 1 - (1 - share) ** k
 
 
-def _mean_interval(
+def mean_interval(
     mean: float, deviation: float, samples: int, scorer: Scorer
 ) -> tuple[float, float]:
-    """Wilson's interval for a bounded score: its variance is at most that of a share with the same
+    """The 95 % confidence interval of a mean.
+
+    Wilson's interval for a bounded score: its variance is at most that of a share with the same
     mean. Otherwise the normal approximation.
     """
     width = scorer.high - scorer.low

@@ -98,6 +98,11 @@ class Evaluation:
         """Whether at least one criterion got a value."""
         return any(result.score.value is not None for result in self.results)
 
+    @property
+    def failed(self) -> bool:
+        """Whether at least one criterion failed."""
+        return any(result.verdict == "failed" for result in self.results)
+
 
 class Evaluator:
     """The active criteria: global ones, and per scenario those that replace them."""

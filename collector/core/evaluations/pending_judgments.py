@@ -37,6 +37,8 @@ class PendingJudgment:
     """Whether the invocation is not counted as scored or skipped yet, because no other criterion
     gave a score.
     """
+    failed: bool = False
+    """Whether another criterion failed when the invocation was counted."""
 
     @property
     def size(self) -> int:
@@ -71,8 +73,9 @@ class PendingJudgments:
             return self.end(evaluation.key)
         earlier = self._pending.get(evaluation.key)
         first = unscored = evaluation.revision == 0
+        failed = evaluation.failed
         if earlier is not None:
-            first, unscored = earlier.first, earlier.unscored
+            first, unscored, failed = earlier.first, earlier.unscored, earlier.failed
         self.restore(
             PendingJudgment(
                 key=evaluation.key,
@@ -82,6 +85,7 @@ class PendingJudgments:
                 closed_by=evaluation.closed_by,
                 first=first,
                 unscored=unscored and not evaluation.scored,
+                failed=failed,
             )
         )
         self._changed[evaluation.key] = None

@@ -1,28 +1,28 @@
 """The HTTP pages for Prometheus, for probes and for operators.
 
 `/metrics` is the exposition, `/healthz` reports that the process answers, `/readyz` whether it
-accepts spans, `/debug/traces` lists open traces, `/debug/scenarios` scenario ids without a
-reference, and `/` links to them. With `token_file` set, the
-two probes stay open.
+accepts spans, `/debug/traces` lists open traces, and `/debug/scenarios` scenario ids without a
+reference. With `token_file` set, the two probes stay open; the others take the token from a header,
+or from the cookie of somebody who signed in on the pages for people.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pathgauge.collector.receivers.auth.tokens import TokenFile, bearer
+from pathgauge.collector.api.authorization import token_of
+from pathgauge.collector.receivers.auth.tokens import TokenFile
 
 Page = Callable[[Request], Awaitable[Response]]
 
@@ -32,35 +32,22 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 GZIP_LEVEL = 6
 """Compared with the highest level: a quarter of the time, a tenth more bytes."""
 
-INDEX = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>pathgauge</title>
-<h1>pathgauge</h1>
-<ul>
-<li><a href="metrics">metrics</a>: scores of agent invocations, for Prometheus
-<li><a href="healthz">healthz</a>: whether the collector is alive
-<li><a href="readyz">readyz</a>: whether the collector accepts spans
-<li><a href="debug/traces">debug/traces</a>: which traces are open, and what they wait for
-<li><a href="debug/scenarios">debug/scenarios</a>: which scenario ids have no reference
-</ul>
-</html>
-"""
-
 
 def create_app(
     registry: CollectorRegistry,
     unready: Callable[[], list[str]] = list,
     readers: TokenFile | None = None,
+    *,
     traces: Page | None = None,
     scenarios: Page | None = None,
+    with_own_authorization: Sequence[Route] = (),
 ) -> ASGIApp:
     """The application over `registry`. `readers` are the tokens that open it; `None` is open to
     all.
 
     `unready` returns the reasons for which the collector accepts no spans, `[]` when it is ready.
-    `traces` is the page of open traces, `scenarios` that of scenario ids without a reference.
+    `traces` is the page of open traces, `scenarios` that of scenario ids without a reference. The
+    routes `with_own_authorization` decide themselves whom they answer.
     """
     # One exposition at a time: two at once would share the interpreter and double the memory. It
     # has its own thread, so that a scrape never waits for other work in the pool of the loop.
@@ -79,24 +66,29 @@ def create_app(
 
     pages = Starlette(
         routes=[
-            Route("/", _index),
             Route("/metrics", metrics),
             Route("/healthz", _healthz),
             Route("/readyz", readyz),
             *([Route("/debug/traces", traces)] if traces else []),
             *([Route("/debug/scenarios", scenarios)] if scenarios else []),
+            *with_own_authorization,
         ]
     )
-    return pages if readers is None else _for_readers(pages, readers)
+    return pages if readers is None else _for_readers(pages, readers, with_own_authorization)
 
 
-def _for_readers(pages: ASGIApp, readers: TokenFile) -> ASGIApp:
-    """Ask for a token on all pages except the probes."""
+def _for_readers(pages: ASGIApp, readers: TokenFile, others: Sequence[Route]) -> ASGIApp:
+    """Ask for a token on all pages except the probes and `others`."""
+
+    def is_open(scope: Scope) -> bool:
+        return scope["path"] in OPEN_PATHS or any(
+            route.matches(scope)[0] is not Match.NONE for route in others
+        )
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         answer = pages
-        if scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
-            token = bearer(Headers(scope=scope).getlist("authorization"))
+        if scope["type"] == "http" and not is_open(scope):
+            token = token_of(scope)
             if token is None or not readers.holds(token):
                 answer = PlainTextResponse(
                     "expected Authorization: Bearer <token>\n", 401, {"WWW-Authenticate": "Bearer"}
@@ -104,10 +96,6 @@ def _for_readers(pages: ASGIApp, readers: TokenFile) -> ASGIApp:
         await answer(scope, receive, send)
 
     return app
-
-
-async def _index(_: Request) -> Response:
-    return HTMLResponse(INDEX)
 
 
 async def _healthz(_: Request) -> Response:

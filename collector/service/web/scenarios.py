@@ -13,8 +13,8 @@ from html import escape
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from pathgauge.collector.service.unknown_scenarios import UnknownScenario
 from pathgauge.collector.service.web.debug_page import HEADERS, html_page, wants_json
+from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 
 _HEAD = "<tr><th>tenant<th>scenario id<th>invocations<th>known ids most like it"
 

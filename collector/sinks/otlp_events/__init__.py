@@ -22,6 +22,7 @@ def _build(options: OtlpEventsOptions, context: SinkContext) -> Sink:
         context.telemetry,
         queue_size=options.queue_size,
         content=options.content,
+        results_url=options.results_url,
         reason=lambda: EXPORT_ERRORS.last,
     )
 

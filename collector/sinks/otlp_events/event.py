@@ -36,8 +36,12 @@ class Event(NamedTuple):
     attributes: Mapping[str, Value]
 
 
-def events_of(evaluation: Evaluation, now: float, *, content: bool = False) -> list[Event]:
-    """The scores of one invocation, each with the ids of its entry span."""
+def events_of(
+    evaluation: Evaluation, now: float, *, content: bool = False, results_url: str | None = None
+) -> list[Event]:
+    """The scores of one invocation, each with the ids of its entry span, and with a link to its
+    page below `results_url`.
+    """
     invocation, reference = evaluation.invocation, evaluation.match.reference
     common: dict[str, Value | None] = {
         "gen_ai.agent.name": invocation.agent,
@@ -47,6 +51,9 @@ def events_of(evaluation: Evaluation, now: float, *, content: bool = False) -> l
         "pathgauge.tenant": invocation.tenant or None,
         "pathgauge.evaluation.revision": evaluation.revision,
     }
+    if results_url is not None:
+        page = f"{results_url}/results/{invocation.trace_id}/{invocation.span_id}"
+        common["pathgauge.result.url"] = page
     if reference is not None:
         common["pathgauge.scenario.id"] = reference.scenario_id
         common["pathgauge.reference.version"] = reference.version

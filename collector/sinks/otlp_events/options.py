@@ -24,6 +24,7 @@ _TARGET = re.compile(
 )
 
 _SCHEMES: dict[str | None, Literal["http", "https"]] = {"http": "http", "https": "https"}
+_URL = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", re.ASCII)
 _HEADER_NAME = re.compile(r"[0-9A-Za-z_.-]+", re.ASCII)
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?", re.ASCII)
 
@@ -65,6 +66,13 @@ def checked_headers(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
+def checked_url(value: str) -> str:
+    """An address without a slash at its end."""
+    if not _URL.fullmatch(value):
+        raise ValueError("an address such as https://pathgauge.example")
+    return value.rstrip("/")
+
+
 class ClientTls(Section):
     """Certificates for the connection to the backend. File names are relative to the configuration
     file.
@@ -99,6 +107,8 @@ class OtlpEventsOptions(Section):
     """Maximum number of waiting events."""
     content: Switch = False
     """Whether explanations are sent, which may quote what agents and users said."""
+    results_url: Annotated[str, AfterValidator(checked_url)] | None = None
+    """Where browsers reach the pages of this collector."""
 
     @property
     def plain_text(self) -> bool:

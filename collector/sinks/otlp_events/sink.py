@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.metadata import version
 
 import structlog
@@ -51,15 +52,16 @@ class OtlpEvents:
         *,
         queue_size: int = 10_000,
         content: bool = False,
+        results_url: str | None = None,
         reason: Callable[[], str] = str,
     ) -> None:
-        """With `content`, explanations of scorers are sent. `reason` returns why the last export
-        failed.
+        """With `content`, explanations of scorers are sent; with `results_url`, links to the pages
+        there. `reason` returns why the last export failed.
         """
         self._exporter = exporter
         self._telemetry = telemetry
         self.queue_size = queue_size
-        self._content = content
+        self._events_of = partial(events_of, content=content, results_url=results_url)
         self._reason = reason
         self._waiting: deque[Event] = deque()
         self._changed = threading.Condition()
@@ -78,11 +80,11 @@ class OtlpEvents:
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
         """Queue the scores of an evaluation or a revision."""
-        self._queue(events_of(evaluation, now, content=self._content))
+        self._queue(self._events_of(evaluation, now))
 
     def publish_judged(self, judged: Judged, now: float) -> None:
         """Queue the scores of judges."""
-        self._queue(events_of(judged.evaluation, now, content=self._content))
+        self._queue(self._events_of(judged.evaluation, now))
 
     def publish_conversation(self, result: ConversationResult, now: float) -> None:
         """Queue the scores of a conversation."""

@@ -20,6 +20,7 @@ from pathgauge.collector.sinks.prometheus.durable_series import (
     HistogramSeries,
     Source,
 )
+from pathgauge.collector.sinks.prometheus.failure_metrics import FailureMetrics
 from pathgauge.collector.sinks.prometheus.invocation_metrics import InvocationMetrics
 from pathgauge.collector.sinks.prometheus.judge_label import (
     JUDGE,
@@ -116,6 +117,7 @@ class EvaluationMetrics:
             bounds=LAG_BUCKETS,
         ).of()
         self._invocations = InvocationMetrics(metrics, tenant)
+        self._failures = FailureMetrics(metrics, tenant)
         self._by_criterion = (
             self._score,
             self._evaluations,
@@ -128,12 +130,15 @@ class EvaluationMetrics:
         """Start the series of these criteria at 0, so that `rate` and `increase` see the first
         failure.
         """
+        criteria = tuple(criteria)
         for criterion in criteria:
             self._series_of(labels, criterion)
+        self._failures.expect(labels, criteria)
 
     def count(self, evaluation: Evaluation, labels: Labels, now: float) -> None:
         """Count the invocation and all its results; `now` is in Unix seconds."""
         self.count_results(evaluation, labels, now)
+        self.count_failure(evaluation, labels, now)
         self._invocations.count(evaluation, labels)
         ended = evaluation.invocation.end_ns
         if ended:
@@ -147,6 +152,10 @@ class EvaluationMetrics:
             self._count_result(result, labels, source)
             if is_of_conversation and result.criterion.scorer.needs_reference:
                 self._conversation_series(labels, result.criterion)  # start at 0
+
+    def count_failure(self, evaluation: Evaluation, labels: Labels, now: float) -> None:
+        """Count the invocation by the category of its failure, if it failed."""
+        self._failures.count(evaluation, labels, _source(evaluation, now))
 
     def count_conversation(self, result: ConversationResult, labels: Labels) -> None:
         """Count all scores of a finished conversation."""
@@ -164,6 +173,7 @@ class EvaluationMetrics:
             family.keep(wanted)
         self._not_evaluated.keep({self._agent(labels) for labels in live})
         self._invocations.keep(live)
+        self._failures.keep(live)
 
     def keep_judges(self, judges: Collection[str]) -> None:
         """Drop the series of judges that are not among these label values."""

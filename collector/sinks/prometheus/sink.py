@@ -26,6 +26,7 @@ from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.agent_gauges import Shown, agent_info, agent_records
 from pathgauge.collector.sinks.prometheus.aggregate_gauges import aggregate_gauges
 from pathgauge.collector.sinks.prometheus.baselines import Baselines
+from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore, current_scores
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.judge_label import judges_of
@@ -189,6 +190,8 @@ class PrometheusSink:
             if judged.first:
                 self._evaluation_metrics.count_results(evaluation, place.labels, now)
                 self._record_scores(evaluation, active, place, now)
+                if not judged.failed_before:
+                    self._evaluation_metrics.count_failure(evaluation, place.labels, now)
 
     def publish_conversation(self, result: ConversationResult, now: float) -> None:
         """Count a finished conversation; `now` is in Unix seconds."""
@@ -250,6 +253,13 @@ class PrometheusSink:
         yield agent_records(self._records(), live, self._tenant)
         yield agent_info(dialects, self._content_settings, self._tenant)
         yield from queue_gauges(self._queues)
+
+    def current_scores(self) -> list[CurrentScore]:
+        """The recent scores that the gauges show; for any thread."""
+        with self._lock:
+            now, criteria = self._clock(), self._criteria
+            windows = [*self._windows.snapshot(now), *self._judged_windows.snapshot(now)]
+        return current_scores(windows, criteria.of, self._min_samples)
 
     def _place(self, evaluation: Evaluation, now: float) -> Place:
         criteria = self._criteria.evaluator.criteria_for(evaluation.match)

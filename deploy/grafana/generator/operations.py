@@ -19,7 +19,17 @@ from generator.panels import (
     single_value,
     with_rows,
 )
-from generator.queries import INSTANCE, JOB, OF_JOB, Query, datasource, increase, quantile, rate
+from generator.queries import (
+    INSTANCE,
+    JOB,
+    OF_JOB,
+    Query,
+    datasource,
+    increase,
+    quantile,
+    rate,
+    results_url,
+)
 
 LATE_IS_BAD: Steps = ((None, GOOD), (30, FAIR), (120, BAD))
 COMMIT, LAG, DELAY = (
@@ -36,7 +46,7 @@ def build() -> Dashboard:
         "pathgauge / Operations",
         "The collector itself: receivers, traces, pipeline, store and process.",
     )
-    for variable in (datasource(), JOB, INSTANCE):
+    for variable in (datasource(), JOB, INSTANCE, results_url()):
         dashboard = dashboard.with_variable(variable)
     rows = {
         "At a glance": _single_values(),

@@ -17,8 +17,9 @@ from generator.panels import (
     present_table,
     single_value,
     timeline,
+    to_runs,
     to_scenario,
-    with_link,
+    with_links,
     with_rows,
     with_state_colours,
 )
@@ -42,6 +43,7 @@ from generator.queries import (
     Query,
     datasource,
     rate,
+    results_url,
     share,
 )
 
@@ -57,6 +59,11 @@ SILENCE = (
     f" (pathgauge_last_evaluation_timestamp_seconds{{{OF_SCENARIO}}})) * on (tenant, agent,"
     f" scenario) group_right group by ({SERIES}) (pathgauge_threshold{{{OF_SCORE}}})"
 )
+LINKS = {
+    "Show this scenario": to_scenario("agent", "scenario", "metric"),
+    "Show its runs": to_runs(),
+}
+"""Of the cells with the name of a scenario."""
 
 
 def build() -> Dashboard:
@@ -66,7 +73,7 @@ def build() -> Dashboard:
         "pathgauge / Overview",
         "Scores of every agent in every scenario with their thresholds, and alerts.",
     )
-    for variable in (datasource(), AGENT, SCENARIO, METRIC, TENANT):
+    for variable in (datasource(), AGENT, SCENARIO, METRIC, TENANT, results_url()):
         dashboard = dashboard.with_variable(variable)
     rows = {
         "At a glance": _single_values(),
@@ -150,12 +157,7 @@ def _health() -> Panels:
             "last score": (SILENCE, "s"),
         },
     )
-    table = with_link(
-        with_state_colours(table, "state", BREACHED),
-        "scenario",
-        "Show this scenario",
-        to_scenario("agent", "scenario", "metric"),
-    )
+    table = with_links(with_state_colours(table, "state", BREACHED), "scenario", LINKS)
     breaches = timeline(
         "Threshold breaches",
         "Red while the window mean was on the wrong side of its threshold. A gap is a window"
@@ -186,9 +188,7 @@ def _regressions() -> Panels:
         },
     )
     return [
-        with_link(
-            table, "scenario", "Show this scenario", to_scenario("agent", "scenario", "metric")
-        )
+        with_links(table, "scenario", LINKS),
     ]
 
 

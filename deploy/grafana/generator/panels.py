@@ -49,7 +49,7 @@ from grafana_foundation_sdk.models.dashboard import (
     ValueMappingResult,
 )
 
-from generator.queries import SOURCE, Query
+from generator.queries import RESULTS_URL, SOURCE, Query
 
 GOOD, FAIR, BAD, NEUTRAL = "green", "orange", "red", "text"
 STAT_HEIGHT, HEIGHT = 4, 8
@@ -270,11 +270,10 @@ def with_state_colours(panel: table.Panel, column: str, states: States) -> table
     )
 
 
-def with_link(panel: table.Panel, column: str, title: str, url: str) -> table.Panel:
-    """Link the cells of a column to a dashboard."""
-    return panel.override_by_name(
-        column, [DynamicConfigValue("links", [{"title": title, "url": url}])]
-    )
+def with_links(panel: table.Panel, column: str, links: Mapping[str, str]) -> table.Panel:
+    """Link the cells of a column; `links` are URLs by title."""
+    entries = [{"title": title, "url": url} for title, url in links.items()]
+    return panel.override_by_name(column, [DynamicConfigValue("links", entries)])
 
 
 def alerts(title: str, description: str, *, width: int = 8) -> Panel:
@@ -302,7 +301,13 @@ def alerts(title: str, description: str, *, width: int = 8) -> Panel:
 
 
 def board(uid: str, title: str, description: str) -> Dashboard:
-    """An empty dashboard with links to the others."""
+    """An empty dashboard with links to the others, and to the pages of the collector."""
+    runs = (
+        DashboardLink("Failed runs")
+        .type(DashboardLinkType.LINK)
+        .url(f"${{{RESULTS_URL}}}/results?verdict=failed")
+        .target_blank(True)
+    )
     links = (
         DashboardLink("Dashboards")
         .type(DashboardLinkType.DASHBOARDS)
@@ -317,6 +322,7 @@ def board(uid: str, title: str, description: str) -> Dashboard:
         .description(description)
         .tags([TAG, "llm", "agents"])
         .link(links)
+        .link(runs)
         .refresh("30s")
     )
     return (
@@ -334,6 +340,12 @@ def with_rows(dashboard: Dashboard, rows: Mapping[str, Panels]) -> Dashboard:
         for panel in panels:
             dashboard = dashboard.with_panel(panel)
     return dashboard
+
+
+def to_runs() -> str:
+    """The URL of the collector's page for a row of a table."""
+    fields = "&".join(f"{name}=${{__data.fields.{name}}}" for name in ("agent", "scenario"))
+    return f"${{{RESULTS_URL}}}/scenario?{fields}"
 
 
 def to_scenario(*labels: Literal["agent", "scenario", "metric"]) -> str:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from grafana_foundation_sdk.builders.dashboard import DatasourceVariable, QueryVariable
+from grafana_foundation_sdk.builders.dashboard import (
+    DatasourceVariable,
+    QueryVariable,
+    TextBoxVariable,
+)
 from grafana_foundation_sdk.builders.prometheus import Dataquery
 from grafana_foundation_sdk.models.common import DataSourceRef
 from grafana_foundation_sdk.models.dashboard import VariableOption, VariableRefresh, VariableSort
@@ -111,6 +115,9 @@ def weighted_mean(mean: str, samples: str, by: str = SERIES) -> str:
     return f"sum by ({by}) ({mean}{{{OF_SCORE}}} * {counted}) / sum by ({by}) ({counted})"
 
 
+RESULTS_URL = "results_url"
+"""The name of the variable with the address of the collector's pages."""
+
 WINDOW_MEAN = weighted_mean("pathgauge_score_window_mean", "pathgauge_score_window_samples")
 COMPARED = f"{SERIES}, baseline"
 RECENT = weighted_mean("pathgauge_regression_score", "pathgauge_regression_samples", COMPARED)
@@ -126,6 +133,16 @@ def datasource() -> DatasourceVariable:
         .label("Data source")
         .type("prometheus")
         .allow_custom_value(False)
+    )
+
+
+def results_url() -> TextBoxVariable:
+    """Where browsers reach the pages of the collector; the last variable of every dashboard."""
+    return (
+        TextBoxVariable(RESULTS_URL)
+        .label("Pages of pathgauge")
+        .description("Where your browser reaches the collector, such as https://pathgauge.example")
+        .default_value("http://localhost:9464")
     )
 
 

@@ -14,6 +14,7 @@ from generator.queries import (
     METRIC,
     OF_AGENT,
     OF_RELEASE,
+    OF_SCENARIO,
     OF_SCORE,
     OF_VERSION,
     P_VALUE,
@@ -30,6 +31,7 @@ from generator.queries import (
     mean,
     quantile,
     rate,
+    results_url,
     share,
 )
 
@@ -49,7 +51,7 @@ def build() -> Dashboard:
         "pathgauge / Scenario",
         "Scores, verdicts and cost of an agent in a scenario, by version and over time.",
     )
-    for variable in (datasource(), AGENT, SCENARIO, METRIC, VERSION, TENANT):
+    for variable in (datasource(), AGENT, SCENARIO, METRIC, VERSION, TENANT, results_url()):
         dashboard = dashboard.with_variable(variable)
     for annotation in (_versions(), _alerts()):
         dashboard = dashboard.annotation(annotation)
@@ -169,6 +171,21 @@ def _verdicts() -> Panels:
         "short",
         Query(increase(EVALUATED, OF_VERSION, "outcome"), "{{outcome}}"),
         stacked=True,
+        width=8,
+    )
+    failures = graph(
+        "Failures by category",
+        "Invocations that failed at least one criterion between two points, by the category of the"
+        " failure, for all metrics and versions. Each invocation has one category. Points are"
+        " examples. Click a point to open its trace.",
+        "short",
+        Query(
+            increase("pathgauge_failures_total", OF_SCENARIO, "category"),
+            "{{category}}",
+            exemplar=True,
+        ),
+        stacked=True,
+        width=8,
     )
     reasons = graph(
         "Why there was no score",
@@ -183,6 +200,7 @@ def _verdicts() -> Panels:
             "{{metric}}: {{reason}}",
         ),
         stacked=True,
+        width=8,
     )
     calls = graph(
         "Tool calls matched with the reference",
@@ -193,7 +211,7 @@ def _verdicts() -> Panels:
         Query(_calls("expected"), f"recall {CALL_NAMES}"),
         max_value=1,
     )
-    return [as_limit(pass_rate, "B"), outcomes, reasons, calls]
+    return [as_limit(pass_rate, "B"), calls, outcomes, failures, reasons]
 
 
 def _calls(denominator: str) -> str:

@@ -16,6 +16,7 @@ from pathgauge.collector.client import ScenarioSpanProcessor, scenario
 from pathgauge.collector.config import active
 from pathgauge.collector.config.reference_files import load
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
+from pathgauge.collector.core.evidence.failures import Failure, failure_of
 from pathgauge.collector.core.otlp import decode_traces
 from pathgauge.collector.core.otlp.spans import Trace
 from pathgauge.collector.core.references import ReferenceSet
@@ -82,6 +83,23 @@ def test_a_healthy_release_meets_every_threshold(
 def test_the_regressed_release_misses_every_threshold(script: Script) -> None:
     assert SUPPORT.regressed is not None
     assert verdicts(SUPPORT, SUPPORT.regressed, script) == ["failed", "failed", "failed"]
+
+
+def test_the_regressed_release_skips_a_tool_and_then_confuses_an_argument() -> None:
+    assert SUPPORT.regressed is not None
+    found = {}
+    for script in SUPPORT.regressed.scripts:
+        actual = invocation(SUPPORT, SUPPORT.regressed, script)
+        evaluation = Evaluator(CRITERIA).evaluate(actual, REFERENCES.match(actual))
+        found[script.scenario_id] = failure_of(evaluation)
+    assert found == {
+        "refund-order": Failure(
+            "missing_call", "check_refund_policy missing; issue_refund.amount differs"
+        ),
+        "track-parcel": Failure(
+            "missing_call", "lookup_order missing; track_parcel.tracking differs"
+        ),
+    }
 
 
 def test_every_reference_has_a_script_with_the_same_input() -> None:

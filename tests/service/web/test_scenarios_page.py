@@ -8,9 +8,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 from starlette.testclient import TestClient
 
-from pathgauge.collector.service.unknown_scenarios import UnknownScenario
 from pathgauge.collector.service.web.app import create_app
 from pathgauge.collector.service.web.scenarios import scenarios_page
+from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 
 MISSPELT = UnknownScenario("acme", "refnd", ("refund",), 1_234)
 HOSTILE = UnknownScenario("", "<script>alert(1)</script>", (), 1)

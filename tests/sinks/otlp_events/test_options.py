@@ -33,6 +33,7 @@ def test_all_options_but_the_endpoint_have_defaults(tmp_path: Path) -> None:
         "timeout": 10.0,
         "queue_size": 10_000,
         "content": False,
+        "results_url": None,
     }
 
 

@@ -77,6 +77,13 @@ COMMON = {
 }
 
 
+def test_an_event_links_to_the_page_of_its_result() -> None:
+    [record] = sent(evaluation(), results_url="https://pathgauge.example")
+    assert record.log_record.attributes is not None
+    page = record.log_record.attributes["pathgauge.result.url"]
+    assert page == f"https://pathgauge.example/results/{TRACE}/{SPAN}"
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

@@ -96,7 +96,7 @@ class Attack(NamedTuple):
 
     names: Callable[[int], Names]
     overflow: Mapping[str, int]
-    max_bytes: int = 5_000_000
+    max_bytes: int = 5_500_000
     max_s: float = 2.0
     """Half of this is the aim; machines differ."""
 

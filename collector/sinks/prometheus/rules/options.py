@@ -10,6 +10,8 @@ from pathgauge.collector.sinks.prometheus.rules.template import alert_names
 
 RUNBOOKS = "https://github.com/pathgauge/pathgauge/blob/main/docs/runbooks"
 """Where the runbook pages are published."""
+RESULTS = "http://localhost:9464"
+"""The pages of a collector on the machine of the browser."""
 SEVERITIES = ("critical", "warning", "info", "none")
 
 _DURATION = re.compile(r"(?=\d)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
@@ -32,6 +34,8 @@ class Choices:
     runbook_url: str = RUNBOOKS
     """The folder of the runbook pages, without a trailing slash."""
     dashboard_url: str | None = None
+    results_url: str = RESULTS
+    """Where browsers reach the pages of the collector, without a trailing slash."""
     interval: str = "30s"
     """How often rules are evaluated."""
     keep_firing_for: str = "10m"
@@ -69,6 +73,7 @@ def choose(base: Choices, severities: Iterable[str], waits: Iterable[str]) -> Ch
     return replace(
         base,
         runbook_url=base.runbook_url.rstrip("/"),
+        results_url=base.results_url.rstrip("/"),
         severities=chosen,
         waits=waits_by_name,
     )

@@ -54,6 +54,7 @@ def _variables(choices: Choices) -> dict[str, str]:
         "min_samples": str(choices.min_samples),
         "sigmas": f"{choices.sigmas:g}",
         "min_drop": f"{choices.min_drop:g}",
+        "results_url": choices.results_url,
     }
 
 

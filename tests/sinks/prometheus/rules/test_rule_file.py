@@ -82,7 +82,9 @@ def test_alerts_have_a_severity_texts_and_a_link_to_the_runbook(
     assert re.fullmatch(r"Pathgauge[A-Z]\w+", rule["alert"])
     assert rule["labels"]["severity"] in {"critical", "warning", "info", "none"}
     annotations = rule["annotations"]
-    assert list(annotations) == ["summary", "description", "runbook_url"]
+    assert {*annotations} - {"results_url"} == {"summary", "description", "runbook_url"}
+    if {"metric", "scenario", "flag"} & set(re.findall(r"\$labels\.(\w+)", str(annotations))):
+        assert annotations["results_url"].startswith("http://localhost:9464/")
     assert re.fullmatch(r"[A-Z][^{}]+\.", annotations["summary"]), "a static sentence"
     assert re.fullmatch(r".+\.", annotations["description"])
     assert annotations["runbook_url"] == f"{RUNBOOKS}/{rule['alert']}.md"

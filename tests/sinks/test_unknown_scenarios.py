@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.service import unknown_scenarios
-from pathgauge.collector.service.unknown_scenarios import UnknownScenario, UnknownScenarios
+from pathgauge.collector.sinks import unknown_scenarios
+from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario, UnknownScenarios
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn
 
 EVENT = "no reference has this scenario id"

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from pathgauge import ExpectedCall, ToolCall, ToolTrajectoryF1
-from pathgauge.collector.cli.output.side_by_side import Row, rows
+from pathgauge.collector.core.evidence.comparison import (
+    AlignedCall,
+    Call,
+    Row,
+    alignments,
+    comparisons,
+    rows,
+)
+from pathgauge.collector.core.evidence.evidence import CriterionEvidence, Evidence
 from pathgauge.scorers.authoring.testing import (
     expected_call,
     expected_calls,
@@ -81,3 +89,28 @@ def test_calls_that_differ_in_their_arguments_share_a_row() -> None:
 def test_calls_that_do_not_fit_the_details_are_shown_by_name() -> None:
     details = {"matched": [], "missing": [], "unexpected": [[0, "search"], [5, "book"]]}
     assert rows(details, tool_calls("look"), ()) == [Row("+", "", "search"), Row("+", "", "book")]
+
+
+def test_an_alignment_names_the_arguments_that_make_the_difference() -> None:
+    details = {
+        "matched": [],
+        "missing": [[0, "book"]],
+        "unexpected": [[0, "book"]],
+        "different": [[0, 0, "book", {"room": ["2", "3"]}]],
+    }
+    criteria = [CriterionEvidence(name, "s 1", "failed", details=details) for name in ("a", "b")]
+    odd = CriterionEvidence("odd", "s 1", "failed", details={"matched": 3})
+    evidence = Evidence(
+        invocation(tool_call("book", room=3, guest="Ada")),
+        (*criteria, odd),
+        turn=reference_turn(expected_call("book", room=2, guest="Ada")),
+    )
+    aligned = AlignedCall(
+        "~",
+        Call("book", {"room": 2, "guest": "Ada"}),
+        Call("book", {"room": 3, "guest": "Ada"}),
+        ("room",),
+    )
+    assert alignments(evidence) == [(["a", "b"], [aligned])]
+    row = Row("~", 'book(room=2, guest="Ada")', 'book(room=3, guest="Ada")')
+    assert comparisons(evidence) == [(["a", "b"], [row])]

@@ -1,0 +1,72 @@
+"""The routes of the API."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pathgauge.collector.api.authorization import Authorization, authorized
+from pathgauge.collector.api.endpoints import ENDPOINTS, PREFIX, Endpoint
+from pathgauge.collector.api.events import Events
+from pathgauge.collector.api.openapi import document
+from pathgauge.collector.api.problems import answered
+from pathgauge.collector.api.queries import parameters
+from pathgauge.collector.api.query_thread import QueryThread
+from pathgauge.collector.api.sources import Sources
+
+_HEADERS = {
+    "cache-control": "private, no-cache",
+    "vary": "authorization, cookie",
+    "x-content-type-options": "nosniff",
+}
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def routes(sources: Sources, authorization: Authorization, thread: QueryThread) -> list[Route]:
+    """One route for each endpoint, that of the events, and that of the OpenAPI document."""
+    return [
+        Route(f"{PREFIX}/openapi.json", _openapi),
+        Route(f"{PREFIX}/events", Events(sources, authorization, thread).answer),
+        *(
+            Route(PREFIX + one.path, _handler(one, sources, authorization, thread))
+            for one in ENDPOINTS
+        ),
+    ]
+
+
+async def _openapi(request: Request) -> Response:
+    return _json(request, document())
+
+
+def _handler(
+    endpoint: Endpoint, sources: Sources, authorization: Authorization, thread: QueryThread
+) -> Handler:
+    async def answer(request: Request) -> Response:
+        tenant = authorized(authorization, request)
+        query = endpoint.query.model_validate(parameters(request))
+
+        def encoded() -> bytes:
+            found = endpoint.answer(sources, tenant, query, request.path_params)
+            return found.model_dump_json().encode()
+
+        return _json(request, await thread.run(encoded))
+
+    async def handle(request: Request) -> Response:
+        return await answered(answer(request))
+
+    return handle
+
+
+def _json(request: Request, body: bytes) -> Response:
+    """The answer, or 304 if the client has it already."""
+    tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+    headers = {**_HEADERS, "etag": tag}
+    known = request.headers.get("if-none-match", "")
+    if tag in (one.strip().removeprefix("W/") for one in known.split(",")):
+        return Response(status_code=304, headers=headers)
+    return Response(body, headers=headers, media_type="application/json")

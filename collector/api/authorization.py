@@ -1,0 +1,74 @@
+"""Decides whose data a request may read.
+
+A reader's token opens everything, as it opens /metrics. A tenant's token opens the data of that
+tenant. Without any configured token, everything is open to everybody who reaches the port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.requests import Request, cookie_parser
+from starlette.types import Scope
+
+from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.receivers.auth.tenants import Credentials, RefusedError
+from pathgauge.collector.receivers.auth.tokens import TokenFile, bearer
+
+COOKIE = "pathgauge_token"
+"""The cookie in which a browser keeps the token that somebody has pasted once."""
+
+
+class UnauthorizedError(Exception):
+    """The request has no token, or an unknown one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization:
+    """The tokens that open the API and the pages."""
+
+    readers: TokenFile | None
+    tenant_of: Callable[[Credentials], str] | None
+    """Finds the tenant of a token; raises `RefusedError`. `None`: no tenants are configured."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everybody may read everything."""
+        return self.readers is None and self.tenant_of is None
+
+    def tenant(self, scope: Scope) -> str | None:
+        """The tenant whose data the request may read; `None`: all data. Raises
+        `UnauthorizedError`.
+        """
+        return None if self.is_open else self.of_token(token_of(scope))
+
+    def of_token(self, token: str | None) -> str | None:
+        """The same for a token."""
+        if token is not None and self.readers is not None and self.readers.holds(token):
+            return None
+        if token is not None and self.tenant_of is not None:
+            try:
+                return self.tenant_of(Credentials((f"Bearer {token}",)))
+            except RefusedError:
+                pass
+        raise UnauthorizedError
+
+
+def authorized(authorization: Authorization, request: Request) -> str | None:
+    """The tenant whose data the request may read; `None`: all. Raises `ProblemError`."""
+    try:
+        return authorization.tenant(request.scope)
+    except UnauthorizedError:
+        raise ProblemError(
+            401, "expected Authorization: Bearer <token>", {"www-authenticate": "Bearer"}
+        ) from None
+
+
+def token_of(scope: Scope) -> str | None:
+    """The token in the header or in the cookie of a request."""
+    headers = Headers(scope=scope)
+    if authorization := headers.getlist("authorization"):
+        return bearer(authorization)
+    return cookie_parser(headers.get("cookie", "")).get(COOKIE)

@@ -1,0 +1,130 @@
+"""The endpoints of the API: one list, from which routes and the OpenAPI document are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from pathgauge.collector.api import comparing, models, reading
+from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.api.queries import (
+    ClusterQuery,
+    Query,
+    ReferenceQuery,
+    ResultQuery,
+    VersionQuery,
+)
+from pathgauge.collector.api.sources import Sources
+
+PREFIX = "/api/v1"
+
+Answer = Callable[[Sources, "str | None", Any, Mapping[str, str]], BaseModel]
+"""Answers a query: sources, tenant (`None`: all), parameters, and parts of the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One thing that can be asked."""
+
+    path: str
+    """Below the prefix; `{name}` is a part of it."""
+    summary: str
+    answer: Answer
+    model: type[BaseModel]
+    query: type[Query] = Query
+
+
+def _explained(
+    sources: Sources, tenant: str | None, _: Query, path: Mapping[str, str]
+) -> models.Explained:
+    found = reading.explained(sources, tenant, path["trace_id"], path["span_id"])
+    if not found.results:
+        raise ProblemError(404, "no result of this trace and span is stored")
+    return found.results[0]
+
+
+def _explained_trace(
+    sources: Sources, tenant: str | None, _: Query, path: Mapping[str, str]
+) -> models.ExplainedTrace:
+    found = reading.explained(sources, tenant, path["trace_id"])
+    if not found.results:
+        raise ProblemError(404, "no result of this trace is stored")
+    return found
+
+
+def _trace(sources: Sources, tenant: str | None, _: Query, path: Mapping[str, str]) -> models.Trace:
+    found = reading.trace(sources, tenant, path["trace_id"])
+    if found is None:
+        raise ProblemError(404, "neither the journal nor the evidence holds this trace")
+    return found
+
+
+ENDPOINTS = (
+    Endpoint(
+        "/summary",
+        "Agents and scenarios with recent scores, the worst first",
+        lambda sources, tenant, query, path: reading.summary(sources, tenant),
+        models.Summary,
+    ),
+    Endpoint(
+        "/results",
+        "Results, the newest first",
+        lambda sources, tenant, query, path: reading.results(sources, tenant, query),
+        models.Results,
+        ResultQuery,
+    ),
+    Endpoint(
+        "/results/{trace_id}",
+        "All results of a trace, with what explains them",
+        _explained_trace,
+        models.ExplainedTrace,
+    ),
+    Endpoint(
+        "/results/{trace_id}/{span_id}",
+        "One result, with what explains it",
+        _explained,
+        models.Explained,
+    ),
+    Endpoint(
+        "/clusters",
+        "Failures, grouped by what failed",
+        lambda sources, tenant, query, path: reading.clusters(sources, tenant, query),
+        models.Clusters,
+        ClusterQuery,
+    ),
+    Endpoint(
+        "/traces/{trace_id}",
+        "A trace as OTLP/JSON, as it was sent or rebuilt from the evidence",
+        _trace,
+        models.Trace,
+    ),
+    Endpoint(
+        "/unmatched",
+        "Scenario ids in the traffic without a reference",
+        lambda sources, tenant, query, path: reading.unmatched(sources, tenant),
+        models.Unmatched,
+    ),
+    Endpoint(
+        "/references",
+        "The active references, and when they were last run",
+        lambda sources, tenant, query, path: reading.references(sources, tenant),
+        models.References,
+    ),
+    Endpoint(
+        "/versions",
+        "Verdicts and mean scores by the version of the agent, the newest first",
+        lambda sources, tenant, query, path: comparing.versions(sources, tenant, query),
+        models.Versions,
+        VersionQuery,
+    ),
+    Endpoint(
+        "/reference",
+        "The active reference of a scenario, else the one it was last evaluated against",
+        lambda sources, tenant, query, path: comparing.reference(sources, tenant, query),
+        models.ReferenceDocument,
+        ReferenceQuery,
+    ),
+)

@@ -1,0 +1,223 @@
+"""The answers of the tools. Fields whose value is not known are left out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pathgauge.collector.api.mcp.untrusted import NOTICE
+from pathgauge.collector.api.models import State, Telemetry
+from pathgauge.collector.core.evaluations.evaluator import Verdict
+from pathgauge.collector.core.evidence.comparison import Mark
+from pathgauge.collector.core.evidence.failures import Category
+
+
+class Part(BaseModel):
+    """A part of an answer."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+
+class Answer(Part):
+    """What all answers have."""
+
+    notice: str = NOTICE
+    """How to read the answer."""
+    left_out: list[str] = Field(default_factory=list)
+    """What the answer leaves out to stay short."""
+
+
+class Score(Part):
+    """The recent scores of one criterion."""
+
+    criterion: str
+    mean: float
+    samples: int
+    threshold: float | None = None
+    higher_is_better: bool
+    state: State
+    """`breached`: the mean misses its threshold."""
+
+
+class Series(Part):
+    """The scores of an agent in a scenario."""
+
+    tenant: str | None = None
+    agent: str | None = None
+    scenario_id: str | None = None
+    last: datetime
+    scores: list[Score]
+
+
+class UnmatchedScenario(Part):
+    """A scenario id in the traffic without a reference."""
+
+    scenario_id: str
+    invocations: int
+    closest: list[str]
+    """Known ids that are similar."""
+
+
+class SummaryAnswer(Answer):
+    """Agents and scenarios, the worst first."""
+
+    series: list[Series]
+    unmatched: list[UnmatchedScenario]
+    telemetry: Telemetry
+
+
+class Cluster(Part):
+    """Failures of the same kind."""
+
+    tenant: str | None = None
+    agent: str | None = None
+    scenario_id: str | None = None
+    category: Category
+    signature: str
+    """What failed; usable as a filter."""
+    failures: int
+    first: datetime
+    last: datetime
+    trace_id: str
+    """The newest of them."""
+    span_id: str
+
+
+class Criterion(Part):
+    """What one criterion said."""
+
+    name: str
+    verdict: Verdict
+    value: float | None = None
+    threshold: float | None = None
+    reason: str | None = None
+    """Why there is no value."""
+    explanation: str | None = None
+
+
+class Result(Part):
+    """The result of one invocation."""
+
+    trace_id: str
+    span_id: str
+    tenant: str | None = None
+    time: datetime
+    agent: str | None = None
+    agent_version: str | None = None
+    scenario_id: str | None = None
+    verdict: Verdict
+    category: Category | None = None
+    signature: str | None = None
+    reference_version: str | None = None
+    unmatched: str | None = None
+    """Why there is no reference."""
+    flags: list[str]
+    """Defects of the telemetry."""
+    duration_s: float | None = None
+    criteria: list[Criterion]
+
+
+class FailuresAnswer(Answer):
+    """Failures."""
+
+    failures: int
+    """How many were grouped into clusters."""
+    complete: bool
+    """Whether all failures were grouped; else only the newest."""
+    clusters: list[Cluster]
+    newest: list[Result]
+    """Failed results, the newest first, with the criteria that failed."""
+    next: str | None = None
+    """The `cursor` for older ones."""
+
+
+class ComparedCall(Part):
+    """One line of expected and actual tool calls."""
+
+    mark: Mark
+    """`=` matched, `~` called with other arguments, `-` missing, `+` unexpected."""
+    expected: str | None = None
+    actual: str | None = None
+
+
+class Comparison(Part):
+    """Expected and actual tool calls side by side."""
+
+    criteria: list[str]
+    calls: list[ComparedCall]
+
+
+class ToolCall(Part):
+    """A tool call of the agent."""
+
+    name: str
+    agent: str | None = None
+    arguments: str | None = None
+    result: str | None = None
+    error: str | None = None
+
+
+class Explained(Part):
+    """A result, and what explains it."""
+
+    result: Result
+    user_input: str | None = None
+    final_response: str | None = None
+    expected_response: str | None = None
+    error_type: str | None = None
+    comparisons: list[Comparison]
+    tool_calls: list[ToolCall]
+    """In the order in which the agent made them."""
+    evidence_kept: bool
+    """Whether more than the result is known."""
+
+
+class ExplainedAnswer(Answer):
+    """Results of a trace, failed ones first."""
+
+    results: list[Explained]
+
+
+class CriterionRuns(Part):
+    """The values of one criterion."""
+
+    criterion: str
+    mean: float | None = None
+    samples: int
+    failed: int
+    threshold: float | None = None
+
+
+class VersionRuns(Part):
+    """The results of one version."""
+
+    version: str | None = None
+    invocations: int
+    verdicts: dict[Verdict, int]
+    first: datetime
+    last: datetime
+    criteria: list[CriterionRuns]
+
+
+class VersionsAnswer(Answer):
+    """Versions of an agent, the newest first."""
+
+    complete: bool
+    """Whether all results were compared; else only the newest."""
+    versions: list[VersionRuns]
+
+
+class ReferenceAnswer(Answer):
+    """The reference of a scenario."""
+
+    scenario_id: str
+    version: str
+    source: str
+    active: bool
+    """`false`: no reference is active; this is the turn that a stored run was evaluated against."""
+    turn_index: int | None = None
+    turns: list[str]
+    """Each as JSON, in the native format of references."""
+    criteria: str | None = None
+    """Criteria of this scenario, as JSON."""

@@ -1,0 +1,90 @@
+"""The OpenAPI document, made from the list of endpoints and their models."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import orjson
+from pydantic import BaseModel, TypeAdapter
+
+from pathgauge.collector.api.endpoints import ENDPOINTS, PREFIX, Endpoint
+from pathgauge.collector.api.models import Problem
+
+_TEMPLATE = "#/components/schemas/{model}"
+
+
+@cache
+def document() -> bytes:
+    """The document as JSON."""
+    models: set[type[BaseModel]] = {Problem, *(endpoint.model for endpoint in ENDPOINTS)}
+    _, schemas = TypeAdapter.json_schemas(
+        [(model, "serialization", TypeAdapter(model)) for model in models], ref_template=_TEMPLATE
+    )
+    found = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "pathgauge",
+            "version": "1",
+            "description": "Results of agent invocations, and what explains them. Read-only.",
+        },
+        "servers": [{"url": PREFIX}],
+        "security": [{"bearer": []}, {}],
+        "paths": {endpoint.path: {"get": _operation(endpoint)} for endpoint in ENDPOINTS},
+        "components": {
+            "schemas": schemas["$defs"],
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+    return orjson.dumps(found)
+
+
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
+    names = re.findall(r"{(\w+)}", endpoint.path)
+    errors = {
+        "401": "No valid token",
+        "404": "Not stored",
+        "422": "Invalid parameters",
+        "503": "Busy: try again",
+    }
+    return {
+        "operationId": re.sub(r"\W+", "_", endpoint.path).strip("_"),
+        "summary": endpoint.summary,
+        "parameters": [*map(_path_parameter, names), *_query_parameters(endpoint)],
+        "responses": {
+            "200": _response(endpoint.summary, endpoint.model.__name__, "application/json"),
+            "304": {"description": "Not modified"},
+            **{
+                status: _response(description, Problem.__name__, "application/problem+json")
+                for status, description in errors.items()
+            },
+        },
+    }
+
+
+def _path_parameter(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    schema = endpoint.query.model_json_schema()
+    required = schema.get("required", [])
+    return [
+        {"name": name, "in": "query", "required": name in required, "schema": _without_null(one)}
+        for name, one in schema.get("properties", {}).items()
+    ]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is absent instead of null."""
+    kept = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+    present = [one for one in schema.get("anyOf", []) if one != {"type": "null"}]
+    if len(present) == 1:
+        return {**kept, **present[0]}
+    return {**kept, "anyOf": present} if present else kept
+
+
+def _response(description: str, model: str, media_type: str) -> dict[str, Any]:
+    schema = {"$ref": _TEMPLATE.format(model=model)}
+    return {"description": description, "content": {media_type: {"schema": schema}}}

@@ -1,0 +1,130 @@
+"""What can be asked: the parameters of each endpoint, checked by pydantic."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from starlette.requests import Request
+
+from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.core.documents.quantities import parse_duration
+from pathgauge.collector.core.evaluations.evaluator import Verdict
+from pathgauge.collector.core.evidence.failures import Category
+from pathgauge.collector.store.queries.results import DEFAULT_LIMIT, MAX_LIMIT, Filter
+from pathgauge.scorers.types import Json
+
+_MAX_CHARS = 1_000
+
+
+def parse_time(value: object) -> float:
+    """Unix seconds, from an RFC 3339 time, or from a duration such as `1h` that reaches back from
+    now.
+    """
+    text = str(value)
+    try:
+        return time.time() - parse_duration(text)
+    except ValueError:
+        pass
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("a time such as 2026-11-23T03:00:00Z, or an age such as 1h") from None
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+
+
+_TIME_SCHEMA: dict[str, Json] = {
+    "anyOf": [
+        {"type": "string", "pattern": "^([0-9]{1,6}(ms|[smhd])){1,4}$"},
+        {"type": "string", "format": "date-time"},
+    ],
+    "examples": ["1h", "2026-11-23T03:00:00Z"],
+}
+Time = Annotated[float | None, BeforeValidator(parse_time), WithJsonSchema(_TIME_SCHEMA)]
+Name = Annotated[str | None, Field(max_length=_MAX_CHARS)]
+
+
+class Query(BaseModel):
+    """The parameters of an endpoint. Unknown ones are errors: a filter that is misspelt must not
+    return everything.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class ClusterQuery(Query):
+    """Which failures are wanted."""
+
+    tenant: Name = None
+    agent: Name = None
+    scenario: Name = None
+    category: Category | None = None
+    signature: Name = None
+    since: Time = None
+    """Only what was stored at this time or later."""
+    until: Time = None
+    """Only what was stored before this time."""
+
+    def filter(self, tenant: str | None) -> Filter:
+        """The filter over the results of one tenant; `None`: of all."""
+        wanted = {name: getattr(self, name) for name in type(self).model_fields}
+        wanted = {name: wanted[name] for name in Filter.__dataclass_fields__ if name in wanted}
+        return Filter(**{**wanted, "tenant": self.tenant if tenant is None else tenant})
+
+
+class EventQuery(ClusterQuery):
+    """Which results are wanted."""
+
+    criterion: Name = None
+    """Only results with this criterion. With `verdict` or `reason`, the criterion has these."""
+    verdict: Verdict | None = None
+    version: Name = None
+    """The version of the agent."""
+    reason: Name = None
+    """Why a criterion has no value, or why there is no reference."""
+    flag: Name = None
+    """A defect of the telemetry."""
+    trace_id: Name = None
+
+
+class ResultQuery(EventQuery):
+    """Which results are wanted, and how many."""
+
+    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
+    cursor: str | None = Field(None, pattern="^[0-9]{1,18}$")
+    """`next` of the page before."""
+
+
+class VersionQuery(Query):
+    """Which results are compared."""
+
+    tenant: Name = None
+    agent: Name = None
+    scenario: Name = None
+    since: Time = None
+    """Only what was stored at this time or later."""
+    until: Time = None
+    """Only what was stored before this time."""
+
+    def filter(self, tenant: str | None) -> Filter:
+        """The filter over the results of one tenant; `None`: of all."""
+        wanted = {name: getattr(self, name) for name in type(self).model_fields}
+        return Filter(**{**wanted, "tenant": self.tenant if tenant is None else tenant})
+
+
+class ReferenceQuery(Query):
+    """Whose reference is wanted."""
+
+    scenario: str = Field(max_length=_MAX_CHARS)
+
+
+def parameters(request: Request) -> dict[str, str]:
+    """The parameters of a request. Raises `ProblemError` for one that is given twice."""
+    found: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in found:
+            raise ProblemError(422, f"{name}: found it twice, expected it once")
+        found[name] = value
+    return found

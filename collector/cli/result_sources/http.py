@@ -1,0 +1,88 @@
+"""Asks a running collector over its API."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from pathlib import Path
+from typing import TypeVar
+
+from pathgauge.collector.api import models
+from pathgauge.collector.api.mcp import tokens
+from pathgauge.collector.api.mcp.collector import Collector, CollectorError
+from pathgauge.collector.api.models import Model, time_of
+from pathgauge.collector.api.queries import ClusterQuery, Query, ResultQuery
+from pathgauge.collector.cli.result_sources.source import SourceError, UnavailableError
+
+_TIMES = ("since", "until")
+
+_ModelT = TypeVar("_ModelT", bound=Model)
+
+
+class HttpSource:
+    """The collector at a URL."""
+
+    def __init__(
+        self, url: str, token_file: Path | None = None, ca_file: Path | None = None
+    ) -> None:
+        """Without a `token_file`, the token is that of `PATHGAUGE_TOKEN`, if it is set. Raises
+        `SourceError`, or OSError for the file.
+        """
+        try:
+            self._collector = Collector(url, ca_file)
+            self._token = tokens.source(token_file)()
+        except ValueError as error:
+            raise SourceError(str(error)) from error
+
+    def results(self, query: ResultQuery) -> models.Results:
+        """One page of results, the newest first."""
+        return self._get(models.Results, ("results",), query)
+
+    def explained(self, trace_id: str, span_id: str | None = None) -> models.ExplainedTrace:
+        """The results of a trace, or of one invocation in it, with what explains them."""
+        if span_id is None:
+            return self._get(models.ExplainedTrace, ("results", trace_id))
+        one = self._get(models.Explained, ("results", trace_id, span_id))
+        return models.ExplainedTrace(results=[one])
+
+    def clusters(self, query: ClusterQuery) -> models.Clusters:
+        """Failures, grouped by what failed."""
+        return self._get(models.Clusters, ("clusters",), query)
+
+    def unmatched(self) -> models.Unmatched:
+        """Scenario ids without a reference, the most frequent first."""
+        return self._get(models.Unmatched, ("unmatched",))
+
+    def trace(self, trace_id: str) -> models.Trace:
+        """A trace as OTLP/JSON."""
+        return self._get(models.Trace, ("traces", trace_id))
+
+    def _get(
+        self, model: type[_ModelT], path: tuple[str, ...], query: Query | None = None
+    ) -> _ModelT:
+        try:
+            return self._collector.get(model, self._token, path, _parameters(query))
+        except CollectorError as error:
+            raise self._explained_error(error) from error
+
+    def _explained_error(self, error: CollectorError) -> SourceError:
+        match error.status:
+            case HTTPStatus.UNAUTHORIZED:
+                found = "no token" if self._token is None else "an unknown token"
+                return SourceError(
+                    f"{self._collector.url}: found {found}, expected one that the collector"
+                    f" accepts: give it with --token-file, or in {tokens.VARIABLE}"
+                )
+            case HTTPStatus.SERVICE_UNAVAILABLE:
+                return UnavailableError(str(error))
+            case _:
+                return SourceError(f"{self._collector.url}: {error}")
+
+
+def _parameters(query: Query | None) -> dict[str, str | int | None]:
+    if query is None:
+        return {}
+    given = query.model_dump(exclude_none=True)
+    return {
+        name: time_of(value).isoformat() if name in _TIMES else value
+        for name, value in given.items()
+    }

@@ -1,0 +1,89 @@
+"""Reads results from the store of a collector, whether or not it runs."""
+
+from __future__ import annotations
+
+from pathgauge.collector.api import models, reading
+from pathgauge.collector.api.queries import ClusterQuery, ResultQuery
+from pathgauge.collector.api.sources import Sources
+from pathgauge.collector.cli.result_sources.source import SourceError
+from pathgauge.collector.config import Config
+from pathgauge.collector.config.active import resolve
+from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.core.references.closest_ids import ClosestIds
+from pathgauge.collector.store import files
+from pathgauge.collector.store.queries.reading import reading as reading_store
+from pathgauge.collector.store.queries.unmatched import unmatched_scenarios
+
+
+class StoreSource:
+    """The store that a configuration names. Without a running collector there are no scores in
+    memory, so only the answers that need none are given.
+    """
+
+    def __init__(self, config: Config) -> None:
+        """Raises `ConfigError` or `StoreError` if there is no store that can be read."""
+        if config.store is None:
+            text = (
+                "found memory, expected a store on disk: without one no results are kept; set"
+                " `store: {path: pathgauge-data}`, and restart the collector"
+            )
+            raise ConfigError([config.problem(("store",), text)])
+        folder = config.folder / config.store.path
+        if not (folder / files.DATABASE).exists():
+            raise SourceError(
+                f"{folder}: found no store, expected the folder of a collector; name its"
+                " configuration with --config, or its address with --url"
+            )
+        with reading_store(folder):
+            pass
+        self._config = config
+        self._folder = folder
+        self._sources = Sources(folder, tuple, lambda: ((), 0), tuple, _no_telemetry)
+
+    def results(self, query: ResultQuery) -> models.Results:
+        """One page of results, the newest first."""
+        return reading.results(self._sources, None, query)
+
+    def explained(self, trace_id: str, span_id: str | None = None) -> models.ExplainedTrace:
+        """The results of a trace, or of one invocation in it, with what explains them."""
+        return reading.explained(self._sources, None, trace_id, span_id)
+
+    def clusters(self, query: ClusterQuery) -> models.Clusters:
+        """Failures, grouped by what failed."""
+        return reading.clusters(self._sources, None, query)
+
+    def unmatched(self) -> models.Unmatched:
+        """Scenario ids without a reference, counted over the newest results."""
+        with reading_store(self._folder) as connection:
+            found = unmatched_scenarios(connection)
+        known = self._known_ids()
+        return models.Unmatched(
+            scenarios=[
+                models.UnmatchedScenario(
+                    tenant=one.tenant,
+                    scenario_id=one.scenario_id,
+                    invocations=one.invocations,
+                    closest=list(known.of(one.scenario_id)),
+                )
+                for one in found.scenarios
+            ],
+            further_invocations=found.further_invocations,
+        )
+
+    def trace(self, trace_id: str) -> models.Trace:
+        """A trace as OTLP/JSON."""
+        found = reading.trace(self._sources, None, trace_id)
+        if found is None:
+            raise SourceError(f"trace {trace_id}: neither the journal nor the evidence holds it")
+        return found
+
+    def _known_ids(self) -> ClosestIds:
+        """The scenario ids of the references; none if these have mistakes."""
+        try:
+            return ClosestIds(one.scenario_id for one in resolve(self._config).references)
+        except ConfigError:
+            return ClosestIds(())
+
+
+def _no_telemetry() -> models.Telemetry:
+    raise SourceError("found no running collector, expected --url")

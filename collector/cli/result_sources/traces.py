@@ -1,0 +1,40 @@
+"""Traces from a store, as input of the commands that read trace files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pathgauge.collector.api import models
+from pathgauge.collector.cli.result_sources.source import ResultSource
+from pathgauge.collector.offline.export_requests import export_requests
+from pathgauge.collector.offline.trace_files import TraceFiles
+
+
+def described(trace_id: str, trace: models.Trace) -> Iterator[str]:
+    """Where a trace comes from, and what it lacks."""
+    spans = sum(
+        len(scope["spans"]) for group in trace.resourceSpans for scope in group["scopeSpans"]
+    )
+    if trace.source == "journal":
+        yield f"trace {trace_id}: {spans} spans from the journal, as they were sent"
+    else:
+        yield (
+            f"trace {trace_id}: {spans} spans, rebuilt from the evidence of its results; the spans"
+            " that were sent are no longer kept"
+        )
+    if not trace.complete:
+        yield f"trace {trace_id}: parts were left out or cut, because it is too large"
+
+
+def read_traces(
+    source: ResultSource, trace_ids: Iterable[str]
+) -> Iterator[tuple[Path, TraceFiles]]:
+    """Each trace with a path that names it. Raises `StoreError` for one that is not kept."""
+    for trace_id in trace_ids:
+        trace = source.trace(trace_id)
+        files = TraceFiles(notes=list(described(trace_id, trace)))
+        for request in export_requests(trace.model_dump_json().encode()):
+            files.spans.extend(request.spans)
+            files.logs.extend(request.logs)
+        yield Path(f"trace {trace_id}"), files

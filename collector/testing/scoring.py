@@ -1,0 +1,101 @@
+"""Scores invocations that are already read, as the pipeline scores those of traces.
+
+Nothing is late here: turns of conversations are numbered once, and judges are waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from pathgauge.collector.core.evaluations.conversation import Turn, scores_of
+from pathgauge.collector.core.evaluations.conversations import Conversations
+from pathgauge.collector.core.evaluations.evaluator import (
+    Evaluation,
+    EvaluationKey,
+    Evaluator,
+    WhenJudged,
+)
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgments
+from pathgauge.collector.core.references import Match, ReferenceSet
+from pathgauge.collector.offline.replay import Replayed
+from pathgauge.collector.offline.tables.scoring import JudgeAll
+from pathgauge.scorers.types import Invocation, Reference
+
+_CONVERSATION = "this run"
+
+
+def score_invocations(
+    invocations: Iterable[Invocation],
+    evaluator: Evaluator,
+    references: ReferenceSet,
+    judge_all: JudgeAll | None = None,
+) -> Replayed:
+    """Score the invocations in their order. Without `judge_all` no judge is asked."""
+    judging: WhenJudged = "unconfigured" if judge_all is None else "later"
+    conversations = Conversations()
+    scored: dict[EvaluationKey, Evaluation] = {}
+
+    def score(invocation: Invocation, match: Match) -> Evaluation:
+        evaluation = evaluator.evaluate(invocation, match, judging=judging)
+        scored[evaluation.key] = evaluation
+        return evaluation
+
+    for invocation in _distinct(invocations):
+        reference = references.multi_turn(invocation)
+        if reference is None or invocation.conversation_id is None:
+            score(invocation, references.match(invocation, invocation.turn))
+        elif not conversations.place(invocation, reference, 0.0):
+            score(invocation, Match(unmatched="unexpected_turn"))
+    ended = conversations.drain()
+    turns: dict[EvaluationKey, Turn] = {}
+    for _, conversation in ended:
+        for turn, index in conversation.end():
+            evaluation = score(turn.invocation, references.match(turn.invocation, index))
+            turn.record(evaluation)
+            turns[evaluation.key] = turn
+    if judge_all is not None:
+        for judged in _judged(scored.values(), references, judge_all):
+            known = scored[judged.key]
+            scored[judged.key] = replace(known, results=(*known.results, *judged.results))
+            if judged.key in turns:
+                turns[judged.key].scores += tuple(scores_of(judged))
+    results = tuple(conversation.result(key) for key, conversation in ended)
+    return Replayed("", tuple(scored.values()), results, ())
+
+
+def as_runs_of(reference: Reference, invocations: Iterable[Invocation]) -> Iterator[Invocation]:
+    """The invocations, as runs of this scenario where they name none. Turns without a conversation
+    id belong to one conversation.
+    """
+    for invocation in invocations:
+        named = invocation
+        if named.scenario_id is None:
+            named = replace(named, scenario_id=reference.scenario_id)
+        has_turns = named.scenario_id == reference.scenario_id and len(reference.turns) > 1
+        if has_turns and named.conversation_id is None and named.turn is None:
+            named = replace(named, conversation_id=_CONVERSATION)
+        yield named
+
+
+def _distinct(invocations: Iterable[Invocation]) -> Iterator[Invocation]:
+    """The invocations with different identities, which builders do not give them."""
+    seen: set[tuple[str, str, str]] = set()
+    for number, invocation in enumerate(invocations):
+        key = invocation.tenant, invocation.trace_id, invocation.span_id
+        if key in seen:
+            yield replace(invocation, span_id=f"{number:016x}")
+        else:
+            seen.add(key)
+            yield invocation
+
+
+def _judged(
+    scored: Iterable[Evaluation], references: ReferenceSet, judge_all: JudgeAll
+) -> Iterator[Evaluation]:
+    """The results of the judges."""
+    pending = PendingJudgments()
+    for evaluation in scored:
+        pending.update(evaluation)
+    for _, judged in judge_all(pending.changes()[0], references):
+        yield judged

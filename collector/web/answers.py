@@ -1,0 +1,60 @@
+"""Answers of the pages: headers that keep a browser from running or loading anything else."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pathgauge.collector.web.rendering import render
+
+HEADERS = {
+    "cache-control": "private, no-store",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self';"
+    " img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none';"
+    " base-uri 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    # With `no-referrer`, forms would send `Origin: null`, which the sign-in refuses.
+    "referrer-policy": "same-origin",
+    "vary": "authorization, cookie, accept-encoding",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+_GZIP_LEVEL = 4
+_GZIP_FROM = 2_000
+
+
+def html(
+    request: Request, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A page."""
+    return Response(
+        body, status, {**HEADERS, **(headers or {}), **_encoding(body)}, "text/html; charset=utf-8"
+    )
+
+
+def compressed(request: Request, body: bytes) -> bytes:
+    """The body as the browser takes it: compressed if it is long. For the thread of the queries."""
+    accepted = request.headers.get("accept-encoding", "")
+    if len(body) < _GZIP_FROM or "gzip" not in accepted:
+        return body
+    return gzip.compress(body, _GZIP_LEVEL)
+
+
+def redirect(address: str, headers: Mapping[str, str] | None = None) -> Response:
+    """To another page of this server."""
+    return Response(None, 303, {**HEADERS, **(headers or {}), "location": address})
+
+
+def problem(
+    request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A page with what went wrong. It is small, so any thread may render it."""
+    body = render("problem.html", status=status, detail=detail, has_sign_out=False, tenant=None)
+    return html(request, body, status, headers)
+
+
+def _encoding(body: bytes) -> Mapping[str, str]:
+    return {"content-encoding": "gzip"} if body[:2] == b"\x1f\x8b" else {}

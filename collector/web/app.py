@@ -1,0 +1,116 @@
+"""The routes of the pages. Queries and templates run in the thread of the queries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import urlencode
+
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pathgauge.collector.api import problems
+from pathgauge.collector.api.authorization import Authorization, UnauthorizedError
+from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.api.query_thread import QueryThread
+from pathgauge.collector.api.sources import Sources
+from pathgauge.collector.store import StoreError
+from pathgauge.collector.store.queries.reading import QueryTooSlowError
+from pathgauge.collector.web import answers, sign_in, static_files
+from pathgauge.collector.web.overview import overview
+from pathgauge.collector.web.reference_list import reference_list
+from pathgauge.collector.web.rendering import render
+from pathgauge.collector.web.result import of_trace, reference_file, result
+from pathgauge.collector.web.result_list import result_list
+from pathgauge.collector.web.scenario import scenario
+from pathgauge.collector.web.visit import Page, View, Visit
+
+VIEWS: Mapping[str, View] = {
+    "/": overview,
+    "/scenario": scenario,
+    "/results": result_list,
+    "/results/{trace_id}": of_trace,
+    "/results/{trace_id}/{span_id}": result,
+    "/results/{trace_id}/{span_id}/reference.yaml": reference_file,
+    "/references": reference_list,
+}
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def routes(
+    sources: Sources,
+    authorization: Authorization,
+    thread: QueryThread,
+    trace_url: str | None = None,
+) -> list[Route]:
+    """All pages. `trace_url` is the page of a trace in its backend."""
+
+    def handler(view: View) -> Handler:
+        async def handle(request: Request) -> Response:
+            try:
+                tenant = authorization.tenant(request.scope)
+            except UnauthorizedError:
+                return _without_token(request)
+            visit = Visit(
+                sources,
+                tenant,
+                {name: value for name, value in request.query_params.items() if value},
+                request.path_params,
+                time.time(),
+                trace_url,
+            )
+            try:
+                return await thread.run(
+                    lambda: _answer(request, view, visit, not authorization.is_open)
+                )
+            except ProblemError as error:  # too many wait for the thread
+                return answers.problem(request, error.status, error.detail, error.headers)
+
+        return handle
+
+    return [
+        *(Route(path, handler(view)) for path, view in VIEWS.items()),
+        *sign_in.routes(authorization),
+        static_files.route(),
+    ]
+
+
+def _answer(request: Request, view: View, visit: Visit, has_sign_out: bool) -> Response:
+    try:
+        found = view(visit)
+        if isinstance(found, Response):
+            return found
+        return _page(request, found, visit, has_sign_out)
+    except ValidationError as error:
+        invalid = problems.invalid(error)
+        return answers.problem(request, invalid.status, invalid.detail)
+    except ProblemError as error:
+        return answers.problem(request, error.status, error.detail, error.headers)
+    except QueryTooSlowError as error:
+        return answers.problem(request, 503, str(error), {"retry-after": "5"})
+    except StoreError:
+        return answers.problem(request, 503, "The store cannot be read now.", {"retry-after": "5"})
+
+
+def _page(request: Request, page: Page, visit: Visit, has_sign_out: bool) -> Response:
+    body = render(
+        page.template,
+        **page.values,
+        now=visit.now,
+        tenant=visit.tenant,
+        has_sign_out=has_sign_out,
+    )
+    return answers.html(request, answers.compressed(request, body), page.status)
+
+
+def _without_token(request: Request) -> Response:
+    """To the sign-in, which leads back. A live update is only told that it may not read."""
+    if "hx-request" in request.headers:
+        return answers.problem(request, 401, "Sign in again.")
+    address = request.url.path
+    if request.url.query:
+        address += f"?{request.url.query}"
+    return answers.redirect(f"{sign_in.PATH}?{urlencode({'next': address})}")

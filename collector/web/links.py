@@ -1,0 +1,51 @@
+"""The addresses of the pages, which alerts and other programs link to as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from pathgauge.collector.config.operating import TRACE_ID
+
+
+def with_query(path: str, query: Mapping[str, str | int | None]) -> str:
+    """The path with the parameters that have a value."""
+    given = {
+        name: _encodable(str(value)) for name, value in query.items() if value not in (None, "")
+    }
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def results(**query: str | int | None) -> str:
+    """The list of results with these filters."""
+    return with_query("/results", query)
+
+
+def result(trace_id: str, span_id: str, tenant: str = "") -> str:
+    """The page of one result."""
+    return with_query(f"/results/{_part(trace_id)}/{_part(span_id)}", {"tenant": tenant})
+
+
+def recorded(trace_id: str, span_id: str, tenant: str = "") -> str:
+    """The reference file that expects what this run did."""
+    path = f"/results/{_part(trace_id)}/{_part(span_id)}/reference.yaml"
+    return with_query(path, {"tenant": tenant})
+
+
+def scenario(agent: str | None, scenario_id: str | None, tenant: str = "") -> str:
+    """The page of one agent in one scenario."""
+    query = {"agent": agent, "scenario": scenario_id, "tenant": tenant}
+    return with_query("/scenario", query)
+
+
+def trace(template: str, trace_id: str) -> str:
+    """The page of the trace in its backend."""
+    return template.replace(TRACE_ID, _part(trace_id))
+
+
+def _part(text: str) -> str:
+    return quote(_encodable(text), safe="")
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,92 @@
+"""The first page: agents by scenarios, the worst first, and what failed lately."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pathgauge.collector.api import models, reading
+from pathgauge.collector.api.queries import ClusterQuery
+from pathgauge.collector.web import links
+from pathgauge.collector.web.sparklines import HEIGHT, WIDTH, Sparkline, sparkline
+from pathgauge.collector.web.visit import Page, Visit
+
+SERIES_PER_PAGE = 100
+CLUSTERS = 6
+CLUSTERS_SINCE = "24h"
+UNMATCHED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesView:
+    """One agent in one scenario."""
+
+    series: models.Series
+    link: str
+    scores: Sequence[tuple[models.Score, Sparkline]]
+    state: models.State
+
+
+def overview(visit: Visit) -> Page:
+    """The page. `q` filters by name, `from` skips series."""
+    summary = reading.summary(visit.sources, visit.tenant)
+    wanted = visit.query.get("q", "").casefold()
+    found = [one for one in summary.series if wanted in _names(one)]
+    start = _start(visit.query.get("from", ""), len(found))
+    shown = found[start : start + SERIES_PER_PAGE]
+    failures = _failures(visit)
+    return Page(
+        "overview.html",
+        {
+            "series": list(map(_view, shown)),
+            "further_series": summary.further_series,
+            "total": len(found),
+            "start": start,
+            "wanted": visit.query.get("q", ""),
+            "previous": _page_link(visit, start - SERIES_PER_PAGE, start > 0),
+            "next": _page_link(
+                visit, start + SERIES_PER_PAGE, start + SERIES_PER_PAGE < len(found)
+            ),
+            "here": links.with_query("/", visit.query),
+            "unmatched": summary.unmatched.scenarios[:UNMATCHED],
+            "more_unmatched": max(0, len(summary.unmatched.scenarios) - UNMATCHED),
+            "further_unmatched": summary.unmatched.further_invocations,
+            "telemetry": summary.telemetry,
+            "clusters": failures.clusters[:CLUSTERS],
+            "failures": failures.failures,
+            "failures_link": links.results(verdict="failed", since=CLUSTERS_SINCE),
+            "in_memory": visit.sources.folder is None,
+            "sparkline_size": (WIDTH, HEIGHT),
+        },
+    )
+
+
+def _failures(visit: Visit) -> models.Clusters:
+    query = ClusterQuery.model_validate({"since": CLUSTERS_SINCE})
+    return reading.clusters(visit.sources, visit.tenant, query)
+
+
+def _view(series: models.Series) -> SeriesView:
+    states: set[models.State] = {score.state for score in series.scores}
+    worst: Sequence[models.State] = ("breached", "few_samples", "ok", "no_threshold")
+    return SeriesView(
+        series,
+        links.scenario(series.agent, series.scenario_id, series.tenant),
+        [(score, sparkline(score, series.versions)) for score in series.scores],
+        next((state for state in worst if state in states), "no_threshold"),
+    )
+
+
+def _names(series: models.Series) -> str:
+    return f"{series.agent or ''} {series.scenario_id or ''}".casefold()
+
+
+def _start(text: str, count: int) -> int:
+    number = int(text) if text.isdecimal() and len(text) < 7 else 0
+    return number if number < count else 0
+
+
+def _page_link(visit: Visit, start: int, exists: bool) -> str | None:
+    if not exists:
+        return None
+    return links.with_query("/", {**visit.query, "from": max(0, start) or None})

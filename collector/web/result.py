@@ -1,0 +1,215 @@
+"""One result: what the agent did, what the reference expects, and why the criteria say so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+
+from pathgauge.collector.api import conversations, models, reading
+from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.core.evidence.comparison import alignments, value_text
+from pathgauge.collector.core.evidence.evidence import Evidence
+from pathgauge.collector.core.references.export_native import to_yaml
+from pathgauge.collector.core.references.recorded_turn import RecordOptions, recorded_turn
+from pathgauge.collector.store.queries.results import StoredResult
+from pathgauge.collector.web import answers, links
+from pathgauge.collector.web.calls import CallView, PairView, actual_view, expected_view, pair_view
+from pathgauge.collector.web.diffs import Piece, word_diff
+from pathgauge.collector.web.timeline import timeline
+from pathgauge.collector.web.visit import Page, Visit
+from pathgauge.scorers.matching.wording import one_line
+from pathgauge.scorers.types import Reference
+
+MAX_CALLS = 200
+NEW_SCENARIO = "new-scenario"
+NOT_STORED = (
+    "No result of this trace and span is stored: it is too old, was removed, or belongs to another"
+    " tenant."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonView:
+    """Both trajectories, as these criteria have aligned them."""
+
+    criteria: Sequence[str]
+    pairs: Sequence[PairView]
+    further: int
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCall:
+    """A call of the agent with its result."""
+
+    call: CallView
+    agent: str | None
+    result: str | None
+    error: str | None
+    duration_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Expected and actual answer, in pieces that are equal or differ; `None`: not known."""
+
+    expected: Sequence[Piece] | None
+    actual: Sequence[Piece] | None
+
+
+def result(visit: Visit) -> Page:
+    """The page."""
+    stored, evidence = _found(visit)
+    explained = reading.result_of(stored, evidence)
+    values: dict[str, Any] = {
+        "result": explained,
+        "evidence": evidence,
+        "here": links.result(stored.trace_id, stored.span_id, stored.tenant),
+        "scenario_link": links.scenario(stored.agent, stored.scenario_id, stored.tenant),
+        "similar_link": _similar(explained),
+        "trace_link": visit.trace_url and links.trace(visit.trace_url, stored.trace_id),
+        "reference_link": links.recorded(stored.trace_id, stored.span_id, stored.tenant),
+    }
+    if evidence is not None:
+        invocation = evidence.invocation
+        values |= {
+            "comparisons": _comparisons(evidence),
+            "expected": _expected(evidence),
+            "made": list(_made(evidence))[:MAX_CALLS],
+            "further_calls": _beyond(invocation.tool_calls),
+            "answers": _answers(evidence),
+            "timeline": timeline(invocation),
+            "turns": conversations.turns(visit.sources, stored, evidence),
+        }
+    return Page("result.html", values)
+
+
+def of_trace(visit: Visit) -> Response:
+    """Leads on to the only result of a trace, or to the list of its results: exemplars and other
+    programs know no span.
+    """
+    found = reading.stored(visit.sources, visit.shown_tenant, visit.path["trace_id"])
+    if not found:
+        raise ProblemError(404, NOT_STORED)
+    if len(found) == 1:
+        [(one, _)] = found
+        return answers.redirect(links.result(one.trace_id, one.span_id, one.tenant))
+    return answers.redirect(links.results(trace_id=visit.path["trace_id"]))
+
+
+def reference_file(visit: Visit) -> Response:
+    """A reference that expects what this run did, as `pathgauge record` would write it."""
+    stored, evidence = _found(visit)
+    if evidence is None:
+        raise ProblemError(404, "What the run did is not kept, so it cannot become a reference.")
+    if evidence.cut:
+        raise ProblemError(
+            409, "The run is too long to be kept in full, so it cannot become a reference."
+        )
+    turn, notes = recorded_turn(evidence.invocation, RecordOptions())
+    scenario_id = evidence.scenario_id or NEW_SCENARIO
+    head = [f"From trace {stored.trace_id}, span {stored.span_id}. Review it before use."]
+    if evidence.turn_index:
+        head.append(f"This is only turn {evidence.turn_index} of a conversation, counted from 0.")
+    if stored.flags:
+        head.append(f"Defects of the telemetry: {', '.join(stored.flags)}")
+    comment = "".join(f"# {_printable(line)}\n" for line in (*head, *notes))
+    body = comment + to_yaml([Reference(_encodable(scenario_id), (turn,))])
+    name = re.sub(r"[^0-9A-Za-z]", "", stored.trace_id)[:64]
+    return Response(
+        body.encode("utf-8", "replace"),
+        headers={
+            **answers.HEADERS,
+            "content-disposition": f'attachment; filename="reference-{name}.yaml"',
+        },
+        media_type="application/yaml",
+    )
+
+
+def _found(visit: Visit) -> tuple[StoredResult, Evidence | None]:
+    found = reading.stored(
+        visit.sources, visit.shown_tenant, visit.path["trace_id"], visit.path["span_id"]
+    )
+    if not found:
+        raise ProblemError(404, NOT_STORED)
+    return found[-1]
+
+
+def _similar(result: models.Result) -> str | None:
+    """The results that failed in the same way."""
+    if result.signature is None:
+        return None
+    return links.results(
+        agent=result.agent,
+        scenario=result.scenario_id,
+        tenant=result.tenant,
+        signature=result.signature,
+    )
+
+
+def _comparisons(evidence: Evidence) -> list[ComparisonView]:
+    """First those of criteria that failed, and of them the one with the most differences."""
+    failed = {one.name for one in evidence.criteria if one.verdict == "failed"}
+    views = [
+        ComparisonView(names, list(map(pair_view, aligned[:MAX_CALLS])), _beyond(aligned))
+        for names, aligned in alignments(evidence)
+    ]
+    return sorted(
+        views,
+        key=lambda view: (
+            failed.isdisjoint(view.criteria),
+            -sum(pair.mark != "=" for pair in view.pairs),
+        ),
+    )
+
+
+def _beyond(calls: Sequence[object]) -> int:
+    return max(0, len(calls) - MAX_CALLS)
+
+
+def _expected(evidence: Evidence) -> Sequence[CallView] | None:
+    """The expected calls; `None` without an expectation."""
+    if evidence.turn is None or evidence.turn.tool_calls is None:
+        return None
+    return list(map(expected_view, evidence.turn.tool_calls[:MAX_CALLS]))
+
+
+def _made(evidence: Evidence) -> Iterator[MadeCall]:
+    for call in evidence.invocation.tool_calls:
+        known = call.start_ns is not None and call.end_ns is not None
+        yield MadeCall(
+            actual_view(call),
+            call.agent,
+            _text(call.result),
+            call.error,
+            ((call.end_ns or 0) - (call.start_ns or 0)) / 1e9 if known else None,
+        )
+
+
+def _text(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return value_text(value)
+
+
+def _answers(evidence: Evidence) -> Answers:
+    expected = None if evidence.turn is None else evidence.turn.response
+    actual = evidence.invocation.final_response
+    if expected is None or actual is None:
+        return Answers(
+            None if expected is None else [Piece(expected, False)],
+            None if actual is None else [Piece(actual, False)],
+        )
+    return Answers(*word_diff(expected, actual))
+
+
+def _printable(line: str) -> str:
+    """A comment must stay on its line."""
+    return "".join(one if one.isprintable() else "?" for one in one_line(line))
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

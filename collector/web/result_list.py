@@ -1,0 +1,134 @@
+"""Results that match the filters in the address, newest first, with a reason for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from pydantic import ValidationError
+
+from pathgauge.collector.api import models, problems, reading
+from pathgauge.collector.api.models import Criterion
+from pathgauge.collector.api.queries import ResultQuery
+from pathgauge.collector.core.evaluations.evaluator import Verdict
+from pathgauge.collector.core.evidence.failures import CATEGORIES
+from pathgauge.collector.core.references import UNMATCHED
+from pathgauge.collector.web import links
+from pathgauge.collector.web.display import counted, number
+from pathgauge.collector.web.visit import Page, Visit
+from pathgauge.collector.web.wording import FLAGS, VERDICTS, reason_text
+from pathgauge.scorers.types import Reason
+
+LIMITS = (50, 100, 500)
+ORDERS = {"newest": "newest first", "worst": "worst first"}
+SINCE = {"1h": "last hour", "24h": "last 24 hours", "7d": "last 7 days"}
+MAX_REASONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One result."""
+
+    result: models.Result
+    link: str
+    reason: str
+    chosen: Criterion | None
+    """The criterion that the list is filtered by."""
+
+
+def result_list(visit: Visit) -> Page:
+    """The page. `order=worst` sorts by the criterion of the filter."""
+    given = dict(visit.query)
+    order = given.pop("order", "newest")
+    message = None
+    found = models.Results(results=[], next=None)
+    try:
+        query = ResultQuery.model_validate(given)
+        found = reading.results(visit.sources, visit.tenant, query)
+    except ValidationError as error:
+        message = problems.invalid(error).detail
+    rows = [_row(one, given.get("criterion")) for one in found.results]
+    if order == "worst":
+        rows.sort(key=_badness(_is_high_good(visit, given.get("criterion"))))
+    return Page(
+        "results.html",
+        {
+            "rows": rows,
+            "message": message,
+            "given": {**dict.fromkeys(ResultQuery.model_fields, ""), **given, "order": order},
+            "is_filtered": bool(given.keys() - {"limit", "cursor"}),
+            "next": found.next
+            and links.with_query("/results", {**visit.query, "cursor": found.next}),
+            "newest": links.with_query("/results", _without_cursor(visit.query)),
+            "is_live": "cursor" not in given and message is None,
+            "choices": _CHOICES,
+            "may_choose_tenant": visit.tenant is None,
+            "in_memory": visit.sources.folder is None,
+        },
+        422 if message else 200,
+    )
+
+
+_CHOICES: Mapping[str, Mapping[str, str]] = {
+    "verdict": {name: VERDICTS[name] for name in get_args(Verdict)},
+    "category": {name: name.replace("_", " ") for name in CATEGORIES},
+    "reason": {name: reason_text(name) for name in (*UNMATCHED, *get_args(Reason))},
+    "flag": {name: name.replace("_", " ") for name in FLAGS},
+    "order": ORDERS,
+    "limit": {str(limit): f"{limit} results" for limit in LIMITS},
+}
+
+
+def _row(result: models.Result, criterion: str | None) -> Row:
+    return Row(
+        result,
+        links.result(result.trace_id, result.span_id, result.tenant),
+        _reason(result),
+        next((one for one in result.criteria if one.name == criterion), None),
+    )
+
+
+def _reason(result: models.Result) -> str:
+    """Why the result is as it is, in one line."""
+    if result.signature is not None:
+        return result.signature
+    if result.unmatched is not None:
+        return reason_text(result.unmatched)
+    failed = [one for one in result.criteria if one.verdict in ("failed", "error")]
+    return "; ".join(map(_missed, failed[:MAX_REASONS])) or _passed(result.criteria)
+
+
+def _missed(one: Criterion) -> str:
+    if one.value is None:
+        return f"{one.name}: {reason_text(one.reason or one.verdict)}"
+    return f"{one.name} {number(one.value)}, threshold {number(one.threshold)}"
+
+
+def _passed(criteria: Sequence[Criterion]) -> str:
+    passed = sum(one.verdict == "passed" for one in criteria)
+    if not passed:
+        return "no criterion has a verdict"
+    return f"passed {counted(passed, 'threshold')}"
+
+
+def _badness(is_high_good: bool) -> Callable[[Row], tuple[bool, bool, float]]:
+    """The order of rows: failures first, then by the value of the chosen criterion."""
+
+    def order(row: Row) -> tuple[bool, bool, float]:
+        value = None if row.chosen is None else row.chosen.value
+        sign = 1 if is_high_good else -1
+        return row.result.verdict != "failed", value is None, sign * (value or 0.0)
+
+    return order
+
+
+def _is_high_good(visit: Visit, criterion: str | None) -> bool:
+    active = (one.criterion for one in visit.sources.scores())
+    return next(
+        (one.scorer.higher_is_better for one in active if one and one.name == criterion), True
+    )
+
+
+def _without_cursor(query: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: value for name, value in query.items() if name != "cursor"}

@@ -1,0 +1,104 @@
+"""One agent in one scenario: its scores over time, what fails, and what the reference expects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pathgauge.collector.api import models, reading
+from pathgauge.collector.api.history import MAX_RESULTS, MAX_RUNS, history
+from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.api.queries import ClusterQuery
+from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.sinks.prometheus.labels import OTHER
+from pathgauge.collector.web import links
+from pathgauge.collector.web.calls import CallView, expected_view
+from pathgauge.collector.web.time_chart import HEIGHT, WIDTH, chart
+from pathgauge.collector.web.visit import Page, Visit
+from pathgauge.scorers.types import ReferenceTurn
+
+MAX_NAME = 1_000
+BEHAVIOURS = 5
+CALLS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedTurn:
+    """One turn of the reference."""
+
+    user_input: str | None
+    calls: Sequence[CallView] | None
+    """`None`: no expectation about tools."""
+    further_calls: int
+    alternatives: int
+    response: str | None
+
+
+def scenario(visit: Visit) -> Page:
+    """The page. `agent`, `scenario` and `tenant` name the series."""
+    series = Series(
+        visit.query.get("agent", ""),
+        visit.query.get("scenario", ""),
+        visit.shown_tenant or "",
+    )
+    if max(map(len, series)) > MAX_NAME:
+        raise ProblemError(422, "The name of an agent or scenario is too long.")
+    found = history(visit.sources, series)
+    failures = _failures(visit, series)
+    summary = reading.summary(visit.sources, series.tenant)
+    current = [
+        one
+        for one in summary.series
+        if (one.agent or "", one.scenario_id or "", one.tenant) == series
+    ]
+    reference = next(
+        (one for one in visit.sources.references() if one.scenario_id == series.scenario), None
+    )
+    categories: Counter[str] = Counter()
+    for cluster in failures.clusters:
+        categories[cluster.category] += cluster.failures
+    return Page(
+        "scenario.html",
+        {
+            "series": series,
+            "found": found,
+            "max_results": MAX_RESULTS,
+            "max_runs": MAX_RUNS,
+            "charts": [chart(line, found.versions) for line in found.lines],
+            "chart_size": (WIDTH, HEIGHT),
+            "scores": current[0].scores if current else [],
+            "failures": failures,
+            "categories": categories.most_common(),
+            "reference": reference,
+            "turns": [] if reference is None else list(map(_turn, reference.turns)),
+            "behaviours": found.behaviours[:BEHAVIOURS],
+            "more_behaviours": max(0, len(found.behaviours) - BEHAVIOURS),
+            "results_link": _results(series),
+            "results_of": lambda **query: _results(series, **query),
+            "is_other": series.scenario == OTHER,
+            "in_memory": visit.sources.folder is None,
+        },
+    )
+
+
+def _failures(visit: Visit, series: Series) -> models.Clusters:
+    query = ClusterQuery(agent=series.agent, scenario=series.scenario, tenant=series.tenant)
+    return reading.clusters(visit.sources, visit.tenant, query)
+
+
+def _results(series: Series, **query: str | None) -> str:
+    return links.results(
+        agent=series.agent, scenario=series.scenario, tenant=series.tenant, **query
+    )
+
+
+def _turn(turn: ReferenceTurn) -> ExpectedTurn:
+    calls = turn.tool_calls
+    return ExpectedTurn(
+        turn.user_input,
+        None if calls is None else list(map(expected_view, calls[:CALLS])),
+        max(0, len(calls or ()) - CALLS),
+        len(turn.alternatives),
+        turn.response,
+    )

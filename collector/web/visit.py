@@ -1,0 +1,46 @@
+"""One request of a browser, as the pages see it, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.responses import Response
+
+from pathgauge.collector.api.sources import Sources
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request that may be answered."""
+
+    sources: Sources
+    tenant: str | None
+    """Whose data may be read; `None`: all data."""
+    query: Mapping[str, str]
+    """The parameters that have a value: a form sends empty fields as well."""
+    path: Mapping[str, str]
+    """The variable parts of the path."""
+    now: float
+    """Unix seconds."""
+    trace_url: str | None = None
+    """The page of a trace in its backend, with a place for the id."""
+
+    @property
+    def shown_tenant(self) -> str | None:
+        """The tenant whose data is wanted: a reader may choose one."""
+        return self.query.get("tenant") if self.tenant is None else self.tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A template with its values."""
+
+    template: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+
+
+View = Callable[[Visit], "Page | Response"]
+"""Finds what a page shows. Raises `ProblemError`, `ValidationError` and `StoreError`."""

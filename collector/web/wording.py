@@ -1,0 +1,55 @@
+"""Words for what the pages show: verdicts, states, marks, flags and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pathgauge.collector.api.models import State
+from pathgauge.collector.core.evaluations.evaluator import Verdict
+from pathgauge.collector.core.evidence.comparison import Mark
+from pathgauge.scorers.types import Flag
+
+VERDICTS: Mapping[Verdict, str] = {
+    "passed": "passed",
+    "failed": "failed",
+    "error": "scorer error",
+    "informational": "no threshold",
+    "not_evaluated": "not scored",
+}
+STATES: Mapping[State, str] = {
+    "ok": "ok",
+    "breached": "breached",
+    "few_samples": "few samples",
+    "no_threshold": "no threshold",
+}
+MARKS: Mapping[Mark, str] = {
+    "=": "matched",
+    "~": "other arguments",
+    "-": "missing",
+    "+": "unexpected",
+}
+FLAGS: Mapping[Flag, str] = {
+    "content_missing": "The telemetry has no messages; the framework may need a switch for them.",
+    "truncated": "Text was cut before it arrived, for instance by a limit of the SDK.",
+    "redacted": "Text was removed before it was stored.",
+    "orphan_spans": "The parents of some spans never arrived.",
+    "missing_root": "The root span of the trace never arrived.",
+    "dropped_attributes": "The SDK dropped attributes, because a span had too many.",
+    "dropped_spans": "Spans were dropped, because the trace was too large.",
+    "llm_detail_unreliable": "Details of the model requests contradict each other.",
+    "no_tool_spans": "The telemetry has no spans of tools, so the tool calls are not known.",
+    "scenario_conflict": "Spans of this run name different scenarios.",
+    "clock_skew": "The clocks of the senders differ, so times may be wrong.",
+}
+_REASONS: Mapping[str, str] = {
+    "no_scenario_id": "the run has no scenario id",
+    "unknown_scenario": "no reference has this scenario id",
+    "scenario_conflict": "its spans name different scenarios",
+    "unexpected_turn": "the reference has no such turn",
+    "no_conversation_id": "the reference is a conversation, and the run has no conversation id",
+}
+
+
+def reason_text(reason: str) -> str:
+    """Why there is no reference or no score, in words."""
+    return _REASONS.get(reason, reason.replace("_", " "))

@@ -1,0 +1,189 @@
+"""A trace that was rebuilt from evidence reads like the one that was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pathgauge import ExpectedCall, Invocation, ModelCall, ReferenceTurn, Scorer, ToolCall
+from pathgauge.collector.config.plugins.scorers import scorer_class
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
+from pathgauge.collector.core.evidence.evidence import Evidence, decode, encode, evidence_of
+from pathgauge.collector.core.evidence.trace import trace_of
+from pathgauge.collector.core.invocations.scenario import DEFAULT_KEYS
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.offline.replay import replay, replay_files
+from pathgauge.collector.offline.trace_files import TraceFiles
+from pathgauge.collector.testing import span_id, trace_id
+from pathgauge.scorers.types import CallKind
+from support.repository import CAPTURES
+
+EVERY = sorted(path.parent for path in CAPTURES.rglob("invocations.json"))
+SEVERAL = EVERY[:: len(EVERY) // 12]
+DIFFERENT = {
+    "haystack-2.24-native/pipeline-nocontent",  # a sub-agent without a name or any content
+    "langfuse-5-observe/refund",  # arguments without names, written as a JSON list
+}
+KINDS: dict[str, CallKind] = {
+    "a_tool": "function",
+    "to_another": "handoff",
+    "an_agent": "agent",
+    "final_answer": "final_answer",
+}
+NAMES = (
+    "tool_trajectory_avg_score",
+    "tool_trajectory_f1",
+    "trajectory_similarity",
+    "argument_accuracy",
+    "tool_error_rate",
+    "total_tokens",
+    "latency",
+    "failure",
+)
+SCORERS: Mapping[str, Scorer] = {name: scorer_class(name)() for name in NAMES}
+
+
+def evaluations(directory: Path) -> tuple[Evaluation, ...]:
+    [one] = replay([directory], Evaluator(()), ReferenceSet(), DEFAULT_KEYS)
+    return one.evaluations
+
+
+def read_again(spans: Iterable[Span]) -> list[Invocation]:
+    files = TraceFiles(spans=list(spans))
+    replayed = replay_files(files, Path("-"), Evaluator(()), ReferenceSet(), DEFAULT_KEYS)
+    return [evaluation.invocation for evaluation in replayed.evaluations]
+
+
+def view(one: Invocation) -> dict[str, Any]:
+    """What people and scorers see, except the ids of calls that had none."""
+    names = (
+        *("span_id", "agent", "agent_version", "scenario_id", "conversation_id", "user_id"),
+        *("run_id", "turn", "user_input", "final_response", "error", "error_type", "model"),
+        *("input_tokens", "output_tokens", "start_ns", "end_ns"),
+    )
+    return {
+        **{name: getattr(one, name) for name in names},
+        "calls": [
+            (call.name, call.arguments, call.result, call.error, call.kind, call.agent)
+            for call in one.tool_calls
+        ],
+        "models": [
+            (call.span_id, call.model, call.input_tokens, call.output_tokens, call.error)
+            for call in one.model_calls
+        ],
+        "sub_agents": [
+            (run.span_id, run.agent, run.parent, run.via, run.user_input, run.final_response)
+            for run in one.sub_agents
+        ],
+        "tools_known": "no_tool_spans" not in one.flags,
+    }
+
+
+def scores(one: Invocation) -> dict[str, Any]:
+    """Against an expectation that parts of each trajectory miss."""
+    calls = tuple(ExpectedCall(call.name, {}) for call in one.tool_calls[1:])
+    turn = ReferenceTurn(tool_calls=(*calls, ExpectedCall("lookup_order", {"order_id": "1"})))
+    return {name: scorer.score(one, turn) for name, scorer in SCORERS.items()}
+
+
+def check(directory: Path) -> None:
+    sent, rebuilt = [], []
+    for evaluation in evaluations(directory):
+        stored = decode(encode(evidence_of(evaluation)))
+        sent.append(stored.invocation)
+        rebuilt += trace_of(stored)
+    again = {one.span_id: one for one in read_again(rebuilt)}
+    assert {one.span_id: view(one) for one in sent} == {
+        key: view(one) for key, one in again.items()
+    }
+    assert [scores(one) for one in sent] == [scores(again[one.span_id]) for one in sent]
+
+
+@pytest.mark.parametrize("directory", SEVERAL, ids=lambda path: str(path.relative_to(CAPTURES)))
+def test_the_rebuilt_trace_of_a_framework_has_the_same_content_and_scores(directory: Path) -> None:
+    check(directory)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("directory", EVERY, ids=lambda path: str(path.relative_to(CAPTURES)))
+def test_the_rebuilt_trace_of_every_capture_has_the_same_content_and_scores(
+    directory: Path,
+) -> None:
+    if str(directory.relative_to(CAPTURES)) not in DIFFERENT:
+        check(directory)
+
+
+def invocation(*calls: ToolCall, **fields: Any) -> Invocation:
+    asked = ModelCall(span_id("model"), "a", span_id("entry"), "m", 3, 4, None, 1_000, 2_000)
+    values = {"agent": "a", "model_calls": (asked,), "start_ns": 500, "end_ns": 9_000, **fields}
+    return Invocation(trace_id("t"), span_id("entry"), "genai", tool_calls=calls, **values)
+
+
+def rebuilt(one: Invocation) -> Invocation:
+    [found] = read_again(trace_of(Evidence(one)))
+    return found
+
+
+def test_hostile_names_and_values_stay_text() -> None:
+    name = "a\x00b\ud800 <script>\n" + "x" * 5_000
+    call = ToolCall(name, {name: [name, {"k": None}]}, "1", result=name, group=0, start_ns=1_500)
+    found = rebuilt(invocation(call, scenario_id=name, user_input=name, final_response=name))
+    sent = name.replace("\ud800", "?")
+    assert (found.scenario_id, found.user_input, found.final_response) == (sent, sent, sent)
+    [again] = found.tool_calls
+    assert (again.name, again.result) == (sent, sent)
+    assert again.arguments == {sent: [sent, {"k": None}]}
+
+
+def test_calls_that_were_not_recorded_stay_unknown() -> None:
+    found = rebuilt(invocation(flags=frozenset({"no_tool_spans"}), final_response="done"))
+    assert (found.tool_calls, found.final_response) == ((), "done")
+    assert "no_tool_spans" in found.flags
+
+
+def test_an_answer_that_is_empty_and_one_that_is_unknown_differ() -> None:
+    assert rebuilt(invocation(final_response="")).final_response == ""
+    assert rebuilt(invocation(final_response=None)).final_response is None
+
+
+def test_tokens_that_only_the_agent_states_are_kept() -> None:
+    asked = ModelCall(span_id("model"), "a", span_id("entry"), "m", start_ns=1_000, end_ns=2_000)
+    found = rebuilt(invocation(model_calls=(asked,), input_tokens=7, output_tokens=9))
+    assert (found.input_tokens, found.output_tokens) == (7, 9)
+
+
+def test_the_kinds_of_calls_are_kept() -> None:
+    calls = [
+        ToolCall(name, {}, f"{at}", kind=kind, group=0, start_ns=2_000 + at, end_ns=2_100 + at)
+        for at, (name, kind) in enumerate(KINDS.items())
+    ]
+    assert {one.name: one.kind for one in rebuilt(invocation(*calls)).tool_calls} == KINDS
+
+
+def test_what_models_said_between_calls_is_kept_apart_from_the_answer() -> None:
+    first, last = (
+        ModelCall(
+            span_id(f"model {at}"), "a", span_id("entry"), "m", 1, 1, None, at, at + 1, text=text
+        )
+        for at, text in ((1_000, "I look it up."), (3_000, "Thinking aloud."))
+    )
+    evidence = Evidence(invocation(model_calls=(first, last), final_response="Done."))
+    spans = trace_of(evidence)
+    said = [one.attributes.get("gen_ai.output.messages") for one in spans if "chat" in one.name]
+    assert ["I look it up." in str(said[0]), "Done." in str(said[1])] == [True, True]
+    [found] = read_again(spans)
+    assert found.final_response == "Done."
+
+
+def test_rebuilt_spans_are_marked_and_have_the_same_ids_each_time() -> None:
+    evidence = Evidence(invocation(ToolCall("f", {}, group=0, start_ns=1_500), tenant="north"))
+    spans = trace_of(evidence)
+    assert spans == trace_of(evidence)
+    assert {(one.scope.name, one.tenant, one.trace_id) for one in spans} == {
+        ("pathgauge.evidence", "north", trace_id("t"))
+    }
+    assert len({one.span_id for one in spans}) == len(spans) == 3

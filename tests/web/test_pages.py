@@ -1,0 +1,321 @@
+"""What people read on the pages, without scripts."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from starlette.testclient import TestClient
+
+from pathgauge import ToolTrajectoryAvgScore
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
+from pathgauge.collector.core.evaluations.windows import Window
+from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
+from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
+from pathgauge.collector.web.app import VIEWS
+from pathgauge.scorers.cost.latency_and_failure import Latency
+from pathgauge.scorers.types import AgentRun, ModelCall, Reference, ToolCall
+from support.api_client import sources
+from support.evaluated import EXPECTED, WALL, commit, evaluation, opened
+from support.web_client import changed, site, text_of
+
+FAILED, PASSED = evaluation("a"), evaluation("b", "passed", version="2")
+RICH = changed(
+    "rich",
+    final_response="It is in Hamburg.",
+    conversation_id="talk",
+    turn_index=1,
+    error=True,
+    error_type="TimeoutError",
+    flags=frozenset({"truncated"}),
+    tool_calls=(
+        ToolCall(
+            "find_order", {"order": "A-2"}, result={"id": 7}, start_ns=10**9, end_ns=2 * 10**9
+        ),
+        ToolCall("track", {}, error="no such parcel"),
+    ),
+    model_calls=(ModelCall("m", model="large", start_ns=10**9, end_ns=3 * 10**9),),
+    sub_agents=(AgentRun("s", "courier", "support", final_response="left Hamburg"),),
+)
+EARLIER = changed("earlier", conversation_id="talk", user_input="Hello?")
+OTHER = changed("other", conversation_id="another talk")
+EVENTS = (FAILED, PASSED, EARLIER, OTHER, RICH)
+REFERENCE = Reference("parcel", (EXPECTED,), "v1", "parcel.yaml:1")
+
+
+def path_of(name: str) -> str:
+    found = {"failed": FAILED, "passed": PASSED, "earlier": EARLIER, "rich": RICH}[name].invocation
+    return f"/results/{found.trace_id}/{found.span_id}"
+
+
+def score(mean: float, scenario: str = "parcel", version: str | None = None) -> CurrentScore:
+    window = Window(
+        "support", scenario, "trajectory", mean, 0.0, 20, WALL, version=version, values=(1.0, mean)
+    )
+    return CurrentScore(window, Criterion("trajectory", ToolTrajectoryAvgScore(), 1.0), 5)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store")
+    with opened(folder) as store:
+        for number, one in enumerate(EVENTS):
+            commit(store, [one], WALL + number)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(folder: Path) -> TestClient:
+    found = sources(
+        folder,
+        scores=lambda: [score(1.0, "other"), score(0.25), score(0.0, version="2")],
+        unknown=[UnknownScenario("", "parcle", ("parcel",), 5)],
+        references=[REFERENCE, Reference("never", (EXPECTED,), "v2")],
+    )
+    return site(found, trace_url="https://tempo.example/trace/{trace_id}?x=1")
+
+
+def read(pages: TestClient, path: str, status: int = 200) -> str:
+    answer = pages.get(path)
+    assert answer.status_code == status, answer.text
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+    return answer.text
+
+
+def test_every_page_works_without_a_store_and_without_results() -> None:
+    empty = site(sources(None))
+    for path in VIEWS:
+        if "{" not in path:
+            assert "store: memory" in read(empty, path)
+    assert "No results yet" in text_of(read(empty, "/"))
+
+
+def test_the_overview_lists_the_worst_series_first(pages: TestClient) -> None:
+    page = text_of(read(pages, "/"))
+    worst, best = page.index("support · parcel breached"), page.index("support · other ok")
+    assert worst < best
+    assert "trajectory 0.25 ≥ 1 20 breached" in page
+
+
+def test_the_overview_names_unknown_scenarios_with_the_closest_known_id(pages: TestClient) -> None:
+    assert "parcle 5 parcel" in text_of(read(pages, "/"))
+
+
+def test_the_overview_gives_the_health_of_the_telemetry_in_one_line(pages: TestClient) -> None:
+    assert (
+        "receiving Telemetry since the start: 10 spans received, 1 refused, 2 dropped; 3 runs"
+        " read, 2 scored, 1 skipped; 4 traces open." in text_of(read(pages, "/"))
+    )
+
+
+def test_the_overview_finds_series_by_name(pages: TestClient) -> None:
+    page = text_of(read(pages, "/?q=OTH"))
+    assert "support · other" in page
+    assert "support · parcel" not in page
+    assert "No agent or scenario has this name" in text_of(read(pages, "/?q=nothing"))
+
+
+def test_many_series_are_shown_on_several_pages() -> None:
+    found = site(sources(None, scores=lambda: [score(1.0, f"s{n:03}") for n in range(250)]))
+    first, last = read(found, "/"), read(found, "/?from=200")
+    assert ("1 to 100 of 250 pairs" in text_of(first), 'href="/?from=100"' in first) == (True, True)
+    assert "201 to 250 of 250 pairs" in text_of(last)
+    assert 'href="/?from=300"' not in last
+
+
+def test_results_are_listed_newest_first_with_a_reason(pages: TestClient) -> None:
+    page = read(pages, "/results")
+    paths = re.findall(r'href="(/results/\w+/\w+)"', page)
+    assert paths == [
+        f"/results/{one.invocation.trace_id}/{one.invocation.span_id}" for one in EVENTS[::-1]
+    ]
+    assert "find_order.order differs wrong argument" in text_of(page)
+    assert "passed 1 threshold" in text_of(page)
+
+
+def test_filters_are_in_the_address_and_in_the_form(pages: TestClient) -> None:
+    page = read(pages, "/results?verdict=passed&agent=&scenario=parcel&since=&criterion=trajectory")
+    assert re.findall(r'href="(/results/\w+/\w+)"', page) == [path_of("passed")]
+    assert '<option value="passed" selected>' in page
+    assert 'name="scenario" value="parcel"' in page
+
+
+def test_a_filter_without_a_place_in_the_form_stays_in_it(pages: TestClient) -> None:
+    page = read(pages, "/results?reason=of_a_plug_in")
+    assert '<option value="of_a_plug_in" selected>of_a_plug_in</option>' in page
+
+
+def test_the_worst_results_are_listed_first_on_demand(pages: TestClient) -> None:
+    page = read(pages, "/results?criterion=trajectory&order=worst")
+    assert re.findall(r'href="(/results/\w+/\w+)"', page)[-1] == path_of("passed")
+
+
+def test_the_worst_results_are_the_highest_where_low_is_good(tmp_path: Path) -> None:
+    latency = Criterion("latency", Latency(), 1.0)
+    slow_first = []
+    with opened(tmp_path) as store:
+        for seconds in (2, 9, 5):
+            one = evaluation(f"after {seconds} s")
+            invocation = replace(one.invocation, end_ns=(1 + seconds) * 10**9)
+            commit(store, [Evaluator((latency,)).evaluate(invocation, one.match)])
+            slow_first.append((-seconds, f"/results/{invocation.trace_id}/{invocation.span_id}"))
+    window = Window("support", "parcel", "latency", 5.0, 0, 3, WALL)
+    found = site(sources(tmp_path, scores=lambda: [CurrentScore(window, latency, 1)]))
+    page = read(found, "/results?criterion=latency&order=worst")
+    listed = re.findall(r'href="(/results/\w+/\w+)"', page)
+    assert listed == [path for _, path in sorted(slow_first)]
+
+
+def test_a_filter_that_is_not_valid_is_explained_next_to_the_form(pages: TestClient) -> None:
+    page = read(pages, "/results?since=yesterday&colour=red", 422)
+    assert "since: Value error, a time such as" in text_of(page)
+    assert "colour: Extra inputs are not permitted" in text_of(page)
+    assert 'value="yesterday"' in page
+
+
+def test_older_results_are_one_link_away_and_not_live(pages: TestClient) -> None:
+    first = read(pages, "/results?limit=2")
+    assert 'hx-trigger="every 5s"' in first
+    [more] = re.findall(r'href="(/results\?limit=2&amp;cursor=\d+)"', first)
+    second = read(pages, html.unescape(more))
+    assert len(re.findall(r'href="/results/\w+/\w+"', second)) == 2
+    assert "hx-trigger" not in second
+
+
+def test_a_result_shows_both_trajectories_and_the_argument_that_differs(pages: TestClient) -> None:
+    page = read(pages, path_of("failed"))
+    assert "<del>1</del>" in page
+    assert "<ins>2</ins>" in page
+    assert '~ other arguments find_order order "A- 1 " find_order order "A- 2 "' in text_of(page)
+    assert "find_order with other arguments" in text_of(page)
+
+
+def test_a_result_explains_errors_flags_sub_agents_times_and_answers(pages: TestClient) -> None:
+    page = read(pages, path_of("rich"))
+    text = text_of(page)
+    for shown in (
+        "The run ended with an error: TimeoutError .",
+        "truncated : Text was cut before it arrived",
+        'find_order order "A-2" {"id": 7} not known 1.00 s',
+        "error no such parcel",
+        "courier support as a tool not recorded left Hamburg",
+        "2.00 s in all",
+        "model large",
+    ):
+        assert shown in text
+    assert "<del>Bremen</del>" in page
+    assert "<ins>Hamburg</ins>" in page
+
+
+def test_the_turns_of_a_conversation_are_linked(pages: TestClient) -> None:
+    page = read(pages, path_of("rich"))
+    turns = page.partition('<ol class="turns">')[2].partition("</ol>")[0]
+    assert re.findall(r'href="([^"]+)">([^<]+)', turns) == [
+        (path_of("earlier"), "Turn 0"),
+        (path_of("rich"), "Turn 1"),
+    ]
+    assert "Hello?" in turns
+
+
+def test_a_result_links_to_its_trace_and_to_similar_failures(pages: TestClient) -> None:
+    page = read(pages, path_of("failed"))
+    trace = FAILED.invocation.trace_id
+    assert f'href="https://tempo.example/trace/{trace}?x=1"' in page
+    [similar] = re.findall(r'href="([^"]+)">Runs that failed like this', page)
+    assert path_of("failed") in read(pages, html.unescape(similar))
+
+
+def test_a_result_becomes_a_reference(pages: TestClient) -> None:
+    answer = pages.get(f"{path_of('passed')}/reference.yaml")
+    trace = PASSED.invocation.trace_id
+    assert answer.headers["content-disposition"] == (
+        f'attachment; filename="reference-{trace}.yaml"'
+    )
+    assert yaml.safe_load(answer.text) == {
+        "scenario": "parcel",
+        "input": "Where is my parcel?",
+        "expected_tools": [
+            {"name": "find_order", "args": {"order": "A-1"}},
+            {"name": "track", "args": {}},
+        ],
+        "expected_response": "It is in Bremen.",
+    }
+
+
+def test_an_unknown_result_is_not_found(pages: TestClient) -> None:
+    assert "No result of this trace and span" in text_of(read(pages, "/results/aa/bb", 404))
+
+
+def test_the_scenario_page_shows_history_failures_and_the_reference(pages: TestClient) -> None:
+    page = read(pages, "/scenario?agent=support&scenario=parcel")
+    text = text_of(page)
+    for shown in (
+        "4 failed runs: ",
+        "5 results. Points are means",
+        "version v1 , parcel.yaml:1",
+        "User Where is my parcel?",
+        "Answer It is in Bremen.",
+        "5 runs 4 failed newest",
+    ):
+        assert shown in text
+    [chart] = re.findall(r'data-chart="([^"]+)"', page)
+    assert '"versions": [[1795000001.0, "2"]]' in html.unescape(chart)
+    assert re.search(r"2 1 0 0 0% ", text)
+
+
+def test_the_scenario_page_of_a_series_without_results_says_so(pages: TestClient) -> None:
+    page = text_of(read(pages, "/scenario?agent=nobody"))
+    assert "No results of this agent in this scenario are stored." in page
+    assert "too long" in text_of(read(pages, f"/scenario?agent={'x' * 1001}", 422))
+
+
+def test_references_are_listed_those_that_were_never_run_first(pages: TestClient) -> None:
+    text = text_of(read(pages, "/references"))
+    assert "The references match 5 of the last 5 runs." in text
+    assert text.index("never v2 never run") < text.index("parcel v1 2026-")
+
+
+def test_static_files_are_cached_for_good_and_have_their_licences(pages: TestClient) -> None:
+    address = re.findall(r'(?:src|href)="(/static/[^"]+)"', read(pages, "/"))
+    assert len(address) == 4
+    for one in address:
+        answer = pages.get(one)
+        assert (answer.status_code, "immutable" in answer.headers["cache-control"]) == (200, True)
+    for name in ("vendor/htmx.LICENSE", "vendor/uPlot.LICENSE"):
+        assert pages.get(f"/static/any/{name}").headers["cache-control"] == "no-cache"
+    assert pages.get("/static/any/%2e%2e/app.py").status_code == 404
+
+
+def test_long_pages_are_compressed(pages: TestClient) -> None:
+    answer = pages.get("/results", headers={"accept-encoding": "gzip"})
+    assert answer.headers["content-encoding"] == "gzip"
+    plain = pages.get("/results", headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+
+
+def test_a_store_that_cannot_be_read_is_reported_as_busy(tmp_path: Path) -> None:
+    answer = site(sources(tmp_path / "nothing")).get("/results")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert "The store cannot be read now." in text_of(answer.text)
+
+
+def test_a_trace_leads_to_its_only_result(pages: TestClient) -> None:
+    page = path_of("failed")
+    answer = pages.get(page.rpartition("/")[0])
+    assert (answer.status_code, answer.headers["location"]) == (303, page)
+    assert pages.get(f"/results/{'0' * 32}").status_code == 404
+
+
+def test_a_trace_with_several_results_leads_to_their_list(tmp_path: Path) -> None:
+    two = [evaluation("a"), changed("a", span_id="b" * 16)]
+    with opened(tmp_path) as store:
+        commit(store, two)
+    found = site(sources(tmp_path))
+    trace = two[0].invocation.trace_id
+    assert found.get(f"/results/{trace}").headers["location"] == f"/results?trace_id={trace}"
+    listed = read(found, f"/results?trace_id={trace}")
+    assert listed.count("find_order.order differs") == 2
