@@ -113,4 +113,8 @@ def _without_token(request: Request) -> Response:
     address = request.url.path
     if request.url.query:
         address += f"?{request.url.query}"
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        # With a link of another site, such as that of an alert, browsers leave out a strict cookie.
+        # A page of our own that asks again sends it.
+        return answers.html(request, render("again.html", address=sign_in.inside(address)))
     return answers.redirect(f"{sign_in.PATH}?{urlencode({'next': address})}")

@@ -28,7 +28,7 @@ def routes(authorization: Authorization) -> list[Route]:
     async def form(request: Request) -> Response:
         if authorization.is_open:
             return answers.redirect(_HOME)
-        return _form(request, _inside(request.query_params.get("next", "")), "")
+        return _form(request, inside(request.query_params.get("next", "")), "")
 
     async def sign_in(request: Request) -> Response:
         if not has_own_origin(request):
@@ -36,7 +36,7 @@ def routes(authorization: Authorization) -> list[Route]:
         fields = await _fields(request)
         if fields is None:
             return answers.problem(request, 413, "The token is too long.")
-        address = _inside(fields.get("next", ""))
+        address = inside(fields.get("next", ""))
         token = fields.get("token", "").strip()
         try:
             authorization.of_token(token)
@@ -111,7 +111,7 @@ def _set_cookie(request: Request, response: Response, token: str, max_age: int) 
     )
 
 
-def _inside(address: str) -> str:
+def inside(address: str) -> str:
     """The address if it is one of this server, else the first page. `//host` and `/\\host` lead to
     other servers.
     """

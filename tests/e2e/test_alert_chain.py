@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.browser import browser
+from support.browser import chromium, needs_chromium
 from support.monitoring import ONLY_MAKE_E2E, Alertmanager, Prometheus, Webhook, free_port
 from support.running import FREE_PORTS, PATHGAUGE, Collector, until
 from support.sending import Traffic
@@ -102,7 +102,8 @@ def _chain(tmp_path: Path) -> Iterator[Chain]:
 
 def assert_two_clicks_lead_to_the_reason(results_url: str) -> None:
     """From the link of the alert to a failed run, and what it did instead of what was expected."""
-    with browser() as page:
+    with chromium() as browser:
+        page = browser.new_page()
         page.goto(results_url)
         page.locator("a[href^='/results/']").first.click()
         calls = page.locator("table", has_text="not called").first
@@ -110,6 +111,7 @@ def assert_two_clicks_lead_to_the_reason(results_url: str) -> None:
         assert calls.locator("tr", has_text="guess").count() == 1
 
 
+@needs_chromium
 def test_a_regression_reaches_the_webhook_outlives_every_restart_and_is_resolved(
     chain: Chain,
 ) -> None:

@@ -9,25 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
 
 from support.browsed import TOKEN, browsed, result_links, send
+from support.browser import chromium, needs_chromium
+from support.monitoring import ONLY_MAKE_E2E
 from support.running import Collector
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-CHROMIUM = Path("/usr/bin/chromium")
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not os.environ.get("PATHGAUGE_E2E") or not CHROMIUM.exists(),
-        reason="needs PATHGAUGE_E2E=1 and Chromium",
-    ),
-]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, ONLY_MAKE_E2E, needs_chromium]
 WIDTHS = (360, 1280, 1920)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 STATIC = {
@@ -47,11 +40,8 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 def origin(collector: Collector) -> str:
@@ -90,10 +80,9 @@ def addresses(collector: Collector) -> dict[str, str]:
 
 
 def violations(page: Page) -> list[str]:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     return [
         f"{found['id']}: {found['nodes'][0]['html'][:200]}"
-        for found in axe.run(page).response["violations"]
+        for found in Axe().run(page).response["violations"]
     ]
 
 
@@ -188,6 +177,9 @@ def test_a_token_is_pasted_once(tmp_path: Path, browser: Browser) -> None:
         page.get_by_label("Token").fill(TOKEN)
         page.keyboard.press("Enter")
         page.wait_for_url(f"{home}/results?verdict=failed")
+        page.goto(f"data:text/html,<a href='{home}/references'>from another site</a>")
+        page.get_by_role("link").click()
+        page.get_by_role("heading", name="References").wait_for()
         page.get_by_role("link", name="Metrics").click()
         assert "pathgauge_build_info" in page.content()
         page.go_back()

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
-CHROMIUM = shutil.which("chromium")
+PATH = shutil.which("chromium")
 needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None, reason="chromium is not on PATH: sudo apt-get install chromium"
+    PATH is None, reason="chromium is not on PATH: sudo apt-get install chromium"
 )
 
 
 @contextmanager
-def browser() -> Iterator[Page]:
-    """An empty page."""
+def chromium() -> Iterator[Browser]:
+    """A browser without open pages."""
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        running = playwright.chromium.launch(executable_path=PATH, args=["--no-sandbox"])
         try:
-            yield running.new_page()
+            yield running
         finally:
             running.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -157,3 +159,12 @@ def test_the_cookie_of_a_reader_opens_the_pages_of_operators_too(pages: TestClie
     assert pages.get("/metrics").status_code == 401
     sign_in(pages, READER)
     assert pages.get("/metrics").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", f"{SCENARIO}&x=%22%3E%3Cscript%3E"])
+def test_a_link_of_another_site_is_asked_again_from_here(pages: TestClient, path: str) -> None:
+    answer = pages.get(ORIGIN + path, headers={"sec-fetch-site": "cross-site"})
+    assert answer.status_code == 200
+    [address] = re.findall(r'content="0; url=([^"]*)"', answer.text)
+    assert html.unescape(address) == path
+    assert pages.get(ORIGIN + path).headers["location"].startswith("/sign-in?")
