@@ -68,9 +68,10 @@ def served(store: Path) -> Iterator[str]:
 
 
 @contextmanager
-def serving(app: Any, **tls: str) -> Iterator[int]:
+def serving(app: Any, **tls: Any) -> Iterator[int]:
     """Serve the application; gives the port."""
-    config = uvicorn.Config(app, port=0, log_level="error", lifespan="off", **tls)  # type: ignore[arg-type]
+    quiet: Any = {"log_config": None, "log_level": "error", "lifespan": "off"}
+    config = uvicorn.Config(app, port=0, **quiet, **tls)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
