@@ -1,7 +1,9 @@
 """Decides whose data a request may read.
 
 A reader's token opens everything, as it opens /metrics. A tenant's token opens the data of that
-tenant. Without any configured token, everything is open to everybody who reaches the port.
+tenant. Without any configured token, everything is open to everybody who reaches the port. Then the
+host name of a request counts: otherwise any web site could let its own name lead to loopback, and
+read everything with the browser of somebody on this machine (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -21,6 +23,10 @@ COOKIE = "pathgauge_token"
 """The cookie in which a browser keeps the token that somebody has pasted once."""
 
 
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+"""The names by which a browser reaches its own machine."""
+
+
 class UnauthorizedError(Exception):
     """The request has no token, or an unknown one."""
 
@@ -32,6 +38,8 @@ class Authorization:
     readers: TokenFile | None
     tenant_of: Callable[[Credentials], str] | None
     """Finds the tenant of a token; raises `RefusedError`. `None`: no tenants are configured."""
+    hosts: frozenset[str] | None = None
+    """The host names in requests without a token, if everything is open; `None`: any."""
 
     @property
     def is_open(self) -> bool:
@@ -40,9 +48,16 @@ class Authorization:
 
     def tenant(self, scope: Scope) -> str | None:
         """The tenant whose data the request may read; `None`: all data. Raises
-        `UnauthorizedError`.
+        `UnauthorizedError`, and `ProblemError` for a host name that is not known.
         """
-        return None if self.is_open else self.of_token(token_of(scope))
+        if not self.is_open:
+            return self.of_token(token_of(scope))
+        host = _host(scope)
+        if self.hosts is not None and host not in self.hosts:
+            raise ProblemError(
+                403, f"found the host {host[:100]}, expected one of loopback or of ui.hosts"
+            )
+        return None
 
     def of_token(self, token: str | None) -> str | None:
         """The same for a token."""
@@ -72,3 +87,10 @@ def token_of(scope: Scope) -> str | None:
     if authorization := headers.getlist("authorization"):
         return bearer(authorization)
     return cookie_parser(headers.get("cookie", "")).get(COOKIE)
+
+
+def _host(scope: Scope) -> str:
+    """The host name that the client has asked for, without the port."""
+    name = Headers(scope=scope).get("host", "").lower()
+    bare, colon, port = name.rpartition(":")
+    return bare if colon and port.isdigit() else name

@@ -76,6 +76,8 @@ class Ui(Section):
 
     trace_url: Annotated[str, AfterValidator(parse_trace_url)] | None = None
     """The page of a trace in its backend; `{trace_id}` stands for the id in hexadecimal."""
+    hosts: tuple[str, ...] = ()
+    """Host names by which browsers reach the pages, besides those of loopback."""
 
 
 def in_memory(value: Json) -> Json:

@@ -11,7 +11,7 @@ from functools import cache, partial
 import structlog
 
 from pathgauge.collector.api.app import routes as api_routes
-from pathgauge.collector.api.authorization import Authorization
+from pathgauge.collector.api.authorization import LOOPBACK, Authorization
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.config import Config, Grpc, Http
 from pathgauge.collector.config.plugins.dialects import installed_dialects
@@ -19,7 +19,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Consumer
 from pathgauge.collector.core.redaction import Redactor
 from pathgauge.collector.receivers.auth.access import Access
-from pathgauge.collector.receivers.auth.exposure import Server
+from pathgauge.collector.receivers.auth.exposure import Server, is_reachable
 from pathgauge.collector.receivers.export import ExportService
 from pathgauge.collector.receivers.grpc import GrpcReceiver
 from pathgauge.collector.receivers.http import HttpReceiver
@@ -68,7 +68,9 @@ class Endpoints:
             self._authenticate = canary.authenticate(access.authenticate)
         self._receivers = self._build_receivers()
         sources = sources_of(config, engine, telemetry, unready)
-        readable = Authorization(access.readers, access.authenticate if config.auth else None)
+        readable = Authorization(
+            access.readers, access.authenticate if config.auth else None, _hosts(config)
+        )
         queries = QueryThread(sources.is_busy)
         pages = create_app(
             engine.registry,
@@ -178,6 +180,15 @@ class Endpoints:
         self._telemetry.invalid_http_requests.add(server, reason)
         if reason == "http2":
             _explain_http2(server)
+
+
+def _hosts(config: Config) -> frozenset[str] | None:
+    """The host names by which browsers reach the pages; `None`: unknown ones."""
+    section = config.exporters.prometheus
+    if not config.ui.hosts and is_reachable(section):
+        return None
+    own = str(section.endpoint).rpartition(":")[0]
+    return LOOPBACK | {host.lower() for host in (own, *config.ui.hosts)}
 
 
 @cache

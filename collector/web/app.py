@@ -54,6 +54,8 @@ def routes(
                 tenant = authorization.tenant(request.scope)
             except UnauthorizedError:
                 return _without_token(request)
+            except ProblemError as error:
+                return answers.problem(request, error.status, error.detail)
             visit = Visit(
                 sources,
                 tenant,

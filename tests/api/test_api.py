@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from pathgauge.collector.api.authorization import COOKIE
+from pathgauge.collector.api.authorization import COOKIE, LOOPBACK, Authorization
 from pathgauge.collector.api.endpoints import ENDPOINTS, PREFIX
 from pathgauge.collector.core.evaluations.windows import Window
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
@@ -270,3 +270,35 @@ def test_a_wrong_header_is_not_saved_by_a_cookie(folder: Path, tmp_path: Path) -
     api = client(sources(folder), with_tokens(tmp_path))
     headers = {"authorization": "Bearer wrong-token-00000", "cookie": f"{COOKIE}={READER}"}
     assert api.get(f"{PREFIX}/results", headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST:9464", 200),
+        ("127.0.0.1:9464", 200),
+        ("[::1]:9464", 200),
+        ("[::1]", 200),
+        ("pathgauge.example", 200),
+        ("evil.example:9464", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("", 403),
+    ],
+)
+@pytest.mark.parametrize("path", [*PATHS, "/events"])
+def test_no_web_site_can_read_by_a_name_that_leads_here(
+    folder: Path, path: str, host: str, status: int
+) -> None:
+    known = LOOPBACK | {"pathgauge.example"}
+    api = client(sources(folder), Authorization(None, None, known))
+    if path == "/events" and status == 200:
+        return  # would not end
+    answer = api.get(PREFIX + path, headers={"host": host})
+    assert (answer.status_code == 403) is (status == 403)
+
+
+def test_with_a_token_any_host_name_is_answered(folder: Path, tmp_path: Path) -> None:
+    tokens = replace(with_tokens(tmp_path), hosts=LOOPBACK)
+    headers = {"host": "proxy.example", "authorization": f"Bearer {READER}"}
+    assert client(sources(folder), tokens).get(f"{PREFIX}/results", headers=headers).is_success

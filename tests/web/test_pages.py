@@ -12,6 +12,7 @@ import yaml
 from starlette.testclient import TestClient
 
 from pathgauge import ToolTrajectoryAvgScore
+from pathgauge.collector.api.authorization import LOOPBACK, Authorization
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.windows import Window
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
@@ -319,3 +320,12 @@ def test_a_trace_with_several_results_leads_to_their_list(tmp_path: Path) -> Non
     assert found.get(f"/results/{trace}").headers["location"] == f"/results?trace_id={trace}"
     listed = read(found, f"/results?trace_id={trace}")
     assert listed.count("find_order.order differs") == 2
+
+
+@pytest.mark.parametrize("path", sorted(VIEWS))
+def test_a_page_asked_for_by_an_unknown_name_is_refused(folder: Path, path: str) -> None:
+    found = site(sources(folder), Authorization(None, None, LOOPBACK))
+    answer = found.get(path, headers={"host": "evil.example"})
+    assert answer.status_code == 403
+    assert "ui.hosts" in text_of(answer.text)
+    assert found.get(path, headers={"host": "localhost:9464"}).status_code in (200, 404)

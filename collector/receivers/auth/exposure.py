@@ -33,7 +33,7 @@ def servers(config: Config) -> dict[Server, Grpc | Http | Prometheus]:
 def exposures(config: Config) -> Iterator[Problem]:
     """Endpoints that must not be opened without `insecure_bind`."""
     for server, section in servers(config).items():
-        if _is_reachable(section) and not _authenticates(config, server):
+        if is_reachable(section) and not _authenticates(config, server):
             expected = "token_file" if server == "metrics" else "auth.tenants"
             yield config.problem(
                 (*SERVERS[server], "endpoint"),
@@ -45,7 +45,7 @@ def exposures(config: Config) -> Iterator[Problem]:
 def warnings(config: Config) -> Iterator[str]:
     """Risks of servers that other machines can reach."""
     for server, section in servers(config).items():
-        if not _is_reachable(section):
+        if not is_reachable(section):
             continue
         place = show_path(SERVERS[server])
         if not _authenticates(config, server):
@@ -57,7 +57,7 @@ def warnings(config: Config) -> Iterator[str]:
             )
 
 
-def _is_reachable(section: Grpc | Http | Prometheus) -> bool:
+def is_reachable(section: Grpc | Http | Prometheus) -> bool:
     """Whether it listens beyond loopback. Host names other than localhost count as reachable."""
     try:
         return not ipaddress.ip_address(section.endpoint.host).is_loopback
