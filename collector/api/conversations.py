@@ -13,7 +13,8 @@ from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evidence.evidence import Evidence
 from pathgauge.collector.store import evidence as evidence_rows
 from pathgauge.collector.store.queries.reading import reading
-from pathgauge.collector.store.queries.results import Filter, StoredResult, find
+from pathgauge.collector.store.queries.results import Filter, find
+from pathgauge.collector.store.queries.stored_result import StoredResult
 
 MAX_LOOKED_AT = 100
 _ROWS_AFTER = 1_000

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pathgauge.collector.api import comparing, models, reading
+from pathgauge.collector.api import comparing, models, overview, reading
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import (
     ClusterQuery,
@@ -66,7 +66,7 @@ ENDPOINTS = (
     Endpoint(
         "/summary",
         "Agents and scenarios with recent scores, the worst first",
-        lambda sources, tenant, query, path: reading.summary(sources, tenant),
+        lambda sources, tenant, query, path: overview.summary(sources, tenant),
         models.Summary,
     ),
     Endpoint(
@@ -104,13 +104,13 @@ ENDPOINTS = (
     Endpoint(
         "/unmatched",
         "Scenario ids in the traffic without a reference",
-        lambda sources, tenant, query, path: reading.unmatched(sources, tenant),
+        lambda sources, tenant, query, path: overview.unmatched(sources, tenant),
         models.Unmatched,
     ),
     Endpoint(
         "/references",
         "The active references, and when they were last run",
-        lambda sources, tenant, query, path: reading.references(sources, tenant),
+        lambda sources, tenant, query, path: overview.references(sources, tenant),
         models.References,
     ),
     Endpoint(

@@ -24,7 +24,8 @@ from pathgauge.collector.api.reading import result_of
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries.reading import reading
-from pathgauge.collector.store.queries.results import Filter, Page, StoredResult, after, newest
+from pathgauge.collector.store.queries.results import Filter, Page, after, newest
+from pathgauge.collector.store.queries.stored_result import StoredResult
 
 MAX_STREAMS = 32
 MAX_STREAM_S = 600.0

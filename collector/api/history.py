@@ -19,7 +19,8 @@ from pathgauge.collector.core.evaluations.statistics import statistics_of
 from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.store import evidence as evidence_rows
 from pathgauge.collector.store.queries.reading import reading
-from pathgauge.collector.store.queries.results import Filter, StoredResult, find
+from pathgauge.collector.store.queries.results import Filter, find
+from pathgauge.collector.store.queries.stored_result import StoredResult
 
 MAX_RESULTS = 2_000
 MAX_POINTS = 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pathgauge.collector.api import models, reading
+from pathgauge.collector.api import models, overview as state, reading
 from pathgauge.collector.api.queries import ClusterQuery
 from pathgauge.collector.web import links
 from pathgauge.collector.web.sparklines import HEIGHT, WIDTH, Sparkline, sparkline
@@ -29,7 +29,7 @@ class SeriesView:
 
 def overview(visit: Visit) -> Page:
     """The page. `q` filters by name, `from` skips series."""
-    summary = reading.summary(visit.sources, visit.tenant)
+    summary = state.summary(visit.sources, visit.tenant)
     wanted = visit.query.get("q", "").casefold()
     found = [one for one in summary.series if wanted in _names(one)]
     start = _start(visit.query.get("from", ""), len(found))

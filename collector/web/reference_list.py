@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathgauge.collector.api import reading
+from pathgauge.collector.api import overview
 from pathgauge.collector.web.visit import Page, Visit
 
 
 def reference_list(visit: Visit) -> Page:
     """The page."""
-    found = reading.references(visit.sources, visit.tenant)
-    unmatched = reading.unmatched(visit.sources, visit.tenant)
+    found = overview.references(visit.sources, visit.tenant)
+    unmatched = overview.unmatched(visit.sources, visit.tenant)
     return Page(
         "references.html",
         {

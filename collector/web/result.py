@@ -15,7 +15,7 @@ from pathgauge.collector.core.evidence.comparison import alignments, value_text
 from pathgauge.collector.core.evidence.evidence import Evidence
 from pathgauge.collector.core.references.export_native import to_yaml
 from pathgauge.collector.core.references.recorded_turn import RecordOptions, recorded_turn
-from pathgauge.collector.store.queries.results import StoredResult
+from pathgauge.collector.store.queries.stored_result import StoredResult
 from pathgauge.collector.web import answers, links
 from pathgauge.collector.web.calls import CallView, PairView, actual_view, expected_view, pair_view
 from pathgauge.collector.web.diffs import Piece, word_diff

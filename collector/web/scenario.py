@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pathgauge.collector.api import models, reading
+from pathgauge.collector.api import models, overview, reading
 from pathgauge.collector.api.history import MAX_RESULTS, MAX_RUNS, history
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import ClusterQuery
@@ -46,7 +46,7 @@ def scenario(visit: Visit) -> Page:
         raise ProblemError(422, "The name of an agent or scenario is too long.")
     found = history(visit.sources, series)
     failures = _failures(visit, series)
-    summary = reading.summary(visit.sources, series.tenant)
+    summary = overview.summary(visit.sources, series.tenant)
     current = [
         one
         for one in summary.series

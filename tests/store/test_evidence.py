@@ -15,7 +15,8 @@ from pathgauge.collector.core.pipeline_events import Judged, Withdrawn
 from pathgauge.collector.store import Selection
 from pathgauge.collector.store.evidence import PASSED_S, EvidencePolicy, Kept, find
 from pathgauge.collector.store.queries.reading import reading
-from pathgauge.collector.store.queries.results import StoredResult, of_trace
+from pathgauge.collector.store.queries.results import of_trace
+from pathgauge.collector.store.queries.stored_result import StoredResult
 from pathgauge.collector.testing import trace_id
 from pathgauge.scorers.responses.response_length import ResponseLength
 from support.evaluated import WALL, commit, evaluation, opened

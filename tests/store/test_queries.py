@@ -16,7 +16,9 @@ from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries import results
 from pathgauge.collector.store.queries.clusters import Clusters, clusters
 from pathgauge.collector.store.queries.reading import QueryTooSlowError, reading
-from pathgauge.collector.store.queries.results import Filter, Page, StoredResult, find, last_runs
+from pathgauge.collector.store.queries.results import Filter, Page, find
+from pathgauge.collector.store.queries.runs import last_runs
+from pathgauge.collector.store.queries.stored_result import StoredResult
 from support.evaluated import WALL, commit, evaluation, opened
 
 RUNS = {
@@ -103,7 +105,7 @@ def test_pages_follow_each_other_without_gap_or_overlap(folder: Path) -> None:
 def test_a_search_that_takes_long_continues_with_the_next_page(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(results, "_ROWS_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(results, "ROWS_BETWEEN_LOOKS", 1)
     ticks = count()
     clock: Callable[[], float] = lambda: float(next(ticks))  # noqa: E731
     with reading(folder) as connection:

@@ -11,11 +11,10 @@ from typing import NamedTuple
 from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.store.queries.results import (
     MAX_LIMIT,
-    CriterionResult,
     Filter,
-    StoredResult,
     find,
 )
+from pathgauge.collector.store.queries.stored_result import CriterionResult, StoredResult
 
 MAX_RESULTS = 2_000
 """How many of the newest results are compared."""

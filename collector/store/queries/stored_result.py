@@ -1,0 +1,120 @@
+"""One result as it is stored, without its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import orjson
+
+from pathgauge.collector.core.evaluations.evaluator import EvaluationKey, Verdict
+from pathgauge.collector.core.evidence.failures import Category
+from pathgauge.collector.store.schema import checksum
+from pathgauge.scorers.authoring.extras import seconds
+from pathgauge.scorers.types import Json
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionResult:
+    """What one criterion said."""
+
+    name: str
+    scorer: str
+    """Name and version."""
+    verdict: Verdict
+    value: float | None
+    threshold: float | None
+    reason: str | None
+    """Why there is no value."""
+    judge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """One result, without its evidence."""
+
+    row: int
+    """Grows with time; a cursor for the next query."""
+    tenant: str
+    trace_id: str
+    span_id: str
+    at: float
+    """When it was stored, in Unix seconds."""
+    agent: str | None
+    agent_version: str | None
+    scenario_id: str | None
+    verdict: Verdict
+    category: Category | None
+    signature: str | None
+    """What failed, in one line; see `Failure`."""
+    reference_version: str | None
+    unmatched: str | None
+    """Why there is no reference turn."""
+    flags: tuple[str, ...]
+    duration_s: float | None
+    criteria: tuple[CriterionResult, ...]
+    revision: int = 0
+
+    @property
+    def key(self) -> EvaluationKey:
+        """The identity of the evaluated invocation."""
+        return self.tenant, self.trace_id, self.span_id
+
+
+class Row(NamedTuple):
+    """A row of the table, by its columns."""
+
+    id: int
+    tenant: str
+    trace_id: str
+    span_id: str
+    revision: int
+    at: float
+    agent: str
+    scenario: str
+    body: str
+    crc: int
+    withdrawn: int
+    verdict: str
+    category: str
+    signature: str
+
+
+def read(row: Row) -> StoredResult | None:
+    """The result of a row; `None` if it is damaged, withdrawn, or no longer the newest revision."""
+    if row.withdrawn or not row.verdict or row.crc != checksum(*row[1:9]):
+        return None
+    body: dict[str, Json] = orjson.loads(row.body)
+    start, end = body["start_ns"], body["end_ns"]
+    category, signature = body.get("failure") or (None, None)
+    return StoredResult(
+        row.id,
+        row.tenant,
+        row.trace_id,
+        row.span_id,
+        row.at,
+        row.agent or None,
+        body["agent_version"],
+        row.scenario or None,
+        body["verdict"],
+        category,
+        signature,
+        body["reference"],
+        body["unmatched"],
+        tuple(body["flags"]),
+        seconds(start, end),
+        tuple(map(_criterion, body["criteria"])),
+        row.revision,
+    )
+
+
+def _criterion(one: dict[str, Json]) -> CriterionResult:
+    return CriterionResult(
+        one["name"],
+        one["scorer"],
+        one["verdict"],
+        one["value"],
+        one["threshold"],
+        one["reason"],
+        one.get("judge", ""),
+    )
