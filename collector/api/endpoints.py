@@ -15,6 +15,7 @@ from pathgauge.collector.api.queries import (
     Query,
     ReferenceQuery,
     ResultQuery,
+    TraceQuery,
     VersionQuery,
 )
 from pathgauge.collector.api.sources import Sources
@@ -38,24 +39,31 @@ class Endpoint:
 
 
 def _explained(
-    sources: Sources, tenant: str | None, _: Query, path: Mapping[str, str]
+    sources: Sources, tenant: str | None, query: TraceQuery, path: Mapping[str, str]
 ) -> models.Explained:
+    tenant = query.tenant if tenant is None else tenant
     found = reading.explained(sources, tenant, path["trace_id"], path["span_id"])
     if not found.results:
         raise ProblemError(404, "no result of this trace and span is stored")
+    if len(found.results) > 1:
+        raise ProblemError(409, "several tenants have this trace: name one of them with `tenant`")
     return found.results[0]
 
 
 def _explained_trace(
-    sources: Sources, tenant: str | None, _: Query, path: Mapping[str, str]
+    sources: Sources, tenant: str | None, query: TraceQuery, path: Mapping[str, str]
 ) -> models.ExplainedTrace:
+    tenant = query.tenant if tenant is None else tenant
     found = reading.explained(sources, tenant, path["trace_id"])
     if not found.results:
         raise ProblemError(404, "no result of this trace is stored")
     return found
 
 
-def _trace(sources: Sources, tenant: str | None, _: Query, path: Mapping[str, str]) -> models.Trace:
+def _trace(
+    sources: Sources, tenant: str | None, query: TraceQuery, path: Mapping[str, str]
+) -> models.Trace:
+    tenant = query.tenant if tenant is None else tenant
     found = reading.trace(sources, tenant, path["trace_id"])
     if found is None:
         raise ProblemError(404, "neither the journal nor the evidence holds this trace")
@@ -81,12 +89,14 @@ ENDPOINTS = (
         "All results of a trace, with what explains them",
         _explained_trace,
         models.ExplainedTrace,
+        TraceQuery,
     ),
     Endpoint(
         "/results/{trace_id}/{span_id}",
         "One result, with what explains it",
         _explained,
         models.Explained,
+        TraceQuery,
     ),
     Endpoint(
         "/clusters",
@@ -100,6 +110,7 @@ ENDPOINTS = (
         "A trace as OTLP/JSON, as it was sent or rebuilt from the evidence",
         _trace,
         models.Trace,
+        TraceQuery,
     ),
     Endpoint(
         "/unmatched",

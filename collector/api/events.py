@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from pathgauge.collector.api.authorization import Authorization, authorized
 from pathgauge.collector.api.problems import ProblemError, answered
@@ -28,9 +30,10 @@ from pathgauge.collector.store.queries.results import Filter, Page, after, newes
 from pathgauge.collector.store.queries.stored_result import StoredResult
 
 MAX_STREAMS = 32
+MAX_STREAMS_OF_TENANT = 8
 MAX_STREAM_S = 600.0
 POLL_S = 1.0
-_MAX_ROWS = 500
+_MAX_ROWS = 100
 """Rows that one look reads."""
 _ALIVE = b": alive\n\n"
 
@@ -42,7 +45,8 @@ class Events:
         self._sources = sources
         self._authorization = authorization
         self._thread = thread
-        self._streams = 0
+        self._streams: Counter[str | None] = Counter()
+        """By tenant; `None`: those of readers."""
 
     async def answer(self, request: Request) -> Response:
         """Answer a request with a stream."""
@@ -54,30 +58,50 @@ class Events:
         folder = self._sources.folder
         if folder is None:
             raise ProblemError(503, "store: memory keeps no results")
-        if self._streams >= MAX_STREAMS:
+        share = MAX_STREAMS if tenant is None else MAX_STREAMS_OF_TENANT
+        if self._streams.total() >= MAX_STREAMS or self._streams[tenant] >= share:
             raise ProblemError(503, "too many streams, try again", {"retry-after": "5"})
-        first = await self._thread.run(lambda: _first(folder, request))
-        return StreamingResponse(
-            self._stream(folder, wanted, first),
-            headers={"cache-control": "no-store", "x-content-type-options": "nosniff"},
-            media_type="text/event-stream",
+        # Counted before anything is awaited, and until the answer has ended or is given up.
+        self._streams[tenant] += 1
+        try:
+            first = await self._thread.run(lambda: _first(folder, request))
+        except BaseException:
+            self._streams[tenant] -= 1
+            raise
+        return _Stream(
+            self._stream(folder, wanted, first), partial(self._streams.subtract, [tenant])
         )
 
     async def _stream(self, folder: Path, wanted: Filter, row: int) -> AsyncIterator[bytes]:
-        self._streams += 1
         ends = time.monotonic() + MAX_STREAM_S
+        yield _ALIVE
+        while time.monotonic() < ends:
+            try:
+                page = await self._thread.run(partial(_read, folder, wanted, row))
+            except (ProblemError, StoreError):  # busy, or being purged: look again
+                page = Page((), row)
+            row = page.next or row
+            yield b"".join(map(_event, page.results)) or _ALIVE
+            await asyncio.sleep(POLL_S)
+
+
+class _Stream(StreamingResponse):
+    """An answer that says when it has ended, even if it never began."""
+
+    def __init__(self, content: AsyncIterator[bytes], on_end: Callable[[], object]) -> None:
+        super().__init__(
+            content,
+            headers={"cache-control": "no-store", "x-content-type-options": "nosniff"},
+            media_type="text/event-stream",
+        )
+        self._on_end = on_end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer."""
         try:
-            yield _ALIVE
-            while time.monotonic() < ends:
-                try:
-                    page = await self._thread.run(partial(_read, folder, wanted, row))
-                except (ProblemError, StoreError):  # busy, or being purged: look again
-                    page = Page((), row)
-                row = page.next or row
-                yield b"".join(map(_event, page.results)) or _ALIVE
-                await asyncio.sleep(POLL_S)
+            await super().__call__(scope, receive, send)
         finally:
-            self._streams -= 1
+            self._on_end()
 
 
 def _first(folder: Path, request: Request) -> int:

@@ -211,7 +211,8 @@ class Summary(Model):
     further_series: int
     """How many are not listed."""
     unmatched: Unmatched
-    telemetry: Telemetry
+    telemetry: Telemetry | None
+    """`null` for a tenant: the counts are of all tenants."""
 
 
 class ReferenceState(Model):
@@ -234,6 +235,8 @@ class References(Model):
     matched: int
     """How many of the last `of` invocations had a reference."""
     of: int
+    complete: bool = True
+    """Whether the last run of all of them was looked for."""
 
 
 class CriterionRuns(Model):

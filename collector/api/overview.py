@@ -49,7 +49,8 @@ def summary(sources: Sources, tenant: str | None) -> models.Summary:
         series=series[:MAX_SERIES],
         further_series=max(0, len(series) - MAX_SERIES),
         unmatched=unmatched(sources, tenant),
-        telemetry=sources.telemetry(),
+        # The counts are of all tenants, so one of them must not see them.
+        telemetry=sources.telemetry() if tenant is None else None,
     )
 
 
@@ -59,7 +60,7 @@ def references(sources: Sources, tenant: str | None) -> models.References:
     runs = Runs({}, 0, 0)
     if sources.folder is not None:
         with reading(sources.folder) as connection:
-            runs = last_runs(connection, tenant)
+            runs = last_runs(connection, tenant, (one.scenario_id for one in active))
     listed = [
         models.ReferenceState(
             scenario_id=reference.scenario_id,
@@ -72,7 +73,12 @@ def references(sources: Sources, tenant: str | None) -> models.References:
         for reference in active
     ]
     listed.sort(key=lambda one: (one.last_run is not None, one.scenario_id))
-    return models.References(references=listed, matched=runs.matched, of=runs.invocations)
+    return models.References(
+        references=listed,
+        matched=runs.matched,
+        of=runs.invocations,
+        complete=runs.complete,
+    )
 
 
 def _series(sources: Sources, tenant: str | None) -> Iterator[models.Series]:

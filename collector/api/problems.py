@@ -11,6 +11,7 @@ from starlette.responses import Response
 from pathgauge.collector.api.models import Problem
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries.reading import QueryTooSlowError
+from pathgauge.collector.store.queries.traces import AmbiguousTraceError
 
 
 class ProblemError(Exception):
@@ -42,6 +43,8 @@ async def answered(work: Awaitable[Response]) -> Response:
         return response(error)
     except ValidationError as error:
         return response(invalid(error))
+    except AmbiguousTraceError as error:
+        return response(ProblemError(409, str(error)))
     except QueryTooSlowError:
         return response(
             ProblemError(503, "the query takes too long; ask for less", {"retry-after": "5"})

@@ -54,6 +54,12 @@ class Query(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+class TraceQuery(Query):
+    """Whose trace is wanted: two tenants may use the same id."""
+
+    tenant: Name = None
+
+
 class ClusterQuery(Query):
     """Which failures are wanted."""
 

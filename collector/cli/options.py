@@ -71,6 +71,10 @@ Url = Annotated[
         )
     ),
 ]
+TraceTenant = Annotated[
+    str | None,
+    typer.Option("--tenant", help="The tenant of the trace, if several have one with this id."),
+]
 TokenFile = Annotated[
     Path | None,
     typer.Option(

@@ -15,6 +15,7 @@ from pathgauge.collector.cli.options import (
     Output,
     ReferenceFiles,
     TokenFile,
+    TraceTenant,
     Url,
     existing,
 )
@@ -104,6 +105,7 @@ def record(
             help="Record this trace of the collector's store instead of files. Can be repeated.",
         ),
     ] = None,
+    tenant: TraceTenant = None,
     url: Url = None,
     token_file: TokenFile = None,
     ca_file: CaFile = None,
@@ -169,7 +171,7 @@ def record(
             source = source_of(config, url, token_file, ca_file)
             replayed += [
                 replay_files(traces, path, Evaluator(()), ReferenceSet(), keys)
-                for path, traces in read_traces(source, from_store)
+                for path, traces in read_traces(source, from_store, tenant)
             ]
         for one in replayed:
             print_messages(one.notes)

@@ -8,7 +8,15 @@ import typer
 
 from pathgauge.collector.cli.console import print_messages, write_result
 from pathgauge.collector.cli.errors import operator_errors
-from pathgauge.collector.cli.options import AsJson, CaFile, Output, StoreConfig, TokenFile, Url
+from pathgauge.collector.cli.options import (
+    AsJson,
+    CaFile,
+    Output,
+    StoreConfig,
+    TokenFile,
+    TraceTenant,
+    Url,
+)
 
 if TYPE_CHECKING:
     from pathgauge.collector.cli.output.listing import Form
@@ -183,6 +191,7 @@ def export(
     url: Url = None,
     token_file: TokenFile = None,
     ca_file: CaFile = None,
+    tenant: TraceTenant = None,
     output: Output = None,
 ) -> None:
     """Write a trace as OTLP/JSON.
@@ -198,6 +207,6 @@ def export(
     from pathgauge.collector.cli.result_sources.traces import described
 
     with operator_errors():
-        found = source_of(config, url, token_file, ca_file).trace(trace)
+        found = source_of(config, url, token_file, ca_file).trace(trace, tenant)
         write_result(f"{found.model_dump_json()}\n", output)
     print_messages(described(trace, found))

@@ -29,7 +29,7 @@ from pathgauge.collector.core.evidence.evidence import (
 )
 from pathgauge.collector.core.pipeline_events import Judged, Withdrawn
 from pathgauge.collector.store import Progress
-from pathgauge.collector.store.schema import checksum, insert, text_of
+from pathgauge.collector.store.schema import checksum, insert, name_of
 
 _log = structlog.get_logger(__name__)
 
@@ -157,7 +157,7 @@ class EvidenceRows:
         body, invocation = self._compressor.compress(text), evidence.invocation
         failed = overall(one.verdict for one in evidence.criteria) in ("failed", "error")
         key = (invocation.tenant, invocation.trace_id, invocation.span_id)
-        row = (*key, wall, text_of(evidence.scenario_id), int(failed), len(body))
+        row = (*key, wall, name_of(evidence.scenario_id), int(failed), len(body))
         insert(
             connection,
             f"INSERT OR REPLACE INTO evidence ({_COLUMNS}, body, crc)",
@@ -209,7 +209,7 @@ def _where(key: EvaluationKey) -> tuple[str, str, str]:
 
 def _scenario(evaluation: Evaluation) -> str:
     reference = evaluation.match.reference
-    return text_of(
+    return name_of(
         evaluation.invocation.scenario_id if reference is None else reference.scenario_id
     )
 

@@ -18,7 +18,7 @@ from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store import Purged, Selection, journal
 from pathgauge.collector.store.journal import DamagedError, Packer
-from pathgauge.collector.store.schema import delete, insert, text_of
+from pathgauge.collector.store.schema import delete, insert, name_of, text_of
 
 _CHOSEN = "(trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
 _HAS_RESULT_SINCE = """EXISTS (
@@ -120,8 +120,8 @@ def _choose(connection: sqlite3.Connection, selection: Selection, index: _Index)
     if selection.scenario is not None:
         for table in ("results", "turns", "evidence"):
             connection.execute(
-                f"{into} SELECT tenant, trace_id FROM {table} WHERE scenario = ?",
-                (text_of(selection.scenario),),
+                f"{into} SELECT tenant, trace_id FROM {table} WHERE scenario IN (?, ?)",
+                (text_of(selection.scenario), name_of(selection.scenario)),
             )
 
 

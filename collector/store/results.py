@@ -21,7 +21,7 @@ from pathgauge.collector.core.evidence.failures import failure_of
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, StoredTrace, Withdrawn
 from pathgauge.collector.store import Progress, journal, pending_judgments, turns
-from pathgauge.collector.store.schema import checksum, insert, text_of
+from pathgauge.collector.store.schema import checksum, insert, name_of
 from pathgauge.scorers.types import Json
 
 _log = structlog.get_logger(__name__)
@@ -119,7 +119,7 @@ def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
         "criteria": _criteria(evaluation),
         "reference": reference.version if reference else None,
         "unmatched": evaluation.match.unmatched,
-        "agent_version": invocation.agent_version,
+        "agent_version": name_of(invocation.agent_version) or None,
         "dialect": invocation.dialect,
         "flags": sorted(invocation.flags),
         "closed_by": evaluation.closed_by,
@@ -131,8 +131,8 @@ def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
         *evaluation.key,
         evaluation.revision,
         wall,
-        text_of(invocation.agent),
-        text_of(scenario),
+        name_of(invocation.agent),
+        name_of(scenario),
         text,
     )
     return _complete(row, body)

@@ -62,7 +62,8 @@ _EVIDENCE = """
 ALTER TABLE results ADD COLUMN verdict TEXT NOT NULL DEFAULT '';
 ALTER TABLE results ADD COLUMN category TEXT NOT NULL DEFAULT '';
 ALTER TABLE results ADD COLUMN signature TEXT NOT NULL DEFAULT '';
-CREATE INDEX results_by_verdict ON results (verdict, id);
+CREATE INDEX results_by_verdict ON results (tenant, verdict, id);
+CREATE INDEX results_by_scenario ON results (tenant, scenario, verdict, id);
 CREATE TABLE evidence (
   id INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, trace_id TEXT NOT NULL,\
  span_id TEXT NOT NULL, at REAL NOT NULL,
@@ -81,6 +82,7 @@ Each must add or change a table or an index. Then a version number that does not
 proves damage.
 """
 
+MAX_NAME_CHARS = 200
 _MAX_ROWS = 200
 """Rows per statement."""
 
@@ -160,6 +162,13 @@ def _known() -> Sequence[_Objects]:
 def text_of(name: str | None) -> str:
     """A name from telemetry in a form that SQLite can store: lone surrogates are replaced."""
     return (name or "").encode("utf-8", "replace").decode()
+
+
+def name_of(name: str | None) -> str:
+    """The same, cut to `MAX_NAME_CHARS`: answers with many results must not grow with the names
+    that senders choose.
+    """
+    return text_of(name)[:MAX_NAME_CHARS]
 
 
 def checksum(*values: object) -> int:

@@ -272,6 +272,23 @@ def test_a_wrong_header_is_not_saved_by_a_cookie(folder: Path, tmp_path: Path) -
     assert api.get(f"{PREFIX}/results", headers=headers).status_code == 401
 
 
+@pytest.mark.parametrize("path", ["/results/{trace_id}/{span_id}", "/traces/{trace_id}"])
+def test_the_same_trace_of_two_tenants_is_two_traces(tmp_path: Path, path: str) -> None:
+    north_run, south_run = (
+        evaluation("same", outcome, tenant=tenant)
+        for outcome, tenant in (("failed", "north"), ("stopped", "south"))
+    )
+    with opened(tmp_path) as store:
+        commit(store, [north_run, south_run])
+    api = client(sources(tmp_path))
+    one = north_run.invocation
+    address = PREFIX + path.format(trace_id=one.trace_id, span_id=one.span_id)
+    assert api.get(address).status_code == 409
+    north, south = (api.get(f"{address}?tenant={name}") for name in ("north", "south"))
+    assert (north.status_code, south.status_code) == (200, 200)
+    assert ("track" in north.text, "A-2" in south.text) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("host", "status"),
     [
@@ -302,3 +319,9 @@ def test_with_a_token_any_host_name_is_answered(folder: Path, tmp_path: Path) ->
     tokens = replace(with_tokens(tmp_path), hosts=LOOPBACK)
     headers = {"host": "proxy.example", "authorization": f"Bearer {READER}"}
     assert client(sources(folder), tokens).get(f"{PREFIX}/results", headers=headers).is_success
+
+
+def test_a_tenant_does_not_see_how_much_the_others_send(folder: Path, tmp_path: Path) -> None:
+    api = client(sources(folder), with_tokens(tmp_path))
+    assert get(api, "/summary", authorization=f"Bearer {NORTH}")["telemetry"] is None
+    assert get(api, "/summary", authorization=f"Bearer {READER}")["telemetry"] is not None

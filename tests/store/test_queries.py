@@ -6,13 +6,14 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from pathgauge.collector.core.pipeline_events import Withdrawn
-from pathgauge.collector.store import StoreError
+from pathgauge.collector.store import Selection, StoreError
 from pathgauge.collector.store.queries import results
 from pathgauge.collector.store.queries.clusters import Clusters, clusters
 from pathgauge.collector.store.queries.reading import QueryTooSlowError, reading
@@ -109,11 +110,11 @@ def test_a_search_that_takes_long_continues_with_the_next_page(
     ticks = count()
     clock: Callable[[], float] = lambda: float(next(ticks))  # noqa: E731
     with reading(folder) as connection:
-        first = find(connection, Filter(scenario="other"), clock=clock)
+        first = find(connection, Filter(version="2"), clock=clock)
         assert (first.results, first.next is None) == ([], False)
         found, cursor = [], first.next
         while cursor is not None:
-            page = find(connection, Filter(scenario="other"), before=cursor, clock=clock)
+            page = find(connection, Filter(version="2"), before=cursor, clock=clock)
             found += names(page)
             cursor = page.next
     assert found == ["c"]
@@ -188,8 +189,8 @@ def grouped(folder: Path, wanted: Filter) -> Clusters:
 
 def test_the_last_run_of_each_scenario_is_known(folder: Path) -> None:
     with reading(folder) as connection:
-        found = last_runs(connection)
-    assert found.last == {"parcel": WALL + 3, "other": WALL + 2}
+        found = last_runs(connection, None, ["parcel", "other", "unused"])
+    assert found.last == {"parcel": WALL + 4, "other": WALL + 2}
     assert (found.matched, found.invocations) == (4, 5)
 
 
@@ -233,3 +234,62 @@ def test_a_query_does_not_stop_the_collector_from_writing(tmp_path: Path) -> Non
             assert find(connection, Filter()) == before
         with reading(tmp_path) as connection:
             assert len(find(connection, Filter()).results) == 2
+
+
+NOISE = [evaluation(f"noise {n}", tenant="loud", scenario="loud") for n in range(300)]
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store in which another tenant and another scenario have failed much more often since."""
+    folder = tmp_path_factory.mktemp("noisy")
+    with opened(folder) as store:
+        commit(store, [evaluation("a", tenant="quiet"), evaluation("b", "passed", tenant="quiet")])
+        commit(store, NOISE)
+        loud = [replace(one, invocation=replace(one.invocation, tenant="quiet")) for one in NOISE]
+        commit(store, loud)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Filter(tenant="quiet", scenario="parcel"),
+        Filter(tenant="quiet", scenario="parcel", verdict="failed"),
+        Filter(scenario="parcel"),
+        Filter(scenario="parcel", agent="support", verdict="failed"),
+    ],
+)
+def test_what_others_do_more_often_hides_nothing(
+    noisy: Path, wanted: Filter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "ROWS_BETWEEN_LOOKS", 1)
+    ticks = count()
+    with reading(noisy) as connection:
+        page = find(connection, wanted, limit=1, clock=lambda: float(next(ticks)) / 1000)
+        assert [one.scenario_id for one in page.results] == ["parcel"]
+        assert last_runs(connection, "quiet", ["parcel"]).last == {"parcel": WALL}
+
+
+def test_groups_are_those_of_the_scenario_however_often_others_fail(
+    noisy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pathgauge.collector.store.queries.clusters.MAX_FAILURES", 100)
+    wanted = Filter(tenant="quiet", scenario="parcel")
+    [cluster] = grouped(noisy, wanted).clusters
+    assert (cluster.failures, grouped(noisy, wanted).complete) == (1, True)
+    assert grouped(noisy, Filter(tenant="loud")).failures == 100
+    assert not grouped(noisy, Filter(tenant="loud")).complete
+
+
+def test_names_of_senders_are_cut(tmp_path: Path) -> None:
+    one = evaluation("a", scenario="s" * 10_000, agent="a" * 10_000, version="v\ud800" * 10_000)
+    with opened(tmp_path) as store:
+        commit(store, [one])
+        with reading(tmp_path) as connection:
+            [found] = find(connection, Filter()).results
+        store.purge(Selection(scenario="s" * 10_000))
+    assert (found.agent, found.scenario_id) == ("a" * 200, "s" * 200)
+    assert found.agent_version == "v?" * 100
+    with reading(tmp_path) as connection:
+        assert find(connection, Filter()).results == []

@@ -421,8 +421,8 @@ async def test_a_page_that_cannot_be_read_costs_its_own_request_and_not_those_be
 async def test_an_evaluation_that_cannot_be_stored_keeps_no_other_from_it(live: Live) -> None:
     life = live()
     bad, good = (
-        Evaluation(Invocation(name, "a", "genai", agent_version=version), Match(), (), "idle")
-        for name, version in (("bad", "\ud800"), ("good", "1"))
+        Evaluation(Invocation(name, "a", dialect), Match(), (), "idle")
+        for name, dialect in (("bad", "\ud800"), ("good", "genai"))
     )
     with capture_logs() as logs:
         assert life.store.commit(Progress(0, 1.0, time.time(), (bad, good)))

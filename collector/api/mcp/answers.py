@@ -64,7 +64,7 @@ class SummaryAnswer(Answer):
 
     series: list[Series]
     unmatched: list[UnmatchedScenario]
-    telemetry: Telemetry
+    telemetry: Telemetry | None
 
 
 class Cluster(Part):

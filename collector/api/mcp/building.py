@@ -31,10 +31,12 @@ def summary(shaper: Shaper, found: models.Summary) -> answers.SummaryAnswer:
             )
             for one in shaper.some("unmatched", unmatched)
         ],
-        telemetry=found.telemetry.model_copy(
-            update={"unready": [name(one) for one in found.telemetry.unready[:5]]}
-        ),
+        telemetry=None if found.telemetry is None else _telemetry(found.telemetry),
     )
+
+
+def _telemetry(found: models.Telemetry) -> models.Telemetry:
+    return found.model_copy(update={"unready": [name(one) for one in found.unready[:5]]})
 
 
 def failures(

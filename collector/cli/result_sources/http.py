@@ -10,7 +10,7 @@ from pathgauge.collector.api import models
 from pathgauge.collector.api.mcp import tokens
 from pathgauge.collector.api.mcp.collector import Collector, CollectorError
 from pathgauge.collector.api.models import Model, time_of
-from pathgauge.collector.api.queries import ClusterQuery, Query, ResultQuery
+from pathgauge.collector.api.queries import ClusterQuery, Query, ResultQuery, TraceQuery
 from pathgauge.collector.cli.result_sources.source import SourceError, UnavailableError
 
 _TIMES = ("since", "until")
@@ -52,9 +52,9 @@ class HttpSource:
         """Scenario ids without a reference, the most frequent first."""
         return self._get(models.Unmatched, ("unmatched",))
 
-    def trace(self, trace_id: str) -> models.Trace:
-        """A trace as OTLP/JSON."""
-        return self._get(models.Trace, ("traces", trace_id))
+    def trace(self, trace_id: str, tenant: str | None = None) -> models.Trace:
+        """A trace of this tenant as OTLP/JSON. Without `tenant`, only one may have it."""
+        return self._get(models.Trace, ("traces", trace_id), TraceQuery(tenant=tenant))
 
     def _get(
         self, model: type[_ModelT], path: tuple[str, ...], query: Query | None = None

@@ -41,8 +41,8 @@ class ResultSource(Protocol):
         """Scenario ids without a reference, the most frequent first."""
         ...
 
-    def trace(self, trace_id: str) -> models.Trace:
-        """A trace as OTLP/JSON."""
+    def trace(self, trace_id: str, tenant: str | None = None) -> models.Trace:
+        """A trace of this tenant as OTLP/JSON. Without `tenant`, only one may have it."""
         ...
 
 

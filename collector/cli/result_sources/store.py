@@ -70,9 +70,9 @@ class StoreSource:
             further_invocations=found.further_invocations,
         )
 
-    def trace(self, trace_id: str) -> models.Trace:
-        """A trace as OTLP/JSON."""
-        found = reading.trace(self._sources, None, trace_id)
+    def trace(self, trace_id: str, tenant: str | None = None) -> models.Trace:
+        """A trace of this tenant as OTLP/JSON. Without `tenant`, only one may have it."""
+        found = reading.trace(self._sources, tenant, trace_id)
         if found is None:
             raise SourceError(f"trace {trace_id}: neither the journal nor the evidence holds it")
         return found

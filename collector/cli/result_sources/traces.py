@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pathgauge.collector.api import models
-from pathgauge.collector.cli.result_sources.source import ResultSource
+from pathgauge.collector.cli.result_sources.source import ResultSource, SourceError
 from pathgauge.collector.offline.export_requests import export_requests
 from pathgauge.collector.offline.trace_files import TraceFiles
 
@@ -28,11 +28,18 @@ def described(trace_id: str, trace: models.Trace) -> Iterator[str]:
 
 
 def read_traces(
-    source: ResultSource, trace_ids: Iterable[str]
+    source: ResultSource, trace_ids: Iterable[str], tenant: str | None
 ) -> Iterator[tuple[Path, TraceFiles]]:
-    """Each trace with a path that names it. Raises `StoreError` for one that is not kept."""
+    """Each trace with a path that names it. Raises `StoreError` for one that is not kept, or not
+    kept in full: a reference of it would expect a part of what the run did.
+    """
     for trace_id in trace_ids:
-        trace = source.trace(trace_id)
+        trace = source.trace(trace_id, tenant)
+        if not trace.complete:
+            raise SourceError(
+                f"trace {trace_id}: it was too large to be kept in full, so it cannot become a"
+                " reference"
+            )
         files = TraceFiles(notes=list(described(trace_id, trace)))
         for request in export_requests(trace.model_dump_json().encode()):
             files.spans.extend(request.spans)

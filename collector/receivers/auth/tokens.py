@@ -106,7 +106,7 @@ def _checked(token: str, place: str) -> str:
         raise SecretFileError(
             _KEY,
             f"{place}: found a character that is not allowed in tokens, expected letters, digits"
-            " and -._~+/=",
+            " and -._~+/, and = only at the end",
         )
     return token
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
 
 from pathgauge.collector.core.evidence.failures import Category
-from pathgauge.collector.store.queries.results import Filter
+from pathgauge.collector.store.queries.results import (
+    ROWS_BETWEEN_LOOKS,
+    Filter,
+    may_match,
+    rows,
+)
+from pathgauge.collector.store.queries.stored_result import Row
 
-_COLUMNS = "id, tenant, agent, scenario, category, signature, at, trace_id, span_id, withdrawn"
 MAX_FAILURES = 10_000
 """How many of the newest failures are grouped."""
 MAX_CLUSTERS = 200
+GROUP_S = 0.05
+"""How long failures are searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,46 +50,44 @@ class Clusters(NamedTuple):
     failures: int
     """How many failures were grouped, also in clusters that are left out."""
     complete: bool
-    """Whether these were all failures that were asked for."""
+    """Whether these were all failures that were asked for; else only the newest ones."""
 
 
-def clusters(connection: sqlite3.Connection, wanted: Filter) -> Clusters:
+def clusters(
+    connection: sqlite3.Connection, wanted: Filter, clock: Callable[[], float] = time.monotonic
+) -> Clusters:
     """Group the newest failures. Of the filter, tenant, agent, scenario, category, signature, since
     and until count.
     """
-    conditions, values = ["withdrawn = 0"], []
-    for name in ("tenant", "agent", "scenario", "category", "signature"):
-        if (value := getattr(wanted, name)) is not None:
-            conditions.append(f"{name} = ?")
-            values.append(value)
-    for time, comparison in ((wanted.since, ">="), (wanted.until, "<")):
-        if time is not None:
-            conditions.append(f"at {comparison} ?")
-            values.append(time)
-    # With max(id), SQLite takes the other columns from the row with the highest id.
-    rows = connection.execute(
-        "SELECT tenant, agent, scenario, category, signature, count(*), min(at), max(at), trace_id,"
-        f" span_id, max(id) FROM (SELECT {_COLUMNS} FROM results INDEXED BY results_by_verdict"
-        " WHERE verdict = 'failed' ORDER BY id DESC LIMIT ?)"
-        f" WHERE {' AND '.join(conditions)} GROUP BY tenant, agent, scenario, signature"
-        " ORDER BY count(*) DESC, max(id) DESC",
-        (MAX_FAILURES, *values),
-    ).fetchall()
-    return Clusters(
-        [
-            Cluster(row[0], row[1] or None, row[2] or None, *row[3:10])
-            for row in rows[:MAX_CLUSTERS]
-        ],
-        sum(row[5] for row in rows),
-        _complete(connection, wanted.since),
+    deadline = clock() + GROUP_S
+    groups: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
+    failures, complete = 0, True
+    failed = replace(wanted, verdict="failed")
+    for number, row in enumerate(rows(connection, failed, None), 1):
+        if wanted.since is not None and row.at < wanted.since:
+            break
+        if may_match(row, failed):
+            groups[row.tenant, row.agent, row.scenario, row.signature].append(row)
+            failures += 1
+        if failures == MAX_FAILURES or (number % ROWS_BETWEEN_LOOKS == 0 and clock() > deadline):
+            complete = False
+            break
+    largest = sorted(groups.values(), key=lambda group: (-len(group), -group[0].id))
+    return Clusters([_cluster(group) for group in largest[:MAX_CLUSTERS]], failures, complete)
+
+
+def _cluster(group: Sequence[Row]) -> Cluster:
+    """The rows of a group, the newest first."""
+    newest, oldest = group[0], group[-1]
+    return Cluster(
+        newest.tenant,
+        newest.agent or None,
+        newest.scenario or None,
+        cast("Category", newest.category),
+        newest.signature,
+        len(group),
+        oldest.at,
+        newest.at,
+        newest.trace_id,
+        newest.span_id,
     )
-
-
-def _complete(connection: sqlite3.Connection, since: float | None) -> bool:
-    """Whether no failure that was asked for is older than those that were grouped."""
-    next_older = connection.execute(
-        "SELECT at FROM results INDEXED BY results_by_verdict WHERE verdict = 'failed'"
-        " ORDER BY id DESC LIMIT 1 OFFSET ?",
-        (MAX_FAILURES,),
-    ).fetchone()
-    return next_older is None or (since is not None and next_older[0] < since)

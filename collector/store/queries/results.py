@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from heapq import merge
 from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.evaluator import Verdict
+from pathgauge.collector.core.evaluations.evaluator import VERDICTS, Verdict
 from pathgauge.collector.core.evidence.failures import Category
 from pathgauge.collector.store.queries.stored_result import Row, StoredResult, read
 
@@ -18,6 +19,7 @@ SEARCH_S = 0.05
 """How long one query searches for rows that match. Another one continues where it ended."""
 ROWS_BETWEEN_LOOKS = 64
 _NEWEST = 2**63 - 1
+_MAX_TENANTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,35 +125,54 @@ def rows(connection: sqlite3.Connection, wanted: Filter, before: int | None) -> 
     upper = _NEWEST if before is None else before
     if wanted.until is not None:
         upper = min(upper, _first_at(connection, wanted.until))
-    if wanted.tenant is None:
-        wanted = replace(wanted, tenant=_only_tenant(connection))
-    index, conditions = _index(wanted)
+    if wanted.trace_id is not None:
+        return _stream(connection, "", {"trace_id": wanted.trace_id}, upper)
+    every = tenants(connection)
+    among = every if wanted.tenant is None else [wanted.tenant]
+    verdicts = _verdicts(wanted)
+    if len(verdicts) > 1 and wanted.scenario is None and among == every:
+        return _stream(connection, "NOT INDEXED", {}, upper)
+    if len(verdicts) > 1 and len(among) == 1 and wanted.agent and wanted.scenario:
+        series = {"tenant": among[0], "agent": wanted.agent, "scenario": wanted.scenario}
+        return _stream(connection, "INDEXED BY results_by_series", series, upper)
+    index, scenario = "INDEXED BY results_by_verdict", {}
+    if wanted.scenario is not None:
+        index, scenario = "INDEXED BY results_by_scenario", {"scenario": wanted.scenario}
+    streams = [
+        _stream(connection, index, {"tenant": tenant, **scenario, "verdict": verdict}, upper)
+        for tenant in among
+        for verdict in verdicts
+    ]
+    return merge(*streams, key=lambda row: -row.id)
+
+
+def tenants(connection: sqlite3.Connection) -> list[str]:
+    """The tenants that have results. An index has them first, so only its jumps are read."""
+    found = connection.execute(
+        "WITH RECURSIVE found(name) AS (SELECT min(tenant) FROM results UNION ALL"
+        " SELECT (SELECT min(tenant) FROM results WHERE tenant > name) FROM found"
+        " WHERE name IS NOT NULL) SELECT name FROM found WHERE name IS NOT NULL LIMIT ?",
+        (_MAX_TENANTS,),
+    )
+    return [name for (name,) in found]
+
+
+def _stream(
+    connection: sqlite3.Connection, index: str, columns: Mapping[str, str], upper: int
+) -> Iterator[Row]:
     select = f"SELECT {', '.join(Row._fields)} FROM results {index} WHERE id < ?"
-    where = "".join(f" AND {name} = ?" for name in conditions)
-    values = (upper, *conditions.values())
+    where = "".join(f" AND {name} = ?" for name in columns)
+    values = (upper, *columns.values())
     return map(Row._make, connection.execute(f"{select}{where} ORDER BY id DESC", values))
 
 
-def _only_tenant(connection: sqlite3.Connection) -> str | None:
-    """The tenant of all results; `None` if there are several. An index has it first."""
-    [first] = connection.execute("SELECT min(tenant) FROM results").fetchone()
-    [last] = connection.execute("SELECT max(tenant) FROM results").fetchone()
-    return first if first == last else None
-
-
-def _index(wanted: Filter) -> tuple[str, Mapping[str, str]]:
-    """The index to use, and the values of its columns."""
-    if wanted.trace_id is not None:
-        return "", {"trace_id": wanted.trace_id}
+def _verdicts(wanted: Filter) -> Sequence[Verdict]:
+    """The verdicts on an invocation that can match. That of a criterion need not be the worst."""
     if wanted.category is not None or wanted.signature is not None or wanted.verdict == "failed":
-        return "INDEXED BY results_by_verdict", {"verdict": "failed"}
+        return ("failed",)
     if wanted.verdict is not None and wanted.criterion is None:
-        return "INDEXED BY results_by_verdict", {"verdict": wanted.verdict}
-    series = {"tenant": wanted.tenant, "agent": wanted.agent, "scenario": wanted.scenario}
-    known = {name: value for name, value in series.items() if value is not None}
-    if len(known) == len(series):
-        return "INDEXED BY results_by_series", known
-    return "NOT INDEXED", {}
+        return (wanted.verdict,)
+    return VERDICTS
 
 
 def _first_at(connection: sqlite3.Connection, until: float) -> int:

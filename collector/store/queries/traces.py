@@ -17,7 +17,7 @@ import orjson
 from pathgauge.collector.core.evidence.trace import trace_of
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
-from pathgauge.collector.store import evidence, journal
+from pathgauge.collector.store import StoreError, evidence, journal
 from pathgauge.collector.store.journal import DamagedError, RowHead
 from pathgauge.collector.store.queries.results import of_trace
 from pathgauge.collector.store.schema import checksum
@@ -48,10 +48,18 @@ class StoredTrace:
     """Whether nothing was left out because it is too much."""
 
 
+class AmbiguousTraceError(StoreError):
+    """Several tenants have a trace with this id. These are different traces."""
+
+
 def trace(
     connection: sqlite3.Connection, trace_id: str, tenant: str | None = None
 ) -> StoredTrace | None:
-    """A trace of one tenant, or of all (`None`); `None` if nothing of it is kept."""
+    """A trace of one tenant, or of the only tenant that has it (`None`); `None` if nothing of it is
+    kept. Raises `AmbiguousTraceError`.
+    """
+    if tenant is None:
+        _refuse_several_tenants(connection, trace_id)
     return _in_journal(connection, trace_id, tenant) or _rebuilt(connection, trace_id, tenant)
 
 
@@ -69,6 +77,25 @@ def _in_journal(
         tuple(record for record in kept if isinstance(record, LogRecord)),
         complete and len(numbers) <= MAX_REQUESTS,
     )
+
+
+def _refuse_several_tenants(connection: sqlite3.Connection, trace_id: str) -> None:
+    found = connection.execute(
+        "SELECT tenant FROM results WHERE trace_id = ? UNION SELECT tenant FROM traces"
+        " WHERE trace_id = ?",
+        (trace_id, trace_id),
+    ).fetchall()
+    names = sorted({name for (name,) in found} or _of_heads(connection, trace_id))
+    if len(names) > 1:
+        raise AmbiguousTraceError(
+            f"trace {trace_id}: found it for the tenants {', '.join(names)}, expected the name of"
+            " one of them"
+        )
+
+
+def _of_heads(connection: sqlite3.Connection, trace_id: str) -> set[str]:
+    heads = islice(journal.newest_heads(connection), MAX_HEADS)
+    return {head.tenant for head in heads if isinstance(head, RowHead) and trace_id in head.traces}
 
 
 def _known_rows(connection: sqlite3.Connection, trace_id: str, tenant: str | None) -> list[int]:
