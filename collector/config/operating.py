@@ -56,17 +56,27 @@ class Evidence(Section):
     """In seconds."""
 
 
-TRACE_ID = "{trace_id}"
+TRACE_ID, AGENT, SCENARIO = "{trace_id}", "{agent}", "{scenario}"
 
 
 def parse_trace_url(value: str) -> str:
     """The value itself, if it is the address of a page for a trace."""
-    expected = f"an address such as https://tempo.example/trace/{TRACE_ID}"
+    return _page(value, TRACE_ID, f"https://tempo.example/trace/{TRACE_ID}")
+
+
+def parse_dashboard_url(value: str) -> str:
+    """The value itself, if it is the address of a dashboard for an agent."""
+    example = f"https://grafana.example/d/pathgauge-scenario?var-agent={AGENT}"
+    return _page(value, AGENT, f"{example}&var-scenario={SCENARIO}")
+
+
+def _page(value: str, needed: str, example: str) -> str:
+    expected = f"an address such as {example}"
     try:
         parts = urlsplit(value)
     except ValueError:
         raise ValueError(expected) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or TRACE_ID not in value:
+    if parts.scheme not in ("http", "https") or not parts.hostname or needed not in value:
         raise ValueError(expected)
     return value
 
@@ -76,6 +86,8 @@ class Ui(Section):
 
     trace_url: Annotated[str, AfterValidator(parse_trace_url)] | None = None
     """The page of a trace in its backend; `{trace_id}` stands for the id in hexadecimal."""
+    dashboard_url: Annotated[str, AfterValidator(parse_dashboard_url)] | None = None
+    """The dashboard of an agent in a scenario, whose names replace `{agent}` and `{scenario}`."""
     hosts: tuple[str, ...] = ()
     """Host names by which browsers reach the pages, besides those of loopback."""
 

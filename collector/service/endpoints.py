@@ -80,7 +80,9 @@ class Endpoints:
             scenarios=scenarios_page(engine.unknown_scenarios.snapshot),
             with_own_authorization=[
                 *api_routes(sources, readable, queries),
-                *page_routes(sources, readable, queries, config.ui.trace_url),
+                *page_routes(
+                    sources, readable, queries, config.ui.trace_url, config.ui.dashboard_url
+                ),
             ],
         )
         self._web = HttpServer(

@@ -45,8 +45,11 @@ def routes(
     authorization: Authorization,
     thread: QueryThread,
     trace_url: str | None = None,
+    dashboard_url: str | None = None,
 ) -> list[Route]:
-    """All pages. `trace_url` is the page of a trace in its backend."""
+    """All pages. `trace_url` is the page of a trace in its backend, `dashboard_url` the dashboard
+    of an agent in a scenario.
+    """
 
     def handler(view: View) -> Handler:
         async def handle(request: Request) -> Response:
@@ -63,6 +66,7 @@ def routes(
                 request.path_params,
                 time.time(),
                 trace_url,
+                dashboard_url,
             )
             try:
                 return await thread.run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
-from pathgauge.collector.config.operating import TRACE_ID
+from pathgauge.collector.config.operating import AGENT, SCENARIO, TRACE_ID
 
 
 def with_query(path: str, query: Mapping[str, str | int | None]) -> str:
@@ -41,6 +41,11 @@ def scenario(agent: str | None, scenario_id: str | None, tenant: str = "") -> st
 def trace(template: str, trace_id: str) -> str:
     """The page of the trace in its backend."""
     return template.replace(TRACE_ID, _part(trace_id))
+
+
+def dashboard(template: str, agent: str, scenario_id: str) -> str:
+    """The dashboard of an agent in a scenario."""
+    return template.replace(AGENT, _part(agent)).replace(SCENARIO, _part(scenario_id))
 
 
 def _part(text: str) -> str:

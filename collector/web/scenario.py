@@ -75,6 +75,8 @@ def scenario(visit: Visit) -> Page:
             "behaviours": found.behaviours[:BEHAVIOURS],
             "more_behaviours": max(0, len(found.behaviours) - BEHAVIOURS),
             "results_link": _results(series),
+            "dashboard_link": visit.dashboard_url
+            and links.dashboard(visit.dashboard_url, series.agent, series.scenario),
             "results_of": lambda **query: _results(series, **query),
             "is_other": series.scenario == OTHER,
             "in_memory": visit.sources.folder is None,

@@ -26,6 +26,8 @@ class Visit:
     """Unix seconds."""
     trace_url: str | None = None
     """The page of a trace in its backend, with a place for the id."""
+    dashboard_url: str | None = None
+    """The dashboard of an agent in a scenario, with places for their names."""
 
     @property
     def shown_tenant(self) -> str | None:

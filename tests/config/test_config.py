@@ -113,7 +113,7 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
             "max_bytes": 256 << 20,
             "retention": 7 * 86_400.0,
         },
-        "ui": {"trace_url": None, "hosts": ()},
+        "ui": {"trace_url": None, "dashboard_url": None, "hosts": ()},
         "canary": None,
         "judge": None,
         "logging": {"level": "info", "format": "console"},

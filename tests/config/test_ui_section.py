@@ -36,3 +36,11 @@ def test_the_address_of_a_trace_is_taken_as_it_is(tmp_path: Path, address: str) 
 def test_other_addresses_are_refused(tmp_path: Path, address: str) -> None:
     with pytest.raises(ConfigError, match=r"ui\.trace_url: .*expected an address such as https://"):
         load(tmp_path, address)
+
+
+@pytest.mark.parametrize("address", ["https://grafana.example/d/x", "ftp://grafana/{agent}"])
+def test_a_dashboard_needs_a_place_for_the_agent(tmp_path: Path, address: str) -> None:
+    path = tmp_path / "pathgauge.yaml"
+    path.write_text(f"ui: {{dashboard_url: '{address}'}}\n")
+    with pytest.raises(ConfigError, match=r"ui\.dashboard_url: .*var-agent="):
+        config.load(path)

@@ -24,11 +24,14 @@ _HIDDEN = re.compile(r"<(title|svg|select)\b.*?</\1>|<[^>]*>", re.DOTALL)
 
 
 def site(
-    found: Sources, authorization: Authorization | None = None, trace_url: str | None = None
+    found: Sources,
+    authorization: Authorization | None = None,
+    trace_url: str | None = None,
+    dashboard_url: str | None = None,
 ) -> TestClient:
     """Without `authorization`, everything is open. Redirects are not followed."""
     allowed = authorization or Authorization(None, None)
-    pages = routes(found, allowed, QueryThread(found.is_busy), trace_url)
+    pages = routes(found, allowed, QueryThread(found.is_busy), trace_url, dashboard_url)
     app = create_app(CollectorRegistry(), readers=allowed.readers, with_own_authorization=pages)
     return TestClient(app, base_url=ORIGIN, follow_redirects=False)
 

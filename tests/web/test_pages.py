@@ -329,3 +329,10 @@ def test_a_page_asked_for_by_an_unknown_name_is_refused(folder: Path, path: str)
     assert answer.status_code == 403
     assert "ui.hosts" in text_of(answer.text)
     assert found.get(path, headers={"host": "localhost:9464"}).status_code in (200, 404)
+
+
+def test_the_scenario_page_links_to_its_dashboard(folder: Path) -> None:
+    address = "https://grafana.example/d/x?var-agent={agent}&var-scenario={scenario}"
+    page = site(sources(folder), dashboard_url=address).get("/scenario?agent=a%26b&scenario=c d")
+    link = "https://grafana.example/d/x?var-agent=a%26b&var-scenario=c%20d"
+    assert f'href="{html.escape(link)}"' in page.text
