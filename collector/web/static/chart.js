@@ -22,7 +22,7 @@ function options(data, width) {
     axes: [
       { ...axis, space: hasDays ? 90 : 70, incrs: [1, 5, 15, 60, 300, 900, 3600, 14400, 86400, 604800],
         values: (_, ticks) => ticks.map((at) => timeText(at, hasDays)) },
-      { ...axis, size: 60 },
+      { ...axis, size: 60, values: (_, ticks) => ticks.map((tick) => value(_, tick)) },
     ],
     bands: [{ series: [3, 2], fill: colour("--band") }],
     series: [
