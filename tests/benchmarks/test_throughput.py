@@ -209,12 +209,13 @@ def test_a_judge_that_takes_a_second_holds_up_nothing_else(tmp_path: Path) -> No
 
 @pytest.mark.skipif(not LONG, reason="a second says nothing: make bench")
 def test_evidence_and_readers_hold_up_little(tmp_path: Path) -> None:
-    kinds = ("none", "failed", "all")
     runs = {
-        f"evidence: {keep}": measure_service(tmp_path, "mixed", more=f"evidence: {{keep: {keep}}}")
-        for keep in kinds
+        f"evidence: {keep}": measure_service(
+            tmp_path, "mixed", rate=CALM, more=f"evidence: {{keep: {keep}}}"
+        )
+        for keep in ("none", "failed", "all")
     }
-    runs[f"{READERS} readers"] = measure_service(tmp_path, "mixed", readers=READERS)
+    runs[f"{READERS} readers"] = measure_service(tmp_path, "mixed", rate=CALM, readers=READERS)
     print(
         f"\n{'server, load':34}"
         + "".join(f"{heading:>{width}}" for heading, width in COLUMNS.items())
