@@ -32,11 +32,12 @@ def configure(level: str = "info", form: Literal["console", "json"] = "console")
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.ExceptionRenderer(_format),
     ]
-    renderer: structlog.typing.Processor = structlog.processors.JSONRenderer()
+    rendering: list[structlog.typing.Processor] = [structlog.processors.JSONRenderer()]
     if form == "console":
-        renderer = structlog.dev.ConsoleRenderer(
+        console = structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
         )
+        rendering = [_visible, console]
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -50,7 +51,7 @@ def configure(level: str = "info", form: Literal["console", "json"] = "console")
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )
     logging.getLogger("grpc").setLevel(logging.CRITICAL)  # its errors quote what senders wrote
@@ -75,6 +76,19 @@ def log_unhandled_in_thread(unhandled: threading.ExceptHookArgs) -> None:
         unhandled.exc_traceback,
     )
     logging.getLogger("threading").error("unhandled in thread %s", name, exc_info=exc_info)
+
+
+def _visible(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """The values without control characters: a terminal would obey those in names of senders."""
+    return {
+        key: value.encode("unicode_escape").decode() if _is_invisible(key, value) else value
+        for key, value in event.items()
+    }
+
+
+def _is_invisible(key: str, value: object) -> bool:
+    # A stack has several lines, and nothing of senders.
+    return isinstance(value, str) and key != "exception" and not value.isprintable()
 
 
 def _format(exc_info: structlog.typing.ExcInfo) -> str:

@@ -95,6 +95,16 @@ def test_the_text_of_the_system_is_shown(written: Any, error: Exception, expecte
     assert json.loads(stream.getvalue())["exception"] == expected
 
 
+@pytest.mark.parametrize("form", ["console", "json"])
+def test_a_name_of_a_sender_does_not_control_the_terminal(
+    written: Any, form: Literal["console", "json"]
+) -> None:
+    stream = written(form)
+    structlog.get_logger("x").info("unknown", scenario="a\x1b[31mb\x07\u202ec")
+    assert stream.getvalue().rstrip("\n").isprintable()
+    assert "31mb" in stream.getvalue()
+
+
 def test_what_nobody_caught_in_a_task_is_shown_without_its_text(written: Any) -> None:
     stream = written("json")
 
