@@ -214,7 +214,7 @@ def _server(
         agents = threading.Thread(
             target=run_agents,
             args=(*ends, stop),
-            kwargs={"regress_after_s": 8, "repair_after_s": 600},
+            kwargs={"regress_after_s": 20, "repair_after_s": 600},
         )
         agents.start()
         try:
