@@ -98,9 +98,9 @@ class EvidenceRows:
             _delete(connection, evaluation.key)
         verdict = overall(result.verdict for result in evaluation.results)
         if verdict in ("failed", "error") or self._policy.keep == "all":
-            self._insert(connection, evidence_of(evaluation), wall)
+            self._insert(connection, evaluation, wall)
         elif evaluation.match.turn is not None and self._is_wanted(connection, evaluation, wall):
-            self._insert(connection, evidence_of(evaluation), wall)
+            self._insert(connection, evaluation, wall)
             self._drop_passed(connection, evaluation)
 
     def _is_wanted(
@@ -137,7 +137,7 @@ class EvidenceRows:
         """Add the results of judges. A run that passed without them may have failed now."""
         stored = find(connection, evaluation.key)
         if stored is not None:
-            self._insert(connection, _with_judged(stored, evaluation), wall)
+            self._insert(connection, evaluation, wall, stored)
             return
         found = connection.execute(
             f"SELECT body FROM results WHERE {_KEY} AND revision = ?",
@@ -145,14 +145,25 @@ class EvidenceRows:
         ).fetchone()
         if found is None or overall(one.verdict for one in evaluation.results) != "failed":
             return
-        others = _others(found[0], {result.criterion.name for result in evaluation.results})
-        self._insert(connection, evidence_of(evaluation, others), wall)
+        judged = {result.criterion.name for result in evaluation.results}
+        before = Evidence(evaluation.invocation, tuple(_others(found[0], judged)))
+        self._insert(connection, evaluation, wall, before)
 
-    def _insert(self, connection: sqlite3.Connection, evidence: Evidence, wall: float) -> None:
+    def _insert(
+        self,
+        connection: sqlite3.Connection,
+        evaluation: Evaluation,
+        wall: float,
+        before: Evidence | None = None,
+    ) -> None:
+        """Store the evidence, with the criteria of `before`. What a scorer or a sender has made
+        impossible to store must not affect the other evaluations.
+        """
         try:
+            evidence = evidence_of(evaluation) if before is None else _joined(before, evaluation)
             text = encode(evidence)
-        except Exception:  # a scorer may put anything into its details
-            _log.exception("evidence cannot be stored", trace_id=evidence.invocation.trace_id)
+        except Exception:
+            _log.exception("evidence cannot be stored", trace_id=evaluation.invocation.trace_id)
             return
         body, invocation = self._compressor.compress(text), evidence.invocation
         failed = overall(one.verdict for one in evidence.criteria) in ("failed", "error")
@@ -218,10 +229,10 @@ def _checksum(row: Sequence[Any], body: bytes) -> int:
     return checksum(*row, zlib.crc32(body))
 
 
-def _with_judged(stored: Evidence, evaluation: Evaluation) -> Evidence:
+def _joined(before: Evidence, evaluation: Evaluation) -> Evidence:
     """With the results of judges. A failure that was found before them stays."""
-    judged = evidence_of(evaluation, stored.criteria)
-    return replace(judged, failure=stored.failure or judged.failure)
+    judged = evidence_of(evaluation, before.criteria)
+    return replace(judged, failure=before.failure or judged.failure)
 
 
 def _others(body: str, judged: Set[str]) -> Iterable[CriterionEvidence]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
 from pathgauge.collector.core.evidence.evidence import Evidence, evidence_of
@@ -18,8 +19,10 @@ from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.results import of_trace
 from pathgauge.collector.store.queries.stored_result import StoredResult
 from pathgauge.collector.testing import trace_id
+from pathgauge.scorers.matching.matchers import Near
 from pathgauge.scorers.responses.response_length import ResponseLength
-from support.evaluated import WALL, commit, evaluation, opened
+from pathgauge.scorers.types import ExpectedCall
+from support.evaluated import EXPECTED, WALL, commit, evaluation, opened
 
 DAY = 86_400.0
 
@@ -191,3 +194,19 @@ def test_evidence_is_about_a_kilobyte(tmp_path: Path) -> None:
         with reading(tmp_path) as connection:
             [size] = connection.execute("SELECT size FROM evidence").fetchone()
     assert size < 1_000
+
+
+def test_evidence_that_cannot_be_built_keeps_no_other_from_being_stored(tmp_path: Path) -> None:
+    good, bad = evaluation("good"), evaluation("bad")
+    matcher_beside_a_keyword = {"$any": True, "other": Near(1.0)}
+    turn = replace(
+        EXPECTED, tool_calls=(ExpectedCall("pay", {"amount": matcher_beside_a_keyword}),)
+    )
+    bad = replace(bad, match=replace(bad.match, turn=turn))
+    with opened(tmp_path) as store:
+        with capture_logs() as logs:
+            commit(store, [bad, good])
+        assert [line["event"] for line in logs] == ["evidence cannot be stored"]
+        assert stored(tmp_path, bad) is None
+        assert stored(tmp_path, good) == evidence_of(good)
+        assert len(with_results(tmp_path, bad)) == 1
