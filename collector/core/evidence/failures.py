@@ -61,11 +61,9 @@ class _Trajectory(NamedTuple):
     deviation: Deviation
 
 
-def failure_of(evaluation: Evaluation, others: Iterable[Result] = ()) -> Failure | None:
-    """The failure of an invocation; `None` unless a criterion failed. `others` are results of
-    judges that came later.
-    """
-    results = (*evaluation.results, *others)
+def failure_of(evaluation: Evaluation) -> Failure | None:
+    """The failure of an invocation; `None` unless a criterion failed."""
+    results = evaluation.results
     if all(result.verdict != "failed" for result in results):
         return None
     findings = list(_findings(results, evaluation.invocation))

@@ -484,12 +484,15 @@ def test_a_criterion_about_the_main_agent_ignores_the_calls_of_others() -> None:
     )
 
 
-def test_a_judge_that_fails_later_tells_the_category_with_the_rest() -> None:
+def test_a_wrong_answer_is_named_only_where_the_calls_are_right() -> None:
     judged = Result(Criterion("judge", ResponseMatchScore(), 1.0), Score(0.0), "failed")
     passed = evaluated(run(FOUND, reset(), SENT), EXPECTED, EXACT)
     failed = evaluated(run(FOUND, reset()), EXPECTED, EXACT)
-    assert failure_of(passed, [judged]) == Failure("wrong_answer", "response_match_score failed")
-    assert failure_of(failed, [judged]) == Failure("missing_call", "send_email missing")
+    found = [failure_of(replace(one, results=(*one.results, judged))) for one in (passed, failed)]
+    assert found == [
+        Failure("wrong_answer", "response_match_score failed"),
+        Failure("missing_call", "send_email missing"),
+    ]
 
 
 @pytest.mark.parametrize(
