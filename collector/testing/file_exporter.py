@@ -16,16 +16,13 @@ import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import orjson
-from google.protobuf.json_format import MessageToDict
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-_SPAN_IDS, _LINK_IDS = ("trace_id", "span_id", "parent_span_id"), ("trace_id", "span_id")
-_JSON_NAMES = {"trace_id": "traceId", "span_id": "spanId", "parent_span_id": "parentSpanId"}
+from pathgauge.collector.core.otlp.encode_json import message_to_json, span_to_json
 
 _logger = logging.getLogger(__name__)
 
@@ -119,24 +116,19 @@ def _json_lines(spans: Sequence[ReadableSpan]) -> tuple[bytes, int]:
 
 
 def _json_line(spans: Sequence[ReadableSpan]) -> bytes:
-    """One request as JSON. OTLP differs from protobuf's own JSON: ids are hexadecimal, enums are
-    numbers.
-    """
-    request = encode_spans(spans)
-    document = MessageToDict(request, use_integers_for_enums=True)
-    groups = zip(request.resource_spans, document.get("resourceSpans", ()), strict=True)
-    for group, written_group in groups:
-        scopes = zip(group.scope_spans, written_group["scopeSpans"], strict=True)
-        for scope, written_scope in scopes:
-            for span, written in zip(scope.spans, written_scope["spans"], strict=True):
-                _write_ids(span, written, _SPAN_IDS)
-                for link, written_link in zip(span.links, written.get("links", ()), strict=True):
-                    _write_ids(link, written_link, _LINK_IDS)
-    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _write_ids(record: Any, written: dict[str, Any], names: Sequence[str]) -> None:
-    for name in names:
-        identifier: bytes = getattr(record, name)
-        if identifier:
-            written[_JSON_NAMES[name]] = identifier.hex()
+    groups = [
+        {
+            "resource": message_to_json(group.resource),
+            "schemaUrl": group.schema_url,
+            "scopeSpans": [
+                {
+                    "scope": message_to_json(scope.scope),
+                    "schemaUrl": scope.schema_url,
+                    "spans": list(map(span_to_json, scope.spans)),
+                }
+                for scope in group.scope_spans
+            ],
+        }
+        for group in encode_spans(spans).resource_spans
+    ]
+    return orjson.dumps({"resourceSpans": groups}, option=orjson.OPT_APPEND_NEWLINE)

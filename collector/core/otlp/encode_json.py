@@ -10,6 +10,8 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
 
 from pathgauge.collector.core.otlp.spans import (
     LogRecord,
@@ -59,12 +61,16 @@ def _scope(scope: Scope) -> _Object:
 
 
 def _attributes(attributes: Mapping[str, Any]) -> list[_Object]:
-    return list(map(_to_dict, encode_attributes(attributes)))
+    return list(map(message_to_json, encode_attributes(attributes)))
 
 
 def _span(span: Span) -> _Object:
-    proto = span.proto
-    found = _to_dict(proto)
+    return span_to_json(span.proto)
+
+
+def span_to_json(proto: SpanProto) -> _Object:
+    """One span."""
+    found = message_to_json(proto)
     found |= _ids(traceId=proto.trace_id, spanId=proto.span_id, parentSpanId=proto.parent_span_id)
     for link, written in zip(proto.links, found.get("links", ()), strict=True):
         written.update(_ids(traceId=link.trace_id, spanId=link.span_id))
@@ -73,13 +79,14 @@ def _span(span: Span) -> _Object:
 
 def _log(log: LogRecord) -> _Object:
     proto = log.proto
-    return {**_to_dict(proto), **_ids(traceId=proto.trace_id, spanId=proto.span_id)}
+    return {**message_to_json(proto), **_ids(traceId=proto.trace_id, spanId=proto.span_id)}
 
 
 def _ids(**ids: bytes) -> dict[str, str]:
     return {name: value.hex() for name, value in ids.items() if value}
 
 
-def _to_dict(message: Any) -> _Object:
+def message_to_json(message: Message) -> _Object:
+    """A message without ids, such as a resource or a scope."""
     found: _Object = MessageToDict(message, use_integers_for_enums=True)
     return found
