@@ -13,6 +13,8 @@ from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries.reading import QueryTooSlowError
 from pathgauge.collector.store.queries.traces import AmbiguousTraceError
 
+_RETRY = {"retry-after": "5"}
+
 
 class ProblemError(Exception):
     """The request cannot be answered."""
@@ -22,6 +24,10 @@ class ProblemError(Exception):
         self.status = status
         self.detail = detail
         self.headers = dict(headers or {})
+
+
+EXPECTED = (ProblemError, ValidationError, StoreError)
+"""The errors that a request may cause."""
 
 
 def response(error: ProblemError) -> Response:
@@ -39,20 +45,22 @@ async def answered(work: Awaitable[Response]) -> Response:
     """The answer of `work`, or that for its error."""
     try:
         return await work
-    except ProblemError as error:
-        return response(error)
-    except ValidationError as error:
-        return response(invalid(error))
-    except AmbiguousTraceError as error:
-        return response(ProblemError(409, str(error)))
-    except QueryTooSlowError:
-        return response(
-            ProblemError(503, "the query takes too long; ask for less", {"retry-after": "5"})
-        )
-    except StoreError:
-        return response(
-            ProblemError(503, "the store cannot be read now; try again", {"retry-after": "5"})
-        )
+    except EXPECTED as error:
+        return response(problem_of(error))
+
+
+def problem_of(error: Exception) -> ProblemError:
+    """What a client is told of one of the `EXPECTED` errors. It names no path of the collector."""
+    match error:
+        case ProblemError():
+            return error
+        case ValidationError():
+            return invalid(error)
+        case AmbiguousTraceError():
+            return ProblemError(409, str(error))
+        case QueryTooSlowError():
+            return ProblemError(503, "The query takes too long; ask for less.", _RETRY)
+    return ProblemError(503, "The store cannot be read now; try again.", _RETRY)
 
 
 def invalid(error: ValidationError) -> ProblemError:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlencode
 
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -16,8 +15,6 @@ from pathgauge.collector.api.authorization import Authorization, UnauthorizedErr
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
-from pathgauge.collector.store import StoreError
-from pathgauge.collector.store.queries.reading import QueryTooSlowError
 from pathgauge.collector.web import answers, sign_in, static_files
 from pathgauge.collector.web.overview import overview
 from pathgauge.collector.web.reference_list import reference_list
@@ -90,15 +87,9 @@ def _answer(request: Request, view: View, visit: Visit, has_sign_out: bool) -> R
         if isinstance(found, Response):
             return found
         return _page(request, found, visit, has_sign_out)
-    except ValidationError as error:
-        invalid = problems.invalid(error)
-        return answers.problem(request, invalid.status, invalid.detail)
-    except ProblemError as error:
-        return answers.problem(request, error.status, error.detail, error.headers)
-    except QueryTooSlowError as error:
-        return answers.problem(request, 503, str(error), {"retry-after": "5"})
-    except StoreError:
-        return answers.problem(request, 503, "The store cannot be read now.", {"retry-after": "5"})
+    except problems.EXPECTED as error:
+        problem = problems.problem_of(error)
+        return answers.problem(request, problem.status, problem.detail, problem.headers)
 
 
 def _page(request: Request, page: Page, visit: Visit, has_sign_out: bool) -> Response:

@@ -301,7 +301,7 @@ def test_long_pages_are_compressed(pages: TestClient) -> None:
 def test_a_store_that_cannot_be_read_is_reported_as_busy(tmp_path: Path) -> None:
     answer = site(sources(tmp_path / "nothing")).get("/results")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
-    assert "The store cannot be read now." in text_of(answer.text)
+    assert "The store cannot be read now; try again." in text_of(answer.text)
 
 
 def test_a_trace_leads_to_its_only_result(pages: TestClient) -> None:
