@@ -21,7 +21,7 @@ LOCKED := $(INSTALL) --no-build-isolation --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow check oracles fuzz faults check-corpus bench e2e examples docs manifests lock clean
+.PHONY: help run test test-slow check oracles fuzz faults check-corpus bench e2e examples docs manifests lock kafka clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,7 +85,13 @@ lock:  ## resolve pyproject.toml into the lock files (needs uv); LOCK_FLAGS=--up
 	  --constraint requirements.lock --output-file requirements-judge.lock && \
 	$$compile pyproject.toml --extra mcp --constraint requirements-build.lock --constraint requirements-dev.lock \
 	  --constraint requirements.lock --output-file requirements-mcp.lock && \
+	$$compile pyproject.toml --extra kafka --extra postgres --constraint requirements-build.lock \
+	  --constraint requirements-dev.lock --constraint requirements.lock --output-file requirements-cluster.lock && \
 	$$compile --group oracles --constraint requirements-build.lock --output-file requirements-oracles.lock
+
+kafka:  ## download the Kafka broker of tests/receivers/kafka (needs Java and Maven; 40 MB)
+	mvn --quiet --batch-mode --file tests/support/kafka.pom.xml dependency:copy-dependencies \
+	-DoutputDirectory=$$HOME/.cache/pathgauge-tests/kafka-4.0.0/libs
 
 clean:  ## remove the virtual environment and every cache
 	rm -rf .venv .venv-oracles dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -16,7 +16,6 @@ from pathgauge.collector.core.evidence.evidence import Evidence
 from pathgauge.collector.core.references.export_native import scenario
 from pathgauge.collector.store import evidence as evidence_rows
 from pathgauge.collector.store.queries import results as result_rows, versions as version_rows
-from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.results import Filter
 from pathgauge.scorers.matching.matchers import read
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
@@ -27,9 +26,9 @@ _RESULTS_WITH_EVIDENCE = 20
 
 def versions(sources: Sources, tenant: str | None, query: VersionQuery) -> models.Versions:
     """The newest results of an agent, by its version."""
-    if sources.folder is None:
+    if sources.reading is None:
         return models.Versions(versions=[], complete=True)
-    with reading(sources.folder) as connection:
+    with sources.reading() as connection:
         found = version_rows.by_version(connection, query.filter(tenant))
     return models.Versions(
         versions=[
@@ -76,9 +75,9 @@ def reference(
 
 def _evidence(sources: Sources, wanted: Filter) -> Iterator[Evidence]:
     """The evidence of the newest results."""
-    if sources.folder is None:
+    if sources.reading is None:
         return
-    with reading(sources.folder) as connection:
+    with sources.reading() as connection:
         page = result_rows.find(connection, wanted, _RESULTS_WITH_EVIDENCE)
         for one in page.results:
             if (found := evidence_rows.find(connection, one.key)) is not None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evidence.evidence import Evidence
 from pathgauge.collector.store import evidence as evidence_rows
-from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.results import Filter, find
 from pathgauge.collector.store.queries.stored_result import StoredResult
 
@@ -39,7 +38,7 @@ def turns(sources: Sources, stored: StoredResult, evidence: Evidence) -> Sequenc
     none without a conversation.
     """
     conversation = evidence.invocation.conversation_id
-    if conversation is None or sources.folder is None:
+    if conversation is None or sources.reading is None:
         return []
     wanted = Filter(
         tenant=stored.tenant,
@@ -47,7 +46,7 @@ def turns(sources: Sources, stored: StoredResult, evidence: Evidence) -> Sequenc
         scenario=stored.scenario_id or "",
         since=stored.at - _SECONDS_BEFORE,
     )
-    with reading(sources.folder) as connection:
+    with sources.reading() as connection:
         page = find(connection, wanted, MAX_LOOKED_AT, stored.row + _ROWS_AFTER)
         near = [
             (one, evidence if one.key == stored.key else evidence_rows.find(connection, one.key))

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -25,7 +24,7 @@ from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.reading import result_of
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.store import StoreError
-from pathgauge.collector.store.queries.reading import reading
+from pathgauge.collector.store.queries.reading import Reading
 from pathgauge.collector.store.queries.results import Filter, Page, after, newest
 from pathgauge.collector.store.queries.stored_result import StoredResult
 
@@ -55,8 +54,8 @@ class Events:
     async def _answer(self, request: Request) -> Response:
         tenant = authorized(self._authorization, request)
         wanted = EventQuery.model_validate(parameters(request)).filter(tenant)
-        folder = self._sources.folder
-        if folder is None:
+        reading = self._sources.reading
+        if reading is None:
             raise ProblemError(503, "store: memory keeps no results")
         share = MAX_STREAMS if tenant is None else MAX_STREAMS_OF_TENANT
         if self._streams.total() >= MAX_STREAMS or self._streams[tenant] >= share:
@@ -64,20 +63,20 @@ class Events:
         # Counted before anything is awaited, and until the answer has ended or is given up.
         self._streams[tenant] += 1
         try:
-            first = await self._thread.run(lambda: _first(folder, request))
+            first = await self._thread.run(lambda: _first(reading, request))
         except BaseException:
             self._streams[tenant] -= 1
             raise
         return _Stream(
-            self._stream(folder, wanted, first), partial(self._streams.subtract, [tenant])
+            self._stream(reading, wanted, first), partial(self._streams.subtract, [tenant])
         )
 
-    async def _stream(self, folder: Path, wanted: Filter, row: int) -> AsyncIterator[bytes]:
+    async def _stream(self, reading: Reading, wanted: Filter, row: int) -> AsyncIterator[bytes]:
         ends = time.monotonic() + MAX_STREAM_S
         yield _ALIVE
         while time.monotonic() < ends:
             try:
-                page = await self._thread.run(partial(_read, folder, wanted, row))
+                page = await self._thread.run(partial(_read, reading, wanted, row))
             except (ProblemError, StoreError):  # busy, or being purged: look again
                 page = Page((), row)
             row = page.next or row
@@ -104,17 +103,17 @@ class _Stream(StreamingResponse):
             self._on_end()
 
 
-def _first(folder: Path, request: Request) -> int:
+def _first(reading: Reading, request: Request) -> int:
     """The cursor at which a stream begins: the last event that the client has seen, else now."""
     seen = request.headers.get("last-event-id", "")
     if seen.isascii() and seen.isdigit() and len(seen) < 19:
         return int(seen)
-    with reading(folder) as connection:
+    with reading() as connection:
         return newest(connection)
 
 
-def _read(folder: Path, wanted: Filter, row: int) -> Page:
-    with reading(folder) as connection:
+def _read(reading: Reading, wanted: Filter, row: int) -> Page:
+    with reading() as connection:
         return after(connection, wanted, row, _MAX_ROWS)
 
 

@@ -18,7 +18,6 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Verdict
 from pathgauge.collector.core.evaluations.statistics import statistics_of
 from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.store import evidence as evidence_rows
-from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.results import Filter, find
 from pathgauge.collector.store.queries.stored_result import StoredResult
 
@@ -92,10 +91,10 @@ class History:
 
 def history(sources: Sources, series: Series) -> History:
     """The history of a series."""
-    if sources.folder is None:
+    if sources.reading is None:
         return History(0, True)
     wanted = Filter(tenant=series.tenant, agent=series.agent, scenario=series.scenario)
-    with reading(sources.folder) as connection:
+    with sources.reading() as connection:
         found: list[StoredResult] = []
         before: int | None = None
         for _ in range(_MAX_PAGES):

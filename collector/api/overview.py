@@ -11,7 +11,6 @@ from pathgauge.collector.api import models
 from pathgauge.collector.api.models import time_of
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
-from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.runs import Runs, last_runs
 
 MAX_SERIES = 500
@@ -58,8 +57,8 @@ def references(sources: Sources, tenant: str | None) -> models.References:
     """The active references, and how many of the last invocations had one."""
     active = list(sources.references())[:_MAX_REFERENCES]
     runs = Runs({}, 0, 0)
-    if sources.folder is not None:
-        with reading(sources.folder) as connection:
+    if sources.reading is not None:
+        with sources.reading() as connection:
             runs = last_runs(connection, tenant, (one.scenario_id for one in active))
     listed = [
         models.ReferenceState(

@@ -19,16 +19,15 @@ from pathgauge.collector.store.queries import (
     results as result_rows,
     traces as trace_records,
 )
-from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.stored_result import StoredResult
 
 
 def results(sources: Sources, tenant: str | None, query: ResultQuery) -> models.Results:
     """The newest results that match."""
-    if sources.folder is None:
+    if sources.reading is None:
         return models.Results(results=[], next=None)
     before = None if query.cursor is None else int(query.cursor)
-    with reading(sources.folder) as connection:
+    with sources.reading() as connection:
         page = result_rows.find(connection, query.filter(tenant), query.limit, before)
     return models.Results(
         results=[result_of(one) for one in page.results],
@@ -48,9 +47,9 @@ def stored(
     sources: Sources, tenant: str | None, trace_id: str, span_id: str | None = None
 ) -> list[tuple[StoredResult, Evidence | None]]:
     """The same, as it is stored."""
-    if sources.folder is None:
+    if sources.reading is None:
         return []
-    with reading(sources.folder) as connection:
+    with sources.reading() as connection:
         return [
             (one, evidence_rows.find(connection, one.key))
             for one in result_rows.of_trace(connection, trace_id, span_id, tenant)
@@ -59,9 +58,9 @@ def stored(
 
 def trace(sources: Sources, tenant: str | None, trace_id: str) -> models.Trace | None:
     """The spans and log records of a trace; `None` if nothing of it is kept."""
-    if sources.folder is None:
+    if sources.reading is None:
         return None
-    with reading(sources.folder) as connection:
+    with sources.reading() as connection:
         found = trace_records.trace(connection, trace_id, tenant)
     if found is None:
         return None
@@ -75,9 +74,9 @@ def trace(sources: Sources, tenant: str | None, trace_id: str) -> models.Trace |
 
 def clusters(sources: Sources, tenant: str | None, query: ClusterQuery) -> models.Clusters:
     """The newest failures, grouped."""
-    if sources.folder is None:
+    if sources.reading is None:
         return models.Clusters(clusters=[], failures=0, complete=True)
-    with reading(sources.folder) as connection:
+    with sources.reading() as connection:
         found = cluster_rows.clusters(connection, query.filter(tenant))
     return models.Clusters(
         clusters=[

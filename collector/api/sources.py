@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pathgauge.collector.api.models import Telemetry
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
+from pathgauge.collector.store.queries.reading import Reading, reading as read_folder
 from pathgauge.scorers.types import Reference
 
 
@@ -17,7 +19,7 @@ class Sources:
     """Each is called in the thread of the queries."""
 
     folder: Path | None
-    """The folder of the store; `None` with `store: memory`."""
+    """The folder of the store; `None` with `store: memory`, or with results in PostgreSQL."""
     scores: Callable[[], Sequence[CurrentScore]]
     unknown: Callable[[], tuple[Sequence[UnknownScenario], int]]
     """Scenario ids without a reference, and the number of invocations with further ids."""
@@ -25,3 +27,12 @@ class Sources:
     telemetry: Callable[[], Telemetry]
     is_busy: Callable[[], bool] = lambda: False
     """Whether requests wait to be scored."""
+    database: Reading | None = None
+    """Opens the results in PostgreSQL."""
+
+    @property
+    def reading(self) -> Reading | None:
+        """Opens the results for one query; `None` if none are kept."""
+        if self.folder is None:
+            return self.database
+        return partial(read_folder, self.folder)

@@ -13,7 +13,17 @@ from pathgauge.collector.cli.errors import operator_errors
 from pathgauge.collector.cli.options import ConfigFile, InsecureBind
 
 
-def serve(config: ConfigFile = None, insecure_bind: InsecureBind = False) -> None:
+def serve(
+    config: ConfigFile = None,
+    insecure_bind: InsecureBind = False,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What this process does: gateway, scorer or gauge. It needs Kafka and PostgreSQL;"
+            " may be repeated. Default: all.",
+        ),
+    ] = None,
+) -> None:
     """Run the collector until SIGTERM.
 
     It receives OTLP, scores every agent invocation, and serves the scores to Prometheus. SIGHUP
@@ -25,6 +35,7 @@ def serve(config: ConfigFile = None, insecure_bind: InsecureBind = False) -> Non
 
     from pathgauge.collector import config as configuration
     from pathgauge.collector.service import logging
+    from pathgauge.collector.service.cluster.roles import roles_of
     from pathgauge.collector.service.memory.limits import read_limits
     from pathgauge.collector.service.memory.saving import save_memory
     from pathgauge.collector.service.service import Service, run
@@ -32,8 +43,10 @@ def serve(config: ConfigFile = None, insecure_bind: InsecureBind = False) -> Non
     save_memory(read_limits())
     with operator_errors():
         settings = configuration.load(config)
+        roles = roles_of(role or (), settings)
         logging.configure(settings.logging.level, settings.logging.format)
-        asyncio.run(run(Service(settings, config, insecure_bind=insecure_bind)))
+        service = Service(settings, config, insecure_bind=insecure_bind, roles=roles)
+        asyncio.run(run(service))
 
 
 def demo(
@@ -138,9 +151,16 @@ def purge(
             print_messages([str(error)])
             raise typer.Exit(2) from error
         logging.configure("warning")
-        folder = settings.folder / settings.store.path
-        purged = purge_store(folder, selection)
-    typer.echo(f"{folder}: {report(purged)}")
+        if settings.postgres is None:
+            place = str(settings.folder / settings.store.path)
+            purged = purge_store(settings.folder / settings.store.path, selection)
+        else:
+            from pathgauge.collector.store.postgres.purge import purge as purge_database
+
+            place = "postgres"
+            since = time.time() - settings.windows.max_age
+            purged = purge_database(settings.postgres.conninfo, selection, since)
+    typer.echo(f"{place}: {report(purged)}")
     if purged.unfinished is not None:
         text = (
             f"its bytes may still be in the files ({purged.unfinished}); correct that and purge"

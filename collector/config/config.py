@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, PrivateAttr, Serial
 from pathgauge.collector.config import criteria
 from pathgauge.collector.config.exporters import Exporters, read_exporters
 from pathgauge.collector.config.judging import Judge
+from pathgauge.collector.config.kafka import Kafka
 from pathgauge.collector.config.operating import (
     Canary,
     Evidence,
@@ -20,6 +21,7 @@ from pathgauge.collector.config.operating import (
     Ui,
     in_memory,
 )
+from pathgauge.collector.config.postgres import Postgres
 from pathgauge.collector.config.pricing import Price
 from pathgauge.collector.config.receiving import Auth, Receivers
 from pathgauge.collector.config.redacting import Redaction
@@ -72,8 +74,12 @@ class Config(Section):
     exporters: Annotated[SerializeAsAny[Exporters], PlainValidator(read_exporters)] = Field(
         default_factory=lambda: read_exporters({})
     )
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    """Scorer processes. With 1, this process scores."""
     store: Annotated[Store | None, BeforeValidator(in_memory)] = Store()
     """`None` stands for `memory`: everything is lost when the process ends."""
+    kafka: Annotated[Kafka | None, BeforeValidator(none_if_false)] = None
+    postgres: Annotated[Postgres | None, BeforeValidator(none_if_false)] = None
     evidence: Evidence = Evidence()
     ui: Ui = Ui()
     canary: Annotated[Canary | None, BeforeValidator(none_if_false)] = None

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 from pathlib import Path
 
 from pathgauge.collector.config.config import Config
 from pathgauge.collector.config.exporters import Prometheus
 from pathgauge.collector.config.judging import missing_package
+from pathgauge.collector.config.kafka import missing_package as missing_package_of_kafka
+from pathgauge.collector.config.postgres import missing_package as missing_package_of_postgres
 from pathgauge.collector.config.receiving import Grpc, Http
 from pathgauge.collector.core.documents import (
     Document,
@@ -32,6 +34,9 @@ def problems_across_sections(config: Config, document: Document, folder: Path) -
         _exports_to_itself(config, document),
         _unknown_tenants(config, document),
         _judge_problems(config, document, folder),
+        _kafka_problems(config, document),
+        _postgres_problems(config, document),
+        _worker_problems(config, document),
     )
 
 
@@ -87,10 +92,7 @@ def _unknown_tenants(config: Config, document: Document) -> Iterator[Problem]:
     for name in config.redaction.tenants if config.redaction is not None else ():
         if name in known:
             continue
-        expected = "none: without auth there are no tenants"
-        if known:
-            expected = f"one of {', '.join(known)}{did_you_mean(name, known)}"
-        text = f"found an unknown tenant, expected {expected}"
+        text = f"found an unknown tenant, expected {_tenants(known, name)}"
         yield document.problem(("redaction", "tenants", name), text, of_key=True)
 
 
@@ -113,3 +115,59 @@ def _judge_problems(config: Config, document: Document, folder: Path) -> Iterato
             reason = error.strerror or error
             text = f"found {ca_file!r}, expected a file of certificates in PEM ({reason})"
             yield document.problem(("judge", "providers", name, "ca_file"), text)
+
+
+def _kafka_problems(config: Config, document: Document) -> Iterator[Problem]:
+    """A missing package, and a tenant that does not exist."""
+    if config.kafka is None:
+        return
+    if missing_package_of_kafka():
+        text = (
+            "found a section that needs the package confluent-kafka, expected it to be installed:"
+            " pip install 'pathgauge[kafka]'"
+        )
+        yield document.problem(("kafka",), text, of_key=True)
+    tenant, known = config.kafka.tenant, config.auth.tenants if config.auth is not None else {}
+    if tenant and tenant not in known:
+        text = f"found {tenant!r}, expected {_tenants(known, tenant)}"
+        yield document.problem(("kafka", "tenant"), text)
+
+
+def _postgres_problems(config: Config, document: Document) -> Iterator[Problem]:
+    """A missing package, and one of Kafka and PostgreSQL without the other."""
+    if config.postgres is not None and missing_package_of_postgres():
+        text = (
+            "found a section that needs the package psycopg, expected it to be installed: pip"
+            " install 'pathgauge[postgres]'"
+        )
+        yield document.problem(("postgres",), text, of_key=True)
+    sections = {"kafka": config.kafka, "postgres": config.postgres}
+    for name, other in (("kafka", "postgres"), ("postgres", "kafka")):
+        if sections[name] is not None and sections[other] is None:
+            text = f"found a section without {other}, expected both: scorers read the one and write"
+            yield document.problem((name,), f"{text} to the other", of_key=True)
+    if config.postgres is not None and config.store is None:
+        text = "found memory, expected a section: results are in PostgreSQL, and its limits apply"
+        yield document.problem(("store",), text)
+
+
+def _worker_problems(config: Config, document: Document) -> Iterator[Problem]:
+    """Scorer processes need a store on disk, and are of no use with Kafka."""
+    if config.workers == 1:
+        return
+    if config.store is None:
+        text = "found memory, expected a store on disk: each of the workers commits to one"
+        yield document.problem(("store",), text)
+    if config.kafka is not None:
+        text = (
+            f"found {config.workers}, expected 1: with Kafka, start more processes with --role"
+            " scorer"
+        )
+        yield document.problem(("workers",), text)
+
+
+def _tenants(known: Collection[str], name: str) -> str:
+    """What was expected instead of an unknown tenant."""
+    if not known:
+        return "none: without auth there are no tenants"
+    return f"one of {', '.join(known)}{did_you_mean(name, known)}"

@@ -45,6 +45,10 @@ class Exporters(Section):
         options = {name: getattr(self, name) for name in sorted(names)}
         return {name: value for name, value in options.items() if value is not None}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The class cannot be imported by its name, which scorer processes would do."""
+        return _rebuilt, (dict(self), self.model_fields_set)
+
     @classmethod
     def with_sections(cls) -> type[Exporters]:
         """The model with a section for each installed sink. Raises `PluginError`."""
@@ -54,6 +58,10 @@ class Exporters(Section):
 def read_exporters(value: Json) -> Exporters:
     """Validate the section. Raises `pydantic.ValidationError` and `PluginError`."""
     return Exporters.with_sections().model_validate(value, extra="forbid")
+
+
+def _rebuilt(values: Mapping[str, Any], written: set[str]) -> Exporters:
+    return Exporters.with_sections().model_construct(written, **values)
 
 
 @cache  # one model for the same sinks: configurations are equal only if their types are

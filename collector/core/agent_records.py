@@ -20,7 +20,8 @@ MAX_VERSIONS = 1_000
 MAX_NAME_BYTES = 128
 """Longer names are cut."""
 
-_NAME = "agent_records"
+NAME = "agent_records"
+"""The first part of the names of rows in the store."""
 _HOUR_S = 3600
 
 
@@ -83,7 +84,7 @@ class AgentRecords:
     def pending(self) -> list[Row]:
         """All changes that are not committed, for the store."""
         return [
-            Row((_NAME, *key), None if known is None else _state(known))
+            Row((NAME, *key), None if known is None else _state(known))
             for key, known in ((key, self._known(key)) for key in self._changed)
         ]
 
@@ -93,10 +94,26 @@ class AgentRecords:
             self._show(key)
         self._changed.clear()
 
+    def merge(self, rows: Iterable[Row]) -> None:
+        """Add what another scorer has learned."""
+        for (_, *names), state in rows:
+            if not state:
+                continue  # the other one has forgotten it, because it knows too many versions
+            key, learned = VersionKey(*names), _restored(state)
+            versions = self._tenants.setdefault(key.tenant, {})
+            before = versions.get(key)
+            if before is not None:
+                hour = max(before.hour, learned.hour)
+                learned = _Known(hour, learned.records | before.records)
+            if learned != before:
+                versions[key] = learned
+                self._changed[key] = None
+                self._forget(versions)
+
     def restore(self, rows: Iterable[Row]) -> None:
         """Continue from what an earlier process stored. Rows of other names are ignored."""
         for (name, *names), state in rows:
-            if name == _NAME and len(names) == len(VersionKey._fields) and state:
+            if name == NAME and len(names) == len(VersionKey._fields) and state:
                 key = VersionKey(*names)
                 self._tenants.setdefault(key.tenant, {})[key] = _restored(state)
         for versions in self._tenants.values():

@@ -108,6 +108,12 @@ class InternalTelemetry:
             "reason",
             local=True,
         )
+        self.kafka_skipped = Counter(
+            "kafka_records_skipped",
+            "Records of Kafka that were not read, by reason.",
+            "reason",
+            local=True,
+        )
         self.redacted_values = Counter(
             "redacted_values",
             "Values redacted before anything is stored, by rule and action.",
@@ -188,6 +194,14 @@ class InternalTelemetry:
             "Label values replaced by __other__, and scores without room for a baseline, by limit.",
             "limit",
         )
+
+    def with_local_counters(self) -> InternalTelemetry:
+        """Other counters that start at 0, but the same local ones."""
+        other = InternalTelemetry()
+        for name, counter in vars(self).items():
+            if isinstance(counter, Counter) and counter.local:
+                setattr(other, name, counter)
+        return other
 
     def __iter__(self) -> Iterator[Counter]:
         """All counters, in the order of the pipeline."""

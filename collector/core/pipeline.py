@@ -28,17 +28,31 @@ from pathgauge.collector.core.evaluations.accounting import (
     count_synthetic,
 )
 from pathgauge.collector.core.evaluations.conversation import Turn
-from pathgauge.collector.core.evaluations.conversations import MAX_BYTES, Conversations, Ended
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator, WhenJudged
+from pathgauge.collector.core.evaluations.conversations import (
+    MAX_BYTES,
+    Conversations,
+    Ended,
+    conversation_key,
+)
+from pathgauge.collector.core.evaluations.evaluator import (
+    Evaluation,
+    EvaluationKey,
+    Evaluator,
+    WhenJudged,
+)
+from pathgauge.collector.core.evaluations.forwarding import Forwarding
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment, PendingJudgments
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
+from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations import DEFAULT_KEYS, readings
 from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.reading import Reading
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
+from pathgauge.collector.core.partitioning import WHOLE, Partition
 from pathgauge.collector.core.pipeline_events import (
     Changes,
+    ForwardedTurn,
     Judged,
     PipelineEvent,
     StoredTrace,
@@ -73,6 +87,7 @@ class Pipeline:
         judging: Callable[[Invocation, str | None], WhenJudged] | None = None,
         synthetic_tenants: Set[str] = frozenset(),
         cpu_clock: CpuClock = lambda: 0.0,
+        partition: Partition = WHOLE,
     ) -> None:
         """Times are in seconds.
 
@@ -80,10 +95,13 @@ class Pipeline:
         spilled. `judging` decides for an invocation and its scenario id whether judges are asked;
         without it, they never are. Invocations of `synthetic_tenants` are scored, but they are no
         agent's, and counted as such. `cpu_clock` measures how long traces are read.
+
+        `partition` is the part of all traces and conversations that this pipeline gets.
         """
         self._bounds = bounds or Bounds()
         self._assembler = Assembler(self._bounds, telemetry, registry.may_be_entry, recall)
         self._conversations = Conversations(conversation_idle, max_bytes=max_conversation_bytes)
+        self._forwarding = Forwarding(partition)
         self._evaluator = evaluator
         self._references = references
         self._telemetry = telemetry
@@ -98,6 +116,7 @@ class Pipeline:
         self._published = PublishedTraces(self._bounds)
         self._changed: dict[TraceKey, None] = {}
         self._orphaned_turns: list[tuple[str, str, str]] = []
+        self._processed_turns: list[int] = []
 
     def configure(self, evaluator: Evaluator, references: ReferenceSet) -> None:
         """Apply new criteria and references to everything that is read from now on."""
@@ -109,6 +128,20 @@ class Pipeline:
     ) -> list[PipelineEvent]:
         """Process records that arrived at `now`. `row` is their journal row; 0 means no journal."""
         return self._read_all(self._assembler.feed(spans, logs, now, row), now)
+
+    def feed_turn(self, turn: ForwardedTurn, now: float, row: int = 0) -> list[PipelineEvent]:
+        """Process a turn that another partition has forwarded, from the journal row `row`, which is
+        not needed any more.
+        """
+        if row:
+            self._processed_turns.append(row)
+        try:
+            if turn.invocation is None:
+                return list(self._withdraw_turn(turn))
+            events = list(self._place_forwarded(turn, turn.invocation, now))
+        except Exception as error:  # as of a trace
+            return [self._unreadable(turn.key[1], error)]
+        return events + self._evaluate_turns(self._conversations.numbered(now))
 
     def expire(self, now: float) -> list[PipelineEvent]:
         """Process everything that became ready by `now`: quiet traces, idle conversations."""
@@ -134,7 +167,7 @@ class Pipeline:
         self._conversations.add_scores(evaluation)
         if pending.unscored:
             count_scored(evaluation, self._telemetry)
-        return [Judged(evaluation, pending.first, pending.failed)]
+        return [Judged(with_failure(evaluation), pending.first, pending.failed)]
 
     def read_open(self, now: float) -> list[PipelineEvent]:
         """Read all open traces at once, complete or not. All are read before the first is scored,
@@ -223,38 +256,86 @@ class Pipeline:
         """Withdraw evaluations of spans that are now enclosed by a larger invocation."""
         present = {span.span_id for span in trace.spans}
         for span_id in present & published.fingerprints.keys() - entry_agents:
-            del published.fingerprints[span_id]
             key = trace.tenant, trace.trace_id, span_id
+            if published.is_forwarded(span_id):
+                self._forwarding.withdraw(key, void=True)
+            del published.fingerprints[span_id]
             self._conversations.withdraw(key)
-            pending = self._pending.end(key)
-            if pending is not None and pending.unscored:
-                self._telemetry.invocations_skipped.add("withdrawn")
+            self._end_judgment(key)
             self._telemetry.withdrawn.add()
             yield Withdrawn(key)
+
+    def _end_judgment(self, key: EvaluationKey) -> None:
+        """Stop waiting for the judges of an evaluation that is void."""
+        pending = self._pending.end(key)
+        if pending is not None and pending.unscored:
+            self._telemetry.invocations_skipped.add("withdrawn")
 
     def _evaluate(
         self, invocation: Invocation, trace: Trace, published: PublishedTrace, now: float
     ) -> Iterator[Evaluation]:
         if published.has(invocation):
             return
-        match = self._match(invocation, trace.closed_by, now)
+        if published.is_forwarded(invocation.span_id):
+            key = invocation.tenant, invocation.trace_id, invocation.span_id
+            self._forwarding.withdraw(key, void=False)
+            published.recall(invocation.span_id)
+        match = self._match(invocation, trace.closed_by, published, now)
         if match is not None:
             revision = published.add(invocation)
             yield self._evaluated(invocation, match, trace.closed_by, revision)
 
-    def _match(self, invocation: Invocation, closed_by: str, now: float) -> Match | None:
+    def _match(
+        self, invocation: Invocation, closed_by: str, published: PublishedTrace, now: float
+    ) -> Match | None:
         """The reference turn of the invocation; `None` for a turn of a conversation, which has to
         be numbered first.
         """
         reference = self._references.multi_turn(invocation)
         if reference is None or invocation.conversation_id is None:
-            key = invocation.tenant, invocation.trace_id, invocation.span_id
-            if self._conversations.withdraw(key):  # late spans changed its scenario
-                self._orphaned_turns.append(key)
+            self._forget_turn(invocation)  # late spans changed its scenario
             return self._references.match(invocation, invocation.turn)
+        conversation = conversation_key(invocation)
+        if self._forwarding.is_foreign(conversation):
+            self._forget_turn(invocation)
+            revision = published.forward(invocation)
+            self._forwarding.forward(invocation, conversation, closed_by, revision)
+            return None
         if self._conversations.place(invocation, reference, now, closed_by):
             return None
         return Match(unmatched="unexpected_turn")
+
+    def _forget_turn(self, invocation: Invocation) -> None:
+        key = invocation.tenant, invocation.trace_id, invocation.span_id
+        if self._conversations.withdraw(key):
+            self._orphaned_turns.append(key)
+
+    def _place_forwarded(
+        self, turn: ForwardedTurn, invocation: Invocation, now: float
+    ) -> Iterator[Evaluation]:
+        """Add a turn to its conversation. It is evaluated at once if it has none here, because the
+        references were reloaded in the meantime or the conversation has too many turns.
+        """
+        reference = self._references.multi_turn(invocation)
+        if reference is None:
+            match = self._references.match(invocation, invocation.turn)
+        elif self._conversations.place(
+            invocation, reference, now, turn.closed_by, after=turn.revision - 1
+        ):
+            return
+        else:
+            match = Match(unmatched="unexpected_turn")
+        yield self._evaluated(invocation, match, turn.closed_by, turn.revision)
+
+    def _withdraw_turn(self, turn: ForwardedTurn) -> Iterator[Withdrawn]:
+        """Forget a turn. Its partition withdraws the evaluation too, but the order in which the
+        gauge reads partitions is unknown.
+        """
+        if self._conversations.withdraw(turn.key):
+            self._orphaned_turns.append(turn.key)
+        if turn.void:
+            self._end_judgment(turn.key)
+            yield Withdrawn(turn.key)
 
     def _evaluate_turns(self, turns: Iterable[tuple[Turn, int]]) -> list[PipelineEvent]:
         events: list[PipelineEvent] = []
@@ -286,12 +367,14 @@ class Pipeline:
     def _evaluated(
         self, invocation: Invocation, match: Match, closed_by: str, revision: int
     ) -> Evaluation:
-        evaluation = self._evaluator.evaluate(
-            invocation,
-            match,
-            closed_by=closed_by,
-            revision=revision,
-            judging=self._when_judged(invocation, match),
+        evaluation = with_failure(
+            self._evaluator.evaluate(
+                invocation,
+                match,
+                closed_by=closed_by,
+                revision=revision,
+                judging=self._when_judged(invocation, match),
+            )
         )
         if invocation.tenant in self._synthetic_tenants:
             count_synthetic(evaluation, self._telemetry)
@@ -330,9 +413,10 @@ class Pipeline:
     def has_changes(self) -> bool:
         """Whether `changes` would return anything."""
         return (
-            bool(self._changed or self._orphaned_turns)
+            bool(self._changed or self._orphaned_turns or self._processed_turns)
             or self._conversations.has_changes
             or self._pending.has_changes
+            or self._forwarding.has_changes
             or self._assembler.has_released
         )
 
@@ -342,13 +426,15 @@ class Pipeline:
         traces = tuple(self._stored_trace(key) for key in self._changed)
         self._changed.clear()
         orphaned, self._orphaned_turns = tuple(self._orphaned_turns), []
-        released_rows = tuple(self._assembler.released())
+        released_rows = (*self._assembler.released(), *self._processed_turns)
+        self._processed_turns = []
         return Changes(
             traces,
             released_rows,
             orphaned,
             *self._pending.changes(),
             *self._conversations.changes(),
+            tuple(self._forwarding.changes()),
         )
 
     def _stored_trace(self, key: TraceKey) -> StoredTrace:

@@ -10,6 +10,7 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluatio
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.traces import TraceSnapshot
+from pathgauge.scorers.types import Invocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,24 @@ class Judged:
     """Whether the invocation was published as failed before, so that it is counted among the
     failures.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardedTurn:
+    """A turn on its way from the partition of its trace to that of its conversation, or the news
+    that it is none any more.
+    """
+
+    key: EvaluationKey
+    invocation: Invocation | None = None
+    """`None`: the invocation is not a turn any more."""
+    closed_by: str = "root_ended"
+    revision: int = 0
+    """The smallest number of a revision that is newer than all before it."""
+    void: bool = False
+    """Whether its evaluation is void too, because a larger invocation encloses it."""
+    target: int | None = None
+    """The number of the partition; `None`: all others, because it is unknown which has it."""
 
 
 PublishedEvent = Evaluation | Judged | Withdrawn | ConversationResult
@@ -83,3 +102,5 @@ class Changes:
     """Turns of open conversations that were evaluated, or not kept."""
     ended_conversations: tuple[ConversationKey, ...] = ()
     """Conversations whose turns are not needed any more. Those of `turns` began after them."""
+    forwarded: tuple[ForwardedTurn, ...] = ()
+    """Turns of conversations that belong to other partitions, in their order."""

@@ -15,6 +15,27 @@ from pathgauge.collector.core.pipeline_events import StoredTrace
 from pathgauge.collector.core.traces import Bounds, TraceKey
 from pathgauge.scorers.types import Invocation
 
+_FORWARDED = "forwarded "
+"""Precedes the fingerprint of a turn that another partition scores."""
+_ROOM = 15
+"""Revisions that the other partition may make of it."""
+
+
+def forwarded_fingerprint(known: str, revision: int) -> tuple[str, int]:
+    """The fingerprint and the revision of a turn that another partition scores from now on. The
+    turn may have further revisions than this partition knows of.
+    """
+    if known.startswith(_FORWARDED):
+        return known, revision
+    return _FORWARDED + known, (revision | _ROOM) + 1
+
+
+def own_fingerprint(known: str, revision: int) -> tuple[str, int]:
+    """The same for a turn that this partition scores from now on."""
+    if not known.startswith(_FORWARDED):
+        return known, revision
+    return known.removeprefix(_FORWARDED), revision | _ROOM
+
 
 @dataclass(slots=True)
 class PublishedTrace:
@@ -27,7 +48,7 @@ class PublishedTrace:
     def has(self, invocation: Invocation) -> bool:
         """Whether the invocation was published with exactly this content."""
         known = self.fingerprints.get(invocation.span_id)
-        return known is not None and known[0] == fingerprint(invocation)
+        return known is not None and known[0].removeprefix(_FORWARDED) == fingerprint(invocation)
 
     def add(self, invocation: Invocation, after: int = -1) -> int:
         """Record the invocation as published; returns the number of its revision, which is higher
@@ -39,6 +60,22 @@ class PublishedTrace:
             revision = max(revision, known[1] + 1)
         self.fingerprints[invocation.span_id] = fingerprint(invocation), revision
         return revision
+
+    def forward(self, invocation: Invocation) -> int:
+        """Record the invocation as forwarded; returns the number of its next revision."""
+        revision = self.add(invocation)
+        self.fingerprints[invocation.span_id] = _FORWARDED + fingerprint(invocation), revision
+        return revision
+
+    def is_forwarded(self, span_id: str) -> bool:
+        """Whether another partition has scored the newest revision of this invocation."""
+        known = self.fingerprints.get(span_id)
+        return known is not None and known[0].startswith(_FORWARDED)
+
+    def recall(self, span_id: str) -> None:
+        """Have the next revision follow those that the other partition may have made."""
+        known, revision = self.fingerprints[span_id]
+        self.fingerprints[span_id] = known, revision | _ROOM
 
 
 class PublishedTraces:

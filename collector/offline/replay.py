@@ -17,6 +17,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Evaluator,
     WhenJudged,
 )
+from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.pipeline import Pipeline
@@ -130,7 +131,8 @@ def _newest(events: Iterable[PipelineEvent]) -> tuple[Evaluation, ...]:
                 newest[event.key] = event
             case Judged(evaluation=judged):
                 known = newest[judged.key]
-                newest[judged.key] = replace(known, results=(*known.results, *judged.results))
+                results = (*known.results, *judged.results)
+                newest[judged.key] = with_failure(replace(known, results=results))
             case Withdrawn(key=key):
                 newest.pop(key, None)
     return tuple(sorted(newest.values(), key=_start))

@@ -52,9 +52,18 @@ class RedactingConsumer:
                 redacted, counts = await asyncio.to_thread(self._redact, batch)
         accepted = await self._accept(redacted)
         if accepted:
-            for (rule, action), values in counts.items():
-                self._telemetry.redacted_values.add(rule, action, n=values)
+            self._count(counts)
         return accepted
+
+    def redacted(self, batch: Batch) -> Batch:
+        """The batch redacted, for any thread: what other programs have written to the log."""
+        redacted, counts = self._redact(batch)
+        self._count(counts)
+        return redacted
+
+    def _count(self, counts: RedactionCounts) -> None:
+        for (rule, action), values in counts.items():
+            self._telemetry.redacted_values.add(rule, action, n=values)
 
     def _redact(self, batch: Batch) -> tuple[Batch, RedactionCounts]:
         with ReadingBudget(MAX_CPU_S, self._cpu_clock).measured():
@@ -66,5 +75,5 @@ class RedactingConsumer:
         if origin.signal == "traces":
             spans = self._redactor.spans(batch.spans)
             return replace(changed, spans=spans.records, body=spans.body), spans.counts
-        logs = self._redactor.logs(batch.logs, batch.without_trace)
+        logs = self._redactor.logs(batch.logs, batch.without_trace, batch.own_events)
         return replace(changed, logs=logs.records, body=logs.body), logs.counts

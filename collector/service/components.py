@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+import secrets
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import Histogram
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.config.operating import Store as StoreSection
 from pathgauge.collector.config.plugins.dialects import installed_dialects
 from pathgauge.collector.core.agent_records import AgentRecords
+from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.partitioning import WHOLE, Partition
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.redaction import Redactor
 from pathgauge.collector.core.sink import QueuedSink, Sink
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.service.canary import TENANT as CANARY_TENANT
@@ -26,7 +32,7 @@ from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
-from pathgauge.collector.store import Store
+from pathgauge.collector.store import Store, Transaction
 from pathgauge.collector.store.evidence import EvidencePolicy
 from pathgauge.collector.store.memory import MemoryStore
 from pathgauge.collector.store.recent_results import WindowBounds
@@ -48,12 +54,87 @@ def build_store(config: Config, commit_durations: Histogram, max_cached_bytes: i
         WindowBounds(config.windows.max_age),
         lambda kind, seconds: commit_durations.labels(kind).observe(seconds),
         max_cached_bytes=max_cached_bytes,
-        evidence=EvidencePolicy(
-            config.evidence.keep,
-            config.evidence.passed_per_scenario,
-            min(config.evidence.max_bytes, config.store.max_bytes // OPEN_SHARE),
-            config.evidence.retention,
-        ),
+        evidence=evidence_policy(config),
+    )
+
+
+def build_gauge_store(config: Config, commit_durations: Histogram) -> SqliteStore:
+    """The store of the results of several scorers. It has half of the space."""
+    store = stored(config)
+    return SqliteStore(
+        config.folder / store.path,
+        Retention(max_bytes=store.max_bytes // 2, results_s=store.retention),
+        WindowBounds(config.windows.max_age),
+        lambda kind, seconds: commit_durations.labels(kind).observe(seconds),
+        evidence=evidence_policy(config),
+        part="gauge",
+    )
+
+
+def build_scorer_store(
+    config: Config,
+    folder: Path,
+    on_commit: Callable[[Transaction, float], None],
+    max_cached_bytes: int,
+) -> SqliteStore:
+    """The store of one of several scorers. They share half of the space."""
+    store = stored(config)
+    return SqliteStore(
+        folder,
+        Retention(max_bytes=store.max_bytes // 2 // config.workers, results_s=store.retention),
+        WindowBounds(config.windows.max_age),
+        on_commit,
+        max_cached_bytes=max_cached_bytes,
+        part="scorer",
+    )
+
+
+def stored(config: Config) -> StoreSection:
+    """The section about the store on disk. Raises `ConfigError`."""
+    if config.store is None:
+        text = "found memory, expected a store on disk: scorers commit what they tell the gauge"
+        raise ConfigError([config.problem(("store",), text)])
+    return config.store
+
+
+def retention(config: Config) -> Retention:
+    """How much is kept, and for how long."""
+    store = stored(config)
+    return Retention(max_bytes=store.max_bytes, results_s=store.retention)
+
+
+def evidence_policy(config: Config) -> EvidencePolicy:
+    """Which evidence is kept."""
+    max_bytes = config.evidence.max_bytes
+    if config.store is not None:
+        max_bytes = min(max_bytes, config.store.max_bytes // OPEN_SHARE)
+    return EvidencePolicy(
+        config.evidence.keep,
+        config.evidence.passed_per_scenario,
+        max_bytes,
+        config.evidence.retention,
+    )
+
+
+def sends_content(config: Config) -> bool:
+    """Whether scorers send the content of invocations: a sink of a plug-in may need it."""
+    return any(name != "otlp" for name in config.exporters.sinks)
+
+
+def build_redactor(config: Config) -> Redactor | None:
+    """`None` without a `redaction` section."""
+    redaction = config.redaction
+    if redaction is None:
+        return None
+    salt = secrets.token_bytes(32)
+    if redaction.salt is not None:
+        salt = redaction.salt.encode()
+    return Redactor(
+        redaction.rules(),
+        redaction.rules_of_tenants(),
+        salt,
+        installed_dialects(),
+        config.scenario.keys,
     )
 
 
@@ -82,6 +163,8 @@ def build_pipeline(
     telemetry: InternalTelemetry,
     store: Store,
     judging: Judging | None,
+    *,
+    partition: Partition = WHOLE,
 ) -> Pipeline:
     """The pipeline over the journal of `store`, if it has one."""
     config = plan.config
@@ -98,6 +181,7 @@ def build_pipeline(
         judging=judging.decide if judging is not None else None,
         synthetic_tenants=frozenset({CANARY_TENANT}),
         cpu_clock=time.thread_time,
+        partition=partition,
     )
 
 
@@ -155,27 +239,31 @@ def build_metrics_sink(
 
 
 def build_queues(
-    usage: Callable[[], CollectorUsage],
-    requests: RequestQueue,
-    judging: Judging | None,
-    sinks: Iterable[Sink],
+    usage: Callable[[], CollectorUsage], requests: RequestQueue, judging: Judging | None
 ) -> dict[str, Queue]:
-    """What the metrics say about queues, by label value."""
-    now = usage()
+    """What the metrics say about the queues of a scorer, by label value."""
     queues = {
-        "ingest": Queue(lambda: usage().queued_bytes, requests.max_bytes),
-        "open_traces": Queue(lambda: usage().pipeline.open_bytes, now.pipeline.max_open_bytes),
-        "conversations": Queue(
-            lambda: usage().pipeline.conversation_bytes, now.pipeline.max_conversation_bytes
+        "ingest": Queue(lambda: usage().queued_bytes, lambda: requests.max_bytes),
+        "open_traces": Queue(
+            lambda: usage().pipeline.open_bytes, lambda: usage().pipeline.max_open_bytes
         ),
-        "store_in_flight": Queue(lambda: usage().store.in_flight, MAX_IN_FLIGHT_BYTES),
-        "store": Queue(lambda: usage().store.used, now.store.capacity),
+        "conversations": Queue(
+            lambda: usage().pipeline.conversation_bytes,
+            lambda: usage().pipeline.max_conversation_bytes,
+        ),
+        "store_in_flight": Queue(lambda: usage().store.in_flight, lambda: MAX_IN_FLIGHT_BYTES),
+        "store": Queue(lambda: usage().store.used, lambda: usage().store.capacity),
     }
     if judging is not None:
-        queues["judges"] = Queue(lambda: judging.queue.waiting, judging.queue.capacity)
-    queues |= {sink.queue_name: _queue_of(sink) for sink in sinks if isinstance(sink, QueuedSink)}
+        judges = judging.queue
+        queues["judges"] = Queue(lambda: judges.waiting, lambda: judges.capacity)
     return queues
 
 
+def sink_queues(sinks: Iterable[Sink]) -> dict[str, Queue]:
+    """The same for sinks with a queue of their own."""
+    return {sink.queue_name: _queue_of(sink) for sink in sinks if isinstance(sink, QueuedSink)}
+
+
 def _queue_of(sink: QueuedSink) -> Queue:
-    return Queue(lambda: sink.waiting, sink.queue_size)
+    return Queue(lambda: sink.waiting, lambda: sink.queue_size)

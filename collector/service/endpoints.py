@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
@@ -14,13 +13,11 @@ from pathgauge.collector.api.app import routes as api_routes
 from pathgauge.collector.api.authorization import LOOPBACK, Authorization
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.config import Config, Grpc, Http
-from pathgauge.collector.config.plugins.dialects import installed_dialects
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Consumer
-from pathgauge.collector.core.redaction import Redactor
 from pathgauge.collector.receivers.auth.access import Access
 from pathgauge.collector.receivers.auth.exposure import Server, is_reachable
-from pathgauge.collector.receivers.export import ExportService
+from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
 from pathgauge.collector.receivers.grpc import GrpcReceiver
 from pathgauge.collector.receivers.http import HttpReceiver
 from pathgauge.collector.receivers.redact import RedactingConsumer
@@ -28,6 +25,8 @@ from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.receivers.server.connections import Caps, Terms
 from pathgauge.collector.receivers.server.strict_http import InvalidRequest
 from pathgauge.collector.service.canary import TENANT, Canary, Send, over_socket, within
+from pathgauge.collector.service.cluster.roles import ALL, Role
+from pathgauge.collector.service.components import build_redactor
 from pathgauge.collector.service.connections import PAGES
 from pathgauge.collector.service.control_socket import ControlServer
 from pathgauge.collector.service.engine import Engine
@@ -36,6 +35,7 @@ from pathgauge.collector.service.sources import sources_of
 from pathgauge.collector.service.web.app import create_app
 from pathgauge.collector.service.web.scenarios import scenarios_page
 from pathgauge.collector.service.web.traces import traces_page
+from pathgauge.collector.store.queries.reading import Reading
 from pathgauge.collector.web.app import routes as page_routes
 
 _log = structlog.get_logger(__name__)
@@ -56,34 +56,38 @@ class Endpoints:
         *,
         canary: Canary | None,
         unready: Callable[[], list[str]],
+        roles: frozenset[Role] = ALL,
+        database: Reading | None = None,
     ) -> None:
-        """`unready` returns the reasons for which the collector accepts no spans."""
+        """`unready` returns the reasons for which the collector accepts no spans. Only a gateway
+        has receivers, only a gauge pages for people. `database` opens results that are not in a
+        folder.
+        """
         self._config = config = limits.config
-        self._limits = limits.receivers
+        self._limits = _limits_of(limits.receivers, engine)
         self._access = access
         self._telemetry = telemetry
-        self._accept = _with_redaction(config, engine.requests.accept, telemetry)
+        self._accept = _with_redaction(config, engine.accept, telemetry)
         self._authenticate = access.authenticate
         if canary is not None:
             self._authenticate = canary.authenticate(access.authenticate)
-        self._receivers = self._build_receivers()
-        sources = sources_of(config, engine, telemetry, unready)
+        self._receivers = self._build_receivers() if "gateway" in roles else {}
+        sources = sources_of(config, engine, unready, database)
         readable = Authorization(
             access.readers, access.authenticate if config.auth else None, _hosts(config)
         )
         queries = QueryThread(sources.is_busy)
+        people = [
+            *api_routes(sources, readable, queries),
+            *page_routes(sources, readable, queries, config.ui.trace_url, config.ui.dashboard_url),
+        ]
         pages = create_app(
             engine.registry,
             unready,
             access.readers,
             traces=traces_page(engine.usage, engine.explain_open_traces),
             scenarios=scenarios_page(engine.unknown_scenarios.snapshot),
-            with_own_authorization=[
-                *api_routes(sources, readable, queries),
-                *page_routes(
-                    sources, readable, queries, config.ui.trace_url, config.ui.dashboard_url
-                ),
-            ],
+            with_own_authorization=people if "gauge" in roles else (),
         )
         self._web = HttpServer(
             pages,
@@ -91,10 +95,10 @@ class Endpoints:
             self._page_terms(limits.connections[PAGES]),
         )
         self._control: ControlServer | None = None
-        if config.store is not None:
+        if config.store is not None and config.postgres is None:
             folder = config.folder / config.store.path
             self._control = ControlServer(
-                folder, lambda selection: asyncio.wrap_future(engine.worker.purge(selection))
+                folder, lambda selection: asyncio.wrap_future(engine.purge(selection))
             )
 
     @property
@@ -184,6 +188,12 @@ class Endpoints:
             _explain_http2(server)
 
 
+def _limits_of(limits: ReceiverLimits, engine: Engine) -> ReceiverLimits:
+    """The limits of the receivers, without records that the engine cannot take."""
+    largest = int(min(limits.records.max_record_bytes, engine.max_record_bytes))
+    return replace(limits, records=replace(limits.records, max_record_bytes=largest))
+
+
 def _hosts(config: Config) -> frozenset[str] | None:
     """The host names by which browsers reach the pages; `None`: unknown ones."""
     section = config.exporters.prometheus
@@ -203,17 +213,5 @@ def _explain_http2(server: Server) -> None:
 
 
 def _with_redaction(config: Config, accept: Consumer, telemetry: InternalTelemetry) -> Consumer:
-    redaction = config.redaction
-    if redaction is None:
-        return accept
-    salt = secrets.token_bytes(32)
-    if redaction.salt is not None:
-        salt = redaction.salt.encode()
-    redactor = Redactor(
-        redaction.rules(),
-        redaction.rules_of_tenants(),
-        salt,
-        installed_dialects(),
-        config.scenario.keys,
-    )
-    return RedactingConsumer(accept, redactor, telemetry).accept
+    redactor = build_redactor(config)
+    return accept if redactor is None else RedactingConsumer(accept, redactor, telemetry).accept

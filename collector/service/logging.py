@@ -25,9 +25,20 @@ _MAX_CAUSES = 10
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
-def configure(level: str = "info", form: Literal["console", "json"] = "console") -> None:
-    """`level` is debug, info, warning or error; `json` writes one object per line."""
+def configure(
+    level: str = "info", form: Literal["console", "json"] = "console", **known: int
+) -> None:
+    """`level` is debug, info, warning or error; `json` writes one object per line. Every line has
+    what is `known` of this process.
+    """
+
+    def add_known(
+        _: object, __: str, event: structlog.typing.EventDict
+    ) -> structlog.typing.EventDict:
+        return {**known, **event}
+
     shared: list[structlog.typing.Processor] = [
+        add_known,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.ExceptionRenderer(_format),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -14,7 +14,7 @@ from pathgauge.collector.receivers.export import ReceiverLimits
 from pathgauge.collector.receivers.memory_guard import Kind, MemoryGuard, MemoryUse
 from pathgauge.collector.service.connections import wanted_connections, with_connections
 from pathgauge.collector.service.file_limit import fit_connections, hard_limit
-from pathgauge.collector.service.memory.limits import read_limits
+from pathgauge.collector.service.memory.limits import MemoryLimit, read_limits
 from pathgauge.collector.service.memory.plan import MemoryPlan, fit, show
 
 _log = structlog.get_logger(__name__)
@@ -55,7 +55,7 @@ def fit_to_process(config: Config, telemetry: InternalTelemetry) -> ProcessLimit
             limit=hard_limit(),
             **connections,
         )
-    limits = read_limits()
+    limits = shared(read_limits(), config.workers)
     use = MemoryUse() if limits else _no_use
     plan = fit(with_connections(config, connections), limits, use)
     if plan.limit is not None and plan.lowered:
@@ -67,6 +67,25 @@ def fit_to_process(config: Config, telemetry: InternalTelemetry) -> ProcessLimit
         )
     guard = MemoryGuard(plan.ceilings, use, telemetry.requests_without_memory.add)
     return ProcessLimits(plan, guard, connections)
+
+
+def plan_of_scorer(config: Config) -> MemoryPlan:
+    """The memory of one of several scorer processes. Raises `ConfigError`."""
+    limits = shared(read_limits(), config.workers)
+    return fit(config, limits, MemoryUse() if limits else _no_use)
+
+
+def shared(limits: Sequence[MemoryLimit], workers: int) -> Sequence[MemoryLimit]:
+    """The limits of each process, if several scorers share the limit of the cgroup with their
+    parent.
+    """
+    if workers == 1:
+        return limits
+    processes = workers + 1
+    return [
+        limit._replace(bytes=limit.bytes // processes) if limit.kind == "resident" else limit
+        for limit in limits
+    ]
 
 
 def _no_use(_: Kind) -> int:

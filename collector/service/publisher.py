@@ -14,14 +14,12 @@ from typing import Protocol
 
 import structlog
 
-from pathgauge.collector.core.evaluations.conversations import ConversationResult
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import (
     Changes,
-    Judged,
     PipelineEvent,
     PublishedEvent,
     Unreadable,
@@ -29,6 +27,7 @@ from pathgauge.collector.core.pipeline_events import (
 )
 from pathgauge.collector.core.reading_budget import TooSlowError
 from pathgauge.collector.core.sink import Sink
+from pathgauge.collector.service.sink_calls import close, publish
 from pathgauge.collector.store import Progress, Store
 
 _log = structlog.get_logger(__name__)
@@ -89,12 +88,17 @@ class Publisher:
         durable_counts: Sequence[DurableCounts] = (),
         judges: Judges | None = None,
         has_pending_counts: Callable[[], bool] = lambda: False,
+        complete: Callable[[Progress], Progress] = lambda progress: progress,
+        commit_s: float = COMMIT_S,
     ) -> None:
         """`immediate_sinks` get events before they are durable, because they count them in one of
         the `durable_counts`. `sinks` and `judges` get them afterwards.
 
-        `has_pending_counts` tells whether `durable_counts` changed without any event.
+        `has_pending_counts` tells whether `durable_counts` changed without any event. `complete`
+        adds what another process has to be told to the progress before it is committed. Events are
+        collected for `commit_s` seconds.
         """
+        self._commit_s = commit_s
         self._pipeline = pipeline
         self._store = store
         self._immediate_sinks = immediate_sinks
@@ -102,6 +106,7 @@ class Publisher:
         self._durable_counts = durable_counts
         self._judges = judges
         self._has_pending_counts = has_pending_counts
+        self._complete = complete
         self._transaction: _Transaction | None = None
         self._committed_at = time.monotonic()
         self._given_up = False
@@ -117,7 +122,7 @@ class Publisher:
                 continue
             transaction.events.append(event)
             for sink in self._immediate_sinks:
-                _publish(sink, event, now)
+                publish(sink, event, now)
 
     def begin(self) -> _Transaction:
         """Make sure that a commit follows. Even without events, the position in the journal must
@@ -131,7 +136,7 @@ class Publisher:
         """Seconds until the next commit is due; `None` when there is nothing to commit."""
         if self._transaction is None:
             return None
-        return self._transaction.since + COMMIT_S - time.monotonic()
+        return self._transaction.since + self._commit_s - time.monotonic()
 
     def begin_if_needed(self) -> None:
         """Begin a commit without events from time to time: commits trigger retention, which is how
@@ -146,7 +151,7 @@ class Publisher:
         if self._transaction is None:
             return
         is_large = len(self._transaction.events) >= MAX_COMMIT_EVENTS
-        if is_large or time.monotonic() >= self._transaction.since + COMMIT_S:
+        if is_large or time.monotonic() >= self._transaction.since + self._commit_s:
             self.publish(row, is_stopping)
 
     def publish(self, row: int, is_stopping: Callable[[], bool]) -> None:
@@ -175,14 +180,14 @@ class Publisher:
         """Withdraw purged evaluations from all sinks and judges."""
         for key in evaluations:
             for sink in (*self._immediate_sinks, *self._sinks):
-                _publish(sink, Withdrawn(key), time.time())
+                publish(sink, Withdrawn(key), time.time())
             if self._judges is not None:
                 self._judges.give_up(key)
 
     def close(self) -> None:
         """Close the sinks."""
         for sink in (*self._immediate_sinks, *self._sinks):
-            _close(sink)
+            close(sink)
 
     def _progress(self, row: int, events: Sequence[PublishedEvent]) -> Progress:
         self._committed_at = time.monotonic()
@@ -190,7 +195,8 @@ class Publisher:
             self._pipeline.forget_read(_FORGOTTEN_TRACES)
         changes = self._pipeline.changes()
         counts = [count for durable in self._durable_counts for count in durable.pending()]
-        return Progress(row, self._store.horizon(), time.time(), events, changes, counts)
+        progress = Progress(row, self._store.horizon(), time.time(), events, changes, counts)
+        return self._complete(progress)
 
     def _commit(self, progress: Progress) -> bool:
         try:
@@ -206,7 +212,7 @@ class Publisher:
         now = time.time()
         for event in progress.outcomes:
             for sink in self._sinks:
-                _publish(sink, event, now)
+                publish(sink, event, now)
         if self._judges is not None:
             _update(self._judges, progress.changes)
 
@@ -223,28 +229,3 @@ def _update(judges: Judges, changes: Changes) -> None:
         judges.give_up(key)
     for pending in changes.judgments_begun:
         judges.take(pending)
-
-
-def _publish(sink: Sink, event: PublishedEvent, now: float) -> None:
-    try:
-        if isinstance(event, Evaluation):
-            sink.publish(event, now)
-        elif isinstance(event, Judged):
-            sink.publish_judged(event, now)
-        elif isinstance(event, ConversationResult):
-            sink.publish_conversation(event, now)
-        else:
-            sink.withdraw(event.key)
-    except Exception:  # the failure of one sink must not affect the others
-        _log.exception("sink failed", sink=_name(sink))
-
-
-def _close(sink: Sink) -> None:
-    try:
-        sink.close()
-    except Exception:
-        _log.exception("sink could not be closed", sink=_name(sink))
-
-
-def _name(sink: Sink) -> str:
-    return getattr(sink, "name", type(sink).__name__)

@@ -25,13 +25,17 @@ from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.receivers.auth.access import load_access
 from pathgauge.collector.service.canary import MAX_DELAY_S, Canary
+from pathgauge.collector.service.cluster.roles import ALL, Role
+from pathgauge.collector.service.embedded import EmbeddedEngine
 from pathgauge.collector.service.endpoints import Endpoints
-from pathgauge.collector.service.engine import Engine
+from pathgauge.collector.service.engine import RELOADED, Engine
 from pathgauge.collector.service.file_limit import raise_file_limit
 from pathgauge.collector.service.logging import log_unhandled, log_unhandled_in_thread
 from pathgauge.collector.service.memory.saving import MAX_POOL_THREADS
 from pathgauge.collector.service.process_limits import fit_to_process
 from pathgauge.collector.service.process_tuning import tune
+from pathgauge.collector.service.workers.fleet import Fleet
+from pathgauge.collector.store.queries.reading import Reading
 
 _log = structlog.get_logger(__name__)
 
@@ -41,10 +45,6 @@ POLL_S = 2.0
 DRAIN_S = 10.0
 """Time limit at a stop for active requests, and again for queued ones."""
 
-_RELOADED = frozenset({"criteria", "criteria_file", "prices", "references", "regression"})
-"""The sections of the configuration that a reload applies. Of `scenario`, only the keys need a
-restart.
-"""
 _RELOADED_LIMITS = frozenset({"max_series", "max_series_total"})
 """The keys of `exporters.prometheus` that a reload applies."""
 
@@ -56,15 +56,27 @@ class Service:
     """The whole collector, from `start` to `stop`."""
 
     def __init__(
-        self, config: Config, path: Path | None = None, *, insecure_bind: bool = False
+        self,
+        config: Config,
+        path: Path | None = None,
+        *,
+        insecure_bind: bool = False,
+        roles: frozenset[Role] = ALL,
     ) -> None:
-        """`path` is the file that `config` was read from; a reload reads it again. Raises
-        `ConfigError`.
+        """`path` is the file that `config` was read from; a reload reads it again. `roles` is what
+        this process does, with Kafka and PostgreSQL. Raises `ConfigError`, and OSError if these
+        cannot be used.
         """
+        self._roles = roles
         self.telemetry = InternalTelemetry()
         self._canary: Canary | None = None
         if config.canary:
-            self._canary = Canary(config.canary.interval, config.assembly.settle + MAX_DELAY_S)
+            self._canary = Canary(
+                config.canary.interval,
+                config.assembly.settle + MAX_DELAY_S,
+                waits="gauge" in roles,
+                sees_others="gateway" not in roles,
+            )
         self._started_with = self._config = config
         self._path = path
         self._setup = setup = resolve(config)
@@ -76,7 +88,8 @@ class Service:
         # One reload at a time: of two, the first could finish last and apply the older criteria.
         self._reloading = asyncio.Lock()
         self._state: Literal["starting", "serving", "stopping"] = "starting"
-        self._engine = Engine(limits.config, setup, self.telemetry, self._canary, limits.plan)
+        self._database: Reading | None = None
+        self._engine = self._build_engine()
         self._endpoints = Endpoints(
             limits,
             self._access,
@@ -84,9 +97,33 @@ class Service:
             self.telemetry,
             canary=self._canary,
             unready=self._unready,
+            roles=roles,
+            database=self._database,
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._file_is_invalid = False
+
+    def _build_engine(self) -> Engine:
+        config, setup = self._limits.config, self._setup
+        if config.kafka is not None and config.postgres is not None:
+            # Their clients are optional packages.
+            from pathgauge.collector.service.cluster.engine import Cluster  # noqa: PLC0415
+            from pathgauge.collector.store.postgres.reading import (  # noqa: PLC0415
+                PostgresReading,
+            )
+
+            self._database = PostgresReading(config.postgres.conninfo)
+            return Cluster(
+                config,
+                setup,
+                self.telemetry,
+                self._canary,
+                roles=self._roles,
+                plan=self._limits.plan,
+            )
+        if config.workers == 1:
+            return EmbeddedEngine(config, setup, self.telemetry, self._canary, self._limits.plan)
+        return Fleet(config, setup, self.telemetry, self._canary)
 
     @property
     def ports(self) -> dict[str, int]:
@@ -101,11 +138,12 @@ class Service:
     @property
     def totals(self) -> dict[str, int]:
         """The most important counters, for the last line of the log."""
+        counted = self._engine.counted
         return {
-            "spans": self.telemetry.accepted.total(),
-            "invocations": self.telemetry.invocations_read.total(),
-            "scored": self.telemetry.invocations_scored.total(),
-            "skipped": self.telemetry.invocations_skipped.total(),
+            "spans": counted.accepted.total(),
+            "invocations": counted.invocations_read.total(),
+            "scored": counted.invocations_scored.total(),
+            "skipped": counted.invocations_skipped.total(),
         }
 
     async def start(self) -> None:
@@ -114,14 +152,14 @@ class Service:
         Raises OSError, naming the endpoint or the store, when one is unavailable; then nothing
         keeps running.
         """
-        await asyncio.to_thread(self._engine.resume)
+        await self._engine.start()
         try:
             await self._endpoints.start()
         except OSError:
             await self.stop()
             raise
         self._tasks.append(asyncio.create_task(self._watch_files(), name="references"))
-        if self._canary is not None:
+        if self._canary is not None and "gateway" in self._roles:
             canaries = self._canary.run(self._endpoints.canary_sender(self._canary))
             self._tasks.append(asyncio.create_task(canaries, name="canary"))
         self._state = "serving"
@@ -133,7 +171,7 @@ class Service:
         for task in self._tasks:
             task.cancel()
         await self._endpoints.stop_receiving(DRAIN_S)
-        await asyncio.to_thread(self._engine.stop, DRAIN_S)
+        await self._engine.stop(DRAIN_S)
         await self._endpoints.stop()
 
     async def reload(self) -> bool:
@@ -179,7 +217,7 @@ class Service:
 
     def _apply(self, config: Config, setup: ActiveConfig) -> None:
         self._config, self._fingerprint, self._setup = config, setup.fingerprint, setup
-        self._engine.configure(setup, config.exporters.prometheus)
+        self._engine.configure(setup, config)
         for warning in setup.warnings:
             _log.warning(_DOUBTFUL, warning=warning)
         before = _fixed_sections(self._started_with)
@@ -209,7 +247,7 @@ def _active(setup: ActiveConfig) -> dict[str, Any]:
 def _fixed_sections(config: Config) -> dict[str, object]:
     """What only a restart applies."""
     sections = {name: getattr(config, name) for name in Config.model_fields}
-    fixed = {name: section for name, section in sections.items() if name not in _RELOADED}
+    fixed = {name: section for name, section in sections.items() if name not in RELOADED}
     exporters = dict(config.exporters)
     endpoint = dict(config.exporters.prometheus)
     exporters["prometheus"] = {

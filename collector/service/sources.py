@@ -7,28 +7,42 @@ from collections.abc import Callable
 from pathgauge.collector.api.models import Telemetry
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.config import Config
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.service.engine import Engine
+from pathgauge.collector.store.queries.reading import Reading
 
 
 def sources_of(
-    config: Config, engine: Engine, telemetry: InternalTelemetry, unready: Callable[[], list[str]]
+    config: Config,
+    engine: Engine,
+    unready: Callable[[], list[str]],
+    database: Reading | None = None,
 ) -> Sources:
-    """Where the API finds its answers. `unready` returns why the collector accepts no spans."""
+    """Where the API finds its answers. `unready` returns why the collector accepts no spans.
+    `database` opens results in PostgreSQL.
+    """
+    folder = None
+    if config.store is not None and database is None:
+        folder = config.folder / config.store.path
+
+    def telemetry() -> Telemetry:
+        counted = engine.counted
+        return Telemetry(
+            spans_received=counted.accepted.total(),
+            spans_refused=counted.refused.total(),
+            spans_dropped=counted.spans_dropped.total(),
+            invocations_read=counted.invocations_read.total(),
+            invocations_scored=counted.invocations_scored.total(),
+            invocations_skipped=counted.invocations_skipped.total(),
+            open_traces=engine.usage().pipeline.open_traces,
+            unready=unready(),
+        )
+
     return Sources(
-        folder=None if config.store is None else config.folder / config.store.path,
+        folder=folder,
+        database=database,
         scores=engine.current_scores,
         unknown=engine.unknown_scenarios.snapshot,
         references=engine.references,
-        telemetry=lambda: Telemetry(
-            spans_received=telemetry.accepted.total(),
-            spans_refused=telemetry.refused.total(),
-            spans_dropped=telemetry.spans_dropped.total(),
-            invocations_read=telemetry.invocations_read.total(),
-            invocations_scored=telemetry.invocations_scored.total(),
-            invocations_skipped=telemetry.invocations_skipped.total(),
-            open_traces=engine.usage().pipeline.open_traces,
-            unready=unready(),
-        ),
+        telemetry=telemetry,
         is_busy=lambda: engine.usage().queued_bytes > 0,
     )

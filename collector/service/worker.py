@@ -21,6 +21,7 @@ from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgme
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent
+from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.request_queue import Command, RequestQueue
 from pathgauge.collector.store import Delivery, Purged, Restored, Selection, Store, StoreError
@@ -88,14 +89,20 @@ class Worker:
         """Add the results of judges."""
         self.call(lambda: self._step(lambda: self._pipeline.judged(pending, evaluation)))
 
-    def purge(self, selection: Selection) -> Future[Purged]:
-        """Remove telemetry and results from the store, the pipeline and the sinks. The future
-        raises `StoreError`.
+    def flush(self) -> Future[None]:
+        """Commit and publish at once."""
+        return self.ask(self._publish)
+
+    def purge(
+        self, selection: Selection, traces: frozenset[TraceKey] = frozenset()
+    ) -> Future[Purged]:
+        """Remove telemetry and results from the store, the pipeline and the sinks, also of these
+        `traces`. The future raises `StoreError`.
         """
 
         def purge() -> Purged:
             self._publish()
-            purged = self._store.purge(selection)
+            purged = self._store.purge(selection, traces)
             self._pipeline.discard(purged.traces)
             self._publisher.withdraw(purged.evaluations)
             return purged
@@ -199,9 +206,15 @@ class Worker:
             self._publish_if_due()
         batch = delivery.batch
         batch.count(self._telemetry)
-        self._step(lambda: self._pipeline.feed(batch.spans, batch.logs, delivery.at, delivery.row))
+        self._step(lambda: self._feed(delivery))
         self._requests.processed(delivery.row, delivery.at)
         self._publisher.begin()
+
+    def _feed(self, delivery: Delivery) -> list[PipelineEvent]:
+        _, at, batch = delivery
+        if batch.turn is not None:
+            return self._pipeline.feed_turn(batch.turn, at, delivery.row)
+        return self._pipeline.feed(batch.spans, batch.logs, at, delivery.row)
 
     def _run_command(self, command: Command) -> None:
         def run() -> list[PipelineEvent]:

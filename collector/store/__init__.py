@@ -9,7 +9,7 @@ implement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -27,6 +27,11 @@ State: TypeAlias = Literal["ok", "full", "failed"]
 
 Removal: TypeAlias = Literal["age", "space"]
 """Why results are removed: they are older than the retention, or take space that requests need."""
+
+Part: TypeAlias = Literal["whole", "scorer", "gauge"]
+"""What a store is for: a scorer writes journal, state and publications, a gauge results and counts.
+`whole`: both are one process, which needs no publications.
+"""
 
 Transaction: TypeAlias = Literal["requests", "results", "quarantine"]
 """The kinds of transactions: requests before they are acknowledged, results of the pipeline, and
@@ -74,6 +79,14 @@ class Progress:
     outcomes: Sequence[PublishedEvent] = ()
     changes: Changes = field(default_factory=Changes)
     counts: Sequence[Row] = ()
+    evidence: Mapping[int, bytes] | None = None
+    """Evidence that another process has built, by the index of its outcome; `None`: it is built
+    from the outcomes.
+    """
+    publication: bytes | None = None
+    """What a scorer tells the gauge, if that is another process."""
+    published: Mapping[str, int] = field(default_factory=dict)
+    """The last publication of each scorer that the gauge has read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +108,10 @@ class Restored:
     """Evaluations that wait for judges, the oldest first."""
     request_bytes: int = 0
     """The space that the journal rows take."""
+    published: Mapping[str, int] = field(default_factory=dict)
+    """The last publication of each scorer that the gauge has read."""
+    received: Mapping[str, int] = field(default_factory=dict)
+    """The last turn that each other scorer has forwarded to this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +231,10 @@ class Store(Protocol):
         """
         ...
 
-    def purge(self, selection: Selection) -> Purged:
-        """Remove data, so that no byte of it stays. Raises `StoreError` if nothing was removed."""
+    def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
+        """Remove data, also that of these `traces`, so that no byte of it stays. Raises
+        `StoreError` if nothing was removed.
+        """
         ...
 
     def horizon(self) -> float:

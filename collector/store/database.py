@@ -17,7 +17,7 @@ from typing import TypeVar
 import structlog
 
 from pathgauge.collector.store import State, StoreError, Transaction, damage, files, recovery
-from pathgauge.collector.store.schema import insert
+from pathgauge.collector.store.sql import insert
 
 _log = structlog.get_logger(__name__)
 

@@ -227,5 +227,14 @@ def open_private(path: Path) -> int:
     return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
 
 
+def sync(path: Path) -> None:
+    """Make a file, or the entries of a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _quoted(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"

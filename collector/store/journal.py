@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -15,8 +14,10 @@ from pathgauge.collector.core.otlp import DecodeLimits, UndecodableError
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.decode_batch import decode_batch
 from pathgauge.collector.store import Delivery
+from pathgauge.collector.store.forwarded_turns import batch_of_turn
 from pathgauge.collector.store.journal_space import row_space
-from pathgauge.collector.store.schema import checksum, insert
+from pathgauge.collector.store.schema import checksum
+from pathgauge.collector.store.sql import Connection, insert
 
 COLUMNS = "id, at, wall, tenant, form, traces, head_crc, body_crc, body"
 _SELECT_HEADS = "SELECT id, at, wall, tenant, form, traces, head_crc FROM journal"
@@ -24,9 +25,13 @@ _TRACE_ID_BYTES = 16
 _MAX_IDS = 200
 """Rows that one statement deletes."""
 _SIZE = "length(body) + length(traces) + length(form) + length(tenant)"
+TURN = "turn"
+"""The form of a row that holds a turn which another scorer has forwarded."""
 _MAX_RUNNING_S = 1e10
 """Three centuries. Sums of such times are still exact to microseconds."""
-_UNLIMITED = DecodeLimits(*(sys.maxsize // 100 for _ in fields(DecodeLimits)))
+_NO_CRC = 1
+"""Not the checksum of an empty body."""
+UNLIMITED = DecodeLimits(*(sys.maxsize // 100 for _ in fields(DecodeLimits)))
 """For a body that was re-encoded: all its records were valid when it was sent, but encoded again
 they may exceed the limits.
 """
@@ -76,7 +81,10 @@ class Packer:
         if batch.sent_as is not None:
             form += f" {batch.sent_as}"
         body = self._compressor.compress(batch.body)
-        traces = _packed({record.trace_id for record in batch.spans or batch.logs})
+        trace_ids = {record.trace_id for record in batch.spans or batch.logs}
+        if batch.turn is not None:
+            form, trace_ids = TURN, {batch.turn.key[1]}
+        traces = _packed(trace_ids)
         return (
             row,
             at,
@@ -84,18 +92,18 @@ class Packer:
             tenant,
             form,
             traces,
-            checksum(row, at, tenant, form, traces.hex()),
+            _head_crc(row, at, tenant, form, traces),
             zlib.crc32(body),
             body,
         )
 
 
-def append(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+def append(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows of a `Packer`."""
     insert(connection, f"INSERT INTO journal ({COLUMNS})", rows)
 
 
-def release(connection: sqlite3.Connection, ids: Sequence[int]) -> Released:
+def release(connection: Connection, ids: Sequence[int]) -> Released:
     """Delete rows."""
     rows = space = 0
     for start in range(0, len(ids), _MAX_IDS):
@@ -109,7 +117,7 @@ def release(connection: sqlite3.Connection, ids: Sequence[int]) -> Released:
     return Released(rows, space)
 
 
-def count(connection: sqlite3.Connection) -> tuple[int, int]:
+def count(connection: Connection) -> tuple[int, int]:
     """The number of rows, and the space that they take."""
     rows = space = 0
     for (size,) in connection.execute(f"SELECT {_SIZE} FROM journal"):
@@ -124,12 +132,12 @@ def row_size(row: tuple[Any, ...]) -> int:
     return len(body) + len(traces) + len(form) + len(tenant)
 
 
-def rewrite(connection: sqlite3.Connection, row: tuple[Any, ...]) -> None:
+def rewrite(connection: Connection, row: tuple[Any, ...]) -> None:
     """Replace the row that has the same number."""
     insert(connection, f"INSERT OR REPLACE INTO journal ({COLUMNS})", [row])
 
 
-def read(connection: sqlite3.Connection, after: int, max_bytes: int) -> list[tuple[Any, ...]]:
+def read(connection: Connection, after: int, max_bytes: int) -> list[tuple[Any, ...]]:
     """Rows after `after`, in order, until their bodies reach `max_bytes`."""
     rows = []
     for row in connection.execute(
@@ -142,17 +150,17 @@ def read(connection: sqlite3.Connection, after: int, max_bytes: int) -> list[tup
     return rows
 
 
-def fetch(connection: sqlite3.Connection, row: int) -> list[tuple[Any, ...]]:
+def fetch(connection: Connection, row: int) -> list[tuple[Any, ...]]:
     """One row, or none if it does not exist."""
     return connection.execute(f"SELECT {COLUMNS} FROM journal WHERE id = ?", (row,)).fetchall()
 
 
-def heads(connection: sqlite3.Connection, up_to: int) -> Iterator[RowHead | int]:
+def heads(connection: Connection, up_to: int) -> Iterator[RowHead | int]:
     """All rows in order, without their bodies; of a damaged row only its number."""
     return map(_head, connection.execute(f"{_SELECT_HEADS} WHERE id <= ? ORDER BY id", (up_to,)))
 
 
-def newest_heads(connection: sqlite3.Connection) -> Iterator[RowHead | int]:
+def newest_heads(connection: Connection) -> Iterator[RowHead | int]:
     """The same as `heads`, from the last row to the first."""
     return map(_head, connection.execute(f"{_SELECT_HEADS} ORDER BY id DESC"))
 
@@ -163,12 +171,14 @@ def unpack(values: tuple[Any, ...]) -> Delivery:
     try:
         if not is_sound(values):
             raise DamagedError("checksum")
+        raw = zstandard.ZstdDecompressor().decompress(body)
+        if form == TURN:
+            return Delivery(row, at, batch_of_turn(raw))
         transport, signal, encoding, *sent_as = form.split(" ")
         origin = Origin(tenant, transport, signal, encoding)
-        raw = zstandard.ZstdDecompressor().decompress(body)
         if not sent_as:
             return Delivery(row, at, decode_batch(origin, raw, DecodeLimits()).batch)
-        batch = decode_batch(origin, raw, _UNLIMITED).batch
+        batch = decode_batch(origin, raw, UNLIMITED).batch
         return Delivery(row, at, replace(batch, sent_as=sent_as[0]))
     except _DAMAGE as error:
         raise DamagedError(type(error).__name__) from error
@@ -178,6 +188,27 @@ def is_sound(values: tuple[Any, ...]) -> bool:
     """Whether the checksums of a row match its values."""
     *head, body_crc, body = values
     return _is_sound_head(tuple(head)) and bool(body_crc == zlib.crc32(body))
+
+
+def head(values: tuple[Any, ...]) -> RowHead | int:
+    """The row without its body; of a row with a damaged head only its number."""
+    return _head(values[:7])
+
+
+def renumbered(values: tuple[Any, ...], row: int, at: float) -> tuple[Any, ...]:
+    """The same request under another number and time. A damaged body stays damaged."""
+    _, _, wall, tenant, form, traces, _, *body = values
+    return (row, at, wall, tenant, form, traces, _head_crc(row, at, tenant, form, traces), *body)
+
+
+def unreadable(
+    values: tuple[Any, ...], row: int, at: float, trace_ids: set[str]
+) -> tuple[Any, ...]:
+    """A row that says of these traces that a request of theirs is damaged."""
+    _, _, wall, tenant, form, *_ = values
+    traces = _packed(trace_ids)
+    crc = _head_crc(row, at, tenant, form, traces)
+    return (row, at, wall, tenant, form, traces, crc, _NO_CRC, b"")
 
 
 def is_possible(at: float) -> bool:
@@ -191,9 +222,13 @@ def _is_sound_head(head: tuple[Any, ...]) -> bool:
     row, at, _, tenant, form, traces, crc = head
     return (
         isinstance(traces, bytes)
-        and crc == checksum(row, at, tenant, form, traces.hex())
+        and crc == _head_crc(row, at, tenant, form, traces)
         and is_possible(at)
     )
+
+
+def _head_crc(row: int, at: float, tenant: str, form: str, traces: bytes) -> int:
+    return checksum(row, at, tenant, form, traces.hex())
 
 
 def _head(values: tuple[Any, ...]) -> RowHead | int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from pathgauge.collector.core.evaluations.windows import Recent
 from pathgauge.collector.core.otlp.batch import Batch
@@ -49,7 +49,7 @@ class MemoryStore:
     def commit(self, progress: Progress) -> bool:
         return True
 
-    def purge(self, selection: Selection) -> Purged:
+    def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
         raise StoreError(
             "found store: memory, expected a store on disk: nothing in memory outlives the process"
         )

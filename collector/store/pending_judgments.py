@@ -5,7 +5,6 @@ A row holds the invocation with its content. It is deleted as soon as the judges
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,15 +12,14 @@ import orjson
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
-from pathgauge.collector.store.schema import checksum, insert
+from pathgauge.collector.store.schema import checksum
+from pathgauge.collector.store.sql import Connection, upsert
 
 COLUMNS = "tenant, trace_id, span_id, at, known, body"
 
-_INTO = f"INSERT OR REPLACE INTO awaited ({COLUMNS}, crc)"
-
 
 def write(
-    connection: sqlite3.Connection,
+    connection: Connection,
     begun: Iterable[PendingJudgment],
     ended: Iterable[EvaluationKey],
     at: float,
@@ -33,7 +31,13 @@ def write(
     connection.executemany(
         "DELETE FROM awaited WHERE trace_id = ? AND span_id = ? AND tenant = ?", keys
     )
-    insert(connection, _INTO, [_row(pending, at) for pending in begun])
+    upsert(
+        connection,
+        "awaited",
+        f"{COLUMNS}, crc",
+        "trace_id, span_id, tenant",
+        [_row(pending, at) for pending in begun],
+    )
 
 
 def _row(pending: PendingJudgment, at: float) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
@@ -18,8 +18,10 @@ from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store import Purged, Selection, journal
 from pathgauge.collector.store.journal import DamagedError, Packer
-from pathgauge.collector.store.schema import delete, insert, name_of, text_of
+from pathgauge.collector.store.schema import name_of, text_of
+from pathgauge.collector.store.sql import Connection, delete, insert
 
+_INTO_CHOSEN = "INSERT OR IGNORE INTO chosen (tenant, trace_id)"
 _CHOSEN = "(trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
 _HAS_RESULT_SINCE = """EXISTS (
   SELECT 1 FROM results AS r
@@ -51,13 +53,19 @@ class _Index:
     """Rows with unknown traces."""
 
 
-def purge(connection: sqlite3.Connection, selection: Selection, windows_since: float) -> Purged:
-    """Purge the database. Windows may hold evaluations since the Unix time `windows_since`. Raises
+def purge(
+    connection: sqlite3.Connection,
+    selection: Selection,
+    windows_since: float,
+    selected: Set[TraceKey] | None = None,
+) -> Purged:
+    """Purge the database. Windows may hold evaluations since the Unix time `windows_since`.
+    `selected` are the traces that the results select, if these are in another database. Raises
     `sqlite3.Error` if nothing was removed.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
-        purged = _remove(connection, selection, windows_since)
+        purged = _remove(connection, selection, windows_since, selected)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -66,15 +74,41 @@ def purge(connection: sqlite3.Connection, selection: Selection, windows_since: f
     return replace(purged, unfinished=_rewrite_file(connection))
 
 
-def _remove(connection: sqlite3.Connection, selection: Selection, windows_since: float) -> Purged:
+def held(connection: sqlite3.Connection) -> set[TraceKey]:
+    """All traces of which anything is stored, except for results and evidence."""
+    found: set[TraceKey] = set(_index(connection, None).rows)
+    for table in ("turns", "traces", "awaited"):
+        found.update(connection.execute(f"SELECT DISTINCT tenant, trace_id FROM {table}"))
+    return found
+
+
+def selected(connection: sqlite3.Connection, selection: Selection) -> Iterator[TraceKey]:
+    """The traces that a purge selects by their results."""
+    columns, name = "SELECT DISTINCT tenant, trace_id FROM results WHERE", selection.scenario
+    if name is not None:
+        names = text_of(name), name_of(name)
+        yield from connection.execute(f"{columns} scenario IN (?, ?)", names)
+    if selection.before is not None:
+        yield from connection.execute(f"{columns} revision = 0 AND at < ?", (selection.before,))
+
+
+def _remove(
+    connection: sqlite3.Connection,
+    selection: Selection,
+    windows_since: float,
+    selected: Set[TraceKey] | None,
+) -> Purged:
     index = _index(connection, selection.before)
     _choose(connection, selection, index)
+    insert(connection, _INTO_CHOSEN, list(selected or ()))
+    # Without results, only their owner knows which turns and judgments are old.
+    before = selection.before if selected is None else None
     chosen = connection.execute("SELECT tenant, trace_id FROM chosen")
     in_journal = {key for key in chosen if key in index.rows}
     requests = _purge_journal(connection, selection.before, index, in_journal)
-    turns = {key[:2] for key in _purge_open(connection, "turns", selection.before)}
-    pending = _purge_open(connection, "awaited", selection.before)
-    removed, evaluations = _purge_results(connection, selection.before, windows_since)
+    turns = {key[:2] for key in purge_open(connection, "turns", before)}
+    pending = purge_open(connection, "awaited", before)
+    removed, evaluations = purge_results(connection, selection.before, windows_since)
     connection.execute(f"DELETE FROM evidence WHERE {_CHOSEN} OR NOT EXISTS ({_ITS_RESULT})")
     connection.execute(f"DELETE FROM traces WHERE {_CHOSEN}")
     connection.execute("DELETE FROM quarantine")
@@ -108,7 +142,7 @@ def _choose(connection: sqlite3.Connection, selection: Selection, index: _Index)
         "CREATE TEMP TABLE chosen (tenant TEXT, trace_id TEXT, PRIMARY KEY (trace_id, tenant))"
         " WITHOUT ROWID"
     )
-    into = "INSERT OR IGNORE INTO chosen (tenant, trace_id)"
+    into = _INTO_CHOSEN
     in_journal = [key for key in index.rows if key in index.old or key[1] == selection.trace_id]
     insert(connection, into, in_journal)
     if selection.trace_id is not None:
@@ -156,7 +190,7 @@ def _without(batch: Batch, unwanted: Set[TraceKey]) -> Batch:
     tenant = batch.origin.tenant
     spans = tuple(span for span in batch.spans if (tenant, span.trace_id) not in unwanted)
     logs = tuple(log for log in batch.logs if (tenant, log.trace_id) not in unwanted)
-    body = encode_request(spans or logs, batch.without_trace)
+    body = encode_request(spans or logs, batch.without_trace, batch.own_events)
     sent_as = batch.sent_as or batch.origin.encoding
     return replace(
         batch,
@@ -168,9 +202,7 @@ def _without(batch: Batch, unwanted: Set[TraceKey]) -> Batch:
     )
 
 
-def _purge_open(
-    connection: sqlite3.Connection, table: str, before: float | None
-) -> set[EvaluationKey]:
+def purge_open(connection: Connection, table: str, before: float | None) -> set[EvaluationKey]:
     """Delete turns of open conversations, or evaluations that wait for judges. Each was stored
     together with its result, whose time counts.
     """
@@ -186,8 +218,8 @@ def _purge_open(
     return keys
 
 
-def _purge_results(
-    connection: sqlite3.Connection, before: float | None, windows_since: float
+def purge_results(
+    connection: Connection, before: float | None, windows_since: float
 ) -> tuple[int, frozenset[EvaluationKey]]:
     """Delete results; returns their number, and the evaluations that windows may still hold."""
     # No time is before NULL. A later revision goes with the first one.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import orjson
 
 from pathgauge.collector.core.evaluations.windows import Recent
 from pathgauge.collector.store.restore import Quarantine, Tables
+from pathgauge.collector.store.sql import Connection, max_skew_s
 
 MAX_RESULTS = 300_000
 """How many results are read to fill windows. They take a few seconds, and senders do not wait much
@@ -27,22 +27,26 @@ class WindowBounds:
 
 
 def evaluations_since(
-    connection: sqlite3.Connection, since: float, quarantine: Quarantine
+    connection: Connection, since: float, quarantine: Quarantine, published: str = ""
 ) -> Iterator[tuple[int, Recent]]:
     """The evaluations that were first recorded at the Unix time `since` or later, newest first,
-    each with the key of its row. An evaluation has the values of its newest revision.
+    each with the key of its row. An evaluation has the values of its newest revision. `published`
+    is a further condition.
 
     They are read one by one, because there may be a million.
     """
-    tables = Tables(connection, quarantine)
+    tables = Tables(connection, quarantine, f"WHERE withdrawn = 0 {published}")
+    reached = since - max_skew_s(connection)
     # Rows of the newest revisions whose first revision has not been reached yet.
     newest: dict[tuple[str, str, str], int] = {}
     for row, evaluation in tables.rows(
-        "results", _EVALUATION, f"WHERE withdrawn = 0 ORDER BY id DESC LIMIT {MAX_RESULTS}"
+        "results", _EVALUATION, f"ORDER BY id DESC LIMIT {MAX_RESULTS}"
     ):
         tenant, trace_id, span_id, revision, at, *_ = evaluation
-        if at < since:
+        if at < reached:
             break
+        if at < since:
+            continue
         key = tenant, trace_id, span_id
         if revision > 0:
             newest.setdefault(key, row)

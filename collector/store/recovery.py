@@ -17,16 +17,16 @@ from pathlib import Path
 
 import structlog
 
-from pathgauge.collector.store import StoreError, files, header_page
+from pathgauge.collector.store import StoreError, files, header_page, outbox
 from pathgauge.collector.store.damage import copy_table, primary_code, tables
 from pathgauge.collector.store.files import DATABASE
 from pathgauge.collector.store.schema import (
     APPLICATION_ID,
     NewerSchemaError,
-    insert,
     migrate,
     verify,
 )
+from pathgauge.collector.store.sql import insert
 
 _log = structlog.get_logger(__name__)
 
@@ -104,7 +104,7 @@ def _fill(folder: Path) -> int:
     new = _new(folder)
     new.unlink(missing_ok=True)
     os.close(files.open_private(new))
-    _sync(folder)  # from here on, a start does not use the damaged database
+    files.sync(folder)  # from here on, a start does not use the damaged database
     fresh = sqlite3.connect(new, isolation_level=None)
     try:
         # After a crash this file is discarded, so it is synced only at the end.
@@ -119,12 +119,13 @@ def _fill(folder: Path) -> int:
         fresh.execute("BEGIN")
         rows = _copy_all(folder, fresh)
         suspect(fresh)
+        outbox.begin_numbers(fresh)
         fresh.execute("COMMIT")
     finally:
         fresh.close()
-    _sync(new)
+    files.sync(new)
     new.rename(_complete(folder))
-    _sync(folder)
+    files.sync(folder)
     return rows
 
 
@@ -158,9 +159,9 @@ def _put_in_place(folder: Path) -> None:
     _new(folder).unlink(missing_ok=True)
     if database.exists():
         _keep_damaged(database)
-        _sync(folder)  # the fresh database must not use the log of the damaged one
+        files.sync(folder)  # the fresh database must not use the log of the damaged one
     _complete(folder).rename(database)
-    _sync(folder)
+    files.sync(folder)
 
 
 def _keep_damaged(database: Path) -> None:
@@ -184,12 +185,3 @@ def _failed(folder: Path, error: Exception) -> StoreError:
         needed = sum(path.stat().st_size for path in sources if path.exists())
         message += f"; found {files.free_bytes(folder)} bytes free, expected {needed}"
     return StoreError(message)
-
-
-def _sync(path: Path) -> None:
-    """Make a file, or the entries of a folder, durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

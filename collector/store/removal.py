@@ -6,7 +6,7 @@ senders wait meanwhile.
 
 from __future__ import annotations
 
-import sqlite3
+from pathgauge.collector.store.sql import Connection
 
 _RESULT_BYTES = 300
 """What a result takes beside its body, in the table and its indexes."""
@@ -16,7 +16,7 @@ _IS_OVER = "(closed < :oldest OR forgotten IS NOT NULL OR :oldest IS NULL)"
 """Whether a trace has no row in the journal, whose oldest row arrived at `oldest`."""
 
 
-def drop_old_results(connection: sqlite3.Connection, before: float, max_rows: int) -> int:
+def drop_old_results(connection: Connection, before: float, max_rows: int) -> int:
     """Delete results older than the Unix time `before`; returns how many."""
     return connection.execute(
         "DELETE FROM results WHERE id IN (SELECT id FROM results WHERE at < ? ORDER BY at LIMIT ?)",
@@ -24,7 +24,7 @@ def drop_old_results(connection: sqlite3.Connection, before: float, max_rows: in
     ).rowcount
 
 
-def drop_oldest_results(connection: sqlite3.Connection, size: int, max_rows: int) -> int:
+def drop_oldest_results(connection: Connection, size: int, max_rows: int) -> int:
     """Delete the oldest results, until they free `size` bytes; returns how many."""
     rows = 0
     for (length,) in connection.execute(
@@ -39,7 +39,7 @@ def drop_oldest_results(connection: sqlite3.Connection, size: int, max_rows: int
     ).rowcount
 
 
-def drop_superseded_results(connection: sqlite3.Connection, first: int, last: int) -> int:
+def drop_superseded_results(connection: Connection, first: int, last: int) -> int:
     """Delete results with these keys that are neither the first nor the newest revision; returns
     how many. Only earlier versions have stored such results.
     """
@@ -52,7 +52,7 @@ def drop_superseded_results(connection: sqlite3.Connection, first: int, last: in
     ).rowcount
 
 
-def drop_trace_states(connection: sqlite3.Connection, kept_traces: int, max_rows: int) -> int:
+def drop_trace_states(connection: Connection, kept_traces: int, max_rows: int) -> int:
     """Delete the states of traces without journal rows, except the newest `kept_traces`; returns
     how many.
     """
@@ -60,19 +60,19 @@ def drop_trace_states(connection: sqlite3.Connection, kept_traces: int, max_rows
     return _drop_states(connection, newest - kept_traces, max_rows)
 
 
-def drop_large_trace_states(connection: sqlite3.Connection, max_bytes: int, max_rows: int) -> int:
+def drop_large_trace_states(connection: Connection, max_bytes: int, max_rows: int) -> int:
     """Delete the oldest states of traces without journal rows, so that all states together take no
     more than `max_bytes`; returns how many.
     """
     [last] = connection.execute(
         "SELECT max(id) FROM (SELECT id, sum(length(known) + ?) OVER (ORDER BY id DESC) AS size"
-        " FROM traces) WHERE size > ?",
+        " FROM traces) AS sizes WHERE size > ?",
         (_STATE_BYTES, max_bytes),
     ).fetchone()
     return _drop_states(connection, last or 0, max_rows)
 
 
-def _drop_states(connection: sqlite3.Connection, up_to: int, max_rows: int) -> int:
+def _drop_states(connection: Connection, up_to: int, max_rows: int) -> int:
     first = connection.execute("SELECT at FROM journal ORDER BY id LIMIT 1").fetchone()
     return connection.execute(
         "DELETE FROM traces WHERE id IN (SELECT id FROM traces WHERE id <= :up_to"

@@ -6,8 +6,7 @@ the start takes seconds and little memory even with gigabytes of journal.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,8 +18,10 @@ from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import StoredTrace
 from pathgauge.collector.core.traces import TraceKey, TraceSnapshot
-from pathgauge.collector.store import Restored, journal, pending_judgments, turns
+from pathgauge.collector.store import Restored, journal, outbox, pending_judgments, turns
+from pathgauge.collector.store.journal import RowHead
 from pathgauge.collector.store.schema import checksum
+from pathgauge.collector.store.sql import Connection, each
 
 _log = structlog.get_logger(__name__)
 
@@ -53,8 +54,10 @@ class _StoredState(NamedTuple):
 class Tables:
     """The tables to read, and what happens to damaged rows."""
 
-    connection: sqlite3.Connection
+    connection: Connection
     quarantine: Quarantine
+    condition: str = ""
+    """Which of the rows are read, such as `WHERE partition = 3`."""
 
     def rows(
         self, table: str, columns: str, rest: str = "", values: Sequence[str] = ()
@@ -62,8 +65,10 @@ class Tables:
         """The keys and columns of rows with a valid checksum."""
         damaged = []
         try:
-            for row, *written, crc in self.connection.execute(
-                f"SELECT id, {columns}, crc FROM {table} {rest}", values
+            for row, *written, crc in each(
+                self.connection,
+                f"SELECT id, {columns}, crc FROM {table} {self.condition} {rest}",
+                values,
             ):
                 if crc == checksum(*written):
                     yield row, written
@@ -74,26 +79,28 @@ class Tables:
                 self.quarantine(table, row, "checksum")
 
 
-def restore(connection: sqlite3.Connection, quarantine: Quarantine) -> Restored:
+def restore(connection: Connection, quarantine: Quarantine) -> Restored:
     """Read everything except results and the bodies of the journal."""
     tables = Tables(connection, quarantine)
     requests, request_bytes = journal.count(connection)
-    last_row, last_at = _newest(tables)
-    row, at = _position(connection, last_row, last_at)
+    last_row, last_at = newest(tables)
+    row, at = position(connection, last_row, last_at)
     return Restored(
         row=row,
         last_row=max(row, last_row),
         requests=requests,
         request_bytes=request_bytes,
         at=max(at, last_at),
-        traces=tuple(_traces(tables, row)),
-        turns=tuple(_turns(tables)),
-        counts=tuple(_counts(tables)),
-        pending=tuple(_pending(tables)),
+        traces=tuple(traces_of(tables, journal.heads(connection, row))),
+        turns=tuple(turns_of(tables)),
+        counts=tuple(counts_of(tables)),
+        pending=tuple(pending_of(tables)),
+        published=outbox.published(connection),
+        received=outbox.received(connection),
     )
 
 
-def _newest(tables: Tables) -> tuple[int, float]:
+def newest(tables: Tables) -> tuple[int, float]:
     """Number and time of the last valid row of the journal. Damaged rows after it are quarantined,
     because new rows get their numbers.
     """
@@ -108,7 +115,7 @@ def _newest(tables: Tables) -> tuple[int, float]:
     return newest
 
 
-def _position(connection: sqlite3.Connection, last_row: int, last_at: float) -> tuple[int, float]:
+def position(connection: Connection, last_row: int, last_at: float) -> tuple[int, float]:
     """The last row that was processed, and the running time that was reached."""
     meta = dict(connection.execute("SELECT name, value FROM meta"))
     row, at = meta.get("row", 0), meta.get("at", 0.0)
@@ -126,10 +133,13 @@ def _position(connection: sqlite3.Connection, last_row: int, last_at: float) -> 
     return row, at
 
 
-def _traces(tables: Tables, up_to: int) -> Iterator[StoredTrace]:
+def traces_of(tables: Tables, heads: Iterable[RowHead | int]) -> Iterator[StoredTrace]:
+    """The traces whose states are stored, and those of the requests that were processed: `heads`
+    in order, of a damaged request only its row.
+    """
     in_journal: dict[TraceKey, _JournalRows] = {}
     damaged = []
-    for head in journal.heads(tables.connection, up_to):
+    for head in heads:
         if isinstance(head, int):
             damaged.append(head)
             continue
@@ -191,7 +201,8 @@ def _states(tables: Tables) -> Iterator[tuple[TraceKey, _StoredState]]:
         yield (tenant, trace_id), state
 
 
-def _turns(tables: Tables) -> Iterator[StoredTurn]:
+def turns_of(tables: Tables) -> Iterator[StoredTurn]:
+    """The turns of open conversations, in the order of their arrival."""
     unreadable = []
     for row, columns in tables.rows("turns", turns.COLUMNS, "ORDER BY at, id"):
         try:
@@ -202,7 +213,8 @@ def _turns(tables: Tables) -> Iterator[StoredTurn]:
         tables.quarantine("turns", row, "unreadable")
 
 
-def _pending(tables: Tables) -> Iterator[PendingJudgment]:
+def pending_of(tables: Tables) -> Iterator[PendingJudgment]:
+    """The evaluations that wait for judges, the oldest first."""
     unreadable = []
     for row, columns in tables.rows("awaited", pending_judgments.COLUMNS, "ORDER BY at, id"):
         try:
@@ -216,6 +228,7 @@ def _pending(tables: Tables) -> Iterator[PendingJudgment]:
         tables.quarantine("awaited", row, "unreadable")
 
 
-def _counts(tables: Tables) -> Iterator[Row]:
+def counts_of(tables: Tables) -> Iterator[Row]:
+    """Counts and everything else with a name and numbers."""
     for _, (name, state) in tables.rows("counts", "name, state"):
         yield Row(orjson.loads(name), orjson.loads(state))

@@ -8,7 +8,6 @@ queries find it.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,11 +16,11 @@ import structlog
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.evidence.evidence import overall
-from pathgauge.collector.core.evidence.failures import failure_of
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, StoredTrace, Withdrawn
 from pathgauge.collector.store import Progress, journal, pending_judgments, turns
-from pathgauge.collector.store.schema import checksum, insert, name_of
+from pathgauge.collector.store.schema import checksum, name_of
+from pathgauge.collector.store.sql import Connection, upsert
 from pathgauge.scorers.types import Json
 
 _log = structlog.get_logger(__name__)
@@ -34,37 +33,63 @@ _MAX_KEYS = 100
 """Keys in one statement."""
 
 
-def write(connection: sqlite3.Connection, progress: Progress) -> journal.Released:
+def write(connection: Connection, progress: Progress) -> journal.Released:
     """Write `progress` in the caller's transaction; returns which journal rows it deleted."""
-    _write_results(connection, progress)
+    write_results(connection, progress)
+    write_counts(connection, progress.counts)
+    return write_state(connection, progress)
+
+
+def write_results(connection: Connection, progress: Progress) -> None:
+    """Write evaluations, results of judges and withdrawals, in the caller's transaction."""
+    _write_evaluations(connection, progress)
     for outcome in progress.outcomes:
         if isinstance(outcome, Judged):
             _add_judged(connection, outcome.evaluation)
+
+
+def write_state(connection: Connection, progress: Progress) -> journal.Released:
+    """Write what a scorer needs to continue, in the caller's transaction; returns which journal
+    rows it deleted.
+    """
+    write_changes(connection, progress)
+    position = [
+        ("row", progress.row),
+        ("at", progress.at),
+        ("crc", checksum(progress.row, progress.at)),
+    ]
+    upsert(connection, "meta", "name, value", "name", position)
+    return journal.release(connection, progress.changes.released_rows)
+
+
+def write_changes(connection: Connection, progress: Progress) -> None:
+    """Write the state of traces, turns and pending judgments, in the caller's transaction."""
     pending_judgments.write(
         connection, progress.changes.judgments_begun, progress.changes.judgments_ended, progress.at
     )
     withdrawn = [event.key for event in progress.outcomes if isinstance(event, Withdrawn)]
     turns.write(connection, progress.changes, withdrawn)
     _write_traces(connection, progress.changes.traces)
-    _write_counts(connection, progress.counts)
-    position = [
-        ("row", progress.row),
-        ("at", progress.at),
-        ("crc", checksum(progress.row, progress.at)),
-    ]
-    insert(connection, "INSERT OR REPLACE INTO meta (name, value)", position)
-    return journal.release(connection, progress.changes.released_rows)
 
 
-def _write_results(connection: sqlite3.Connection, progress: Progress) -> None:
+def _write_evaluations(connection: Connection, progress: Progress) -> None:
     evaluations = [event for event in progress.outcomes if isinstance(event, Evaluation)]
     withdrawn = {event.key for event in progress.outcomes if isinstance(event, Withdrawn)}
-    newest = {one.key: one.revision for one in evaluations}
+    newest: dict[EvaluationKey, int] = {}
+    for one in evaluations:  # those of several scorers may come in any order
+        newest[one.key] = max(one.revision, newest.get(one.key, 0))
     kept = (one for one in evaluations if one.revision in (0, newest[one.key]))
     rows = list(_storable(kept, lambda one: _result(one, progress.wall)))
     outdated = [key for key, revision in newest.items() if revision or key in withdrawn]
     _delete_revisions(connection, outdated)
-    insert(connection, f"INSERT OR REPLACE INTO results ({_COLUMNS}, crc, {_FOUND_BY})", rows)
+    upsert(
+        connection,
+        "results",
+        f"{_COLUMNS}, crc, {_FOUND_BY}",
+        "trace_id, span_id, tenant, revision",
+        rows,
+        reset="withdrawn",
+    )
     connection.executemany(
         f"UPDATE results SET verdict = '' WHERE {_KEY} AND revision < ?",
         [(key[1], key[2], key[0], revision) for key, revision in newest.items() if revision],
@@ -81,7 +106,7 @@ def _void(events: Iterable[PublishedEvent]) -> list[EvaluationKey]:
     return [key for key, event in last.items() if isinstance(event, Withdrawn)]
 
 
-def _delete_revisions(connection: sqlite3.Connection, keys: Sequence[EvaluationKey]) -> None:
+def _delete_revisions(connection: Connection, keys: Sequence[EvaluationKey]) -> None:
     """Delete all revisions of these results but the first."""
     for start in range(0, len(keys), _MAX_KEYS):
         chunk = keys[start : start + _MAX_KEYS]
@@ -89,7 +114,8 @@ def _delete_revisions(connection: sqlite3.Connection, keys: Sequence[EvaluationK
         connection.execute(
             f"WITH keys (tenant, trace_id, span_id) AS (VALUES {values})"
             " DELETE FROM results WHERE id IN (SELECT r.id FROM keys CROSS JOIN results AS r"
-            " USING (tenant, trace_id, span_id) WHERE r.revision > 0)",
+            " WHERE r.trace_id = keys.trace_id AND r.span_id = keys.span_id"
+            " AND r.tenant = keys.tenant AND r.revision > 0)",
             [value for key in chunk for value in key],
         )
 
@@ -112,7 +138,7 @@ def _storable(
 def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
     invocation, reference = evaluation.invocation, evaluation.match.reference
     scenario = invocation.scenario_id if reference is None else reference.scenario_id
-    failure = failure_of(evaluation)
+    failure = evaluation.failure
     body = {
         "verdict": overall(result.verdict for result in evaluation.results),
         "failure": failure and [failure.category, failure.signature],
@@ -158,7 +184,7 @@ def _criteria(evaluation: Evaluation) -> list[dict[str, Json]]:
     ]
 
 
-def _add_judged(connection: sqlite3.Connection, evaluation: Evaluation) -> None:
+def _add_judged(connection: Connection, evaluation: Evaluation) -> None:
     """Add the results of judges to the row of their evaluation, unless the row was deleted already
     or is damaged.
     """
@@ -181,12 +207,12 @@ def _with_judged(row: tuple[Any, ...], evaluation: Evaluation) -> tuple[Any, ...
     body = orjson.loads(row[-1])
     body["criteria"] += _criteria(evaluation)
     body["verdict"] = overall(one["verdict"] for one in body["criteria"])
-    failure = failure_of(evaluation)
+    failure = evaluation.failure
     body["failure"] = body.get("failure") or (failure and [failure.category, failure.signature])
     return _complete((*row[:-1], orjson.dumps(body).decode()), body)
 
 
-def _write_traces(connection: sqlite3.Connection, traces: Iterable[StoredTrace]) -> None:
+def _write_traces(connection: Connection, traces: Iterable[StoredTrace]) -> None:
     rows = []
     for snapshot, fingerprints in ((trace.snapshot, trace.fingerprints) for trace in traces):
         known = orjson.dumps(
@@ -200,14 +226,17 @@ def _write_traces(connection: sqlite3.Connection, traces: Iterable[StoredTrace])
         ).decode()
         row = (*snapshot.key, snapshot.closed_at, snapshot.forgotten, known)
         rows.append((*row, checksum(*row)))
-    insert(
+    upsert(
         connection,
-        "INSERT OR REPLACE INTO traces (tenant, trace_id, closed, forgotten, known, crc)",
+        "traces",
+        "tenant, trace_id, closed, forgotten, known, crc",
+        "trace_id, tenant",
         rows,
     )
 
 
-def _write_counts(connection: sqlite3.Connection, counts: Iterable[Row]) -> None:
+def write_counts(connection: Connection, counts: Iterable[Row]) -> None:
+    """Write the present values of counts, in the caller's transaction."""
     kept, dropped = [], []
     for key, state in counts:
         name = orjson.dumps(list(key)).decode()
@@ -216,5 +245,5 @@ def _write_counts(connection: sqlite3.Connection, counts: Iterable[Row]) -> None
         else:
             text = orjson.dumps(list(state)).decode()
             kept.append((name, text, checksum(name, text)))
-    insert(connection, "INSERT OR REPLACE INTO counts (name, state, crc)", kept)
+    upsert(connection, "counts", "name, state, crc", "name", kept)
     connection.executemany("DELETE FROM counts WHERE name = ?", dropped)

@@ -8,7 +8,6 @@ if windows would need them after a restart.
 from __future__ import annotations
 
 import math
-import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from pathgauge.collector.store import Removal, Usage, removal
 from pathgauge.collector.store.evidence import drop_oldest
 from pathgauge.collector.store.recent_results import WindowBounds
+from pathgauge.collector.store.sql import Connection
 
 CLEAN_S = 10.0
 RETRY_S = 1.0
@@ -85,7 +85,7 @@ class Cleaning:
         self,
         retention: Retention,
         windows: WindowBounds,
-        clean_evidence: Callable[[sqlite3.Connection, float, int], int] = lambda *_: 0,
+        clean_evidence: Callable[[Connection, float, int], int] = lambda *_: 0,
     ) -> None:
         """Results that `windows` need after a restart are kept, unless too much is kept in all.
 
@@ -101,7 +101,7 @@ class Cleaning:
         self._unsearched: range | None = None
         """Keys of results that may be superseded; `None`: not known yet."""
 
-    def clean(self, connection: sqlite3.Connection, wall: float, usage: Usage) -> Removed:
+    def clean(self, connection: Connection, wall: float, usage: Usage) -> Removed:
         """Remove something within a transaction, if it is time to or too much is kept; `wall` in
         Unix seconds. To be passed to `committed` after the transaction.
         """
@@ -123,7 +123,7 @@ class Cleaning:
         self._next_if_short_at = -math.inf
         return True
 
-    def _remove(self, connection: sqlite3.Connection, wall: float, usage: Usage) -> Removed:
+    def _remove(self, connection: Connection, wall: float, usage: Usage) -> Removed:
         is_short = usage.nearly_full or usage.excess > 0
         if is_short and (superseded := self._drop_superseded(connection)):
             return Removed(others=superseded)
@@ -132,7 +132,7 @@ class Cleaning:
             return removed
         return self._drop_needed(connection, usage)
 
-    def _drop_needed(self, connection: sqlite3.Connection, usage: Usage) -> Removed:
+    def _drop_needed(self, connection: Connection, usage: Usage) -> Removed:
         max_bytes = self._retention.max_bytes
         states = removal.drop_large_trace_states(connection, max_bytes // OPEN_SHARE, _MAX_ROWS)
         if states:
@@ -142,9 +142,7 @@ class Cleaning:
             return Removed(others=evidence)
         return Removed(removal.drop_oldest_results(connection, excess, _MAX_ROWS), reason="space")
 
-    def _drop_unneeded(
-        self, connection: sqlite3.Connection, wall: float, *, is_short: bool
-    ) -> Removed:
+    def _drop_unneeded(self, connection: Connection, wall: float, *, is_short: bool) -> Removed:
         kept_s, reason = self._retention.results_s, _AGE
         if is_short and self._windows.max_age_s < kept_s:
             kept_s, reason = self._windows.max_age_s, _SPACE
@@ -155,7 +153,7 @@ class Cleaning:
             reason,
         )
 
-    def _drop_superseded(self, connection: sqlite3.Connection) -> int:
+    def _drop_superseded(self, connection: Connection) -> int:
         """Search some of the results that the store had at first, until some are found."""
         if self._unsearched is None:
             first, last = connection.execute("SELECT min(id), max(id) FROM results").fetchone()

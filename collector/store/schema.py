@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 APPLICATION_ID = 0x70676175
 """`pgau`: the mark by which `file` and pathgauge recognize a store."""
@@ -74,7 +74,16 @@ CREATE INDEX evidence_by_time ON evidence (at, size);
 CREATE INDEX evidence_of_passed ON evidence (tenant, scenario, at) WHERE failed = 0;
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _AWAITED, _EVIDENCE)
+_PUBLICATIONS = """
+CREATE TABLE publications (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL, crc INTEGER NOT NULL
+);
+CREATE TABLE forwarded (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, target INTEGER, body BLOB NOT NULL, crc INTEGER NOT NULL
+);
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _AWAITED, _EVIDENCE, _PUBLICATIONS)
 """The statements that lead from each version of the schema to the next; version 0 is an empty file.
 Never change one that was released, not even its white space: the text is compared with the file.
 
@@ -83,9 +92,6 @@ proves damage.
 """
 
 MAX_NAME_CHARS = 200
-_MAX_ROWS = 200
-"""Rows per statement."""
-
 
 _Objects: TypeAlias = "frozenset[tuple[str | None, ...]]"
 """Tables and indexes: type, name, table, and the statement that created it."""
@@ -160,8 +166,10 @@ def _known() -> Sequence[_Objects]:
 
 
 def text_of(name: str | None) -> str:
-    """A name from telemetry in a form that SQLite can store: lone surrogates are replaced."""
-    return (name or "").encode("utf-8", "replace").decode()
+    """A name from telemetry in a form that databases can store: lone surrogates are replaced, and
+    NUL characters, which PostgreSQL refuses, are left out.
+    """
+    return (name or "").encode("utf-8", "replace").decode().replace("\0", "")
 
 
 def name_of(name: str | None) -> str:
@@ -174,29 +182,3 @@ def name_of(name: str | None) -> str:
 def checksum(*values: object) -> int:
     """The checksum of the values of a row."""
     return zlib.crc32("\x1f".join(map(str, values)).encode("utf-8", "surrogatepass"))
-
-
-def insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert `rows` with as few statements as possible. `into` is the statement up to VALUES.
-
-    Python releases the interpreter lock for every statement, and may wait for busy threads to get
-    it back. One statement for each row would take milliseconds per row.
-    """
-    for start in range(0, len(rows), _MAX_ROWS):
-        chunk = rows[start : start + _MAX_ROWS]
-        one = f"({','.join('?' * len(chunk[0]))})"
-        connection.execute(
-            f"{into} VALUES {','.join([one] * len(chunk))}",
-            [value for row in chunk for value in row],
-        )
-
-
-def delete(connection: sqlite3.Connection, table: str, ids: Iterable[int]) -> int:
-    """Delete rows by key with as few statements as possible; returns how many were deleted."""
-    keys, deleted = list(ids), 0
-    for start in range(0, len(keys), _MAX_ROWS):
-        chunk = keys[start : start + _MAX_ROWS]
-        deleted += connection.execute(
-            f"DELETE FROM {table} WHERE id IN ({','.join('?' * len(chunk))})", chunk
-        ).rowcount
-    return deleted

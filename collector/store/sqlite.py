@@ -12,7 +12,7 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from pathgauge.collector.core.traces import Recalled, TraceKey
 from pathgauge.collector.store import (
     Deliver,
     Delivery,
+    Part,
     Progress,
     Purged,
     Restored,
@@ -34,6 +35,7 @@ from pathgauge.collector.store import (
     damage,
     files,
     journal,
+    outbox,
     purge,
     recovery,
     results,
@@ -78,11 +80,13 @@ class SqliteStore:
         *,
         max_cached_bytes: int = MAX_CACHE_BYTES,
         evidence: EvidencePolicy | None = None,
+        part: Part = "whole",
     ) -> None:
         """`on_commit` gets the duration of each successful transaction in seconds.
         `max_cached_bytes` is the size of the requests of the journal that are kept in memory.
         """
         self._folder = folder
+        self._part = part
         self._retention = retention or Retention()
         self._windows = windows or WindowBounds()
         self._lock: int | None = None
@@ -101,6 +105,8 @@ class SqliteStore:
         self._in_flight = self._last_row = 0
         self._recovered_at = -math.inf
         self._writing_at: float | None = None
+        self._acknowledged = outbox.Acknowledged()
+        self._received: Mapping[str, int] = {}
         self._running = self._purging = False
 
     def open(self) -> Restored:
@@ -110,6 +116,8 @@ class SqliteStore:
             restored = self._database.open(
                 lambda opened: restore(opened, self._database.quarantine)
             )
+            if self._part == "scorer" and not outbox.has_numbers(self._database.connection):
+                outbox.begin_numbers(self._database.connection)
             self._reader = self._open_reader()
         except sqlite3.Error as error:
             os.close(self._lock)
@@ -117,7 +125,7 @@ class SqliteStore:
         except BaseException:
             os.close(self._lock)
             raise
-        self._last_row = restored.last_row
+        self._last_row, self._received = restored.last_row, restored.received
         self._space.begin(restored.requests, restored.request_bytes)
         return restored
 
@@ -164,17 +172,33 @@ class SqliteStore:
     def commit(self, progress: Progress) -> bool:
         return self._writer.call(lambda: self._commit(progress))
 
-    def purge(self, selection: Selection) -> Purged:
+    def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
         self._reader.close()  # the write-ahead log cannot be emptied while it is read
         self._purging = True
         try:
-            return self._writer.call(lambda: self._purge(selection))
+            return self._writer.call(lambda: self._purge(selection, traces))
         except sqlite3.Error as error:
             raise StoreError(f"{self._database.path}: nothing was removed: {error}") from error
         finally:
             self._purging = False
             if self._database.reason is None:
                 self._reader = self._open_reader()
+
+    def held(self) -> set[TraceKey]:
+        """All traces of which anything but results is stored; for any thread."""
+        return self._writer.call(lambda: purge.held(self._database.connection))
+
+    def selected(self, selection: Selection, among: Set[TraceKey]) -> frozenset[TraceKey]:
+        """Those of the traces `among` that a purge selects by their results; for any thread."""
+
+        def find() -> frozenset[TraceKey]:
+            return frozenset(among & set(purge.selected(self._database.connection, selection)))
+
+        return self._writer.call(find)
+
+    def acknowledge(self, acknowledged: outbox.Acknowledged) -> None:
+        """Delete what others have received of this scorer, with the next commit; for any thread."""
+        self._acknowledged = acknowledged
 
     def horizon(self) -> float:
         at = self._writing_at
@@ -222,25 +246,32 @@ class SqliteStore:
         if not self._database.in_place():
             return False
         self._writing_at = at = self._now()
+        received = dict(self._received)
+        batches = [item.batch for item in group if outbox.is_new(item.batch, received)]
         wall, first = time.time(), self._last_row + 1
-        rows = [
-            self._packer.pack(row, at, wall, item.batch) for row, item in enumerate(group, first)
-        ]
-        if not self._database.transact(
-            "requests", lambda connection: journal.append(connection, rows)
-        ):
+        rows = [self._packer.pack(row, at, wall, batch) for row, batch in enumerate(batches, first)]
+
+        def work(connection: sqlite3.Connection) -> None:
+            journal.append(connection, rows)
+            outbox.write_received(connection, self._received, received)
+
+        if not self._database.transact("requests", work):
             return False
-        self._last_row += len(group)
+        self._received = received
+        self._last_row += len(batches)
         self._space.add(rows)
-        for row, item in enumerate(group, first):
-            self._deliver(Delivery(row, at, item.batch))
+        for row, batch in enumerate(batches, first):
+            self._deliver(Delivery(row, at, batch))
         return True
 
-    def _purge(self, selection: Selection) -> Purged:
+    def _purge(self, selection: Selection, traces: Set[TraceKey]) -> Purged:
         if not self._database.in_place():
             raise StoreError(f"{self._database.path}: nothing was removed: {self._database.reason}")
         connection = self._database.connection
-        purged = purge.purge(connection, selection, time.time() - self._windows.max_age_s)
+        since = time.time() - self._windows.max_age_s
+        purged = purge.purge(
+            connection, selection, since, traces if self._part == "scorer" else None
+        )
         self._space.recount()
         try:
             removed = recovery.remove_damaged_files(self._folder)
@@ -253,8 +284,14 @@ class SqliteStore:
 
         def work(connection: sqlite3.Connection) -> None:
             nonlocal released, removed
-            released = results.write(connection, progress)
-            self._evidence.write(connection, progress)
+            if self._part != "scorer":
+                results.write_results(connection, progress)
+                self._evidence.write(connection, progress)
+            if self._part != "gauge":
+                released = results.write_state(connection, progress)
+            results.write_counts(connection, progress.counts)
+            outbox.write(connection, progress)
+            outbox.delete(connection, self._acknowledged)
             removed = self._cleaning.clean(connection, progress.wall, self.usage())
 
         done = self._database.transact("results", work)

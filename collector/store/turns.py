@@ -1,12 +1,12 @@
 """Stores the turns of open conversations, with their content: a later turn may change their scores.
 
-For turns that a conversation does not keep, one row holds their number; its body is a blob instead
-of text. Keys that earlier versions do not know follow those of the invocation.
+For turns that a conversation does not keep, one row holds their number; its body is that number
+instead of an object. Earlier versions stored it as a blob. Keys that earlier versions do not know
+follow those of the invocation.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,8 @@ from pathgauge.collector.core.evaluations.conversation import ConversationKey
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.stored_turn import UNKNOWN, StoredTurn
 from pathgauge.collector.core.pipeline_events import Changes
-from pathgauge.collector.store.schema import checksum, insert, text_of
+from pathgauge.collector.store.schema import checksum, text_of
+from pathgauge.collector.store.sql import Connection, upsert
 from pathgauge.scorers.types import Invocation
 
 _log = structlog.get_logger(__name__)
@@ -41,9 +42,7 @@ _INVOCATION = TypeAdapter(Invocation)
 _EVALUATED = TypeAdapter(_Evaluated)
 
 
-def write(
-    connection: sqlite3.Connection, changes: Changes, withdrawn: Iterable[EvaluationKey]
-) -> None:
+def write(connection: Connection, changes: Changes, withdrawn: Iterable[EvaluationKey]) -> None:
     """Write what changed in open conversations, in the caller's transaction."""
     connection.executemany(
         "DELETE FROM turns WHERE tenant = ? AND trace_id = ? AND span_id = ?",
@@ -54,20 +53,22 @@ def write(
         [(key[0], *map(text_of, key[1:])) for key in changes.ended_conversations],
     )
     connection.executemany(
-        f"DELETE FROM turns WHERE {_CONVERSATION} AND typeof(body) = 'blob'",
+        f"DELETE FROM turns WHERE {_CONVERSATION} AND substr(body, 1, 1) <> '{{'",
         [_conversation(turn.invocation) for turn in changes.turns if turn.dropped_turns],
     )
-    insert(
+    upsert(
         connection,
-        f"INSERT OR REPLACE INTO turns ({COLUMNS}, crc)",
-        list(_rows(changes.turns)),
+        "turns",
+        f"{COLUMNS}, crc",
+        "trace_id, span_id, tenant",
+        _rows(changes.turns),
     )
 
 
 def read(columns: Sequence[Any]) -> StoredTurn:
     """The turn in a row with a valid checksum. Raises `ValueError` if another version wrote it."""
     tenant, conversation, scenario, trace_id, span_id, at, body = columns
-    if isinstance(body, bytes):
+    if body[:1] != "{":
         newest = Invocation(
             trace_id,
             span_id,
@@ -93,7 +94,7 @@ def _rows(turns: Iterable[StoredTurn]) -> Iterator[tuple[Any, ...]]:
 
 def _row(turn: StoredTurn) -> tuple[Any, ...]:
     invocation = turn.invocation
-    body: str | bytes = str(turn.dropped_turns).encode()
+    body = str(turn.dropped_turns)
     if not turn.dropped_turns:
         known = orjson.dumps(_Evaluated(turn.number, turn.revision, turn.closed_by))
         body = (_INVOCATION.dump_json(invocation)[:-1] + b"," + known[1:]).decode()

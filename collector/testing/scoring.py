@@ -17,6 +17,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     WhenJudged,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgments
+from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.collector.offline.tables.scoring import JudgeAll
@@ -61,7 +62,7 @@ def score_invocations(
             if judged.key in turns:
                 turns[judged.key].scores += tuple(scores_of(judged))
     results = tuple(conversation.result(key) for key, conversation in ended)
-    return Replayed("", tuple(scored.values()), results, ())
+    return Replayed("", tuple(map(with_failure, scored.values())), results, ())
 
 
 def as_runs_of(reference: Reference, invocations: Iterable[Invocation]) -> Iterator[Invocation]:

@@ -55,7 +55,7 @@ def overview(visit: Visit) -> Page:
             "clusters": failures.clusters[:CLUSTERS],
             "failures": failures.failures,
             "failures_link": links.results(verdict="failed", since=CLUSTERS_SINCE),
-            "in_memory": visit.sources.folder is None,
+            "in_memory": visit.sources.reading is None,
             "sparkline_size": (WIDTH, HEIGHT),
         },
     )

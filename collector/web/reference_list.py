@@ -17,6 +17,6 @@ def reference_list(visit: Visit) -> Page:
             "never_run": sum(one.last_run is None for one in found.references),
             "unmatched": unmatched.scenarios[:100],
             "further_unmatched": unmatched.further_invocations,
-            "in_memory": visit.sources.folder is None,
+            "in_memory": visit.sources.reading is None,
         },
     )

@@ -64,7 +64,7 @@ def result_list(visit: Visit) -> Page:
             "is_live": "cursor" not in given and message is None,
             "choices": _CHOICES,
             "may_choose_tenant": visit.tenant is None,
-            "in_memory": visit.sources.folder is None,
+            "in_memory": visit.sources.reading is None,
         },
         422 if message else 200,
     )

@@ -79,7 +79,7 @@ def scenario(visit: Visit) -> Page:
             and links.dashboard(visit.dashboard_url, series.agent, series.scenario),
             "results_of": lambda **query: _results(series, **query),
             "is_other": series.scenario == OTHER,
-            "in_memory": visit.sources.folder is None,
+            "in_memory": visit.sources.reading is None,
         },
     )
 

@@ -1,5 +1,5 @@
-"""Writes `base/prometheus-rule.yaml`: the rules of `deploy/prometheus/rules.yml` for the Prometheus
-operator. `make manifests` runs it; a test checks that the result is up to date.
+"""Writes `prometheus-rule.yaml` of `base` and `cluster`: `deploy/prometheus/rules.yml` for the
+Prometheus operator. `make manifests` runs it; a test checks that the result is up to date.
 """
 
 from __future__ import annotations
@@ -26,4 +26,5 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    (FOLDER / "base" / "prometheus-rule.yaml").write_text(text())
+    for name in ("base", "cluster"):
+        (FOLDER / name / "prometheus-rule.yaml").write_text(text())

@@ -175,7 +175,7 @@ def test_what_an_idle_service_costs(tmp_path: Path) -> None:
         before = cpu_s(server)
         time.sleep(SECONDS)
         used = cpu_s(server) - before
-        print(f"\nidle: {used / SECONDS:.1%} of a core, {resident(server, 'VmRSS'):.0f} MiB")
+        print(f"\nidle: {used / SECONDS:.1%} of a core, {resident(server.pid, 'VmRSS'):.0f} MiB")
 
 
 @pytest.mark.skipif(not LONG, reason="a second says nothing: make bench")
@@ -241,7 +241,7 @@ def measure_bare(mix: str) -> Run:
         port = int(server.stdout.readline())
         idle_s = cpu_s(server)
         sent = load(port, mix)
-        return Run(sent, sent["seconds"], cpu_s(server) - idle_s, resident(server, "VmHWM"))
+        return Run(sent, sent["seconds"], cpu_s(server) - idle_s, resident(server.pid, "VmHWM"))
 
 
 def measure_service(
@@ -283,7 +283,7 @@ def measure_service(
             sent,
             time.monotonic() - began - SETTLE_S,
             cpu_s(server) - idle_s,
-            resident(server, "VmHWM"),
+            resident(server.pid, "VmHWM"),
         )
 
 
@@ -308,9 +308,9 @@ def cpu_s(server: subprocess.Popen[str]) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def resident(server: subprocess.Popen[str], which: str) -> float:
+def resident(pid: int, which: str) -> float:
     """MiB of memory: VmRSS is now, VmHWM the most there ever was."""
-    found = re.search(rf"{which}:\s+(\d+)", Path(f"/proc/{server.pid}/status").read_text())
+    found = re.search(rf"{which}:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
     return int(found[1]) / 1024 if found else 0.0
 
 
@@ -320,7 +320,7 @@ def ports(server: subprocess.Popen[str]) -> tuple[int, int]:
     for line in server.stderr:
         if "ready" in line:
             found = dict(re.findall(r"(grpc|metrics)=(\d+)", line))
-            return int(found["grpc"]), int(found["metrics"])
+            return int(found.get("grpc", 0)), int(found["metrics"])
     raise AssertionError("the service did not become ready")
 
 

@@ -101,12 +101,15 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
             },
             "otlp": None,
         },
+        "workers": 1,
         "store": {
             "path": "pathgauge-data",
             "max_bytes": 10 * 2**30,
             "max_backlog_age": 20.0,
             "retention": 7 * 86_400.0,
         },
+        "kafka": None,
+        "postgres": None,
         "evidence": {
             "keep": "failed",
             "passed_per_scenario": 20,
@@ -255,8 +258,9 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
             (
                 "1:1: receivrs: found an unknown key, expected one of receivers, auth,"
                 " insecure_bind, redaction, references, criteria, criteria_file, prices, judge,"
-                " scenario, assembly, windows, regression, conversations, exporters, store,"
-                " evidence, ui, canary, logging; did you mean 'receivers'?"
+                " scenario, assembly, windows, regression, conversations, exporters,"
+                " workers, store, kafka, postgres, evidence, ui, canary, logging; did you mean"
+                " 'receivers'?"
             ),
         ),
         (

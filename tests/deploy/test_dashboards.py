@@ -89,6 +89,7 @@ def test_every_dashboard_has_a_stable_uid_and_tags() -> None:
     assert {board: (content["uid"], content["title"]) for board, content in BOARDS.items()} == {
         "operations": ("pathgauge-operations", "pathgauge / Operations"),
         "overview": ("pathgauge-overview", "pathgauge / Overview"),
+        "scale": ("pathgauge-scale", "pathgauge / Scale"),
         "scenario": ("pathgauge-scenario", "pathgauge / Scenario"),
     }
     for content in BOARDS.values():
@@ -103,6 +104,7 @@ def test_every_dashboard_has_a_stable_uid_and_tags() -> None:
         ("overview", ["datasource", "agent", "scenario", "metric", "tenant"]),
         ("scenario", ["datasource", "agent", "scenario", "metric", "version", "tenant"]),
         ("operations", ["datasource", "job", "instance"]),
+        ("scale", ["datasource", "job", "instance"]),
     ],
 )
 def test_variables_are_in_the_usual_order_and_allow_all(board: str, names: list[str]) -> None:
@@ -223,7 +225,7 @@ def test_every_query_uses_the_variables_of_its_dashboard(board: str, expr: str) 
         ("agent_version", "version"),
         ("tenant", "tenant"),
     ]
-    if board == "operations":
+    if board in ("operations", "scale"):
         chosen = [("job", "job"), ("instance", "instance")]
     offered = {variable["name"] for variable in variables(board)}
     for name, matchers in SELECTOR.findall(expr):

@@ -14,8 +14,10 @@ from pathgauge.collector.cli import app
 from support.shipped import DEPLOY, TOKEN, default_ports
 
 CONFIGURATIONS = [
+    "compose/cluster.yaml",
     "compose/pathgauge.yaml",
     "kubernetes/base/config/pathgauge.yaml",
+    "kubernetes/cluster/config/pathgauge.yaml",
     "systemd/pathgauge.yaml",
 ]
 REFERENCE = "scenario: s1\nexpected_tools: [lookup]\n"
@@ -23,11 +25,12 @@ REFERENCE = "scenario: s1\nexpected_tools: [lookup]\n"
 
 @pytest.fixture(name="environment")
 def _environment(tmp_path: Path) -> dict[str, str]:
-    """The environment with a folder of tokens, as on Kubernetes."""
+    """The environment with a folder of tokens and the credentials of Kafka, as on Kubernetes."""
     for name, token in (("otlp", TOKEN), ("metrics", TOKEN[::-1])):
         (tmp_path / name).write_text(token)
         (tmp_path / name).chmod(0o600)
-    return {**os.environ, "PATHGAUGE_SECRETS": str(tmp_path)}
+    credentials = {"KAFKA_USER": "pathgauge-scorer", "KAFKA_PASSWORD": TOKEN}
+    return {**os.environ, "PATHGAUGE_SECRETS": str(tmp_path), **credentials}
 
 
 def test_every_configuration_is_tested() -> None:

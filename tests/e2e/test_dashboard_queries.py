@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,12 +92,16 @@ RULES = {
 AGES = {"start": "2000-01-01T00:00:00Z", "end": "2100-01-01T00:00:00Z"}
 RANGE = "5m"
 """Longer than the tests take."""
+OF_SEVERAL_PROCESSES = re.compile(r"pathgauge_(scorer|kafka|partitions?|gauge)_")
+"""What one process alone does not export."""
 NOTHING_YET = " or vector(0)"
 """What figures show where there is nothing to count. Here there must be something."""
 
 
 TARGETS = {
-    f"{target.board}: {target.panel}: {number}": target for number, target in enumerate(targets())
+    f"{target.board}: {target.panel}: {number}": target
+    for number, target in enumerate(targets())
+    if not OF_SEVERAL_PROCESSES.search(target.expr)
 }
 
 

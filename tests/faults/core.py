@@ -12,7 +12,7 @@ from pathgauge.collector.config.operating import Store
 from pathgauge.collector.config.scoring import Assembly
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
-from pathgauge.collector.service.engine import Engine
+from pathgauge.collector.service.embedded import EmbeddedEngine
 
 from .traffic import Request
 
@@ -39,7 +39,7 @@ class Core:
         assembly = Assembly(settle=commit, idle=LATE_S, max_age=LATE_S, late_ttl=LATE_S)
         self.telemetry = InternalTelemetry()
         self._settle = commit
-        self._engine = Engine(
+        self._engine = EmbeddedEngine(
             Config(
                 assembly=assembly,
                 store=Store(path=str(folder)).model_copy(update={"max_bytes": max_bytes}),
@@ -60,7 +60,7 @@ class Core:
             refused = 0
             for request in requests:
                 batch = Batch(_ORIGIN, request.body, spans=tuple(request.spans()))
-                while not await self._engine.requests.accept(batch):
+                while not await self._engine.accept(batch):
                     refused += 1
                     assert refused < MAX_REFUSALS
                     await asyncio.sleep(RETRY_S)
@@ -77,10 +77,10 @@ class Core:
         """Whether only incomplete traces are waiting, and none pauses before it is read again."""
         if self._engine.usage().backlog_requests:
             return False
-        deadline = self._engine._pipeline.deadline()
+        deadline = self._engine._scorer.pipeline.deadline()
         ready = self._engine._store.horizon() + 2 * self._settle + MAX_PAUSE_S
         return deadline is None or deadline > ready
 
     def stop(self) -> None:
         """Stop in an orderly way."""
-        self._engine.stop(STOP_S)
+        self._engine.finish(STOP_S)

@@ -1,6 +1,8 @@
 """Runs `pathgauge` with patches: `patched.py NAME,NAME serve --config ...`; without names it is
 unchanged.
 
+The patches also apply to the scorer processes that it starts: see `scorer_processes`.
+
 Most patches are mistakes that somebody could make in the collector. A fault test must detect the
 mistake that it is paired with; otherwise the test proves nothing. The other patches only make rare
 events frequent.
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import sys
 import time
@@ -28,7 +31,13 @@ from pathgauge.collector.receivers import grpc
 from pathgauge.collector.service import process_limits
 from pathgauge.collector.service.clock import RunningTime
 from pathgauge.collector.service.memory import parts, saving
-from pathgauge.collector.store import Restored, files, journal, results
+from pathgauge.collector.service.publications import Arrived, Publications
+from pathgauge.collector.service.publishing import Publishing
+from pathgauge.collector.service.workers.fleet import Fleet
+from pathgauge.collector.service.workers.publication_thread import PublicationThread
+from pathgauge.collector.service.workers.sending import Sending
+from pathgauge.collector.store import Progress, Restored, files, journal, outbox, results
+from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.sqlite import SqliteStore
 
 Change = Callable[[Any, str, object], None]
@@ -73,18 +82,18 @@ def forget_what_was_said(change: Change) -> None:
 
 def do_not_store_counts(change: Change) -> None:
     """Counts become visible but are not stored."""
-    change(results, "_write_counts", _nothing)
+    change(results, "write_counts", _nothing)
 
 
 def store_counts_late(change: Change) -> None:
     """Counts are stored one transaction too late."""
-    real, before = results._write_counts, list[Row]()
+    real, before = results.write_counts, list[Row]()
 
     def write(connection: Any, counts: Iterable[Row]) -> None:
         real(connection, before)
         before[:] = counts
 
-    change(results, "_write_counts", write)
+    change(results, "write_counts", write)
 
 
 def release_rows_early(change: Change) -> None:
@@ -206,6 +215,75 @@ def checkpoint_often(change: Change) -> None:
     change(files, "_WAL_PAGES", 8)
 
 
+def forget_what_the_gauge_has_read(change: Change) -> None:
+    """The positions of the gauge are not stored with its results."""
+    real = outbox.published
+    change(outbox, "published", lambda connection: dict.fromkeys(real(connection), 0))
+
+
+def delete_what_was_only_sent(change: Change) -> None:
+    """A scorer deletes publications that the gauge has not stored."""
+    real = Sending._send
+
+    async def send(self: Sending) -> bool:
+        sent = await real(self)
+        self._acknowledge(self._sent)
+        return sent
+
+    change(Sending, "_send", send)
+
+
+def publish_twice(change: Change) -> None:
+    """The gauge applies publications again that arrive again, as after the end of a scorer."""
+    take, put = Publications.take, PublicationThread.put
+
+    def taken(self: Publications, arrived: Arrived) -> None:
+        self._published.pop(arrived.scorer, None)
+        take(self, arrived)
+
+    def put_twice(self: PublicationThread, arrived: Arrived) -> None:
+        put(self, arrived)
+        put(self, arrived)
+
+    change(Publications, "take", taken)
+    change(PublicationThread, "put", put_twice)
+
+
+def acknowledge_turns_before_they_are_passed_on(change: Change) -> None:
+    """Forwarded turns are deleted when the parent has them."""
+    real = Sending._send
+
+    async def send(self: Sending) -> bool:
+        sent = await real(self)
+        self._acknowledge(Acknowledged(self._arrived.publication, self._sent.forwarded))
+        return sent
+
+    change(Sending, "_send", send)
+
+
+def acknowledge_a_request_of_which_a_part_is_stored(change: Change) -> None:
+    """A request is acknowledged although some scorer has not stored its part."""
+    real = Fleet.accept
+
+    async def accept(self: Fleet, batch: Batch) -> bool:
+        await real(self, batch)
+        return True
+
+    change(Fleet, "accept", accept)
+
+
+def commit_without_a_publication(change: Change) -> None:
+    """Not everything that a scorer commits is told to the gauge."""
+
+    real = Publishing.__call__
+
+    def publish(self: Publishing, progress: Progress) -> Progress:
+        completed = real(self, progress)
+        return progress if random.random() < 0.2 else completed
+
+    change(Publishing, "__call__", publish)
+
+
 PATCHES: dict[str, Callable[[Change], None]] = {
     one.__name__: one
     for one in (
@@ -231,6 +309,12 @@ PATCHES: dict[str, Callable[[Change], None]] = {
         measure_ages_by_the_wall_clock,
         take_the_clock_from_a_file,
         checkpoint_often,
+        forget_what_the_gauge_has_read,
+        delete_what_was_only_sent,
+        publish_twice,
+        acknowledge_turns_before_they_are_passed_on,
+        acknowledge_a_request_of_which_a_part_is_stored,
+        commit_without_a_publication,
     )
 }
 
@@ -245,11 +329,21 @@ def _nothing(*_: object) -> None:
     pass
 
 
+def apply(names: str) -> None:
+    """Apply the patches with these names, which commas separate."""
+    for name in names.split(","):
+        if name:
+            PATCHES[name](_set)
+
+
 def main() -> None:
     """Apply the patches, then run `pathgauge`."""
-    names = [name for name in sys.argv.pop(1).split(",") if name]
-    for name in names:
-        PATCHES[name](_set)
+    names = sys.argv.pop(1)
+    apply(names)
+    os.environ |= {
+        "FAULTS_PATCHES": names,
+        "PYTHONPATH": str(Path(__file__).with_name("scorer_processes")),
+    }
     from pathgauge.collector.cli import app  # noqa: PLC0415 (after the patches)
 
     app()

@@ -17,10 +17,10 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
-from support.running import Collector, until
+from support.running import PATIENCE_S, Collector, until
 
 from .traffic import CRITERIA
-from .truth import setup
+from .truth import Seen, seen, setup
 
 Series: TypeAlias = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 """Durable counts by name and labels."""
@@ -69,7 +69,8 @@ class RestartedCollector(Collector):
         self.setup = setup(folder)
         self._prefix = prefix
         self._log = folder / "log.jsonl"
-        self.ports = {name: _free_port() for name in ("grpc", "http", "metrics")}
+        self._loggers: list[subprocess.Popen[bytes]] = []
+        self.ports = {name: free_port() for name in ("grpc", "http", "metrics")}
         grpc, http, metrics = ({"endpoint": f"127.0.0.1:{port}"} for port in self.ports.values())
         self.configure(
             **{
@@ -89,6 +90,19 @@ class RestartedCollector(Collector):
         )
         self.process: subprocess.Popen[bytes]
 
+    def change(self, **configuration: Any) -> None:
+        """Change the configuration of the next start."""
+        self.config.write_text(json.dumps(json.loads(self.config.read_text()) | configuration))
+
+    @property
+    def scorers(self) -> list[int]:
+        """The scorer processes that run, by their ids."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        try:
+            return [int(pid) for pid in children.read_text().split()]
+        except OSError:
+            return []  # the process has ended
+
     def launch(self, *patches: str) -> None:
         """Start the process without waiting until it is ready; `patches` are names of patched.py.
         It logs to a pipe, so that faults of its files do not affect the log.
@@ -102,13 +116,14 @@ class RestartedCollector(Collector):
             "--config",
             str(self.config),
         ]
+        # Scorers of a process that was killed may still write into its log.
+        self._log = self.folder / f"log-{len(self._loggers)}.jsonl"
         with self._log.open("wb") as log:
-            self._logger = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=log)
-        assert self._logger.stdin is not None
-        self.process = subprocess.Popen(
-            command, stderr=self._logger.stdin, stdout=self._logger.stdin
-        )
-        self._logger.stdin.close()
+            logger = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=log)
+        self._loggers.append(logger)
+        assert logger.stdin is not None
+        self.process = subprocess.Popen(command, stderr=logger.stdin, stdout=logger.stdin)
+        logger.stdin.close()
 
     def start(self, *patches: str, patience: float = 30.0) -> None:
         """Start the process, and wait until it is ready."""
@@ -124,16 +139,20 @@ class RestartedCollector(Collector):
         )
 
     def kill(self) -> None:
-        """Send SIGKILL, as the kernel does when memory is short."""
+        """Send SIGKILL, as the kernel does when memory is short. Scorers may still run then."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-        self._logger.wait()
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Stop the process; returns its exit status. Safe to call twice."""
         status = super().stop(number)
-        self._logger.wait()
+        self._wait_for_logs()
         return status
+
+    def _wait_for_logs(self) -> None:
+        """Wait until every process has closed its log."""
+        for logger in self._loggers:
+            logger.wait(PATIENCE_S)
 
     def log(self) -> list[dict[str, Any]]:
         """All complete log lines so far, without the lines of tracebacks, which are not JSON."""
@@ -159,6 +178,10 @@ class RestartedCollector(Collector):
             for sample in family.samples
         }
 
+    def seen(self) -> Seen:
+        """The results on disk, when the process has stopped."""
+        return seen(self.store)
+
     def has_read(self, spans: int, traces: int) -> bool:
         """Whether it has accepted at least so many spans, read so many traces, and has no open
         trace.
@@ -174,7 +197,7 @@ class RestartedCollector(Collector):
         )
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port below the range that the kernel assigns, so that it stays free during restarts."""
     while True:
         port = SystemRandom().randrange(20_000, 32_000)

@@ -163,6 +163,9 @@ class Record:
     unanswered_spans: int = 0
     """The spans of every attempt with an unknown result."""
     unanswered: dict[int, Request] = field(default_factory=dict)
+    refused_spans: int = 0
+    """The spans of every attempt that was refused. One of several scorers may have stored its part.
+    """
     refusals: list[float | None] = field(default_factory=list)
     """The delay in each refusal."""
     wrong: list[str] = field(default_factory=list)
@@ -257,7 +260,7 @@ class Sender:
             except UnreachableError:
                 pass
             except RefusedError as refused:
-                self._note_refused(refused)
+                self._note_refused(refused, request)
             except UnansweredError:
                 self._note_unanswered(request)
             except WrongAnswerError as wrong:
@@ -279,8 +282,9 @@ class Sender:
             self.record.unanswered[request.number] = request
             self.record.unanswered_spans += request.size
 
-    def _note_refused(self, refused: RefusedError) -> None:
+    def _note_refused(self, refused: RefusedError, request: Request) -> None:
         with self._lock:
+            self.record.refused_spans += request.size
             self.record.refusals.append(refused.retry_after)
 
     def _note_wrong(self, wrong: WrongAnswerError) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
@@ -25,6 +25,10 @@ AGENTS = ("support", "billing", "shipping")
 REFERENCES: list[dict[str, Any]] = [
     {"scenario": "refund", "expected_tools": ["find_order", "refund"]},
     {"scenario": "parcel", "expected_tools": ["find_order", "notify", "notify"]},
+    {
+        "scenario": "dialogue",
+        "turns": [{"expected_tools": [tool]} for tool in ("find_order", "check_policy", "refund")],
+    },
 ]
 CRITERIA: dict[str, Any] = {
     "tool_trajectory_f1": 0.5,
@@ -33,6 +37,8 @@ CRITERIA: dict[str, Any] = {
     "failure": 0.5,
 }
 _SCENARIOS = ("refund", "refund", "parcel", "unheard-of", None)
+_TURNS = 3
+"""Of each conversation."""
 _REPEATED = 0.08
 _PARTS_OF_A_REQUEST = 5
 
@@ -55,7 +61,10 @@ class Request:
 class Traffic:
     """An endless stream of requests, the same for the same seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, conversations: float = 0.0) -> None:
+        """`conversations` is the share of traces that are turns of conversations."""
+        self._conversations = conversations
+        self._turns = 0
         self._random = Random(seed)
         self._prefix = f"{seed}"
         self._traces = self._requests = 0
@@ -91,14 +100,28 @@ class Traffic:
 
     def _begin_trace(self) -> None:
         self._traces += 1
-        spans = trace(f"{self._prefix}-{self._traces}", self._random)
+        name = f"{self._prefix}-{self._traces}"
+        if self._random.random() < self._conversations:
+            spans = trace(name, self._random, self._next_turn())
+        else:
+            spans = trace(name, self._random)
         self._sizes[spans[0].trace_id] = len(spans)
         self._waiting.extend(split(spans, self._random))
 
+    def _next_turn(self) -> dict[str, Any]:
+        """The attributes of a turn that states its number, so that its score never changes."""
+        conversation, number = divmod(self._turns, _TURNS)
+        self._turns += 1
+        return {
+            "pathgauge.scenario.id": "dialogue",
+            "gen_ai.conversation.id": f"{self._prefix}-{conversation}",
+            "pathgauge.turn": number,
+        }
 
-def trace(name: str, random: Random) -> list[Span]:
+
+def trace(name: str, random: Random, turn: dict[str, Any] | None = None) -> list[Span]:
     """The spans of one agent run, the root first. Some agents run inside a web server, some have
-    sub-agents.
+    sub-agents. `turn` has the attributes of a turn of a conversation.
     """
     spans = (
         [span("server", "POST /chat", {"http.request.method": "POST"}, trace=name, end=9.0)]
@@ -107,7 +130,8 @@ def trace(name: str, random: Random) -> list[Span]:
     )
     parent = "server" if spans else None
     scenario = random.choice(_SCENARIOS)
-    spans += run("agent", AGENTS[0], random, trace=name, parent=parent, scenario=scenario)
+    stated = turn or ({} if scenario is None else {"pathgauge.scenario.id": scenario})
+    spans += run("agent", AGENTS[0], random, trace=name, parent=parent, stated=stated)
     for number in range(random.choice((0, 0, 1, 2))):
         spans += run(
             f"sub{number}",
@@ -128,12 +152,14 @@ def run(
     trace: str,
     parent: str | None,
     start: float = 0.0,
-    scenario: str | None = None,
+    stated: Mapping[str, Any] | None = None,
 ) -> list[Span]:
-    """One agent, the models and the tools that it calls."""
-    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent}
-    if scenario is not None:
-        attributes["pathgauge.scenario.id"] = scenario
+    """One agent, the models and the tools that it calls. `stated` has further attributes."""
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": agent,
+        **(stated or {}),
+    }
     error = "no such order" if random.random() < 0.1 else None
     spans = [
         span(

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -105,9 +105,40 @@ class Seen:
     damaged: int = 0
     """Results with a wrong checksum."""
 
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Add the rows of `SELECT_RESULTS`."""
+        for *values, crc, withdrawn in rows:
+            _, trace_id, span_id, revision, _, agent, scenario, body = values
+            if crc != checksum(*values):
+                self.damaged += 1
+                continue
+            said = _of_row(agent, scenario, json.loads(body))
+            if revision == 0:
+                self.invocations += 1
+                self.withdrawn += withdrawn
+                for name, _, _, verdict in said.scores:
+                    self.firsts[agent, known(scenario), name, _OUTCOMES.get(verdict, verdict)] += 1
+            else:
+                self.revisions += revision  # of those before it, none is kept
+            if not withdrawn:
+                self.said[trace_id, span_id] = said
+
 
 _KNOWN = {reference["scenario"] for reference in REFERENCES}
 _OUTCOMES = {"passed": "pass", "failed": "fail"}
+
+
+def seen_rows(rows: Iterable[Sequence[Any]]) -> Seen:
+    """Read the results of another database."""
+    found = Seen()
+    found.add(rows)
+    return found
+
+
+SELECT_RESULTS = (
+    "SELECT tenant, trace_id, span_id, revision, at, agent, scenario, body, crc, withdrawn"
+    " FROM results ORDER BY revision"
+)
 
 
 def seen(folder: Path) -> Seen:
@@ -115,25 +146,7 @@ def seen(folder: Path) -> Seen:
     found = Seen()
     connection = sqlite3.connect(f"file:{folder / 'pathgauge.db'}?mode=ro", uri=True)
     try:
-        select = (
-            "SELECT tenant, trace_id, span_id, revision, at, agent, scenario, body, crc, withdrawn"
-            " FROM results ORDER BY revision"
-        )
-        for *values, crc, withdrawn in connection.execute(select):
-            _, trace_id, span_id, revision, _, agent, scenario, body = values
-            if crc != checksum(*values):
-                found.damaged += 1
-                continue
-            said = _of_row(agent, scenario, json.loads(body))
-            if revision == 0:
-                found.invocations += 1
-                found.withdrawn += withdrawn
-                for name, _, _, verdict in said.scores:
-                    found.firsts[agent, known(scenario), name, _OUTCOMES.get(verdict, verdict)] += 1
-            else:
-                found.revisions += revision  # of those before it, none is kept
-            if not withdrawn:
-                found.said[trace_id, span_id] = said
+        found.add(connection.execute(SELECT_RESULTS))
         [found.quarantined] = connection.execute("SELECT count(*) FROM quarantine").fetchone()
         meta = dict(connection.execute("SELECT name, value FROM meta"))
         [last] = connection.execute("SELECT max(id) FROM journal").fetchone()

@@ -17,7 +17,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.service import publisher
-from pathgauge.collector.service.engine import Engine
+from pathgauge.collector.service.embedded import EmbeddedEngine
 from pathgauge.collector.store import Progress, files
 from pathgauge.collector.store.retention import Retention
 from pathgauge.collector.store.space import FULL
@@ -46,7 +46,7 @@ def fill(folder: Path) -> None:
     store.close()
 
 
-Live = Callable[[], Engine]
+Live = Callable[[], EmbeddedEngine]
 
 
 @pytest.fixture
@@ -54,25 +54,25 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
     """Starts an engine, after stopping the last one."""
     monkeypatch.setattr(files, "_WAL_PAGES", 20)
     monkeypatch.setattr(publisher, "RETRY_S", 0.1)
-    engines: list[Engine] = []
+    engines: list[EmbeddedEngine] = []
 
-    def live() -> Engine:
+    def live() -> EmbeddedEngine:
         end()
         store = Store(path=str(tmp_path)).model_copy(update={"max_bytes": MAX_BYTES})
         config = Config(store=store)
-        engines.append(Engine(config, resolve(config), InternalTelemetry(), None))
+        engines.append(EmbeddedEngine(config, resolve(config), InternalTelemetry(), None))
         engines[-1].resume()
         return engines[-1]
 
     def end() -> None:
         for engine in engines:
-            engine.stop(PATIENCE_S)
+            engine.finish(PATIENCE_S)
 
     yield live
     end()
 
 
-def state(engine: Engine) -> str:
+def state(engine: EmbeddedEngine) -> str:
     """What `pathgauge_store_state` says."""
     [name] = [
         sample.labels["state"]
@@ -83,8 +83,8 @@ def state(engine: Engine) -> str:
     return name
 
 
-def accepts(engine: Engine) -> bool:
-    return asyncio.run(engine.requests.accept(BATCH))
+def accepts(engine: EmbeddedEngine) -> bool:
+    return asyncio.run(engine.accept(BATCH))
 
 
 def test_a_store_full_of_results_is_reported_and_has_space_again_without_a_restart(
@@ -106,7 +106,7 @@ def test_open_conversations_fit_into_their_share_of_a_small_store(tmp_path: Path
     capacities = []
     for max_bytes in (64 * MIB, 10 << 30):
         config = Config(store=Store(path=str(tmp_path), max_bytes=max_bytes))
-        engine = Engine(config, resolve(config), InternalTelemetry(), None)
+        engine = EmbeddedEngine(config, resolve(config), InternalTelemetry(), None)
         capacities += [
             sample.value
             for family in engine.registry.collect()

@@ -12,9 +12,11 @@ from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
 from pathgauge.collector.core.evidence.evidence import Evidence, evidence_of
+from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.pipeline_events import Judged, Withdrawn
 from pathgauge.collector.store import Selection
-from pathgauge.collector.store.evidence import PASSED_S, EvidencePolicy, Kept, find
+from pathgauge.collector.store.evidence import find
+from pathgauge.collector.store.evidence_policy import PASSED_S, EvidencePolicy, Kept
 from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.results import of_trace
 from pathgauge.collector.store.queries.stored_result import StoredResult
@@ -42,7 +44,7 @@ def judged(one: Evaluation, max_words: int) -> Judged:
     """As if a judge had decided whether the answer of four words is short enough."""
     criterion = Criterion("length", ResponseLength(max_words=max_words), 1.0, judge="model@1")
     results = Evaluator((criterion,)).evaluate(one.invocation, one.match).results
-    return Judged(replace(one, results=results), first=True)
+    return Judged(with_failure(replace(one, results=results)), first=True)
 
 
 def test_a_failed_run_can_be_explained_after_a_restart(tmp_path: Path) -> None:
@@ -134,6 +136,8 @@ def test_a_run_that_only_a_judge_fails_is_explained(tmp_path: Path) -> None:
     ]
     assert found.failure is not None
     assert (result.verdict, result.category) == ("failed", found.failure.category)
+    with reading(tmp_path) as connection:
+        assert connection.execute("SELECT failed FROM evidence").fetchall() == [(1,)]
 
 
 def with_results(folder: Path, one: Evaluation) -> list[StoredResult]:

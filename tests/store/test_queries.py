@@ -81,6 +81,15 @@ def test_results_are_found_by_what_people_filter_by(
         assert "".join(names(find(connection, wanted))) == expected
 
 
+def test_a_withdrawn_result_that_is_published_again_is_the_newest(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as store:
+        commit(store, [RUNS["a"], RUNS["b"]])
+        commit(store, [Withdrawn(RUNS["a"].key)])
+        commit(store, [RUNS["a"]])
+        with reading(tmp_path / "store") as connection:
+            assert names(find(connection, Filter())) == ["a", "b"]
+
+
 def test_every_failure_is_found_by_its_category_and_its_signature(folder: Path) -> None:
     with reading(folder) as connection:
         for failed in find(connection, Filter(verdict="failed")).results:

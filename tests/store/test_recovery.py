@@ -37,7 +37,8 @@ from pathgauge.collector.store import (
     sqlite,
 )
 from pathgauge.collector.store.files import DATABASE
-from pathgauge.collector.store.schema import checksum, insert
+from pathgauge.collector.store.schema import checksum
+from pathgauge.collector.store.sql import insert
 from pathgauge.collector.store.sqlite import SqliteStore
 from pathgauge.collector.testing import span
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pathgauge import ToolTrajectoryAvgScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
+from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.pipeline_events import PublishedEvent
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.store import Progress
@@ -60,7 +61,7 @@ def evaluation(
     reference = Reference(scenario, (EXPECTED,), "v1", "parcel.yaml:1")
     match = Match(reference, EXPECTED, 0) if matched else Match(unmatched="unknown_scenario")
     evaluator = Evaluator((Criterion("trajectory", ToolTrajectoryAvgScore(), 1.0),))
-    return evaluator.evaluate(invocation, match, revision=revision)
+    return with_failure(evaluator.evaluate(invocation, match, revision=revision))
 
 
 @contextmanager

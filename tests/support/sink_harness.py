@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.samples import Exemplar
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
+from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
@@ -148,7 +149,7 @@ class SinkHarness:
         )
 
     def publish_evaluation(self, evaluation: Evaluation) -> Evaluation:
-        self.sink.publish(evaluation, self.now)
+        self.sink.publish(with_failure(evaluation), self.now)
         return evaluation
 
     def series(self, name: str) -> dict[tuple[str, ...], float]:

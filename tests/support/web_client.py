@@ -15,6 +15,7 @@ from pathgauge.collector.api.authorization import Authorization
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
+from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.service.web.app import create_app
 from pathgauge.collector.web.app import routes
 from support.evaluated import evaluation
@@ -48,4 +49,4 @@ def changed(
     found = evaluation(name, outcome)
     match = replace(found.match, turn_index=turn_index)
     evaluator = Evaluator((Criterion("trajectory", ToolTrajectoryAvgScore(), 1.0),))
-    return evaluator.evaluate(replace(found.invocation, **fields), match)
+    return with_failure(evaluator.evaluate(replace(found.invocation, **fields), match))

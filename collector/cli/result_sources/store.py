@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pathgauge.collector.api import models, reading
 from pathgauge.collector.api.queries import ClusterQuery, ResultQuery
 from pathgauge.collector.api.sources import Sources
@@ -11,7 +13,7 @@ from pathgauge.collector.config.active import resolve
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.references.closest_ids import ClosestIds
 from pathgauge.collector.store import files
-from pathgauge.collector.store.queries.reading import reading as reading_store
+from pathgauge.collector.store.queries.reading import Reading, reading as reading_store
 from pathgauge.collector.store.queries.unmatched import unmatched_scenarios
 
 
@@ -22,23 +24,13 @@ class StoreSource:
 
     def __init__(self, config: Config) -> None:
         """Raises `ConfigError` or `StoreError` if there is no store that can be read."""
-        if config.store is None:
-            text = (
-                "found memory, expected a store on disk: without one no results are kept; set"
-                " `store: {path: pathgauge-data}`, and restart the collector"
-            )
-            raise ConfigError([config.problem(("store",), text)])
-        folder = config.folder / config.store.path
-        if not (folder / files.DATABASE).exists():
-            raise SourceError(
-                f"{folder}: found no store, expected the folder of a collector; name its"
-                " configuration with --config, or its address with --url"
-            )
-        with reading_store(folder):
-            pass
+        self._reading = _opening(config)
         self._config = config
-        self._folder = folder
-        self._sources = Sources(folder, tuple, lambda: ((), 0), tuple, _no_telemetry)
+        self._sources = Sources(
+            None, tuple, lambda: ((), 0), tuple, _no_telemetry, database=self._reading
+        )
+        with self._reading():
+            pass
 
     def results(self, query: ResultQuery) -> models.Results:
         """One page of results, the newest first."""
@@ -54,7 +46,7 @@ class StoreSource:
 
     def unmatched(self) -> models.Unmatched:
         """Scenario ids without a reference, counted over the newest results."""
-        with reading_store(self._folder) as connection:
+        with self._reading() as connection:
             found = unmatched_scenarios(connection)
         known = self._known_ids()
         return models.Unmatched(
@@ -87,3 +79,24 @@ class StoreSource:
 
 def _no_telemetry() -> models.Telemetry:
     raise SourceError("found no running collector, expected --url")
+
+
+def _opening(config: Config) -> Reading:
+    """Opens the results of one query. Raises `ConfigError` or `StoreError` if there are none."""
+    if config.postgres is not None:
+        from pathgauge.collector.store.postgres.reading import PostgresReading
+
+        return PostgresReading(config.postgres.conninfo)
+    if config.store is None:
+        text = (
+            "found memory, expected a store on disk: without one no results are kept; set"
+            " `store: {path: pathgauge-data}`, and restart the collector"
+        )
+        raise ConfigError([config.problem(("store",), text)])
+    folder = config.folder / config.store.path
+    if not (folder / files.DATABASE).exists():
+        raise SourceError(
+            f"{folder}: found no store, expected the folder of a collector; name its"
+            " configuration with --config, or its address with --url"
+        )
+    return partial(reading_store, folder)

@@ -89,7 +89,7 @@ class Turn:
 
     def continue_from(self, earlier: Turn) -> None:
         """Take the place of an evaluation of the same invocation."""
-        self.number, self.revision = earlier.number, earlier.revision
+        self.number, self.revision = earlier.number, max(self.revision, earlier.revision)
         self.renumberings, self.renumber_at = earlier.renumberings, earlier.renumber_at
 
 

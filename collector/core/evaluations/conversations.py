@@ -76,13 +76,14 @@ class Conversations:
         reference: Reference,
         now: float,
         closed_by: str = "root_ended",
+        after: int = -1,
     ) -> bool:
         """Add a turn, which `numbered` returns next; `False` if the conversation has too many turns
-        to keep it.
+        to keep it. Its revisions follow the number `after`.
         """
-        key = _key(invocation)
+        key = conversation_key(invocation)
         conversation = self._continue(key, reference, now)
-        turn = Turn(invocation, memory_size(invocation), now, closed_by)
+        turn = Turn(invocation, memory_size(invocation), now, closed_by, revision=after)
         earlier = self._remove(_turn_key(invocation))
         if earlier is not None:
             turn.continue_from(earlier)
@@ -128,7 +129,7 @@ class Conversations:
 
     def restore(self, stored: StoredTurn, reference: Reference) -> Turn | None:
         """Continue with a turn that an earlier process evaluated; `None` if it is not kept."""
-        key = _key(stored.invocation)
+        key = conversation_key(stored.invocation)
         conversation = self._continue(key, reference, stored.at)
         if stored.dropped_turns:
             conversation.dropped_turns = stored.dropped_turns
@@ -237,7 +238,8 @@ class Conversations:
         return None if of is None else self._open[of].turns[key[1:]]
 
 
-def _key(invocation: Invocation) -> ConversationKey:
+def conversation_key(invocation: Invocation) -> ConversationKey:
+    """The conversation that a turn belongs to."""
     return invocation.tenant, invocation.conversation_id or "", invocation.scenario_id or ""
 
 

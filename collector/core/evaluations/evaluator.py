@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Literal, get_args
 
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
+from pathgauge.collector.core.evidence.failure import Failure
 from pathgauge.collector.core.references import Match
 from pathgauge.scorers.authoring.extras import extras_of
 from pathgauge.scorers.authoring.ranges import in_range, meets
@@ -87,6 +88,10 @@ class Evaluation:
     revision: int = 0
     awaits: bool = False
     """Whether results of judges will follow."""
+    failure: Failure | None = None
+    """What kind of failure it was, if a criterion failed. The evaluator does not set it, but
+    `pathgauge.collector.core.evidence.failures.with_failure`.
+    """
 
     @property
     def key(self) -> EvaluationKey:

@@ -6,16 +6,12 @@ Each one ends exactly once: with scores, or with the reason why there are none.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container
 from dataclasses import dataclass
 
-from pydantic import TypeAdapter
-
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.evaluations.invocation_json import from_json, to_json
 from pathgauge.scorers.types import Invocation
-
-_INVOCATION = TypeAdapter(Invocation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ class PendingJudgment:
 
     def invocation(self) -> Invocation:
         """The invocation. Raises `ValueError` if an incompatible version of pathgauge wrote it."""
-        return _INVOCATION.validate_json(self.body)
+        return from_json(self.body)
 
 
 class PendingJudgments:
@@ -80,7 +76,7 @@ class PendingJudgments:
             PendingJudgment(
                 key=evaluation.key,
                 revision=evaluation.revision,
-                body=_to_json(evaluation.invocation),
+                body=to_json(evaluation.invocation),
                 turn=evaluation.match.turn_index,
                 closed_by=evaluation.closed_by,
                 first=first,
@@ -120,11 +116,3 @@ class PendingJudgments:
         changed, self._changed = self._changed, {}
         begun = tuple(self._pending[key] for key in changed if key in self._pending)
         return begun, tuple(key for key in changed if key not in self._pending)
-
-
-def _to_json(invocation: Invocation) -> bytes:
-    try:
-        return _INVOCATION.dump_json(invocation)
-    except ValueError:  # lone surrogates, which have no UTF-8 form
-        plain = _INVOCATION.dump_python(invocation)
-        return json.dumps(plain, ensure_ascii=False, default=list).encode("utf-8", "replace")

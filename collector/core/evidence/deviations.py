@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from pathgauge.collector.core.evidence.signatures import short_name
 from pathgauge.scorers.types import Json
@@ -94,7 +94,7 @@ def deviation(details: Mapping[str, Json]) -> Deviation | None:
     """
     try:
         read = _DETAILS.validate_python(dict(details))
-    except ValidationError:
+    except (TypeError, ValueError):  # a scorer may put anything there
         return None
     found = _deviation(read)
     return found if found.extent else None

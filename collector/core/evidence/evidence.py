@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Result, Verdict
-from pathgauge.collector.core.evidence.failures import Failure, failure_of
+from pathgauge.collector.core.evidence.failure import Failure
 from pathgauge.collector.core.evidence.shortening import MAX_BYTES, shortened
 from pathgauge.collector.core.references import Unmatched
 from pathgauge.scorers.matching.matchers import written
@@ -66,22 +66,20 @@ class Evidence:
 _ADAPTER = TypeAdapter(Evidence)
 
 
-def evidence_of(evaluation: Evaluation, others: Iterable[CriterionEvidence] = ()) -> Evidence:
-    """The evidence of an evaluation, in full length. `others` are criteria that were scored before,
-    of the same invocation.
-    """
+def evidence_of(evaluation: Evaluation) -> Evidence:
+    """The evidence of an evaluation, in full length."""
     match, reference = evaluation.match, evaluation.match.reference
     return Evidence(
         # The spans, kept for some scorers, are many times as long as everything else.
         replace(evaluation.invocation, spans=(), tool_schemas={}),
-        (*others, *map(_criterion, evaluation.results)),
+        tuple(map(_criterion, evaluation.results)),
         evaluation.invocation.scenario_id if reference is None else reference.scenario_id,
         None if reference is None else reference.version,
         "" if reference is None else reference.source,
         match.turn_index,
         None if match.turn is None else _written(match.turn),
         match.unmatched,
-        failure_of(evaluation),
+        evaluation.failure,
         evaluation.closed_by,
         evaluation.revision,
     )

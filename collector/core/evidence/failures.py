@@ -8,7 +8,7 @@ criteria only show effects. `docs/failures.md` has the rules.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from pathgauge.collector.core.evidence.categories import (
     category_of,
 )
 from pathgauge.collector.core.evidence.deviations import Deviation, deviation
+from pathgauge.collector.core.evidence.failure import Failure
 from pathgauge.collector.core.evidence.signatures import short_name, signature
 from pathgauge.scorers.composite.agent_view import OfAgent, own_view, subtree_view
 from pathgauge.scorers.composite.composite import Composite
@@ -28,21 +29,10 @@ from pathgauge.scorers.tool_use.errors import ErrorRecovery, ToolErrorRate
 from pathgauge.scorers.tool_use.loops import RedundantCalls, ToolLoops, most_repeated
 from pathgauge.scorers.types import Invocation, Json, Scorer
 
-__all__ = ["CATEGORIES", "Category", "Failure", "failure_of"]
+__all__ = ["CATEGORIES", "Category", "Failure", "failure_of", "with_failure"]
 
 _MIN_SURPLUS = 2
 """Equal calls that nobody expected make a loop; a single one may be a retry."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What kind of failure an invocation had."""
-
-    category: Category
-    signature: str
-    """Which calls and which arguments, the same in every run that fails in this way: one line, at
-    most 200 characters, with the names of tools and arguments and without their values.
-    """
 
 
 class _Finding(NamedTuple):
@@ -59,6 +49,12 @@ class _Trajectory(NamedTuple):
 
     invocation: Invocation
     deviation: Deviation
+
+
+def with_failure(evaluation: Evaluation) -> Evaluation:
+    """The evaluation with its failure; itself, if it has that already."""
+    failure = failure_of(evaluation)
+    return evaluation if failure == evaluation.failure else replace(evaluation, failure=failure)
 
 
 def failure_of(evaluation: Evaluation) -> Failure | None:

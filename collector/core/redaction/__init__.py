@@ -75,19 +75,22 @@ class Redactor:
         """Redact the spans of one request, all of one tenant."""
         return self._redact(spans, Records.span)
 
-    def logs(self, logs: Sequence[LogRecord], without_trace: int = 0) -> Redacted[LogRecord]:
+    def logs(
+        self, logs: Sequence[LogRecord], without_trace: int = 0, own_events: int = 0
+    ) -> Redacted[LogRecord]:
         """Redact the log records of one request, all of one tenant.
 
         `without_trace`: number of records outside of any trace. They are dropped, and the encoded
-        request keeps only their number.
+        request keeps only their number, as it does of `own_events`.
         """
-        return self._redact(logs, Records.log, without_trace)
+        return self._redact(logs, Records.log, without_trace, own_events)
 
     def _redact(
         self,
         records: Sequence[RecordT],
         redact: Callable[[Records, RecordT, Resource, Scope], RecordT],
         without_trace: int = 0,
+        own_events: int = 0,
     ) -> Redacted[RecordT]:
         policy = self._tenants.get(records[0].tenant, self._common) if records else self._common
         counts = RedactionCounts()
@@ -110,7 +113,7 @@ class Redactor:
             redact(redactor, record, resources[id(record.resource)], scopes[id(record.scope)])
             for record in records
         )
-        return Redacted(redacted, encode_request(redacted, without_trace), counts)
+        return Redacted(redacted, encode_request(redacted, without_trace, own_events), counts)
 
 
 class _Policy:

@@ -53,6 +53,10 @@ class ReferenceSet:
     def __len__(self) -> int:
         return len(self._by_scenario)
 
+    def get(self, scenario_id: str) -> Reference | None:
+        """The reference of a scenario."""
+        return self._by_scenario.get(scenario_id)
+
     def multi_turn(self, invocation: Invocation) -> Reference | None:
         """The reference of the invocation's scenario, if it has more than one turn."""
         reference = self._by_scenario.get(invocation.scenario_id or "")

@@ -17,6 +17,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     WhenJudged,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment, PendingJudgments
+from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.references.rows import IDS, position_of
 from pathgauge.collector.offline.tables.predictions import Predictions
@@ -53,7 +54,7 @@ def score_table(
         for _, judged in judge_all(pending.changes()[0], every):
             known = evaluations[judged.key]
             evaluations[judged.key] = replace(known, results=(*known.results, *judged.results))
-    return list(evaluations.values()), notes
+    return list(map(with_failure, evaluations.values())), notes
 
 
 def _matched(

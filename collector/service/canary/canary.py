@@ -45,9 +45,17 @@ _log = structlog.get_logger(__name__)
 class Canary(Collector):
     """Sends canaries from the event loop, and as a sink gets their evaluations when durable."""
 
-    def __init__(self, interval: float, max_delay: float) -> None:
-        """Both in seconds. A canary without a score after `max_delay` is lost."""
+    def __init__(
+        self, interval: float, max_delay: float, *, waits: bool = True, sees_others: bool = False
+    ) -> None:
+        """Both in seconds. A canary without a score after `max_delay` is lost.
+
+        Another process may publish the scores: then this one does not wait for them (`waits`), and
+        the other one measures the delays of canaries that it has not sent (`sees_others`).
+        """
         self.token = secrets.token_urlsafe(32)
+        self._waits = waits
+        self._sees_others = sees_others
         self._interval = interval
         self._max_delay = max_delay
         self._waiting: dict[str, Future[float]] = {}
@@ -96,7 +104,8 @@ class Canary(Collector):
         try:
             refusal = await send(export_request(trace_id))
             if refusal is None:
-                await self._wait(scored, trace_id.hex(), sent_at)
+                if self._waits:
+                    await self._wait(scored, trace_id.hex(), sent_at)
             else:
                 _log.warning("canary refused", reason=refusal)
                 self._traces.labels("refused").inc()
@@ -117,16 +126,25 @@ class Canary(Collector):
             )
             self._traces.labels("lost").inc()
         else:
-            self._delay.observe(scored_at - sent_at)
-            self._succeeded_at = time.time()
-            self._traces.labels("ok").inc()
+            self._succeed(scored_at - sent_at)
+
+    def _succeed(self, delay: float) -> None:
+        self._delay.observe(delay)
+        self._succeeded_at = time.time()
+        self._traces.labels("ok").inc()
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
-        """Record that a canary has its score; called in the pipeline thread."""
+        """Record that a canary has its score; called in the thread of the sinks."""
         tenant, trace_id, _ = evaluation.key
-        scored = self._waiting.pop(trace_id, None) if tenant == TENANT else None
+        if tenant != TENANT:
+            return
+        scored = self._waiting.pop(trace_id, None)
         if scored is not None:
             scored.set_result(time.monotonic())
+        elif self._sees_others and evaluation.revision == 0:
+            sent_at = (evaluation.invocation.start_ns or 0) / 1e9
+            if 0 <= now - sent_at <= self._max_delay:
+                self._succeed(now - sent_at)
 
     def publish_judged(self, judged: Judged, now: float) -> None:
         """Do nothing: canaries are not judged."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
-from pathgauge.collector.core.evidence.failures import CATEGORIES, failure_of
+from pathgauge.collector.core.evidence.failures import CATEGORIES
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.durable_series import Source
 from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel
@@ -42,7 +42,7 @@ class FailureMetrics:
     def count(self, evaluation: Evaluation, labels: Labels, source: Source) -> None:
         """Count the invocation if it failed; a later revision is not counted."""
         self.expect(labels, (result.criterion for result in evaluation.results))
-        failure = failure_of(evaluation)
+        failure = evaluation.failure
         if failure is not None:
             self._failures.of(*self._values(labels), failure.category).add(1, source)
 

@@ -25,7 +25,7 @@ class Queue:
     """The fill level of a queue; `size` and `capacity` are in the same unit."""
 
     size: Callable[[], float]
-    capacity: float
+    capacity: Callable[[], float]
 
 
 def window_gauges(
@@ -178,7 +178,7 @@ def queue_gauges(queues: Mapping[str, Queue]) -> list[Metric]:
     )
     for name, queue in queues.items():
         size.add_metric((name,), queue.size())
-        capacity.add_metric((name,), queue.capacity)
+        capacity.add_metric((name,), queue.capacity())
     return [size, capacity]
 
 

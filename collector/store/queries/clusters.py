@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -14,9 +13,11 @@ from pathgauge.collector.store.queries.results import (
     ROWS_BETWEEN_LOOKS,
     Filter,
     may_match,
+    oldest_of,
     rows,
 )
 from pathgauge.collector.store.queries.stored_result import Row
+from pathgauge.collector.store.sql import Connection
 
 MAX_FAILURES = 10_000
 """How many of the newest failures are grouped."""
@@ -54,7 +55,7 @@ class Clusters(NamedTuple):
 
 
 def clusters(
-    connection: sqlite3.Connection, wanted: Filter, clock: Callable[[], float] = time.monotonic
+    connection: Connection, wanted: Filter, clock: Callable[[], float] = time.monotonic
 ) -> Clusters:
     """Group the newest failures. Of the filter, tenant, agent, scenario, category, signature, since
     and until count.
@@ -62,9 +63,9 @@ def clusters(
     deadline = clock() + GROUP_S
     groups: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
     failures, complete = 0, True
-    failed = replace(wanted, verdict="failed")
+    failed, oldest = replace(wanted, verdict="failed"), oldest_of(connection, wanted)
     for number, row in enumerate(rows(connection, failed, None), 1):
-        if wanted.since is not None and row.at < wanted.since:
+        if row.at < oldest:
             break
         if may_match(row, failed):
             groups[row.tenant, row.agent, row.scenario, row.signature].append(row)

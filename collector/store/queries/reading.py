@@ -5,11 +5,16 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 from pathgauge.collector.store import StoreError, files
 from pathgauge.collector.store.schema import MIGRATIONS
+from pathgauge.collector.store.sql import Connection
+
+Reading: TypeAlias = Callable[[], AbstractContextManager[Connection]]
+"""Opens a database for one query, with a connection that can only read. Raises `StoreError`."""
 
 MAX_SECONDS = 2.0
 """How long a single statement may take before it is interrupted."""

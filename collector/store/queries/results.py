@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import sqlite3
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import merge
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.evaluator import VERDICTS, Verdict
 from pathgauge.collector.core.evidence.failures import Category
 from pathgauge.collector.store.queries.stored_result import Row, StoredResult, read
+from pathgauge.collector.store.sql import (
+    MAX_ID,
+    Connection,
+    Query,
+    SharedConnection,
+    max_skew_s,
+    newest_first,
+    settled,
+)
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
 SEARCH_S = 0.05
 """How long one query searches for rows that match. Another one continues where it ended."""
 ROWS_BETWEEN_LOOKS = 64
-_NEWEST = 2**63 - 1
+_NEWEST = MAX_ID
+_COLUMNS = ", ".join(Row._fields)
 _MAX_TENANTS = 1_000
 
 
@@ -57,7 +66,7 @@ class Page(NamedTuple):
 
 
 def find(
-    connection: sqlite3.Connection,
+    connection: Connection,
     wanted: Filter,
     limit: int = DEFAULT_LIMIT,
     before: int | None = None,
@@ -67,9 +76,10 @@ def find(
     `limit`, even none, although there are more.
     """
     deadline = clock() + SEARCH_S
+    oldest = oldest_of(connection, wanted)
     found: list[StoredResult] = []
     for number, row in enumerate(rows(connection, wanted, before), 1):
-        if wanted.since is not None and row.at < wanted.since:
+        if row.at < oldest:
             return Page(found, None)
         if may_match(row, wanted):
             result = read(row)
@@ -80,13 +90,14 @@ def find(
     return Page(found, None)
 
 
-def after(connection: sqlite3.Connection, wanted: Filter, row: int, limit: int) -> Page:
+def after(connection: Connection, wanted: Filter, row: int, limit: int) -> Page:
     """The results after the cursor `row`, the oldest first; `next` is the cursor for what follows
     and never `None`.
     """
-    select = f"SELECT {', '.join(Row._fields)} FROM results WHERE id > ? ORDER BY id LIMIT ?"
+    select = f"SELECT {_COLUMNS} FROM results WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
     found, last = [], row
-    for one in map(Row._make, connection.execute(select, (row, limit))):
+    values = row, settled(connection), limit
+    for one in map(Row._make, connection.execute(select, values)):
         last = one.id
         result = read(one) if may_match(one, wanted) else None
         if result is not None and _matches(result, wanted):
@@ -94,14 +105,14 @@ def after(connection: sqlite3.Connection, wanted: Filter, row: int, limit: int) 
     return Page(found, last)
 
 
-def newest(connection: sqlite3.Connection) -> int:
+def newest(connection: Connection) -> int:
     """The cursor after which only new results follow."""
-    [row] = connection.execute("SELECT ifnull(max(id), 0) FROM results").fetchone()
-    return int(row)
+    [row] = connection.execute("SELECT coalesce(max(id), 0) FROM results").fetchone()
+    return min(int(row), settled(connection))
 
 
 def of_trace(
-    connection: sqlite3.Connection,
+    connection: Connection,
     trace_id: str,
     span_id: str | None = None,
     tenant: str | None = None,
@@ -118,35 +129,42 @@ def of_trace(
     return found[::-1]
 
 
-def rows(connection: sqlite3.Connection, wanted: Filter, before: int | None) -> Iterator[Row]:
+def rows(connection: Connection, wanted: Filter, before: int | None) -> Iterator[Row]:
     """The rows, newest first, of the index that leaves the fewest. All other conditions are
     checked row by row, so that a search can stop anywhere.
     """
     upper = _NEWEST if before is None else before
     if wanted.until is not None:
-        upper = min(upper, _first_at(connection, wanted.until))
+        upper = min(upper, _first_at(connection, wanted.until + max_skew_s(connection)))
     if wanted.trace_id is not None:
-        return _stream(connection, "", {"trace_id": wanted.trace_id}, upper)
+        # Few rows. `+id` keeps databases from reading all others in the order of `id`.
+        return _stream(connection, _query("", {"trace_id": wanted.trace_id}, upper, "+id"))
+    return _stream(connection, *_queries(connection, wanted, upper))
+
+
+def _queries(connection: Connection, wanted: Filter, upper: int) -> list[Query]:
     every = tenants(connection)
     among = every if wanted.tenant is None else [wanted.tenant]
     verdicts = _verdicts(wanted)
     if len(verdicts) > 1 and wanted.scenario is None and among == every:
-        return _stream(connection, "NOT INDEXED", {}, upper)
+        return [_query("NOT INDEXED", {}, upper)]
     if len(verdicts) > 1 and len(among) == 1 and wanted.agent and wanted.scenario:
         series = {"tenant": among[0], "agent": wanted.agent, "scenario": wanted.scenario}
-        return _stream(connection, "INDEXED BY results_by_series", series, upper)
+        return [_query("INDEXED BY results_by_series", series, upper)]
     index, scenario = "INDEXED BY results_by_verdict", {}
     if wanted.scenario is not None:
         index, scenario = "INDEXED BY results_by_scenario", {"scenario": wanted.scenario}
-    streams = [
-        _stream(connection, index, {"tenant": tenant, **scenario, "verdict": verdict}, upper)
-        for tenant in among
+    owners = [{"tenant": tenant} for tenant in among]
+    if wanted.tenant is None and isinstance(connection, SharedConnection):
+        owners = [{}]  # PostgreSQL has an index for all tenants
+    return [
+        _query(index, {**owner, **scenario, "verdict": verdict}, upper)
+        for owner in owners
         for verdict in verdicts
     ]
-    return merge(*streams, key=lambda row: -row.id)
 
 
-def tenants(connection: sqlite3.Connection) -> list[str]:
+def tenants(connection: Connection) -> list[str]:
     """The tenants that have results. An index has them first, so only its jumps are read."""
     found = connection.execute(
         "WITH RECURSIVE found(name) AS (SELECT min(tenant) FROM results UNION ALL"
@@ -157,13 +175,16 @@ def tenants(connection: sqlite3.Connection) -> list[str]:
     return [name for (name,) in found]
 
 
-def _stream(
-    connection: sqlite3.Connection, index: str, columns: Mapping[str, str], upper: int
-) -> Iterator[Row]:
-    select = f"SELECT {', '.join(Row._fields)} FROM results {index} WHERE id < ?"
+def _query(index: str, columns: Mapping[str, str], upper: int, order: str = "id") -> Query:
     where = "".join(f" AND {name} = ?" for name in columns)
-    values = (upper, *columns.values())
-    return map(Row._make, connection.execute(f"{select}{where} ORDER BY id DESC", values))
+    return Query(
+        f"SELECT {_COLUMNS} FROM results {index} WHERE id < ?{where} ORDER BY {order} DESC",
+        (upper, *columns.values()),
+    )
+
+
+def _stream(connection: Connection, *queries: Query) -> Iterator[Row]:
+    return map(Row._make, newest_first(connection, queries))
 
 
 def _verdicts(wanted: Filter) -> Sequence[Verdict]:
@@ -175,7 +196,7 @@ def _verdicts(wanted: Filter) -> Sequence[Verdict]:
     return VERDICTS
 
 
-def _first_at(connection: sqlite3.Connection, until: float) -> int:
+def _first_at(connection: Connection, until: float) -> int:
     """The key of the first row that was stored at this time or later."""
     found = connection.execute(
         "SELECT id FROM results WHERE at >= ? ORDER BY at LIMIT 1", (until,)
@@ -195,7 +216,13 @@ def may_match(row: Row, wanted: Filter) -> bool:
         and wanted.signature in (None, row.signature)
         and (wanted.verdict in (None, row.verdict) or wanted.criterion is not None)
         and (wanted.until is None or row.at < wanted.until)
+        and (wanted.since is None or row.at >= wanted.since)
     )
+
+
+def oldest_of(connection: Connection, wanted: Filter) -> float:
+    """The Unix time before which no row can match; a search ends there."""
+    return -math.inf if wanted.since is None else wanted.since - max_skew_s(connection)
 
 
 def _matches(result: StoredResult, wanted: Filter) -> bool:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import islice, product
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.evaluator import VERDICTS
 from pathgauge.collector.store.queries.results import Filter, may_match, rows, tenants
 from pathgauge.collector.store.queries.stored_result import Row
 from pathgauge.collector.store.schema import name_of
+from pathgauge.collector.store.sql import Connection
 
 _LAST_INVOCATIONS = 500
 _SEARCH_S = 0.1
+_AT_ONCE = 16
+"""Scenarios between two looks at the clock."""
+_MAX_KEYS = 200
+"""Keys that one statement looks up."""
 
 
 class Runs(NamedTuple):
@@ -29,33 +33,47 @@ class Runs(NamedTuple):
     """Whether all scenarios were looked for."""
 
 
-def last_runs(connection: sqlite3.Connection, tenant: str | None, scenarios: Iterable[str]) -> Runs:
+def last_runs(connection: Connection, tenant: str | None, scenarios: Iterable[str]) -> Runs:
     """When each of these scenarios was last run."""
     among = tenants(connection) if tenant is None else [tenant]
     deadline = time.monotonic() + _SEARCH_S
     newest = list(islice(_recent(connection, tenant), _LAST_INVOCATIONS))
     matched = sum('"unmatched":null' in row.body for row in newest)
     last: dict[str, float] = {}
-    for scenario in scenarios:
+    wanted = list(scenarios)
+    for start in range(0, len(wanted), _AT_ONCE):
         if time.monotonic() > deadline:
             return Runs(last, matched, len(newest), complete=False)
-        if at := [at for one in among for at in _times(connection, one, scenario)]:
-            last[scenario] = max(at)
+        some = wanted[start : start + _AT_ONCE]
+        found = _last(connection, among, {name_of(scenario) for scenario in some})
+        last |= {one: found[name_of(one)] for one in some if name_of(one) in found}
     return Runs(last, matched, len(newest))
 
 
-def _recent(connection: sqlite3.Connection, tenant: str | None) -> Iterator[Row]:
+def _recent(connection: Connection, tenant: str | None) -> Iterator[Row]:
     wanted = Filter(tenant=tenant)
     return (row for row in rows(connection, wanted, None) if may_match(row, wanted))
 
 
-def _times(connection: sqlite3.Connection, tenant: str, scenario: str) -> Iterator[float]:
-    """When the newest run with each verdict was stored."""
-    for verdict in VERDICTS:
+def _last(
+    connection: Connection, tenants: Iterable[str], scenarios: Iterable[str]
+) -> dict[str, float]:
+    """When the newest run of each scenario was stored, with any verdict. The index has the verdict
+    before the order of storage.
+    """
+    keys = list(product(tenants, scenarios, VERDICTS))
+    last: dict[str, float] = {}
+    for start in range(0, len(keys), _MAX_KEYS):
+        chunk = keys[start : start + _MAX_KEYS]
         found = connection.execute(
-            "SELECT at FROM results INDEXED BY results_by_scenario WHERE tenant = ?"
-            " AND scenario = ? AND verdict = ? ORDER BY id DESC LIMIT 1",
-            (tenant, name_of(scenario), verdict),
-        ).fetchone()
-        if found is not None:
-            yield found[0]
+            "WITH keys (tenant, scenario, verdict) AS"
+            f" (VALUES {', '.join(['(?, ?, ?)'] * len(chunk))})"
+            " SELECT scenario, (SELECT r.at FROM results AS r INDEXED BY results_by_scenario"
+            " WHERE r.tenant = keys.tenant AND r.scenario = keys.scenario"
+            " AND r.verdict = keys.verdict ORDER BY r.id DESC LIMIT 1) FROM keys",
+            [value for key in chunk for value in key],
+        )
+        for scenario, at in found:
+            if at is not None:
+                last[scenario] = max(at, last.get(scenario, at))
+    return last

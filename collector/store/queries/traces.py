@@ -6,7 +6,6 @@ Evidence is kept for days.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -21,6 +20,7 @@ from pathgauge.collector.store import StoreError, evidence, journal
 from pathgauge.collector.store.journal import DamagedError, RowHead
 from pathgauge.collector.store.queries.results import of_trace
 from pathgauge.collector.store.schema import checksum
+from pathgauge.collector.store.sql import Connection, SharedConnection
 
 MAX_BYTES = 16 << 20
 """Size of the spans and log records of an exported trace."""
@@ -52,9 +52,7 @@ class AmbiguousTraceError(StoreError):
     """Several tenants have a trace with this id. These are different traces."""
 
 
-def trace(
-    connection: sqlite3.Connection, trace_id: str, tenant: str | None = None
-) -> StoredTrace | None:
+def trace(connection: Connection, trace_id: str, tenant: str | None = None) -> StoredTrace | None:
     """A trace of one tenant, or of the only tenant that has it (`None`); `None` if nothing of it is
     kept. Raises `AmbiguousTraceError`.
     """
@@ -63,9 +61,9 @@ def trace(
     return _in_journal(connection, trace_id, tenant) or _rebuilt(connection, trace_id, tenant)
 
 
-def _in_journal(
-    connection: sqlite3.Connection, trace_id: str, tenant: str | None
-) -> StoredTrace | None:
+def _in_journal(connection: Connection, trace_id: str, tenant: str | None) -> StoredTrace | None:
+    if isinstance(connection, SharedConnection):  # which has no journal: requests are in Kafka
+        return None
     numbers = _known_rows(connection, trace_id, tenant) or _searched(connection, trace_id, tenant)
     records = _records(connection, numbers[:MAX_REQUESTS], trace_id, tenant)
     kept, complete = _bounded(records)
@@ -79,7 +77,7 @@ def _in_journal(
     )
 
 
-def _refuse_several_tenants(connection: sqlite3.Connection, trace_id: str) -> None:
+def _refuse_several_tenants(connection: Connection, trace_id: str) -> None:
     found = connection.execute(
         "SELECT tenant FROM results WHERE trace_id = ? UNION SELECT tenant FROM traces"
         " WHERE trace_id = ?",
@@ -93,12 +91,14 @@ def _refuse_several_tenants(connection: sqlite3.Connection, trace_id: str) -> No
         )
 
 
-def _of_heads(connection: sqlite3.Connection, trace_id: str) -> set[str]:
+def _of_heads(connection: Connection, trace_id: str) -> set[str]:
+    if isinstance(connection, SharedConnection):
+        return set()
     heads = islice(journal.newest_heads(connection), MAX_HEADS)
     return {head.tenant for head in heads if isinstance(head, RowHead) and trace_id in head.traces}
 
 
-def _known_rows(connection: sqlite3.Connection, trace_id: str, tenant: str | None) -> list[int]:
+def _known_rows(connection: Connection, trace_id: str, tenant: str | None) -> list[int]:
     """The rows of the journal that the state of the trace names."""
     rows: set[int] = set()
     for *row, crc in connection.execute(
@@ -110,7 +110,7 @@ def _known_rows(connection: sqlite3.Connection, trace_id: str, tenant: str | Non
     return sorted(rows)
 
 
-def _searched(connection: sqlite3.Connection, trace_id: str, tenant: str | None) -> list[int]:
+def _searched(connection: Connection, trace_id: str, tenant: str | None) -> list[int]:
     """The rows of a trace that has only just arrived."""
     heads = islice(journal.newest_heads(connection), MAX_HEADS)
     return sorted(
@@ -121,7 +121,7 @@ def _searched(connection: sqlite3.Connection, trace_id: str, tenant: str | None)
 
 
 def _records(
-    connection: sqlite3.Connection, rows: Iterable[int], trace_id: str, tenant: str | None
+    connection: Connection, rows: Iterable[int], trace_id: str, tenant: str | None
 ) -> Iterator[Span | LogRecord]:
     for row in rows:
         for values in journal.fetch(connection, row):
@@ -134,9 +134,7 @@ def _records(
                 yield from (log for log in batch.logs if log.trace_id == trace_id)
 
 
-def _rebuilt(
-    connection: sqlite3.Connection, trace_id: str, tenant: str | None
-) -> StoredTrace | None:
+def _rebuilt(connection: Connection, trace_id: str, tenant: str | None) -> StoredTrace | None:
     found = (
         evidence.find(connection, stored.key)
         for stored in of_trace(connection, trace_id, tenant=tenant)

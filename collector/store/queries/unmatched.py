@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from pathgauge.collector.store.sql import Connection
 
 MAX_ROWS = 20_000
 """How many of the newest results are looked at."""
@@ -28,14 +29,13 @@ class UnmatchedScenarios(NamedTuple):
     """Invocations with ids that are not listed."""
 
 
-def unmatched_scenarios(
-    connection: sqlite3.Connection, tenant: str | None = None
-) -> UnmatchedScenarios:
+def unmatched_scenarios(connection: Connection, tenant: str | None = None) -> UnmatchedScenarios:
     """The scenario ids of one tenant, or of all (`None`)."""
     rows = connection.execute(
-        "SELECT tenant, scenario FROM (SELECT * FROM results NOT INDEXED ORDER BY id DESC LIMIT ?)"
+        "SELECT tenant, scenario FROM"
+        " (SELECT * FROM results NOT INDEXED ORDER BY id DESC LIMIT ?) AS newest"
         " WHERE verdict <> ''"  # neither withdrawn nor replaced by a revision
-        ' AND instr(body, \'"unmatched":"unknown_scenario"\')',
+        ' AND instr(body, \'"unmatched":"unknown_scenario"\') > 0',
         (MAX_ROWS,),
     )
     found: Counter[tuple[str, str]] = Counter(key for key in rows if tenant in (None, key[0]))

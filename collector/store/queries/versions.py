@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from pathgauge.collector.store.queries.results import (
     find,
 )
 from pathgauge.collector.store.queries.stored_result import CriterionResult, StoredResult
+from pathgauge.collector.store.sql import Connection
 
 MAX_RESULTS = 2_000
 """How many of the newest results are compared."""
@@ -69,7 +69,7 @@ class Versions(NamedTuple):
     """Whether all results were compared; else only the newest, or those of `MAX_VERSIONS`."""
 
 
-def by_version(connection: sqlite3.Connection, wanted: Filter) -> Versions:
+def by_version(connection: Connection, wanted: Filter) -> Versions:
     """Group the newest results by the version of the agent."""
     found: dict[str | None, VersionRuns] = {}
     results, left_out, before = 0, False, None

@@ -11,10 +11,15 @@ from typing import Any
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from generator import operations, overview, scenario
+from generator import operations, overview, scale, scenario
 
 FOLDER = Path(__file__).parents[1] / "dashboards"
-BOARDS = {"overview": overview.build, "scenario": scenario.build, "operations": operations.build}
+BOARDS = {
+    "overview": overview.build,
+    "scenario": scenario.build,
+    "operations": operations.build,
+    "scale": scale.build,
+}
 
 
 def text(board: Dashboard) -> str:

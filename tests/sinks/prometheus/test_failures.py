@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
-from pathgauge.collector.core.evidence.failures import CATEGORIES
+from pathgauge.collector.core.evidence.failures import CATEGORIES, with_failure
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
@@ -73,7 +73,7 @@ def judge(harness: SinkHarness, evaluation: Evaluation, **judged: bool) -> None:
         replace(evaluation.invocation, final_response="0"), evaluation.match
     ).results
     late = replace(evaluation, results=(result,))
-    harness.sink.publish_judged(Judged(late, **judged), harness.now)
+    harness.sink.publish_judged(Judged(with_failure(late), **judged), harness.now)
 
 
 def test_a_judge_counts_what_was_not_counted_before() -> None:

@@ -8,17 +8,33 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import pytest
+from prometheus_client.registry import Collector
 
+from pathgauge.collector.config import Config
+from pathgauge.collector.config.active import resolve
+from pathgauge.collector.config.kafka import Kafka
+from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.core.usage import PipelineUsage
+from pathgauge.collector.receivers.kafka.producer import KafkaLog
+from pathgauge.collector.receivers.kafka.records import Skip
 from pathgauge.collector.service.canary import Canary
+from pathgauge.collector.service.cluster.gauge_role import GaugeRole
+from pathgauge.collector.service.cluster.metrics import ClusterMetrics
+from pathgauge.collector.service.cluster.partition_scorers import PartitionScorers
+from pathgauge.collector.service.gauge import Gauge
+from pathgauge.collector.service.process_limits import fit_to_process
+from pathgauge.collector.service.workers import messages
+from pathgauge.collector.service.workers.scorer_process import ScorerProcess
+from pathgauge.collector.service.workers.usage import FleetUsage
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import REASONS
 from pathgauge.collector.sinks.prometheus.judge_metrics import JudgeSeries
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
@@ -30,6 +46,8 @@ from pathgauge.collector.sinks.prometheus.store_metrics import (
     commit_durations,
 )
 from pathgauge.collector.store import Usage
+from pathgauge.collector.store.postgres.gauge import GaugeDatabase
+from pathgauge.collector.store.postgres.sharing import SharedCleaning
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
@@ -64,7 +82,11 @@ def exported() -> dict[str, Series]:
     telemetry = InternalTelemetry()
     expected = ReferenceSet([Reference("s1", (ReferenceTurn(),), expected_interval=60.0)])
     sink = PrometheusSink(
-        evaluator, expected, telemetry, queues={"spans": Queue(lambda: 0, 1)}, clock=lambda: 0.0
+        evaluator,
+        expected,
+        telemetry,
+        queues={"spans": Queue(lambda: 0, lambda: 1)},
+        clock=lambda: 0.0,
     )
     invocation = Invocation(
         "1",
@@ -123,15 +145,52 @@ def exported() -> dict[str, Series]:
     judges = JudgeSeries(["model"], lambda: [("hour", "calls", 1.0)], lambda: [("model", False)])
     for collector in (Live([commit_durations()]), watched, Canary(30.0, 60.0), judges):
         sink.registry.register(collector)
+    return series_of(sink.registry) | exported_when_scaled_out()
+
+
+def exported_when_scaled_out() -> dict[str, Series]:
+    """The families of the parent of scorer processes, and of a process with all roles of a cluster.
+    Nothing is started.
+    """
+    start = messages.Start(Config(), "0", Path("0"), 0, 1, 0)
+    fleet = FleetUsage([ScorerProcess(lambda: start, 0, nothing_told)], Usage)
+    telemetry = InternalTelemetry()
+    plan = fit_to_process(Config(), telemetry).plan
+    scorers = PartitionScorers(plan, resolve(Config()), "", 1, lambda kind, seconds: None)
+    database = GaugeDatabase("", SharedCleaning())
+    gauge = GaugeRole(database, telemetry, no_gauge, nothing_decoded)
+    log = KafkaLog(Kafka(client={"bootstrap.servers": "127.0.0.1:1"}), telemetry, 1 << 20)
+    try:
+        return series_of(fleet) | series_of(ClusterMetrics(gauge, scorers, lambda: {0: 1}, log))
+    finally:
+        log.close()
+
+
+async def nothing_told(scorer: ScorerProcess, message: object) -> None:
+    raise NotImplementedError
+
+
+def no_gauge(telemetry: InternalTelemetry, records: AgentRecords) -> Gauge:
+    raise NotImplementedError
+
+
+def nothing_decoded(body: bytes) -> Publication:
+    raise NotImplementedError
+
+
+def series_of(collector: Collector) -> dict[str, Series]:
+    """The families of pathgauge, by the name that queries use. Some have labels but no samples."""
     suffix = {"counter": "_total", "info": "_info"}
-    families = [
-        family for family in sink.registry.collect() if family.name.startswith("pathgauge_")
-    ]
     return {
         family.name + suffix.get(family.type, ""): Series(
-            family.type, frozenset(label for s in family.samples for label in s.labels) - {"le"}
+            family.type,
+            frozenset(label for s in family.samples for label in s.labels).union(
+                getattr(family, "_labelnames", ())
+            )
+            - {"le"},
         )
-        for family in families
+        for family in collector.collect()
+        if family.name.startswith("pathgauge_")
     }
 
 
@@ -142,6 +201,11 @@ def test_every_series_is_documented_with_its_type_and_labels_and_no_other() -> N
 def test_all_reasons_are_documented() -> None:
     section = PAGE.partition("### Reasons")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == REASONS
+
+
+def test_the_reasons_for_skipped_records_are_documented() -> None:
+    section = PAGE.partition("### Skipped records")[2].partition("\n### ")[0]
+    assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == set(get_args(Skip))
 
 
 def test_the_counters_that_start_at_0_in_every_process_are_listed() -> None:

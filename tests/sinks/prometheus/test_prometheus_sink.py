@@ -525,7 +525,9 @@ def test_every_internal_counter_is_exported() -> None:
 
 def test_queues_and_open_traces_are_read_at_the_scrape() -> None:
     waiting: list[str] = []
-    harness = SinkHarness(queues={"spans": Queue(lambda: len(waiting), 100)}, traces_open=lambda: 7)
+    harness = SinkHarness(
+        queues={"spans": Queue(lambda: len(waiting), lambda: 100)}, traces_open=lambda: 7
+    )
     waiting.append("one")
     assert harness.series("pathgauge_queue_size") == {("spans",): 1}
     assert harness.series("pathgauge_queue_capacity") == {("spans",): 100}
@@ -697,7 +699,7 @@ def test_a_closed_sink_can_still_be_scraped() -> None:
 )
 def test_promtool_accepts_the_exposition() -> None:
     harness = SinkHarness(
-        ANSWER, Criterion("seconds", Seconds(), 3.0), queues={"spans": Queue(lambda: 0, 1)}
+        ANSWER, Criterion("seconds", Seconds(), 3.0), queues={"spans": Queue(lambda: 0, lambda: 1)}
     )
     harness.publish(**hostile(1), end_ns=1, start_ns=0, input_tokens=1)
     harness.publish("undefined")

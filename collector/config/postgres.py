@@ -1,0 +1,47 @@
+"""The section `postgres`: the database of results, and of the state of scorers, when several
+processes share it.
+
+The address is libpq's own, so that every way to authenticate and to encrypt works. It may hold a
+password: no message quotes it.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from pathgauge.collector.config.section import Section
+
+_EXPECTED = (
+    "an address such as postgresql://pathgauge@db.example/pathgauge?sslmode=verify-full, or libpq's"
+    " names and values such as host=db.example dbname=pathgauge"
+)
+
+
+def _conninfo(value: str) -> str:
+    if "=" not in value and not value.startswith(("postgresql://", "postgres://")):
+        raise ValueError(f"found something else, expected {_EXPECTED}")
+    if missing_package():
+        return value
+    from psycopg import ProgrammingError  # noqa: PLC0415 - the package is optional
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+
+    try:
+        conninfo_to_dict(value)
+    except (ProgrammingError, UnicodeError):
+        raise ValueError(f"found an address that libpq cannot read, expected {_EXPECTED}") from None
+    return value
+
+
+class Postgres(Section):
+    """The database."""
+
+    conninfo: Annotated[str, AfterValidator(_conninfo), Field(repr=False)]
+    """A connection string of libpq. Passwords may also come from `PGPASSFILE` and the like."""
+
+
+def missing_package() -> bool:
+    """Whether the package psycopg is not installed."""
+    return find_spec("psycopg") is None

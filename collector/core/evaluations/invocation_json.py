@@ -1,0 +1,25 @@
+"""Invocations as JSON, with their content: for judges, and for other scorers."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import TypeAdapter
+
+from pathgauge.scorers.types import Invocation
+
+_INVOCATION = TypeAdapter(Invocation)
+
+
+def to_json(invocation: Invocation) -> bytes:
+    """The invocation as JSON on one line."""
+    try:
+        return _INVOCATION.dump_json(invocation)
+    except ValueError:  # lone surrogates, which have no UTF-8 form
+        plain = _INVOCATION.dump_python(invocation)
+        return json.dumps(plain, ensure_ascii=False, default=list).encode("utf-8", "replace")
+
+
+def from_json(body: bytes) -> Invocation:
+    """The invocation. Raises `ValueError` if an incompatible version of pathgauge wrote it."""
+    return _INVOCATION.validate_json(body)

@@ -1,0 +1,11 @@
+"""The engine over Kafka and PostgreSQL: any number of processes, each with one or several roles.
+
+A *gateway* receives requests and writes them to Kafka. A *scorer* reads some of the partitions and
+commits results to PostgreSQL. The *gauge* publishes what all scorers have committed; another one
+takes over when it ends.
+
+    engine.py              the engine of one process, whatever its roles
+    partition_store.py     a partition as a store: requests in Kafka, everything else in PostgreSQL
+    partition_scorers.py   the scorers of the partitions that this process has
+    gauge_role.py          becomes the gauge, and publishes while it is
+"""

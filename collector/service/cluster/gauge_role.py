@@ -1,0 +1,213 @@
+"""Becomes the gauge if no other process is, and publishes what all scorers have committed.
+
+What a gauge holds in memory follows from what it has committed. So a process that becomes the gauge
+again builds its sinks anew, and continues like any other one would.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+
+import structlog
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from pathgauge.collector.core.agent_records import AgentRecords
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.pipeline_events import Withdrawn
+from pathgauge.collector.core.publication import Publication
+from pathgauge.collector.service.gauge import Gauge
+from pathgauge.collector.service.publications import Arrived, Publications
+from pathgauge.collector.service.sink_calls import close, publish
+from pathgauge.collector.store import Progress, StoreError, Usage
+from pathgauge.collector.store.postgres import LockLostError
+from pathgauge.collector.store.postgres.gauge import GaugeDatabase
+from pathgauge.collector.store.postgres.messages import Purge
+
+_log = structlog.get_logger(__name__)
+
+STANDBY_S = 1.0
+"""How often a process asks whether it can become the gauge."""
+POLL_S = 0.5
+IDLE_COMMIT_S = 30.0
+"""The longest time without a commit. Retention runs with commits."""
+
+Build = Callable[[InternalTelemetry, AgentRecords], Gauge]
+
+
+class GaugeRole(Collector):
+    """For one process. Its series are those of the gauge while it is the gauge, else none."""
+
+    def __init__(
+        self,
+        database: GaugeDatabase,
+        telemetry: InternalTelemetry,
+        build: Build,
+        decode: Callable[[bytes], Publication],
+    ) -> None:
+        """`telemetry` counts what this process receives. `build` makes the sinks; `decode` raises
+        `PublicationError`.
+        """
+        self._database = database
+        self._telemetry = telemetry
+        self.counted = telemetry
+        """What all scorers have counted, while this process is the gauge."""
+        self._build = build
+        self._decode = decode
+        self.gauge: Gauge | None = None
+        """Set while this process is the gauge."""
+        self.takeovers = 0
+        self.reason: str | None = None
+        """Why the database cannot be used."""
+        self._commands: queue.SimpleQueue[Callable[[Gauge], None]] = queue.SimpleQueue()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="gauge", daemon=True)
+        self._committed_at = time.monotonic()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def usage(self) -> Usage:
+        """How much the results take; for any thread."""
+        return self._database.usage()
+
+    def unready(self) -> list[str]:
+        """The reasons for which this process does not publish."""
+        if self.reason is not None:
+            return [self.reason]
+        return [] if self.gauge is not None else ["standby: another process is the gauge"]
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def call(self, command: Callable[[Gauge], None]) -> Future[None]:
+        """Run `command` in the thread, if this process is the gauge; for any thread."""
+        answer: Future[None] = Future()
+
+        def run(gauge: Gauge) -> None:
+            if answer.set_running_or_notify_cancel():
+                command(gauge)
+                answer.set_result(None)
+
+        self._commands.put(run)
+        return answer
+
+    def stop(self, timeout: float) -> bool:
+        """Commit, and let another process become the gauge; `False` if that took longer than
+        `timeout` seconds.
+        """
+        self._closed.set()
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def collect(self) -> Iterator[Metric]:
+        """The series of the gauge. prometheus_client calls this at a scrape."""
+        gauge = self.gauge
+        if gauge is not None:
+            yield from gauge.registry.collect()
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing is known before this process is the gauge."""
+        return iter(())
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            try:
+                if self._database.try_acquire():
+                    self._be_gauge()
+                else:
+                    self._closed.wait(STANDBY_S)
+                self.reason = None
+            except StoreError as error:
+                self._failed(error)
+            except Exception:  # if the thread ended, nothing would be published any more
+                _log.exception("the gauge failed and starts anew")
+                self._closed.wait(STANDBY_S)
+            finally:
+                self._end()
+        self._database.close()
+
+    def _failed(self, error: StoreError) -> None:
+        if self.reason is None:
+            _log.error("the gauge cannot use PostgreSQL; trying again", reason=str(error))
+        self.reason = str(error)
+        self._closed.wait(STANDBY_S)
+
+    def _be_gauge(self) -> None:
+        """Publish until the process stops. Raises `LockLostError`."""
+        left = self._database.restore()
+        telemetry, records = self._telemetry.with_local_counters(), AgentRecords()
+        gauge = self._build(telemetry, records)
+        records.restore(left.counts)
+        gauge.restore(left.counts, self._database.recent())
+        is_lost = threading.Event()
+        publications = Publications(
+            gauge,
+            telemetry,
+            records,
+            decode=self._decode,
+            commit=lambda progress: self._commit(progress, is_lost),
+        )
+        publications.resume({str(one): row for one, row in left.positions.items()})
+        self.gauge, self.counted = gauge, telemetry
+        self.takeovers += 1
+        _log.info("this process is the gauge")
+        while not is_lost.is_set():
+            is_closing = self._closed.is_set()
+            found = self._publish(gauge, publications)
+            if is_closing and not found:
+                return
+        raise LockLostError("postgres: another process may be the gauge")
+
+    def _publish(self, gauge: Gauge, publications: Publications) -> bool:
+        """Read and commit some publications; returns whether there were any."""
+        arrived = self._database.read()
+        for one in arrived.publications:
+            publications.take(Arrived(str(one.partition), one.id, one.body))
+        for purge in arrived.purges:
+            _withdraw(gauge, purge)
+        self._run_commands(gauge)
+        if gauge.needs_commit or time.monotonic() >= self._committed_at + IDLE_COMMIT_S:
+            publications.begin()
+        if publications.commit(lambda: False) is not None:
+            self._committed_at = time.monotonic()
+        if not arrived.publications:
+            self._closed.wait(POLL_S)
+        return bool(arrived.publications)
+
+    def _run_commands(self, gauge: Gauge) -> None:
+        while True:
+            try:
+                command = self._commands.get_nowait()
+            except queue.Empty:
+                return
+            command(gauge)
+
+    def _commit(self, progress: Progress, is_lost: threading.Event) -> bool:
+        positions = {int(one): row for one, row in progress.published.items()}
+        try:
+            self._database.commit(progress.counts, positions, progress.wall)
+        except StoreError:
+            is_lost.set()
+            raise
+        return True
+
+    def _end(self) -> None:
+        """Forget everything, because another process may continue."""
+        gauge, self.gauge = self.gauge, None
+        if gauge is not None:
+            for sink in (gauge.metrics, *gauge.sinks):
+                close(sink)
+
+
+def _withdraw(gauge: Gauge, purge: Purge) -> None:
+    for key in purge.evaluations:
+        for sink in (gauge.metrics, *gauge.sinks):
+            publish(sink, Withdrawn(key), time.time())

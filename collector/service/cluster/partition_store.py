@@ -1,0 +1,292 @@
+"""A partition as the store of a pipeline: requests come from Kafka, everything else is in
+PostgreSQL.
+
+Requests are numbered in the order in which this process reads them. The number, the topic and the
+offset of each that an open trace needs are in PostgreSQL; its records are read again from Kafka.
+
+Time is that of the records, so that it does not matter when they are read. Only when all records
+were read, the clock goes on. Within a partition time never goes back, whatever clocks the senders
+have.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from typing import NamedTuple, Protocol
+
+import structlog
+
+from pathgauge.collector.core.agent_records import NAME as AGENT_RECORDS
+from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.core.traces import Recalled, TraceKey
+from pathgauge.collector.receivers.kafka import LogError
+from pathgauge.collector.receivers.kafka.partition_source import Position
+from pathgauge.collector.receivers.kafka.records import KafkaRecord
+from pathgauge.collector.receivers.kafka.rereading import Place
+from pathgauge.collector.store import (
+    Deliver,
+    Delivery,
+    Progress,
+    Purged,
+    Restored,
+    Selection,
+    StoreError,
+    Usage,
+)
+from pathgauge.collector.store.forwarded_turns import batch_of_turn
+from pathgauge.collector.store.postgres import FencedError
+from pathgauge.collector.store.postgres.heads import Head
+from pathgauge.collector.store.postgres.messages import Purge
+from pathgauge.collector.store.postgres.partition import PartitionDatabase
+from pathgauge.collector.store.postgres.steps import Step
+
+_log = structlog.get_logger(__name__)
+
+
+class Source(Protocol):
+    """The requests of one partition, see `receivers/kafka/partition_source.py`."""
+
+    def at_end(self, now: float) -> bool:
+        """Whether every request was delivered that there was a moment ago; `now`: Unix time."""
+        ...
+
+    def fetch(self, places: Sequence[Place]) -> Iterator[KafkaRecord]:
+        """Read requests again, without those that are gone. Waits while Kafka cannot be reached."""
+        ...
+
+
+class _Turn(NamedTuple):
+    """A forwarded turn that is being processed."""
+
+    row: int
+    id: int
+
+
+class PartitionStore:
+    """The store of one partition. `Store` documents its methods."""
+
+    durable = True
+
+    def __init__(
+        self,
+        database: PartitionDatabase,
+        source: Source,
+        owner: str,
+        *,
+        on_lost: Callable[[], None],
+        on_purge: Callable[[Purge], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`owner` is the name of this process, for people. `on_lost` is called when another process
+        has the partition now, `on_purge` when data was removed that the pipeline may hold; both in
+        the pipeline thread.
+        """
+        self._database = database
+        self._source = source
+        self._owner = owner
+        self._on_lost = on_lost
+        self._on_purge = on_purge
+        self._clock = clock
+        self._deliver: Deliver = lambda _: False
+        # Guards what follows: the threads of Kafka and of the pipeline deliver.
+        self._lock = threading.Lock()
+        self._row = self._committed = 0
+        self._reached = 0.0
+        """No request that is delivered later has arrived before."""
+        self._unqueued: deque[Delivery] = deque()
+        self._heads: dict[int, Head] = {}
+        """All requests that are needed, or not committed yet, by row."""
+        self._offsets: dict[str, int] = {}
+        """Behind the last request that was committed, by topic."""
+        self._turns: deque[_Turn] = deque()
+        self.lost = False
+        """Whether another process has the partition."""
+
+    def open(self) -> Restored:
+        claimed = self._database.claim(self._owner)
+        restored = claimed.restored
+        self._row = self._committed = restored.row
+        self._reached = restored.at
+        self._offsets = dict(claimed.offsets)
+        self._heads = {head.row: head for head in claimed.heads}
+        counts = (*restored.counts, *claimed.records)
+        return Restored(
+            row=restored.row,
+            last_row=restored.row,
+            requests=restored.requests,
+            at=restored.at,
+            traces=restored.traces,
+            turns=restored.turns,
+            counts=counts,
+            pending=restored.pending,
+        )
+
+    @property
+    def position(self) -> Position:
+        """Where reading continues, after `open`."""
+        return Position(self._offsets, self._reached)
+
+    def recent(self) -> Iterator[Recent]:
+        return iter(())
+
+    def start(self, deliver: Deliver, now: Callable[[], float]) -> None:
+        self._deliver = deliver
+
+    async def append(self, batch: Batch) -> bool:
+        raise NotImplementedError("gateways write to Kafka")
+
+    def read(self, after: int) -> Iterable[Delivery]:
+        while True:
+            with self._lock:
+                if not self._unqueued:
+                    break
+                delivery = self._unqueued.popleft()
+            if delivery.row > after:
+                yield delivery
+
+    def recall(self, key: TraceKey, rows: Sequence[int]) -> Iterable[Recalled]:
+        tenant, trace_id = key
+        for row in rows:
+            head = self._heads.get(row)
+            if head is None or head.tenant != tenant:
+                continue
+            for batch in self._fetch(head):
+                yield Recalled(
+                    head.at,
+                    [span for span in batch.spans if span.trace_id == trace_id],
+                    [log for log in batch.logs if log.trace_id == trace_id],
+                )
+
+    def commit(self, progress: Progress) -> bool:
+        if self.lost:
+            self._on_lost()
+            return False
+        step, turns = self._step(progress)
+        try:
+            if not self._database.commit(step):
+                self.poll()
+                return False
+        except FencedError as error:
+            _log.warning("partition given up", reason=str(error))
+            self.lost = True
+            self._on_lost()
+            return False
+        self._settle(step, turns)
+        return True
+
+    def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
+        raise StoreError("a purge of PostgreSQL does not go through a partition")
+
+    def horizon(self) -> float:
+        now = self._clock()
+        is_at_end = self._source.at_end(now)
+        with self._lock:
+            if is_at_end:
+                self._reached = max(self._reached, now)
+            return self._reached
+
+    def usage(self) -> Usage:
+        reason = self._database.reason
+        return Usage(
+            state="ok" if reason is None else "failed", reason=reason, requests=len(self._heads)
+        )
+
+    def close(self) -> None:
+        self._database.close()
+
+    def learned(self) -> Sequence[Row]:
+        """What all scorers have learned about agent versions; for the pipeline thread."""
+        return () if self.lost else self._database.records()
+
+    def take(self, record: KafkaRecord) -> bool:
+        """Pass a request to the pipeline; `False` if there is no room for it. In the thread that
+        reads Kafka.
+        """
+        with self._lock:
+            if self._unqueued:
+                return False
+            self._row += 1
+            self._reached = at = max(self._reached, record.at)
+            batch = record.batch
+            self._heads[self._row] = Head(
+                self._row,
+                record.topic,
+                record.offset,
+                at,
+                record.at,
+                batch.origin.tenant,
+                sorted({one.trace_id for one in batch.spans or batch.logs}),
+            )
+            self._queue(Delivery(self._row, at, batch))
+            return True
+
+    def poll(self) -> None:
+        """Take what others have left for this partition: turns and purges. For the pipeline thread,
+        from time to time.
+        """
+        if self.lost:
+            return
+        try:
+            news = self._database.news()
+        except FencedError:
+            return  # the next commit says so
+        for turn in news.forwarded:
+            with self._lock:
+                self._row += 1
+                self._turns.append(_Turn(self._row, turn.id))
+                self._queue(Delivery(self._row, self._reached, batch_of_turn(turn.body)))
+        for purge in news.purges:
+            self._on_purge(purge)
+
+    def _fetch(self, head: Head) -> Iterator[Batch]:
+        try:
+            for record in self._source.fetch([(head.topic, head.offset)]):
+                yield record.batch
+        except LogError as error:
+            _log.warning("partition given up", reason=str(error))
+            self.lost = True  # what is scored without this request must not be committed
+
+    def _queue(self, delivery: Delivery) -> None:
+        """Pass a request on, or keep it until the pipeline reads it."""
+        if not self._deliver(delivery):
+            self._unqueued.append(delivery)
+
+    def _step(self, progress: Progress) -> tuple[Step, int]:
+        """What becomes durable, and how many forwarded turns were processed."""
+        with self._lock:
+            new = [
+                self._heads[row]
+                for row in range(self._committed + 1, progress.row + 1)
+                if row in self._heads
+            ]
+            consumed = [turn.id for turn in self._turns if turn.row <= progress.row]
+            offsets = dict(self._offsets)
+        for head in new:
+            offsets[head.topic] = max(offsets.get(head.topic, 0), head.offset + 1)
+        records = [row for row in progress.counts if row.key[0] == AGENT_RECORDS]
+        counts = [row for row in progress.counts if row.key[0] != AGENT_RECORDS]
+        own = Progress(
+            progress.row,
+            progress.at,
+            progress.wall,
+            progress.outcomes,
+            progress.changes,
+            counts,
+            evidence=progress.evidence,
+            publication=progress.publication,
+        )
+        return Step(own, offsets, new, records, consumed), len(consumed)
+
+    def _settle(self, step: Step, turns: int) -> None:
+        with self._lock:
+            self._committed = step.progress.row
+            self._offsets = dict(step.offsets)
+            for _ in range(turns):
+                self._turns.popleft()
+            for row in step.progress.changes.released_rows:
+                self._heads.pop(row, None)

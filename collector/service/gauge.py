@@ -1,0 +1,108 @@
+"""The part that turns evaluations into series, events and alerts: all sinks of one collector.
+
+With one process the pipeline thread calls the sinks. With several scorers, `PublicationThread`
+does, for the publications of all of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from prometheus_client import CollectorRegistry
+
+from pathgauge.collector.config import Config
+from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.config.exporters import Prometheus
+from pathgauge.collector.config.sinks import build_sinks
+from pathgauge.collector.core.agent_records import AgentRecords
+from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.sink import Sink
+from pathgauge.collector.service.canary import TENANT as CANARY_TENANT, Canary, WithoutCanary
+from pathgauge.collector.service.components import build_metrics_sink, label_limits, sink_queues
+from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
+from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
+from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, StoreGauges
+from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
+
+
+class Gauge:
+    """The sinks. Calls of `metrics` and `sinks` come from one thread."""
+
+    def __init__(
+        self,
+        config: Config,
+        setup: ActiveConfig,
+        telemetry: InternalTelemetry,
+        canary: Canary | None,
+        *,
+        usage: Callable[[], CollectorUsage],
+        queues: Mapping[str, Queue],
+        records: AgentRecords,
+    ) -> None:
+        """`records` is what the telemetry of each agent version has shown. Raises `ConfigError` and
+        `PluginError` when a sink cannot be built.
+        """
+        self._tenants = frozenset(config.auth.tenants if config.auth is not None else {""})
+        self._limits = label_limits(config)
+        plugins = build_sinks(config, telemetry)
+        self._series = build_metrics_sink(
+            config,
+            setup,
+            telemetry,
+            usage,
+            {**queues, **sink_queues(plugins.values())},
+            limits=self._limits,
+            records=records,
+        )
+        self.unknown_scenarios = UnknownScenarios(setup.references)
+        named: dict[str, Sink] = {"unknown scenarios": self.unknown_scenarios, **plugins}
+        canaries = [canary] if canary is not None else []
+        self.metrics: Sink = WithoutCanary("prometheus", self._series)
+        """The sink behind `/metrics`, which gets events before they are durable."""
+        self.sinks: Sequence[Sink] = [
+            *canaries,
+            *(WithoutCanary(name, sink) for name, sink in named.items()),
+        ]
+        """The other sinks, which get events when they are durable."""
+        self.counts = self._series
+        """The counts of `metrics`, which become visible when they are durable."""
+        for collector in (StoreGauges(usage), *canaries):
+            self.registry.register(collector)
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """What `/metrics` shows."""
+        return self._series.registry
+
+    @property
+    def needs_commit(self) -> bool:
+        """Whether a reload changed counts, without any event."""
+        return self._series.needs_commit
+
+    def current_scores(self) -> Sequence[CurrentScore]:
+        """The recent scores that the gauges show; for any thread."""
+        return [one for one in self._series.current_scores() if one.window.tenant != CANARY_TENANT]
+
+    def restore(self, counts: Sequence[Row], recent: Iterable[Recent]) -> None:
+        """Continue from what an earlier process stored. A tenant that was removed from the
+        configuration has no series.
+        """
+        known = (evaluation for evaluation in recent if evaluation.key[0] in self._tenants)
+        self._series.restore(counts, known, time.time())
+
+    def configure(self, setup: ActiveConfig, exporter: Prometheus) -> None:
+        """Apply other criteria, references and limits on series; for the thread of the sinks."""
+        limits = replace(
+            self._limits,
+            max_series=exporter.max_series,
+            max_series_total=exporter.max_series_total,
+        )
+        self.unknown_scenarios.configure(setup.references)
+        self._series.configure(setup.evaluator, setup.references, setup.baseline_versions, limits)
+
+    def configure_failed(self) -> None:
+        """Show in the metrics that a reload failed."""
+        self._series.configure_failed()

@@ -1,0 +1,176 @@
+"""The part that scores: a store, the pipeline over its journal, the judges, and their thread.
+
+Requests enter by `requests.accept`. Events leave in one of two ways: to the sinks of this process,
+or as publications for another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+
+import structlog
+
+from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.partitioning import WHOLE, Partition
+from pathgauge.collector.core.sink import Sink
+from pathgauge.collector.core.traces.explain import Waiting
+from pathgauge.collector.judging.queue import without_judges
+from pathgauge.collector.service.clock import RunningTime
+from pathgauge.collector.service.components import build_judging, build_pipeline, build_requests
+from pathgauge.collector.service.memory.plan import MemoryPlan
+from pathgauge.collector.service.publisher import COMMIT_S, DurableCounts, Publisher
+from pathgauge.collector.service.worker import Worker
+from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
+from pathgauge.collector.store import Progress, Restored, Store
+
+_log = structlog.get_logger(__name__)
+
+
+class Scorer:
+    """Scores what is in one store, from `resume` to `stop`."""
+
+    worker: Worker
+    """Set by `connect`."""
+
+    def __init__(
+        self,
+        plan: MemoryPlan,
+        setup: ActiveConfig,
+        telemetry: InternalTelemetry,
+        store: Store,
+        partition: Partition = WHOLE,
+    ) -> None:
+        self.store = store
+        self.judging = build_judging(plan, setup, self._on_judged)
+        self.pipeline = build_pipeline(
+            plan, setup, telemetry, store, self.judging, partition=partition
+        )
+        self.requests = build_requests(plan, store, self.pipeline)
+        self._setup = setup
+        self._telemetry = telemetry
+
+    def connect(
+        self,
+        *,
+        metrics: Sequence[Sink] = (),
+        sinks: Sequence[Sink] = (),
+        counts: Sequence[DurableCounts] = (),
+        needs_commit: Callable[[], bool] = lambda: False,
+        complete: Callable[[Progress], Progress] = lambda progress: progress,
+        commit_s: float = COMMIT_S,
+    ) -> None:
+        """Decide where events go; to be called once, before `resume`. `Publisher` documents the
+        arguments.
+        """
+        judging = self.judging
+        durable_counts: list[DurableCounts] = [self.pipeline.records, *counts]
+        if judging is not None:
+            durable_counts.append(judging.spending)
+        publisher = Publisher(
+            self.pipeline,
+            self.store,
+            immediate_sinks=metrics,
+            sinks=sinks,
+            durable_counts=durable_counts,
+            judges=judging.queue if judging is not None else None,
+            has_pending_counts=lambda: (
+                needs_commit() or (judging is not None and judging.spending.has_pending)
+            ),
+            complete=complete,
+            commit_s=commit_s,
+        )
+        self.worker = Worker(self.pipeline, self.store, self._telemetry, publisher, self.requests)
+
+    def usage(self) -> CollectorUsage:
+        """How much the store, the pipeline and the queue before it hold; for any thread."""
+        return CollectorUsage(self.store.usage(), self.pipeline.usage(), *self.requests.usage())
+
+    def explain_open_traces(self, max_traces: int) -> Future[list[Waiting]]:
+        """What the oldest open traces wait for; answered by the pipeline thread."""
+        return self.worker.ask(lambda: self.pipeline.waiting(self.store.horizon(), max_traces))
+
+    def resume(
+        self,
+        restored: Restored,
+        *,
+        before_start: Callable[[], None] = lambda: None,
+        when_open: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Continue with what the store has restored. `before_start` is called before the store
+        accepts requests, `when_open` when it can commit, before anything is scored.
+        """
+        clock = RunningTime(restored.at)
+        self.pipeline.restore(restored.traces, clock())
+        for turn in restored.turns:
+            self.pipeline.restore_turn(turn)
+        for pending in restored.pending:
+            self.pipeline.restore_pending(pending)
+        self.pipeline.records.restore(restored.counts)
+        before_start()
+        self.store.start(self.requests.deliver, clock)
+        when_open()
+        self._resume_judging(restored)
+        self.worker.start(restored)
+        if restored.requests:
+            _log.info(
+                "resumed",
+                requests=restored.requests,
+                to_read=restored.last_row - restored.row,
+                traces=self.pipeline.usage().open_traces,
+            )
+
+    def stop(self, timeout: float) -> None:
+        """Process what is queued and make it durable; `timeout` in seconds. The store stays open.
+
+        Pending judgments are left to the next process. With a store in memory, the judges finish
+        them first, within another `timeout`.
+        """
+        if self.judging is not None:
+            if not self.store.durable:
+                self.judging.queue.finish(timeout)
+            self.judging.queue.stop()
+        if not self.worker.stop(timeout):
+            _log.error(
+                "stopped before all queued requests were processed",
+                open_traces=self.pipeline.usage().open_traces,
+            )
+
+    def configure(self, setup: ActiveConfig) -> None:
+        """Apply other criteria and references; for the pipeline thread."""
+        self._setup = setup
+        self.pipeline.configure(setup.evaluator, setup.references)
+        if self.judging is not None:
+            self.judging.configure(setup.evaluator, setup.references)
+
+    def unready(self) -> list[str]:
+        """The reasons for which no requests are accepted; none when they are."""
+        reasons = []
+        if not self.worker.alive:
+            reasons.append("the pipeline thread is not running")
+        store = self.store.usage()
+        if store.state != "ok":
+            reasons.append(
+                store.reason or "the store cannot be written to: senders are told to retry"
+            )
+        if self.pipeline.full:
+            reasons.append("open traces use up their memory: senders are told to retry")
+        if self.requests.is_late():
+            reasons.append(
+                "scoring is further behind than store.max_backlog_age: senders are told to retry"
+            )
+        return reasons
+
+    def _resume_judging(self, restored: Restored) -> None:
+        if self.judging is not None:
+            self.judging.resume(restored.counts, restored.pending)
+            return
+        for pending in restored.pending:
+            evaluation = without_judges(pending, self._setup.evaluator, self._setup.references)
+            self._on_judged(pending, evaluation)
+
+    def _on_judged(self, pending: PendingJudgment, evaluation: Evaluation) -> None:
+        self.worker.judged(pending, evaluation)

@@ -1,0 +1,289 @@
+"""The engine with several scorer processes: this process receives and publishes, they score.
+
+`Engine` documents the methods. All that awaits runs in the event loop of the receivers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from heapq import nlargest
+from typing import Any
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from pathgauge.collector.config import Config
+from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.core.agent_records import AgentRecords
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.core.otlp.split import as_protobuf, split
+from pathgauge.collector.core.partitioning import partition_of_trace
+from pathgauge.collector.core.publication import Publication
+from pathgauge.collector.core.traces import TraceKey
+from pathgauge.collector.core.traces.explain import Waiting
+from pathgauge.collector.service.canary import Canary
+from pathgauge.collector.service.components import build_gauge_store, stored as store_section
+from pathgauge.collector.service.engine import RELOADED
+from pathgauge.collector.service.gauge import Gauge
+from pathgauge.collector.service.left_publications import apply_left_publications
+from pathgauge.collector.service.publications import Arrived, Publications, Stored
+from pathgauge.collector.service.purge import total
+from pathgauge.collector.service.workers import messages
+from pathgauge.collector.service.workers.channel import ChannelClosedError
+from pathgauge.collector.service.workers.publication_thread import PublicationThread
+from pathgauge.collector.service.workers.relaying import Relaying
+from pathgauge.collector.service.workers.scorer_process import ScorerProcess
+from pathgauge.collector.service.workers.usage import FleetUsage
+from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
+from pathgauge.collector.sinks.prometheus.live_metrics import Live
+from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
+from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
+from pathgauge.collector.store import Purged, Selection, StoreError, publications
+from pathgauge.collector.store.outbox import Acknowledged
+from pathgauge.collector.store.resharding import reshard
+from pathgauge.scorers.types import Reference
+
+_log = structlog.get_logger(__name__)
+
+
+class Fleet:
+    """The engine of a parent process."""
+
+    def __init__(
+        self,
+        config: Config,
+        setup: ActiveConfig,
+        telemetry: InternalTelemetry,
+        canary: Canary | None,
+    ) -> None:
+        """Raises `ConfigError` and `PluginError` when a sink cannot be built."""
+        self._config = config
+        self._setup = setup
+        self._telemetry = telemetry
+        self._folder = config.folder / store_section(config).path
+        self._published: dict[str, int] = {}
+        commits = commit_durations()
+        self._store = build_gauge_store(config, commits)
+        self._records = AgentRecords()
+        self._scorers = [
+            ScorerProcess(self._start_message(number), number, self._on_message)
+            for number in range(config.workers)
+        ]
+        self._usage = FleetUsage(self._scorers, self._store.usage)
+        self._gauge = gauge = Gauge(
+            config,
+            setup,
+            telemetry,
+            canary,
+            usage=self.usage,
+            queues=self._usage.queues,
+            records=self._records,
+        )
+        self._publications = Publications(
+            gauge, telemetry, self._records, decode=self._decode, commit=self._store.commit
+        )
+        self._thread = PublicationThread(
+            self._publications,
+            [gauge.metrics, *gauge.sinks],
+            needs_commit=lambda: gauge.needs_commit,
+            is_short=lambda: self._store.usage().needs_commit,
+            on_stored=self._on_stored,
+        )
+        self._relaying = Relaying(self._scorers, self._name)
+        self._names: Sequence[str] = ()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._notes: set[asyncio.Task[None]] = set()
+        self.registry.register(Live([commits]))
+        self.registry.register(self._usage)
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        return self._gauge.registry
+
+    @property
+    def counted(self) -> InternalTelemetry:
+        return self._telemetry
+
+    @property
+    def max_record_bytes(self) -> float:
+        return math.inf
+
+    @property
+    def unknown_scenarios(self) -> UnknownScenarios:
+        return self._gauge.unknown_scenarios
+
+    async def accept(self, batch: Batch) -> bool:
+        total = len(self._scorers)
+        parts = split(batch, lambda trace_id: partition_of_trace(trace_id, total))
+        if len(parts) == 1:
+            [(number, part)] = parts.items()
+            return await self._scorers[number].append(as_protobuf(part))
+        stored = await asyncio.gather(
+            *(self._scorers[number].append(part) for number, part in parts.items())
+        )
+        return all(stored)
+
+    def usage(self) -> CollectorUsage:
+        return self._usage.total()
+
+    def current_scores(self) -> Sequence[CurrentScore]:
+        return self._gauge.current_scores()
+
+    def references(self) -> Iterable[Reference]:
+        return self._setup.references
+
+    def explain_open_traces(self, max_traces: int) -> Future[list[Waiting]]:
+        async def explain() -> list[Waiting]:
+            asked = (scorer.call(messages.Explain(max_traces)) for scorer in self._scorers)
+            found = await asyncio.gather(*asked, return_exceptions=True)
+            # Those of a scorer that does not run are shown when it runs again.
+            every = [one for known in found if isinstance(known, list) for one in known]
+            return nlargest(max_traces, every, key=lambda one: one.age)
+
+        return asyncio.run_coroutine_threadsafe(explain(), self._loop)
+
+    def purge(self, selection: Selection) -> Future[Purged]:
+        return asyncio.run_coroutine_threadsafe(self._purge(selection), self._loop)
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await asyncio.to_thread(self._resume)
+        self._tasks = [asyncio.create_task(scorer.run()) for scorer in self._scorers]
+        started = await asyncio.gather(*(scorer.started() for scorer in self._scorers))
+        if not all(started):
+            await self.stop(1.0)
+            raise StoreError("a scorer process did not start; the log says why")
+
+    async def stop(self, timeout: float) -> None:
+        await asyncio.gather(*(scorer.stop(timeout) for scorer in self._scorers))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._relaying.stop()
+        if not await asyncio.to_thread(self._thread.stop, timeout):
+            _log.error("stopped before all results were published")
+        await asyncio.to_thread(self._store.close)
+
+    def configure(self, setup: ActiveConfig, config: Config) -> None:
+        # A scorer that is started again must not apply what needs a restart of all.
+        reloaded = {name: getattr(config, name) for name in RELOADED}
+        scenario = config.scenario.model_copy(update={"keys": self._config.scenario.keys})
+        self._setup = setup
+        self._config = self._config.with_changes({**reloaded, "scenario": scenario})
+        self._thread.call(lambda: self._gauge.configure(setup, config.exporters.prometheus))
+        self._tell_all(messages.Configure(self._config))
+
+    def configure_failed(self) -> None:
+        self._thread.call(self._gauge.configure_failed)
+
+    def unready(self) -> list[str]:
+        reasons = [reason for scorer in self._scorers for reason in scorer.unready()]
+        if not self._thread.alive:
+            reasons.append("the gauge thread is not running")
+        usage = self._store.usage()
+        if usage.state != "ok":
+            reasons.append(usage.reason or "the store of results cannot be written to")
+        return reasons
+
+    def _resume(self) -> None:
+        """Move state if the number of scorers has changed, and open the store of the results.
+        Raises `StoreError`.
+        """
+        is_turn = self._setup.references.multi_turn
+        folders = reshard(
+            self._folder,
+            len(self._scorers),
+            is_turn=lambda invocation: is_turn(invocation) is not None,
+        )
+        self._names = [str(folder.relative_to(self._folder)) for folder in folders]
+        restored = self._store.open()
+        self._published = dict(restored.published)
+        self._records.restore(restored.counts)
+        self._gauge.restore(restored.counts, self._store.recent())
+        self._store.start(lambda _: False, lambda: 0.0)
+        self._publications.resume(restored.published)
+        apply_left_publications(self._folder, self._store, self._publications)
+        self._thread.start()
+
+    def _start_message(self, number: int) -> Callable[[], messages.Start]:
+        def start() -> messages.Start:
+            name = self._names[number]
+            return messages.Start(
+                self._config,
+                name,
+                self._folder / name,
+                number,
+                len(self._scorers),
+                self._published.get(name, 0),
+            )
+
+        return start
+
+    def _name(self, number: int) -> str:
+        return self._names[number]
+
+    def _decode(self, body: bytes) -> Publication:
+        return publications.decode(body, self._setup.evaluator, self._setup.references)
+
+    async def _on_message(self, scorer: ScorerProcess, message: Any) -> None:
+        if isinstance(message, messages.Published):
+            for one in message.publications:
+                self._thread.put(Arrived(self._names[scorer.number], one.id, one.body))
+        elif isinstance(message, messages.Forwarded):
+            self._relaying.put(scorer, message.turns)
+
+    def _on_stored(self, stored: Stored) -> None:
+        """In the thread of the gauge."""
+        self._loop.call_soon_threadsafe(self._acknowledge, stored)
+
+    def _acknowledge(self, stored: Stored) -> None:
+        self._published.update(stored.published)
+        for scorer in self._scorers:
+            row = stored.published.get(self._names[scorer.number])
+            if row is not None:
+                received = messages.Received(Acknowledged(publication=row))
+                self._note(scorer.tell(received))
+        if stored.learned:
+            self._tell_all(messages.Learn(stored.learned))
+
+    def _tell_all(self, message: object) -> None:
+        for scorer in self._scorers:
+            self._note(scorer.tell(message))
+
+    def _note(self, telling: Any) -> None:
+        task = self._loop.create_task(telling)
+        self._notes.add(task)
+        task.add_done_callback(self._notes.discard)
+
+    async def _ask_all(self, message: object) -> list[Any]:
+        return await asyncio.gather(*(scorer.call(message) for scorer in self._scorers))
+
+    async def _purge(self, selection: Selection) -> Purged:
+        """The results say which traces are selected; the scorers hold them; what they have
+        published about them in the meantime is purged with the results.
+        """
+        try:
+            await self._ask_all(messages.Flush())
+            held: frozenset[TraceKey] = frozenset().union(*await self._ask_all(messages.Hold()))
+            selected = await asyncio.to_thread(self._store.selected, selection, held)
+            purge = messages.Purge(selection, selected)
+            removed = await self._ask_all(purge)
+            await self._ask_all(messages.Flush())
+            results = await asyncio.wrap_future(
+                self._thread.call(lambda: self._purge_results(selection, removed))
+            )
+            # The first time the publications about purged traces were still in the files.
+            again = await self._ask_all(purge)
+        except ChannelClosedError as error:
+            raise StoreError("a scorer is not running: purge again when it is") from error
+        return total([results, *removed, *again])
+
+    def _purge_results(self, selection: Selection, removed: Iterable[Purged]) -> Purged:
+        """In the thread of the gauge."""
+        purged = self._store.purge(selection)
+        self._thread.withdraw(purged.evaluations.union(*(one.evaluations for one in removed)))
+        return purged

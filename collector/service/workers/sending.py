@@ -1,0 +1,113 @@
+"""Sends what a scorer has committed for others, from its store, in order.
+
+Rows are read from the store and not passed on in memory. So a parent that was restarted gets the
+same rows as one that was not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from pathgauge.collector.service.workers.channel import Channel, ChannelClosedError
+from pathgauge.collector.service.workers.messages import Forwarded, Published
+from pathgauge.collector.store.outbox import Acknowledged, OutboxReader
+
+_log = structlog.get_logger(__name__)
+
+_RETRY_S = 1.0
+_MAX_BYTES = 4 << 20
+"""Of the rows that are sent at once."""
+_WINDOW = 64
+"""Rows that may be on their way."""
+
+
+class Sending:
+    """For the event loop of the scorer."""
+
+    def __init__(
+        self,
+        folder: Path,
+        published: int,
+        channel: Channel,
+        acknowledge: Callable[[Acknowledged], None],
+    ) -> None:
+        """`published` is the last publication that the gauge has read. `acknowledge` deletes rows
+        that have arrived.
+        """
+        self._reader = OutboxReader(folder)
+        self._channel = channel
+        self._acknowledge = acknowledge
+        self._sent = self._arrived = Acknowledged(published)
+        self._changed = asyncio.Event()
+        self._idle = asyncio.Condition()
+        acknowledge(self._arrived)
+
+    def look(self) -> None:
+        """There may be new rows."""
+        self._changed.set()
+
+    def received(self, acknowledged: Acknowledged) -> None:
+        """The parent has stored or passed on rows up to these."""
+        self._arrived = Acknowledged(*map(max, self._arrived, acknowledged))
+        # After a restart, the parent may have read more than it had stored when it was told.
+        self._sent = Acknowledged(*map(max, self._sent, self._arrived))
+        self._acknowledge(self._arrived)
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Send rows until cancelled."""
+        while True:
+            self._changed.clear()
+            try:
+                sent = await self._send()
+            except (sqlite3.Error, OSError) as error:
+                if isinstance(error, ChannelClosedError):
+                    return
+                _log.error("rows for others cannot be read; trying again", error=str(error))
+                await asyncio.sleep(_RETRY_S)
+                continue
+            if not sent:
+                async with self._idle:
+                    self._idle.notify_all()
+                await self._changed.wait()
+
+    async def finished(self, *, forwarded: bool = True) -> None:
+        """Wait until every row that is stored now has arrived. `forwarded` turns do not arrive
+        while their receivers are stopping.
+        """
+        last = await asyncio.to_thread(self._reader.last)
+        if not forwarded:
+            last = last._replace(forwarded=0)
+        self._changed.set()
+        async with self._idle:
+            await self._idle.wait_for(lambda: self._has_arrived(last))
+
+    def _has_arrived(self, last: Acknowledged) -> bool:
+        return (
+            self._arrived.publication >= last.publication
+            and self._arrived.forwarded >= last.forwarded
+        )
+
+    async def _send(self) -> bool:
+        """Send some rows; returns whether there were any."""
+        publications = forwarded = []
+        if self._sent.publication - self._arrived.publication < _WINDOW:
+            publications = await asyncio.to_thread(
+                self._reader.publications, self._sent.publication, _MAX_BYTES
+            )
+        if self._sent.forwarded - self._arrived.forwarded < _WINDOW:
+            forwarded = await asyncio.to_thread(
+                self._reader.forwarded, self._sent.forwarded, _MAX_BYTES
+            )
+        if publications:
+            await self._channel.tell(Published(publications))
+            self._sent = self._sent._replace(publication=publications[-1].id)
+        if forwarded:
+            await self._channel.tell(Forwarded(forwarded))
+            self._sent = self._sent._replace(forwarded=forwarded[-1].id)
+        return bool(publications or forwarded)

@@ -1,0 +1,85 @@
+"""How much all scorers hold together, and the metrics that only they know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from pathgauge.collector.service.total_usage import total
+from pathgauge.collector.service.workers.messages import Status
+from pathgauge.collector.service.workers.scorer_process import ScorerProcess
+from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
+from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
+from pathgauge.collector.store import Usage
+
+QUEUES = ("ingest", "open_traces", "conversations", "store_in_flight", "store", "judges")
+SCORER = "scorer"
+
+
+class FleetUsage(Collector):
+    """For any thread."""
+
+    def __init__(self, scorers: Sequence[ScorerProcess], results: Callable[[], Usage]) -> None:
+        """`results` returns the usage of the store of the results."""
+        self._scorers = scorers
+        self._results = results
+
+    @property
+    def queues(self) -> Mapping[str, Queue]:
+        """The queues of all scorers together, by label value."""
+        return {
+            name: Queue(partial(self._size, name), partial(self._capacity, name)) for name in QUEUES
+        }
+
+    def total(self) -> CollectorUsage:
+        """The sum over all scorers; of ages the largest, of states the worst."""
+        return total([status.usage for status in self._statuses()], self._results())
+
+    def collect(self) -> Iterator[Metric]:
+        """What each scorer says of itself. prometheus_client calls this at a scrape."""
+        up = GaugeMetricFamily(
+            "pathgauge_scorer_up", "1 while the scorer process runs, else 0.", labels=(SCORER,)
+        )
+        restarts = CounterMetricFamily(
+            "pathgauge_scorer_restarts",
+            "Scorer processes that ended and were started again.",
+            labels=(SCORER,),
+        )
+        backlog = GaugeMetricFamily(
+            "pathgauge_scorer_backlog_age_seconds",
+            "Upper bound for the age of the oldest request that the scorer has not processed.",
+            labels=(SCORER,),
+        )
+        for scorer in self._scorers:
+            name, status = str(scorer.number), scorer.status
+            up.add_metric((name,), float(status is not None))
+            restarts.add_metric((name,), scorer.restarts)
+            if status is not None:
+                backlog.add_metric((name,), status.usage.backlog_age_s)
+        yield from (up, restarts, backlog)
+        yield from _by_scorer((str(one.number), one.status) for one in self._scorers)
+
+    def _statuses(self) -> list[Status]:
+        return [scorer.status for scorer in self._scorers if scorer.status is not None]
+
+    def _size(self, queue: str) -> float:
+        return sum(one.queues[queue].size for one in self._statuses() if queue in one.queues)
+
+    def _capacity(self, queue: str) -> float:
+        return sum(one.queues[queue].capacity for one in self._statuses() if queue in one.queues)
+
+
+def _by_scorer(statuses: Iterable[tuple[str, Status | None]]) -> Iterator[Metric]:
+    """The metrics of all scorers, with a label for the scorer."""
+    families: dict[str, Metric] = {}
+    for scorer, status in statuses:
+        for metric in status.metrics if status is not None else ():
+            family = families.setdefault(
+                metric.name, Metric(metric.name, metric.documentation, metric.type)
+            )
+            for sample in metric.samples:
+                family.samples.append(sample._replace(labels={**sample.labels, SCORER: scorer}))
+    return iter(families.values())

@@ -1,0 +1,67 @@
+"""What processes leave for each other in the database: forwarded turns, and purges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
+from pathgauge.collector.core.traces import TraceKey
+from pathgauge.collector.store.postgres.connection import PostgresConnection
+
+MAX_ROWS = 1_000
+MAX_BYTES = 8 << 20
+"""Forwarded turns that are read at once."""
+_FORWARDED = """
+SELECT id, source, body FROM (
+  SELECT *, sum(octet_length(body)) OVER (ORDER BY id) AS size, row_number() OVER (ORDER BY id) AS n
+  FROM (SELECT id, source, body FROM forwarded WHERE target = ? AND id <> ALL(?) ORDER BY id
+    LIMIT ?) AS waiting
+) AS sized WHERE size <= ? OR n = 1 ORDER BY id
+"""
+
+
+class Forwarded(NamedTuple):
+    """A turn that another partition has forwarded; `store.forwarded_turns` decodes its body."""
+
+    id: int
+    source: int
+    body: bytes
+
+
+class Purge(NamedTuple):
+    """Data was removed that other processes may hold in memory."""
+
+    id: int
+    publication: int
+    """The gauge applies it after this publication."""
+    traces: frozenset[TraceKey]
+    """Traces that a pipeline may hold."""
+    evaluations: frozenset[EvaluationKey]
+    """Evaluations that sinks may hold."""
+
+
+def forwarded_to(
+    connection: PostgresConnection, partition: int, taken: Iterable[int]
+) -> Sequence[Forwarded]:
+    """Some turns for a partition, without those that were `taken`. Those of one source are in their
+    order.
+    """
+    found = connection.execute(_FORWARDED, (partition, list(taken), MAX_ROWS, MAX_BYTES))
+    return [Forwarded._make(row) for row in found]
+
+
+def purges_after(connection: PostgresConnection, purge: int) -> Sequence[Purge]:
+    """The purges after this one, in their order."""
+    found = connection.execute(
+        "SELECT id, publication, traces, evaluations FROM purges WHERE id > ? ORDER BY id", (purge,)
+    )
+    return [
+        Purge(
+            number,
+            publication,
+            frozenset((tenant, trace_id) for tenant, trace_id in traces),
+            frozenset((tenant, trace_id, span_id) for tenant, trace_id, span_id in evaluations),
+        )
+        for number, publication, traces, evaluations in found
+    ]

@@ -1,0 +1,161 @@
+"""Removes telemetry and results from the database.
+
+All rows are deleted in one transaction. It locks all partitions, so that no scorer commits at the
+same time, and leaves a row in `purges`: a scorer cannot commit before it has read that row, and
+forgotten what was purged. So a purged trace does not come back.
+
+Publications that the gauge has not read yet stay: it needs their counts. They hold names and scores
+but no content, and are deleted when the gauge has read them, after which it forgets the evaluations
+that were purged. What Kafka keeps of the requests is not removed: see `retention.ms` of its topics.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Set
+
+import orjson
+import psycopg
+
+from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
+from pathgauge.collector.core.traces import TraceKey
+from pathgauge.collector.store import Purged, Selection, StoreError
+from pathgauge.collector.store.postgres.connection import PostgresConnection, connect, milliseconds
+from pathgauge.collector.store.postgres.schema import check
+from pathgauge.collector.store.purge import purge_open, purge_results
+from pathgauge.collector.store.schema import name_of, text_of
+
+TABLES = ("results", "evidence", "turns", "awaited", "traces", "forwarded", "requests")
+_CHOSEN = "(trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
+_REST = (
+    "PostgreSQL keeps the bytes of removed rows in its files until it uses their space again; a"
+    " purge that rewrites the tables, or VACUUM FULL, removes them at once"
+)
+
+
+def purge(
+    conninfo: str, selection: Selection, windows_since: float, *, rewrite: bool = False
+) -> Purged:
+    """Purge the database. Windows may hold evaluations since the Unix time `windows_since`.
+
+    `rewrite` also removes the bytes of the rows from the files of PostgreSQL. Scorers wait
+    meanwhile, and it needs as much free space as the tables take. Raises `StoreError` if nothing
+    was removed.
+    """
+    try:
+        connection = connect(
+            conninfo, {"statement_timeout": "0", "lock_timeout": milliseconds(60.0)}
+        )
+    except psycopg.Error as error:
+        raise StoreError(f"postgres: nothing was removed: {error}") from error
+    try:
+        check(connection)
+        with connection.transaction():
+            purged = _remove(connection, selection, windows_since)
+    except psycopg.Error as error:
+        connection.close()
+        raise StoreError(f"postgres: nothing was removed: {error}") from error
+    try:
+        return _vacuumed(connection, purged, rewrite=rewrite)
+    finally:
+        connection.close()
+
+
+def _remove(connection: PostgresConnection, selection: Selection, windows_since: float) -> Purged:
+    connection.execute("SELECT partition FROM partitions ORDER BY partition FOR UPDATE")
+    connection.execute("LOCK TABLE purges IN EXCLUSIVE MODE")
+    _choose(connection, selection)
+    requests, held = _purge_requests(connection)
+    turns = {key[:2] for key in purge_open(connection, "turns", selection.before)}
+    pending = purge_open(connection, "awaited", selection.before)
+    removed, recent = purge_results(connection, selection.before, windows_since)
+    connection.execute(
+        f"DELETE FROM evidence WHERE {_CHOSEN} OR NOT EXISTS (SELECT 1 FROM results AS r WHERE"
+        " r.trace_id = evidence.trace_id AND r.span_id = evidence.span_id"
+        " AND r.tenant = evidence.tenant)"
+    )
+    for table in ("traces", "forwarded"):
+        connection.execute(f"DELETE FROM {table} WHERE {_CHOSEN}")
+    connection.execute("DROP TABLE chosen")
+    traces = held | turns | {key[:2] for key in pending}
+    evaluations = recent | pending
+    _tell(connection, traces, evaluations)
+    return Purged(requests, removed, traces=frozenset(traces), evaluations=frozenset(evaluations))
+
+
+def _choose(connection: PostgresConnection, selection: Selection) -> None:
+    """Write the selected traces into a temporary table, because there may be millions."""
+    connection.execute(
+        'CREATE TEMP TABLE chosen (tenant text COLLATE "C", trace_id text COLLATE "C",'
+        " PRIMARY KEY (trace_id, tenant))"
+    )
+    into, end = "INSERT INTO chosen (tenant, trace_id) SELECT DISTINCT", "ON CONFLICT DO NOTHING"
+    in_requests = "tenant, trace_id FROM requests, unnest(traces) AS trace_id"
+    if selection.before is not None:
+        connection.execute(f"{into} {in_requests} WHERE wall < ? {end}", (selection.before,))
+    if selection.trace_id is not None:
+        connection.execute(f"{into} {in_requests} WHERE trace_id = ? {end}", (selection.trace_id,))
+        for table in ("results", "turns", "traces", "awaited", "evidence", "forwarded"):
+            connection.execute(
+                f"{into} tenant, trace_id FROM {table} WHERE trace_id = ? {end}",
+                (selection.trace_id,),
+            )
+    if selection.scenario is not None:
+        names = text_of(selection.scenario), name_of(selection.scenario)
+        for table in ("results", "turns", "evidence"):
+            connection.execute(
+                f"{into} tenant, trace_id FROM {table} WHERE scenario IN (?, ?) {end}", names
+            )
+
+
+def _purge_requests(connection: PostgresConnection) -> tuple[int, set[TraceKey]]:
+    """Forget where the traces are in Kafka; returns how many requests held any, and the traces."""
+    found = connection.execute(
+        'SELECT partition, "row", tenant, array_agg(trace_id) FROM requests,'
+        " unnest(traces) AS trace_id"
+        " WHERE (trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
+        ' GROUP BY partition, "row", tenant'
+    ).fetchall()
+    for partition, row, _, traces in found:
+        connection.execute(
+            "UPDATE requests SET traces = ARRAY(SELECT trace_id FROM unnest(traces) AS trace_id"
+            ' WHERE trace_id <> ALL(?::text[])) WHERE partition = ? AND "row" = ?',
+            (traces, partition, row),
+        )
+    connection.execute("DELETE FROM requests WHERE traces = '{}'")
+    return len(found), {(tenant, trace_id) for _, _, tenant, traces in found for trace_id in traces}
+
+
+def _tell(
+    connection: PostgresConnection, traces: Set[TraceKey], evaluations: Set[EvaluationKey]
+) -> None:
+    """Leave word for scorers and the gauge."""
+    [purge] = connection.execute(
+        "INSERT INTO purges (wall, publication, traces, evaluations) VALUES"
+        " (?, (SELECT coalesce(max(id), 0) FROM publications), ?::jsonb, ?::jsonb) RETURNING id",
+        (time.time(), _json(traces), _json(evaluations)),
+    ).fetchone()
+    connection.execute("UPDATE partitions SET purge = ?", (purge,))
+
+
+def _json(keys: Set[TraceKey] | Set[EvaluationKey]) -> str:
+    return orjson.dumps(sorted(keys)).decode()
+
+
+def _vacuumed(connection: PostgresConnection, purged: Purged, *, rewrite: bool) -> Purged:
+    unfinished = [] if rewrite else [_REST]
+    try:
+        for table in TABLES:
+            connection.execute(f"VACUUM {'FULL' if rewrite else ''} {table}")
+        unread = connection.execute("SELECT count(*) FROM publications").fetchone()[0]
+    except psycopg.Error as error:
+        unfinished, unread = [str(error)], 0
+    if unread:
+        unfinished.append(f"the gauge has not read {unread} publications, which may name it")
+    return Purged(
+        purged.requests,
+        purged.results,
+        unfinished="; ".join(unfinished) or None,
+        traces=purged.traces,
+        evaluations=purged.evaluations,
+    )

@@ -1,0 +1,154 @@
+"""Events as lists of JSON values, which name their kind first.
+
+The order of the values in a list is part of the format of publications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pathgauge.collector.core.evaluations.conversation import ConversationResult, ConversationScore
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, Result
+from pathgauge.collector.core.evaluations.invocation_json import from_json, to_json
+from pathgauge.collector.core.evidence.failure import Failure
+from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, Withdrawn
+from pathgauge.collector.core.references import Match
+from pathgauge.collector.store.publications.invocations import of_slim, slim
+from pathgauge.collector.store.publications.tables import Resolver, Tables
+from pathgauge.scorers.trajectories.adk import TrajectoryScorer
+from pathgauge.scorers.types import Json, Score
+
+MAX_EXPLANATION_CHARS = 4096
+"""Longer explanations are cut."""
+
+_END = 10
+"""Where the values of an evaluation end."""
+_Kind = Literal["evaluation", "judged", "withdrawn", "conversation"]
+
+
+def row_of(event: PublishedEvent, tables: Tables, with_content: bool) -> list[Json]:
+    """The event; with `with_content`, `content_of` has the invocation instead."""
+    if isinstance(event, Evaluation):
+        return ["evaluation", *_evaluation(event, tables, with_content)]
+    if isinstance(event, Judged):
+        row = _evaluation(event.evaluation, tables, with_content)
+        return ["judged", *row, event.first, event.failed_before]
+    if isinstance(event, Withdrawn):
+        return ["withdrawn", *event.key]
+    return [
+        "conversation",
+        event.tenant,
+        event.conversation_id,
+        tables.reference(event.reference),
+        event.agent,
+        event.agent_version,
+        [[tables.criterion(score.criterion), score.value] for score in event.scores],
+        event.matched,
+        event.missing,
+        event.unexpected,
+    ]
+
+
+def content_of(event: PublishedEvent) -> bytes | None:
+    """The whole invocation as JSON; `None` for events without one."""
+    if isinstance(event, Judged):
+        return to_json(event.evaluation.invocation)
+    return to_json(event.invocation) if isinstance(event, Evaluation) else None
+
+
+def event_of(row: Sequence[Any], content: bytes, resolver: Resolver) -> PublishedEvent:
+    """The event that `row_of` and `content_of` have written. Raises `ValueError` or `TypeError`."""
+    kind: _Kind = row[0]
+    match kind:
+        case "evaluation":
+            return _evaluation_of(row, content, resolver)
+        case "judged":
+            return Judged(_evaluation_of(row, content, resolver), *row[_END:])
+        case "withdrawn":
+            _, tenant, trace_id, span_id = row
+            return Withdrawn((tenant, trace_id, span_id))
+        case "conversation":
+            return _conversation_of(row, resolver)
+    raise ValueError(f"found an event {kind!r}, expected one of another kind")
+
+
+def _evaluation(one: Evaluation, tables: Tables, with_content: bool) -> list[Json]:
+    match, failure = one.match, one.failure
+    return [
+        None if with_content else slim(one.invocation),
+        None if match.reference is None else tables.reference(match.reference),
+        match.turn_index,
+        match.unmatched,
+        [_result(result, tables.criterion(result.criterion)) for result in one.results],
+        one.closed_by,
+        one.revision,
+        one.awaits,
+        None if failure is None else [failure.category, failure.signature],
+    ]
+
+
+def _evaluation_of(row: Sequence[Any], content: bytes, resolver: Resolver) -> Evaluation:
+    _, invocation, reference, turn_index, unmatched, results, *rest = row[:_END]
+    closed_by, revision, awaits, failure = rest
+    return Evaluation(
+        from_json(content) if invocation is None else of_slim(invocation),
+        _match(resolver, reference, turn_index, unmatched),
+        tuple([_result_of(resolver, reference, result) for result in results]),
+        closed_by,
+        revision,
+        awaits,
+        None if failure is None else Failure(*failure),
+    )
+
+
+def _match(resolver: Resolver, index: int | None, turn_index: int | None, unmatched: Any) -> Match:
+    if index is None:
+        return Match(None, None, turn_index, unmatched)
+    reference = resolver.reference(index)
+    turn = reference.turns[turn_index or 0] if unmatched is None else None
+    return Match(reference, turn, turn_index, unmatched)
+
+
+def _result(result: Result, criterion: int) -> list[Json]:
+    score = result.score
+    details = _counted(result) if score.details else {}
+    return [criterion, score.value, result.verdict, score.reason, _explanation(score), details]
+
+
+def _explanation(score: Score) -> str:
+    text: object = score.explanation
+    return (text if isinstance(text, str) else str(text))[:MAX_EXPLANATION_CHARS]
+
+
+def _counted(result: Result) -> dict[str, Json]:
+    """The details that sinks count."""
+    details, criterion = result.score.details, result.criterion
+    if isinstance(criterion.scorer, TrajectoryScorer) and "counts" in details:
+        return {"counts": details["counts"]}
+    judge = details.get("judge") if criterion.judge else None
+    if not isinstance(judge, Mapping):
+        return {}
+    return {"judge": {"agreement": judge.get("agreement"), "samples": judge.get("samples")}}
+
+
+def _result_of(resolver: Resolver, reference: int | None, row: Sequence[Any]) -> Result:
+    criterion, value, verdict, reason, explanation, details = row
+    score = Score(value, reason, explanation, details)
+    return Result(resolver.criterion(criterion, reference), score, verdict)
+
+
+def _conversation_of(row: Sequence[Any], resolver: Resolver) -> ConversationResult:
+    _, tenant, conversation_id, reference, agent, agent_version, scores, *turns = row
+    return ConversationResult(
+        tenant,
+        conversation_id,
+        resolver.reference(reference),
+        agent,
+        agent_version,
+        tuple(
+            ConversationScore(resolver.criterion(criterion, reference), value)
+            for criterion, value in scores
+        ),
+        *turns,
+    )

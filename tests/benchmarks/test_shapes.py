@@ -1,0 +1,173 @@
+"""What a span costs in each shape of deployment, in one run: one process, `workers: 2`, and a
+cluster of one gateway, one scorer and one gauge over Kafka and PostgreSQL.
+
+The load is the same and so low that every shape scores it as it comes. CPU is user and system time
+of all processes of pathgauge; the broker and the database run beside them and are not counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks.test_throughput import (
+    CONFIG,
+    LONG,
+    PATHGAUGE,
+    REFERENCE,
+    SCORED,
+    STALLED_S,
+    counter,
+    load,
+    ports,
+    process,
+    resident,
+)
+from support import kafka, postgres
+
+pytestmark = pytest.mark.slow
+
+RATE = 2_000
+"""Spans a second, so that two cores suffice for everything that runs here."""
+MAX_RATIO = 1.3
+"""CPU of all roles together beside one process."""
+PARTITIONS = 4
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What one shape did under load."""
+
+    spans: float
+    evaluations: float
+    cpu_s: Mapping[str, float]
+    """By role."""
+    rss_mib: Mapping[str, float]
+    acked_p99_ms: float
+
+    def us_per_span(self, role: str = "") -> float:
+        """CPU of one role, or of all."""
+        used = self.cpu_s[role] if role else sum(self.cpu_s.values())
+        return used * 1e6 / self.spans
+
+    def rows(self, name: str, beside: float) -> Iterator[str]:
+        """The table, with the ratio to `beside`."""
+        total = self.us_per_span()
+        yield (
+            f"{name:24}{'all':10}{total:10.1f}{total / beside:8.2f}"
+            f"{sum(self.rss_mib.values()):10.0f}{self.acked_p99_ms:10.1f}"
+        )
+        for role in self.cpu_s if len(self.cpu_s) > 1 else ():
+            us = self.us_per_span(role)
+            yield f"{'':24}{role:10}{us:10.1f}{us / beside:8.2f}{self.rss_mib[role]:10.0f}"
+
+
+def test_what_a_span_costs_in_each_shape(tmp_path: Path) -> None:
+    one = measured(tmp_path / "one", {"all": ()}, {})
+    workers = measured(tmp_path / "workers", {"all": ()}, {"workers": 2})
+    shapes = {"one process": one, "workers: 2": workers}
+    with kafka.running_broker() as broker, postgres.server() as server:
+        topics = [broker.topic(partitions=PARTITIONS) for _ in range(2)]
+        shapes["gateway, scorer, gauge"] = measured(
+            tmp_path / "cluster",
+            {"gateway": ("gateway",), "scorer": ("scorer",), "gauge": ("gauge",)},
+            {
+                "kafka": {
+                    "client": dict(broker.client()),
+                    "traces_topic": topics[0],
+                    "logs_topic": topics[1],
+                    "group": topics[0],
+                },
+                "postgres": {"conninfo": server.database()},
+            },
+        )
+    beside = one.us_per_span()
+    head = f"{'':24}{'':10}{'us/span':>10}{'ratio':>8}{'RSS MiB':>10}{'p99 ms':>10}"
+    rows = [row for name, shape in shapes.items() for row in shape.rows(name, beside)]
+    print("\n" + "\n".join([head, *rows, *_growth(shapes["gateway, scorer, gauge"])]))
+    if LONG:
+        ratios = {name: shape.us_per_span() / beside for name, shape in shapes.items()}
+        assert {name: ratio for name, ratio in ratios.items() if ratio > MAX_RATIO} == {}
+
+
+def _growth(cluster: Shape) -> Iterator[str]:
+    """What limits a cluster: a gateway per core, and one gauge."""
+    gauge = cluster.cpu_s["gauge"] * 1e6 / cluster.evaluations
+    yield (
+        f"one core of a gateway: {1e6 / cluster.us_per_span('gateway'):,.0f} spans/s; of a scorer:"
+        f" {1e6 / cluster.us_per_span('scorer'):,.0f} spans/s; the gauge: {gauge:.0f} us for an"
+        f" evaluation, {1e6 / gauge:,.0f} evaluations/s, {1e6 / cluster.us_per_span('gauge'):,.0f}"
+        " spans/s"
+    )
+
+
+def measured(
+    folder: Path, roles: Mapping[str, tuple[str, ...]], configuration: Mapping[str, Any]
+) -> Shape:
+    """Run the processes of a shape under load until everything is scored."""
+    folder.mkdir()
+    (folder / "reference.yaml").write_text(REFERENCE)
+    written = {**yaml.safe_load(CONFIG % "{}"), **configuration}
+    file = folder / "pathgauge.yaml"
+    file.write_text(json.dumps(written))
+    with _running(file, roles) as (pids, grpc_port, metrics_port):
+        before, idle = (
+            counter(metrics_port, SCORED),
+            {name: cpu_s(pid) for name, pid in pids.items()},
+        )
+        sent = load(grpc_port, "mixed", RATE)
+        scored, progress = 0.0, time.monotonic()
+        while scored < sent["invocations"] and time.monotonic() < progress + STALLED_S:
+            time.sleep(0.2)
+            last, scored = scored, counter(metrics_port, SCORED) - before
+            progress = progress if scored == last else time.monotonic()
+        assert scored == sent["invocations"]
+        return Shape(
+            sent["spans"],
+            scored,
+            {name: cpu_s(pid) - idle[name] for name, pid in pids.items()},
+            {name: _resident(pid) for name, pid in pids.items()},
+            sent["ack_p99_ms"],
+        )
+
+
+@contextmanager
+def _running(
+    file: Path, roles: Mapping[str, tuple[str, ...]]
+) -> Iterator[tuple[dict[str, int], int, int]]:
+    """The processes by name, the port of the gateway, and that of the gauge."""
+    names = dict(roles)
+    name, words = names.popitem()
+    command = [str(PATHGAUGE), "serve", "--config", str(file)]
+    for role in words:
+        command += ["--role", role]
+    with process(*command) as server:
+        found = ports(server)
+        if not names:
+            yield {name: server.pid}, *found
+            return
+        with _running(file, names) as (pids, grpc_port, _):
+            yield {**pids, name: server.pid}, grpc_port, found[1]
+
+
+def cpu_s(pid: int) -> float:
+    """User and system time of a process and its scorer processes."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS + sum(map(cpu_s, map(int, children)))
+
+
+def _resident(pid: int) -> float:
+    """MiB of memory of a process and its scorer processes."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return resident(pid, "VmHWM") + sum(map(_resident, map(int, children)))

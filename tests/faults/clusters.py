@@ -1,0 +1,227 @@
+"""A cluster of real processes over a real Kafka and a real PostgreSQL. Each can be killed and
+started again.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from support import kafka, postgres
+from support.running import until
+
+from .restarted import ASSEMBLY, DURABLE, Series, free_port
+from .traffic import CRITERIA
+from .truth import SELECT_RESULTS, Seen, seen_rows, setup
+
+SERVE = [sys.executable, "-c", "from pathgauge.collector.cli import app; app()", "serve"]
+STARTED_S = 60.0
+STOP_S = 60.0
+PARTITIONS = 4
+
+
+class Member:
+    """One process of the cluster."""
+
+    def __init__(self, folder: Path, name: str, roles: Sequence[str], shared: dict[str, Any]):
+        self.name = name
+        self.ports = {port: free_port() for port in ("grpc", "http", "metrics")}
+        grpc, http, metrics = ({"endpoint": f"127.0.0.1:{port}"} for port in self.ports.values())
+        self._config = folder / f"{name}.yaml"
+        self._config.write_text(
+            json.dumps(
+                {
+                    "receivers": {"otlp": {"protocols": {"grpc": grpc, "http": http}}},
+                    "exporters": {"prometheus": metrics},
+                    **shared,
+                }
+            )
+        )
+        self._roles = [word for role in roles for word in ("--role", role)]
+        self._log = folder / f"{name}.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the process without waiting until it is ready."""
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*SERVE, "--config", str(self._config), *self._roles], stdout=log, stderr=log
+            )
+
+    def wait(self) -> None:
+        """Wait until it answers."""
+        assert until(lambda: self.get("/healthz") is not None, STARTED_S), self._log.read_text()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send(signal.SIGKILL)
+        assert self.process is not None
+        self.process.wait()
+
+    def stop(self) -> int:
+        """End it in order; returns its exit status. Safe to call twice."""
+        if self.process is None:
+            return 0
+        process, self.process = self.process, None
+        process.terminate()
+        try:
+            return process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+
+    def get(self, path: str) -> str | None:
+        """The text of a page; `None` if it does not answer, or is not ready."""
+        try:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{self.ports['metrics']}{path}", timeout=10
+            ) as page:
+                return str(page.read().decode())
+        except (OSError, urllib.error.URLError):
+            return None
+
+    def families(self) -> list[Metric]:
+        """The exposition; empty if it does not answer."""
+        return list(text_string_to_metric_families(self.get("/metrics") or ""))
+
+
+class Cluster:
+    """Two gateways, some scorers and two gauges, from `start` to `stop`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        broker: kafka.Broker,
+        database: postgres.Server,
+        scorers: int = 2,
+        **configuration: Any,
+    ) -> None:
+        self.setup = setup(folder)
+        self.broker, self.database = broker, database
+        self.conninfo = database.database()
+        names = [broker.topic(partitions=PARTITIONS) for _ in range(2)]
+        shared = {
+            "references": ["references.yaml"],
+            "criteria": CRITERIA,
+            "assembly": ASSEMBLY,
+            "logging": {"format": "json"},
+            "kafka": {
+                "client": dict(broker.client()),
+                "traces_topic": names[0],
+                "logs_topic": names[1],
+                "group": names[0],
+            },
+            "postgres": {"conninfo": self.conninfo},
+            **configuration,
+        }
+        self.gateways = [Member(folder, f"gateway{n}", ["gateway"], shared) for n in range(2)]
+        self.scorers = [Member(folder, f"scorer{n}", ["scorer"], shared) for n in range(scorers)]
+        self.gauges = [Member(folder, f"gauge{n}", ["gauge"], shared) for n in range(2)]
+
+    @property
+    def members(self) -> list[Member]:
+        """All processes."""
+        return [*self.gateways, *self.scorers, *self.gauges]
+
+    def start(self) -> None:
+        """Start all processes, and wait until they answer."""
+        for member in self.members:
+            member.start()
+        for member in self.members:
+            member.wait()
+
+    def stop(self) -> int:
+        """Stop the gateways, then the scorers, then the gauges; returns the worst status."""
+        return max(abs(member.stop()) for member in self.members)
+
+    def families(self) -> list[Metric]:
+        """The exposition of the process that is the gauge. Waits until one is."""
+        return until(lambda: next(self._expositions(), []), STARTED_S)
+
+    def counts(self) -> Series:
+        """A scrape of all counts that must survive."""
+        return {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in self.families()
+            if family.name in DURABLE
+            for sample in family.samples
+        }
+
+    def has_read(self, spans: int, traces: int) -> bool:
+        """Whether so many spans were accepted, so many traces read, and none is open."""
+        counts = self.counts()
+        accepted = sum(
+            value
+            for (name, _), value in counts.items()
+            if name == "pathgauge_receiver_accepted_spans_total"
+        )
+        read = sum(
+            value
+            for (name, _), value in counts.items()
+            if name == "pathgauge_traces_completed_total"
+        )
+        return accepted >= spans and read >= traces and self._open_traces() == 0
+
+    def seen(self) -> Seen:
+        """The results in PostgreSQL."""
+        with psycopg.connect(self.conninfo) as connection:
+            return seen_rows(connection.execute(SELECT_RESULTS))
+
+    def waiting(self) -> int:
+        """Publications that no gauge has read."""
+        with psycopg.connect(self.conninfo) as connection:
+            found = connection.execute("SELECT count(*) FROM publications").fetchone()
+        assert found is not None
+        return int(found[0])
+
+    def _open_traces(self) -> float:
+        return sum(
+            sample.value
+            for scorer in self.scorers
+            for family in scorer.families()
+            for sample in family.samples
+            if sample.name == "pathgauge_traces_open"
+        )
+
+    def _expositions(self) -> Iterator[list[Metric]]:
+        for gauge in self.gauges:
+            families = gauge.families()
+            if any(
+                sample.name == "pathgauge_gauge_active" and sample.value
+                for family in families
+                for sample in family.samples
+            ):
+                yield families
+
+
+@contextmanager
+def running(
+    folder: Path, broker: kafka.Broker, database: postgres.Server, **options: Any
+) -> Iterator[Cluster]:
+    """A cluster that runs."""
+    cluster = Cluster(folder, broker, database, **options)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        for member in cluster.members:
+            if member.process is not None:
+                member.process.kill()
+                member.process.wait()

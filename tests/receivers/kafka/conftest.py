@@ -1,0 +1,16 @@
+"""A Kafka broker for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.kafka import Broker, running_broker
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    """A running broker. A test that kills it starts it again."""
+    with running_broker() as broker:
+        yield broker

@@ -1,0 +1,366 @@
+"""`workers: 2`, with real processes: results are those of one process, and what an operator does
+reaches every scorer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from pathgauge.collector.core.otlp.encode import encode_request
+from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.partitioning import partition_of_trace
+from pathgauge.collector.core.traces import TraceKey
+from pathgauge.collector.testing import span, trace_id
+from support.judge_server import JudgeServer, answering
+from support.repository import CAPTURES
+from support.running import PATHGAUGE, Collector, until
+
+pytestmark = pytest.mark.slow
+
+CAPTURED = sorted(CAPTURES.glob("*/*/traces.binpb.gz"))
+REFERENCES: list[dict[str, Any]] = [
+    {"scenario": "refund", "expected_tools": ["find_order", "refund"]},
+    {"scenario": "dialogue", "turns": [{"expected_tools": ["greet"]}, {"expected_tools": []}]},
+]
+ASSEMBLY = {"settle": "300ms", "idle": "600ms", "max_age": "60s", "late_ttl": "60s"}
+
+
+@contextmanager
+def collector(folder: Path, workers: int = 2, **configuration: Any) -> Iterator[Collector]:
+    folder.mkdir(exist_ok=True)
+    (folder / "references.json").write_text(json.dumps(REFERENCES))
+    settings = {
+        "references": ["references.json"],
+        "criteria": {"tool_trajectory_f1": 0.5, "tool_calls": None},
+        "assembly": ASSEMBLY,
+        "store": {},
+        "workers": workers,
+    }
+    with Collector(folder, **(settings | configuration)) as running:
+        yield running
+
+
+def scorers(collector: Collector) -> list[int]:
+    """The scorer processes, by their ids."""
+    pid = collector.process.pid
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def run(
+    name: str, *tools: str, secret: bytes = b"", more: dict[str, Any] | None = None
+) -> list[Span]:
+    """One agent run, which is a trace."""
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "support",
+        "pathgauge.scenario.id": "refund",
+        "secret": secret or None,
+        **(more or {}),
+    }
+    spans = [span(name, "invoke_agent support", attributes, trace=name, end=9.0)]
+    for number, tool in enumerate(tools):
+        called = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
+        spans.append(
+            span(f"{name} {tool}", tool, called, trace=name, parent=name, start=number + 1.0)
+        )
+    return spans
+
+
+def names(count: int, prefix: str = "run") -> list[str]:
+    """Names of traces, as many for each of two scorers."""
+    found: dict[int, list[str]] = {0: [], 1: []}
+    number = 0
+    while min(map(len, found.values())) < count:
+        name, number = f"{prefix} {number}", number + 1
+        found[partition_of_trace(trace_id(name), 2)].append(name)
+    return [name for both in zip(found[0][:count], found[1][:count], strict=True) for name in both]
+
+
+def send(collector: Collector, *runs: list[Span]) -> None:
+    """Send all in one request until it is accepted."""
+    body = encode_request([one for spans in runs for one in spans])
+    assert until(lambda: collector.post("/v1/traces", body)[0] == 200)
+
+
+def scored(collector: Collector) -> float:
+    return collector.value("pathgauge_invocations_scored_total")
+
+
+def results(folder: Path) -> dict[TraceKey, Any]:
+    """The newest stored results, without what depends on time."""
+    with closing(sqlite3.connect(folder / "pathgauge-data" / "pathgauge.db")) as connection:
+        rows = connection.execute(
+            "SELECT tenant, trace_id, span_id, agent, scenario, body FROM results"
+            " WHERE NOT withdrawn ORDER BY revision"
+        ).fetchall()
+    return {tuple(row[:3]): (row[3:5], json.loads(row[5])) for row in rows}
+
+
+def messages(path: Path) -> list[bytes]:
+    """The requests of a capture."""
+    found, delimited = [], gzip.decompress(path.read_bytes())
+    while delimited:
+        size = int.from_bytes(delimited[:4])
+        found.append(delimited[4 : 4 + size])
+        delimited = delimited[4 + size :]
+    return found
+
+
+def test_captures_of_all_frameworks_have_the_results_of_one_process(tmp_path: Path) -> None:
+    requests = [
+        (f"/v1/{signal}", message)
+        for capture in CAPTURED[::4]
+        for signal in ("traces", "logs")
+        if (path := capture.with_name(f"{signal}.binpb.gz")).exists()
+        for message in messages(path)
+    ]
+    found: list[dict[TraceKey, Any]] = []
+    for workers in (1, 2):
+        folder = tmp_path / str(workers)
+        with collector(folder, workers, assembly=ASSEMBLY | {"idle": "3s", "settle": "2s"}) as one:
+            Random(1).shuffle(requests)
+            for endpoint, body in requests:
+                assert until(lambda: one.post(endpoint, body)[0] == 200)  # noqa: B023
+            assert until(lambda: settled(one))
+        found.append(results(folder))
+    assert found[0] != {}
+    assert found[0].keys() == found[1].keys()
+    settled_keys = found[0].keys() - unsettled(found[0]) - unsettled(found[1])
+    assert {key: found[1][key] for key in settled_keys} == {
+        key: found[0][key] for key in settled_keys
+    }
+
+
+def unsettled(found: dict[TraceKey, Any]) -> set[TraceKey]:
+    """Results that depend on what the agent has shown in other traces before."""
+    return {
+        key
+        for key, (_, body) in found.items()
+        if any(one["reason"] == "tools_not_recorded" for one in body["criteria"])
+    }
+
+
+def settled(collector: Collector) -> bool:
+    """Whether everything was read."""
+    waiting = collector.value("pathgauge_traces_open")
+    return waiting + collector.value("pathgauge_queue_size", queue="ingest") == 0
+
+
+def test_all_pages_and_the_api_show_what_scorers_have_found(tmp_path: Path) -> None:
+    with collector(tmp_path) as running:
+        both = names(1)
+        send(running, *(run(name, "find_order") for name in both))
+        assert until(lambda: scored(running) == 2)
+        for name in both:
+            status, page = running.get(f"/api/v1/results/{trace_id(name)}")
+            assert (status, trace_id(name) in page) == (200, True), page
+        assert "refund" in running.get("/")[1]
+        assert running.get("/readyz")[0] == 200
+
+
+def test_a_request_to_a_scorer_that_is_down_is_refused_until_it_is_back(tmp_path: Path) -> None:
+    with collector(tmp_path) as running:
+        first, *_ = scorers(running)
+        os.kill(first, signal.SIGSTOP)  # a signal for the group would reach it, too
+        os.kill(first, signal.SIGKILL)
+        assert until(lambda: running.get("/readyz")[0] == 503)
+        assert "scorer" in running.get("/readyz")[1]
+        assert running.get("/metrics")[0] == 200
+        assert until(lambda: running.get("/readyz")[0] == 200)
+        assert running.value("pathgauge_scorer_restarts_total") == 1
+        send(running, *map(run, names(2)))
+        assert until(lambda: running.value("pathgauge_invocations_read_total") == 4)
+
+
+def test_pages_and_metrics_answer_while_all_scorers_are_down(tmp_path: Path) -> None:
+    with collector(tmp_path) as running:
+        for pid in scorers(running):
+            os.kill(pid, signal.SIGKILL)
+        for path in ("/metrics", "/"):
+            assert running.get(path)[0] == 200
+        assert running.get("/debug/traces")[0] == 200
+        assert until(lambda: running.get("/readyz")[0] == 200)
+
+
+def test_open_traces_of_all_scorers_are_explained(tmp_path: Path) -> None:
+    waiting = ASSEMBLY | {"idle": "50s"}
+    with collector(tmp_path, assembly=waiting) as running:
+        both = names(1)
+        for name in both:
+            child = run(name)
+            child[0].proto.parent_span_id = b"12345678"
+            send(
+                running,
+                [Span(child[0].proto.SerializeToString(), child[0].resource, child[0].scope)],
+            )
+        assert until(lambda: running.value("pathgauge_traces_open") == 2)
+        page = running.get("/debug/traces")[1]
+        assert [trace_id(name) in page for name in both] == [True, True]
+
+
+def test_reloads_reach_all_scorers_and_those_that_are_started_later(tmp_path: Path) -> None:
+    with collector(tmp_path) as running:
+        running.configure(
+            references=["references.json"],
+            criteria={"tool_trajectory_avg_score": 1.0},
+            assembly=ASSEMBLY,
+            conversations={"idle": "1h"},  # needs a restart, as does:
+            workers=3,
+            store={},
+        )
+        (tmp_path / "references.json").write_text(
+            json.dumps([{"scenario": "refund", "expected_tools": ["look"]}])
+        )
+        running.signal(signal.SIGHUP)
+        assert until(lambda: running.events("reloaded"))
+        time.sleep(1.0)  # scorers apply it on their own
+        send(running, *(run(name, "look") for name in names(1)))
+        passed = {"metric": "tool_trajectory_avg_score", "outcome": "pass"}
+        assert until(lambda: running.value("pathgauge_evaluations_total", **passed) == 2)
+        for pid in scorers(running):
+            os.kill(pid, signal.SIGKILL)
+        send(running, *(run(name, "look") for name in names(1, "again")))
+        assert until(lambda: running.value("pathgauge_evaluations_total", **passed) == 4)
+
+
+def test_the_canary_is_scored(tmp_path: Path) -> None:
+    with collector(tmp_path, canary={"interval": "1s"}) as running:
+        assert until(lambda: running.value("pathgauge_canary_traces_total", outcome="ok") > 1)
+
+
+def test_judges_of_all_scorers_keep_to_one_budget(tmp_path: Path) -> None:
+    with JudgeServer(answering(reasoning="Nothing harmful in it.", verdict="safe")) as model:
+        provider = {"base_url": model.url, "api_key": "none", "allow_private": True}
+        judge = {
+            "model": "local:judge",
+            "providers": {"local": provider},
+            "budget": {"calls_per_day": 5},
+            "cache_size": 0,
+            "queue_size": 11,
+            "concurrency": 3,
+        }
+        with collector(tmp_path, criteria={"safety_v1": 1.0}, judge=judge) as running:
+            outputs = "gen_ai.output.messages"
+            send(running, *(run(name, more={outputs: said(name)}) for name in names(6)))
+            assert until(
+                lambda: (
+                    (
+                        running.value("pathgauge_evaluations_total", metric="safety_v1")
+                        + running.value("pathgauge_not_evaluated_total", metric="safety_v1")
+                    )
+                    >= 12
+                )
+            )
+            assert running.value("pathgauge_queue_capacity", queue="judges") == 11 + 3
+        assert len(model.requests) == 5
+
+
+def said(text: str) -> str:
+    return json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": text}]}])
+
+
+def purged(folder: Path, *selection: str) -> None:
+    config = folder / "pathgauge.yaml"
+    subprocess.run([PATHGAUGE, "purge", "--config", config, *selection], check=True)
+
+
+def files_with(folder: Path, marker: bytes) -> list[str]:
+    return [
+        str(path.relative_to(folder))
+        for path in (folder / "pathgauge-data").rglob("*")
+        if path.is_file() and marker in path.read_bytes()
+    ]
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_purge_leaves_no_byte_in_any_file(tmp_path: Path, running: bool) -> None:
+    marker = {name: Random(name).randbytes(200) for name in names(1)}
+    with collector(tmp_path, logging={"format": "json", "level": "debug"}) as one:
+        for name, secret in marker.items():
+            talk = {"gen_ai.conversation.id": name, "pathgauge.scenario.id": "dialogue"}
+            send(one, run(name, "find_order", secret=secret, more=talk))
+        assert until(lambda: scored(one) == 2)
+        assert all(files_with(tmp_path, secret) for secret in marker.values())
+        for name in marker if running else ():
+            purged(tmp_path, "--trace", trace_id(name))
+            assert files_with(tmp_path, marker[name]) == []
+    for name in () if running else marker:
+        purged(tmp_path, "--trace", trace_id(name))
+        assert files_with(tmp_path, marker[name]) == []
+
+
+def test_a_scorer_without_its_store_goes_on_without_what_it_held(tmp_path: Path) -> None:
+    with collector(tmp_path) as running:
+        send(running, *map(run, names(5)))
+        assert until(lambda: running.value("pathgauge_invocations_read_total") == 10)
+    [folder] = (tmp_path / "pathgauge-data").glob("scorers-*/0")
+    shutil.rmtree(folder)
+    folder.mkdir()
+    with collector(tmp_path) as again:
+        send(again, *map(run, names(2, "again")))
+        assert until(lambda: again.value("pathgauge_invocations_read_total") == 14)
+
+
+def test_a_stop_without_any_traffic_is_quick_and_silent(tmp_path: Path) -> None:
+    with collector(tmp_path) as running:
+        began = time.monotonic()
+        assert running.stop() == 0
+        assert time.monotonic() - began < 6
+        assert [line for line in running.log() if line["level"] in ("error", "warning")] == []
+
+
+def test_a_start_without_a_usable_store_says_why(tmp_path: Path) -> None:
+    with collector(tmp_path):
+        pass
+    [folder] = (tmp_path / "pathgauge-data").glob("scorers-*/1")
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "pathgauge.db").mkdir()
+    command = [str(PATHGAUGE), "serve", "--config", str(tmp_path / "pathgauge.yaml")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert ended.returncode != 0
+    [*lines, last] = ended.stderr.splitlines()
+    assert last == "pathgauge: a scorer process did not start; the log says why"
+    told = [line for line in map(json.loads, lines) if line["event"] == "scorer cannot start"]
+    assert (told[0]["scorer"], told[0]["level"]) == (1, "error")
+    assert "pathgauge.db" in told[0]["reason"]
+
+
+def test_a_stop_does_not_wait_for_turns_on_their_way_between_scorers(tmp_path: Path) -> None:
+    with collector(tmp_path) as running:
+        for name in names(20):
+            talk = {"gen_ai.conversation.id": name, "pathgauge.scenario.id": "dialogue"}
+            send(running, run(name, "greet", more=talk))
+        time.sleep(0.4)
+        began = time.monotonic()
+        assert running.stop() == 0
+        assert time.monotonic() - began < 6
+        assert [line for line in running.log() if line["level"] in ("error", "warning")] == []
+
+
+def test_no_process_is_left_when_the_parent_is_killed(tmp_path: Path) -> None:
+    with collector(tmp_path) as running:
+        pids = scorers(running)
+        running.stop(signal.SIGKILL)
+        assert until(lambda: not any(map(is_running, pids)))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] != "Z"
+    except OSError:
+        return False

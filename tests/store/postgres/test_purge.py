@@ -1,0 +1,115 @@
+"""A purge removes data from every table, and no scorer writes it again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
+from pathgauge.collector.core.pipeline_events import Changes, ForwardedTurn, StoredTrace
+from pathgauge.collector.core.traces import TraceSnapshot
+from pathgauge.collector.store import Purged, Selection, StoreError
+from pathgauge.collector.store.postgres.partition import PartitionDatabase
+from pathgauge.collector.store.postgres.purge import purge
+from pathgauge.collector.store.postgres.steps import Step
+from support.evaluated import WALL, evaluation
+from support.shared_database import head, rows, scorer, step
+
+UNWANTED = evaluation("unwanted", scenario="secret")
+KEPT = evaluation("kept")
+IDS = UNWANTED.invocation.trace_id, KEPT.invocation.trace_id
+SEEN = (
+    "SELECT trace_id FROM results UNION SELECT trace_id FROM evidence UNION SELECT trace_id FROM"
+    " turns UNION SELECT trace_id FROM traces UNION SELECT trace_id FROM awaited UNION"
+    " SELECT trace_id FROM forwarded UNION SELECT unnest(traces) FROM requests"
+)
+SELECTIONS = [
+    Selection(trace_id=IDS[0]),
+    Selection(scenario="secret"),
+    Selection(before=WALL + 50),
+]
+
+
+def full(row: int, name: str) -> Step:
+    """A step that leaves something in every table; the second is 100 seconds later."""
+    one = UNWANTED if name == "unwanted" else KEPT
+    key, invocation = one.key, replace(one.invocation, conversation_id="c")
+    state = TraceSnapshot(key[:2], (row,), 0.0, 0.0, float(row), completed=True)
+    changes = Changes(
+        traces=(StoredTrace(state, {}),),
+        turns=(StoredTurn(invocation, 1.0),),
+        judgments_begun=(PendingJudgment(key, 0, b"{}", None, "root_ended", True, False),),
+        forwarded=(ForwardedTurn(key, invocation, target=1),),
+    )
+    wall = WALL + 100 * (row - 1)
+    request = head(row, key[1])._replace(wall=wall)
+    return step(row, [one], changes=changes, heads=[request], wall=wall)
+
+
+@pytest.fixture
+def filled(address: str) -> str:
+    with scorer(address) as database:
+        assert database.commit(full(1, "unwanted"))
+        assert database.commit(full(2, "kept"))
+        both = head(3, *IDS)._replace(wall=WALL + 200)
+        assert database.commit(step(3, heads=[both], wall=WALL + 200))
+    return address
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=["trace", "scenario", "time"])
+def test_nothing_of_the_selection_is_left_and_everything_else_is(
+    filled: str, selection: Selection
+) -> None:
+    purged = purge(filled, selection, 0.0)
+    assert purged == Purged(
+        requests=2,
+        results=1,
+        unfinished=purged.unfinished,
+        traces=frozenset({("", IDS[0])}),
+        evaluations=frozenset({UNWANTED.key}),
+    )
+    assert "VACUUM FULL" in (purged.unfinished or "")
+    assert rows(filled, SEEN) == [(IDS[1],)]
+    assert rows(filled, 'SELECT "row", traces FROM requests ORDER BY "row"') == [
+        (2, [IDS[1]]),
+        (3, [IDS[1]]),
+    ]
+    assert purge(filled, selection, 0.0).results == 0
+
+
+def test_a_purge_can_rewrite_the_tables(filled: str) -> None:
+    assert purge(filled, SELECTIONS[0], 0.0, rewrite=True).unfinished is None
+    assert rows(filled, SEEN) == [(IDS[1],)]
+
+
+def test_a_scorer_has_to_read_the_purge_before_it_commits_again(filled: str) -> None:
+    with scorer(filled) as database:
+        purge(filled, SELECTIONS[0], 0.0)
+        assert not database.commit(full(4, "unwanted"))
+        assert rows(filled, SEEN) == [(IDS[1],)]
+        [found] = database.news().purges
+        assert (found.traces, found.evaluations) == (
+            frozenset({("", IDS[0])}),
+            frozenset({UNWANTED.key}),
+        )
+        assert database.commit(step(4))
+        assert database.news().purges == []
+
+
+def test_who_claims_a_partition_later_has_nothing_of_it(filled: str) -> None:
+    purge(filled, SELECTIONS[0], 0.0)
+    database = PartitionDatabase(filled, 0)
+    restored = database.claim("later").restored
+    assert [one.snapshot.key[1] for one in restored.traces] == [IDS[1]]
+    assert [one.invocation.trace_id for one in restored.turns] == [IDS[1]]
+    assert database.news().purges == []
+    assert database.commit(step(4))
+    database.close()
+
+
+def test_without_a_database_nothing_was_removed() -> None:
+    with pytest.raises(StoreError, match="nothing was removed") as caught:
+        purge("postgresql://user:s3cret@127.0.0.1:1/none", SELECTIONS[0], 0.0)
+    assert "s3cret" not in str(caught.value)

@@ -1,0 +1,229 @@
+"""Runs a real Kafka broker for tests: one process, on loopback, with its data in a folder.
+
+Each process of pytest starts its own when a test asks for it, so that a test may kill it without
+disturbing others. It takes about three seconds and 350 MB.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.monitoring import REQUIRED, free_port
+from support.running import PATIENCE_S, until
+
+VERSION = "4.0.0"
+CACHE = Path.home() / ".cache" / "pathgauge-tests" / f"kafka-{VERSION}"
+JARS = CACHE / "libs"
+_CLUSTER_ID = "pathgauge-tests-cluster"
+_JAVA = ("java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+
+
+def require_broker() -> None:
+    """Skip the test if something is missing; fail in CI."""
+    missing = ""
+    if importlib.util.find_spec("confluent_kafka") is None:
+        missing = "no package confluent-kafka: make test installs it"
+    elif shutil.which("java") is None:
+        missing = "no `java` on PATH: sudo apt-get install openjdk-17-jre-headless"
+    elif not list(JARS.glob("kafka_2.13-*.jar")):
+        missing = f"no Kafka in {JARS}: make kafka (needs maven)"
+    if missing and REQUIRED:
+        pytest.fail(f"{missing}; CI or PATHGAUGE_E2E requires it")
+    if missing:
+        pytest.skip(missing)
+
+
+class Broker:
+    """A broker, which is its own controller. Its port and its data survive `kill`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._names = itertools.count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.address = f"127.0.0.1:{free_port()}"
+        self._settings = folder / "server.properties"
+        _write_settings(self._settings, self.address, folder / "data")
+        shutil.copytree(_formatted(), folder / "data")
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*_JAVA, "-cp", f"{JARS}/*", "kafka.Kafka", str(self._settings)],
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+            )
+        assert until(self._answers, 3 * PATIENCE_S), (self._folder / "log").read_text()
+
+    def kill(self) -> None:
+        """End it at once, as a power cut does to a process."""
+        self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Stop it without closing its connections."""
+        self._running.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """The opposite of `pause`."""
+        self._running.send_signal(signal.SIGCONT)
+
+    def restart(self) -> None:
+        """Kill it if it runs, and start it with the same data."""
+        if self._process is not None:
+            self.kill()
+        self.start()
+
+    def stop(self) -> None:
+        """End it in order."""
+        if self._process is not None:
+            self._end(signal.SIGTERM)
+
+    def topic(self, name: str = "", partitions: int = 1, **settings: Any) -> str:
+        """Create a topic, with `_` for each `.` in the names of its settings. Returns its name, by
+        default a new one.
+        """
+        from confluent_kafka.admin import NewTopic  # noqa: PLC0415
+
+        name = name or f"topic-{next(self._names)}"
+        config = {key.replace("_", "."): str(value) for key, value in settings.items()}
+        new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config)
+        admin = self.admin()  # its requests end with it
+        for created in admin.create_topics([new]).values():
+            created.result(PATIENCE_S)
+        return name
+
+    def client(self, **settings: Any) -> Mapping[str, Any]:
+        """The settings of a client, with `_` for each `.` in names."""
+        named = {key.replace("_", "."): value for key, value in settings.items()}
+        return {"bootstrap.servers": self.address, **named}
+
+    def produce(self, topic: str, value: bytes, **settings: Any) -> None:
+        """Write one record as another program does, and wait until it is stored."""
+        from confluent_kafka import Producer  # noqa: PLC0415
+
+        producer = Producer(dict(self.client(partitioner="fnv1a")), logger=_silent())
+        producer.produce(topic, value, **settings)
+        assert producer.flush(PATIENCE_S) == 0
+
+    def records(self, topic: str) -> list[Any]:
+        """All records of a topic, by partition and offset."""
+        from confluent_kafka import Consumer, KafkaError, TopicPartition  # noqa: PLC0415
+
+        settings = self.client(group_id="test", enable_partition_eof=True)
+        consumer = Consumer(dict(settings), logger=_silent())
+        partitions = consumer.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+        found, ended = [], 0
+        while ended < len(partitions):
+            message = consumer.poll(PATIENCE_S)
+            assert message is not None, f"{topic} cannot be read"
+            error = message.error()
+            if error is None:
+                found.append(message)
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                ended += 1
+        consumer.close()
+        return sorted(found, key=lambda one: (one.partition(), one.offset()))
+
+    def admin(self) -> Any:
+        """A client for administration."""
+        from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+
+        return AdminClient(dict(self.client()), logger=_silent())
+
+    def _answers(self) -> bool:
+        assert self._running.poll() is None, (self._folder / "log").read_text()
+        try:
+            return bool(self.admin().list_topics(timeout=1).brokers)
+        except Exception:
+            return False
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    def _end(self, number: int) -> None:
+        process, self._process = self._running, None
+        process.send_signal(number)
+        process.wait(PATIENCE_S)
+
+
+@contextmanager
+def running_broker() -> Iterator[Broker]:
+    """A broker in a new folder, which is removed at the end."""
+    require_broker()
+    with tempfile.TemporaryDirectory(prefix="pathgauge-kafka-") as folder:
+        broker = Broker(Path(folder))
+        broker.start()
+        try:
+            yield broker
+        finally:
+            broker.stop()
+
+
+def _silent() -> Any:
+    import logging  # noqa: PLC0415
+
+    logger = logging.Logger("kafka of a test")
+    logger.addHandler(logging.NullHandler())
+    return logger
+
+
+def _write_settings(file: Path, address: str, data: Path) -> None:
+    controller = f"127.0.0.1:{free_port()}"
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "listeners": f"PLAINTEXT://{address},CONTROLLER://{controller}",
+        "advertised.listeners": f"PLAINTEXT://{address}",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": f"1@{controller}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": data,
+        # a killed broker may come back after this time
+        "broker.session.timeout.ms": 1000,
+        "broker.heartbeat.interval.ms": 200,
+        "auto.create.topics.enable": "false",
+        "group.initial.rebalance.delay.ms": 0,
+        "offsets.topic.num.partitions": 1,
+        "offsets.topic.replication.factor": 1,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "log.retention.check.interval.ms": 500,
+        "log.initial.task.delay.ms": 500,
+        "log.segment.delete.delay.ms": 0,
+    }
+    file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+
+def _formatted() -> Path:
+    """A formatted data folder. Formatting takes as long as a start, so it is done once."""
+    found = CACHE / "formatted"
+    if not found.exists():
+        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            settings, data = Path(folder, "server.properties"), Path(folder, "data")
+            _write_settings(settings, "127.0.0.1:1", data)
+            tool = [*_JAVA, "-cp", f"{JARS}/*", "kafka.tools.StorageTool", "format"]
+            subprocess.run(
+                [*tool, "-t", _CLUSTER_ID, "-c", settings], check=True, capture_output=True
+            )
+            try:
+                os.rename(data, found)
+            except OSError:  # another process was faster
+                assert found.exists()
+    return found
