@@ -161,7 +161,9 @@ def purge(
             since = time.time() - settings.windows.max_age
             purged = purge_database(settings.postgres.conninfo, selection, since)
     typer.echo(f"{place}: {report(purged)}")
-    if purged.unfinished is not None:
+    if purged.unfinished is not None and settings.postgres is not None:
+        print_messages([purged.unfinished])
+    elif purged.unfinished is not None:
         text = (
             f"its bytes may still be in the files ({purged.unfinished}); correct that and purge"
             " again"

@@ -33,6 +33,10 @@ _RECEIVED = "received "
 _NUMBERED = ("publications", "forwarded")
 
 
+_PUBLICATIONS = "SELECT id, body, NULL, crc FROM publications"
+_FORWARDED = "SELECT id, body, target, crc FROM forwarded"
+
+
 class Acknowledged(NamedTuple):
     """The last rows that their receivers have stored."""
 
@@ -156,11 +160,21 @@ class OutboxReader:
 
     def publications(self, after: int, max_bytes: int) -> list[Outgoing]:
         """Publications after row `after`, until their bodies reach `max_bytes`."""
-        return self._read("SELECT id, body, NULL, crc FROM publications", after, max_bytes)
+        with closing(files.connect_reader(self._folder)) as connection:
+            return _read(connection, _PUBLICATIONS, after, max_bytes)
 
     def forwarded(self, after: int, max_bytes: int) -> list[Outgoing]:
         """The same for forwarded turns."""
-        return self._read("SELECT id, body, target, crc FROM forwarded", after, max_bytes)
+        with closing(files.connect_reader(self._folder)) as connection:
+            return _read(connection, _FORWARDED, after, max_bytes)
+
+    def waiting(self, after: Acknowledged, max_bytes: int) -> tuple[list[Outgoing], list[Outgoing]]:
+        """Publications and forwarded turns after these rows."""
+        with closing(files.connect_reader(self._folder)) as connection:
+            return (
+                _read(connection, _PUBLICATIONS, after.publication, max_bytes),
+                _read(connection, _FORWARDED, after.forwarded, max_bytes),
+            )
 
     def last(self) -> Acknowledged:
         """The last rows that wait; 0 if none does."""
@@ -170,14 +184,11 @@ class OutboxReader:
                 *(connection.execute(f"{select} {name}").fetchone()[0] for name in _NUMBERED)
             )
 
-    def _read(self, select: str, after: int, max_bytes: int) -> list[Outgoing]:
-        """Damaged rows are skipped."""
-        with closing(files.connect_reader(self._folder)) as connection:
-            return list(
-                _until(
-                    connection.execute(f"{select} WHERE id > ? ORDER BY id", (after,)), max_bytes
-                )
-            )
+
+def _read(connection: Connection, select: str, after: int, max_bytes: int) -> list[Outgoing]:
+    """Damaged rows are skipped."""
+    rows = connection.execute(f"{select} WHERE id > ? ORDER BY id", (after,))
+    return list(_until(iter(rows), max_bytes))
 
 
 def _until(

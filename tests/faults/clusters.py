@@ -114,6 +114,7 @@ class Cluster:
         **configuration: Any,
     ) -> None:
         self.setup = setup(folder)
+        self.settled_s = 5.0  # a turn that is forwarded takes two commits
         self.broker, self.database = broker, database
         self.conninfo = database.database()
         names = [broker.topic(partitions=PARTITIONS) for _ in range(2)]

@@ -67,6 +67,7 @@ class RestartedCollector(Collector):
         self.store = store or folder / "store"
         self.config = folder / "pathgauge.yaml"
         self.setup = setup(folder)
+        self.settled_s = 1.0
         self._prefix = prefix
         self._log = folder / "log.jsonl"
         self._loggers: list[subprocess.Popen[bytes]] = []

@@ -27,6 +27,8 @@ LOAD_S = 3.0
 SESSION_S = 12.0
 """Longer than a scorer may be silent before others take over its partitions."""
 PATIENCE_S = 120.0
+CONVERSATIONS = 0.2
+"""The share of traces that are turns of conversations."""
 PAUSE_S = 0.05
 """Between two requests of a sender."""
 
@@ -122,7 +124,7 @@ def faulted(cluster: Cluster, seed: int, faults: list[Fault]) -> list[str]:
     """Every broken guarantee of a cluster that suffers these faults, one after the other."""
     random = Random(seed)
     ports = [gateway.ports for gateway in cluster.gateways]
-    sender = Sender(Traffic(seed), ports[0]["grpc"], ports[1]["http"], pause=PAUSE_S)
+    sender = Sender(Traffic(seed, CONVERSATIONS), ports[0]["grpc"], ports[1]["http"], pause=PAUSE_S)
     sender.start()
     breaches: list[str] = []
     try:

@@ -18,8 +18,6 @@ from .traffic import Request
 from .truth import Seen, Truth, known, truth
 
 PATIENCE_S = 20.0
-SETTLED_S = 1.0
-"""Longer than the collector collects events before it publishes them."""
 _SHOWN = 3
 
 
@@ -36,6 +34,8 @@ class Collected(Protocol):
     """What was collected by one process or by several."""
 
     setup: ActiveConfig
+    settled_s: float
+    """Longer than it collects events before it publishes them."""
 
     def has_read(self, spans: int, traces: int) -> bool:
         """Whether so many spans were accepted, so many traces read, and none is open."""
@@ -88,7 +88,7 @@ def _settled(collector: Collected) -> Series:
     """The counts after they have stopped changing."""
     counted = collector.counts()
     while True:
-        time.sleep(SETTLED_S)
+        time.sleep(collector.settled_s)
         before, counted = counted, collector.counts()
         if before == counted:
             return counted

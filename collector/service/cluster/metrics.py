@@ -13,6 +13,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
 from pathgauge.collector.service.cluster.gauge_role import GaugeRole
 from pathgauge.collector.service.cluster.partition_scorers import PartitionScorers
+from pathgauge.collector.service.labelled_metrics import labelled
 from pathgauge.collector.sinks.prometheus.process_metrics import process_metrics
 
 PARTITION = "partition"
@@ -131,3 +132,5 @@ def _of_partitions(scorers: PartitionScorers, lag: Mapping[int, int]) -> Iterato
     for partition, usage in scorers.usages().items():
         age.add_metric((str(partition),), usage.backlog_age_s)
     yield from (waiting, age)
+    judges = {str(number): list(one.collect()) for number, one in scorers.judges().items()}
+    yield from labelled(PARTITION, judges)

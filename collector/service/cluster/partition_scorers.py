@@ -11,8 +11,9 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -26,6 +27,7 @@ from pathgauge.collector.receivers.kafka.partition_source import PartitionSource
 from pathgauge.collector.receivers.kafka.records import KafkaRecord
 from pathgauge.collector.service.cluster.partition_store import PartitionStore, Source
 from pathgauge.collector.service.components import evidence_policy, sends_content
+from pathgauge.collector.service.judge_share import share_of
 from pathgauge.collector.service.memory.plan import MemoryPlan
 from pathgauge.collector.service.publishing import Publishing
 from pathgauge.collector.service.scorer import Scorer
@@ -193,10 +195,10 @@ class PartitionScorers:
         """How much each partition holds; for any thread."""
         return {number: one.scorer.usage() for number, one in self._scorers.items()}
 
-    def judges(self) -> Sequence[Collector]:
+    def judges(self) -> dict[int, Collector]:
         """The series of the judges of each partition."""
-        judging = (one.scorer.judging for one in self._scorers.values())
-        return [one.series for one in judging if one is not None]
+        judging = {number: one.scorer.judging for number, one in self._scorers.items()}
+        return {number: one.series for number, one in judging.items() if one is not None}
 
     def unready(self) -> list[str]:
         """The reasons for which partitions are not scored."""
@@ -211,11 +213,15 @@ class PartitionScorers:
         return [one.scorer.explain_open_traces(max_traces) for one in self._scorers.values()]
 
     def _build(self, source: PartitionSource) -> PartitionScorer:
-        number = source.partition
-        evidence = evidence_policy(self._plan.config)
-        database = PartitionDatabase(self._conninfo, number, evidence, self._on_commit)
-        partition = Partition(number, self._total)
-        return PartitionScorer(self._plan, self._setup, partition, database, source)
+        partition = Partition(source.partition, self._total)
+        plan, config = self._plan, self._plan.config
+        if config.judge is not None:
+            judge = share_of(config.judge, partition)
+            plan = replace(plan, config=config.with_changes({"judge": judge}))
+        database = PartitionDatabase(
+            self._conninfo, partition.number, evidence_policy(config), self._on_commit
+        )
+        return PartitionScorer(plan, self._setup, partition, database, source)
 
     def _removed(self, partition: int) -> PartitionScorer | None:
         scorers = dict(self._scorers)

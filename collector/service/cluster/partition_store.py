@@ -267,7 +267,7 @@ class PartitionStore:
             consumed = [turn.id for turn in self._turns if turn.row <= progress.row]
             offsets = dict(self._offsets)
         for head in new:
-            offsets[head.topic] = max(offsets.get(head.topic, 0), head.offset + 1)
+            offsets[head.topic] = head.offset + 1  # lower than before if the topic was made anew
         records = [row for row in progress.counts if row.key[0] == AGENT_RECORDS]
         counts = [row for row in progress.counts if row.key[0] != AGENT_RECORDS]
         own = Progress(

@@ -73,7 +73,7 @@ class Fleet:
             ScorerProcess(self._start_message(number), number, self._on_message)
             for number in range(config.workers)
         ]
-        self._usage = FleetUsage(self._scorers, self._store.usage)
+        self._usage = FleetUsage(self._scorers, self._store.usage, Live([commits]).collect)
         self._gauge = gauge = Gauge(
             config,
             setup,
@@ -97,7 +97,6 @@ class Fleet:
         self._names: Sequence[str] = ()
         self._tasks: list[asyncio.Task[None]] = []
         self._notes: set[asyncio.Task[None]] = set()
-        self.registry.register(Live([commits]))
         self.registry.register(self._usage)
 
     @property

@@ -35,6 +35,7 @@ from pathgauge.collector.service.components import (
     evidence_policy,
     sends_content,
 )
+from pathgauge.collector.service.judge_share import share_of
 from pathgauge.collector.service.memory.limits import read_limits
 from pathgauge.collector.service.memory.saving import save_memory
 from pathgauge.collector.service.process_limits import plan_of_scorer
@@ -43,7 +44,6 @@ from pathgauge.collector.service.publishing import Publishing
 from pathgauge.collector.service.scorer import Scorer
 from pathgauge.collector.service.workers import messages
 from pathgauge.collector.service.workers.channel import Channel, open_channel
-from pathgauge.collector.service.workers.judge_share import share_of
 from pathgauge.collector.service.workers.scorer_process import CANNOT_START
 from pathgauge.collector.service.workers.sending import Sending
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
@@ -55,6 +55,8 @@ from pathgauge.collector.store.sqlite import SqliteStore
 
 _log = structlog.get_logger(__name__)
 
+COMMIT_S = 0.5
+"""How long events are collected: each commit is followed by one of the parent."""
 STATUS_S = 1.0
 STOP_S = 10.0
 """Time limit for what is queued when the parent has ended."""
@@ -87,7 +89,8 @@ class ScorerProcess:
                 evidence_policy(config),
                 with_content=sends_content(config),
                 with_evidence=True,
-            )
+            ),
+            commit_s=COMMIT_S,
         )
         self._queues = build_queues(self._scorer.usage, self._scorer.requests, self._scorer.judging)
         self._loop = asyncio.get_running_loop()

@@ -19,7 +19,7 @@ from pathgauge.collector.service.sink_calls import close, publish
 
 _log = structlog.get_logger(__name__)
 
-COMMIT_S = 0.1
+COMMIT_S = 0.25
 """How long publications are collected before they are stored."""
 IDLE_COMMIT_S = 30.0
 """The longest time without a commit. Retention runs with commits."""

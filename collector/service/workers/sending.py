@@ -45,6 +45,10 @@ class Sending:
         self._sent = self._arrived = Acknowledged(published)
         self._changed = asyncio.Event()
         self._idle = asyncio.Condition()
+        self._finishing = 0
+        """Calls of `finished` that wait."""
+        self._is_full = False
+        """Whether rows wait for others to arrive."""
         acknowledge(self._arrived)
 
     def look(self) -> None:
@@ -57,7 +61,8 @@ class Sending:
         # After a restart, the parent may have read more than it had stored when it was told.
         self._sent = Acknowledged(*map(max, self._sent, self._arrived))
         self._acknowledge(self._arrived)
-        self._changed.set()
+        if self._finishing or self._is_full:
+            self._changed.set()
 
     async def run(self) -> None:
         """Send rows until cancelled."""
@@ -83,9 +88,13 @@ class Sending:
         last = await asyncio.to_thread(self._reader.last)
         if not forwarded:
             last = last._replace(forwarded=0)
-        self._changed.set()
-        async with self._idle:
-            await self._idle.wait_for(lambda: self._has_arrived(last))
+        self._finishing += 1
+        try:
+            self._changed.set()
+            async with self._idle:
+                await self._idle.wait_for(lambda: self._has_arrived(last))
+        finally:
+            self._finishing -= 1
 
     def _has_arrived(self, last: Acknowledged) -> bool:
         return (
@@ -95,15 +104,15 @@ class Sending:
 
     async def _send(self) -> bool:
         """Send some rows; returns whether there were any."""
-        publications = forwarded = []
-        if self._sent.publication - self._arrived.publication < _WINDOW:
-            publications = await asyncio.to_thread(
-                self._reader.publications, self._sent.publication, _MAX_BYTES
-            )
-        if self._sent.forwarded - self._arrived.forwarded < _WINDOW:
-            forwarded = await asyncio.to_thread(
-                self._reader.forwarded, self._sent.forwarded, _MAX_BYTES
-            )
+        self._is_full = any(
+            sent - arrived >= _WINDOW
+            for sent, arrived in zip(self._sent, self._arrived, strict=True)
+        )
+        if self._is_full:
+            return False
+        publications, forwarded = await asyncio.to_thread(
+            self._reader.waiting, self._sent, _MAX_BYTES
+        )
         if publications:
             await self._channel.tell(Published(publications))
             self._sent = self._sent._replace(publication=publications[-1].id)

@@ -8,6 +8,7 @@ from functools import partial
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from pathgauge.collector.service.labelled_metrics import labelled
 from pathgauge.collector.service.total_usage import total
 from pathgauge.collector.service.workers.messages import Status
 from pathgauge.collector.service.workers.scorer_process import ScorerProcess
@@ -17,15 +18,25 @@ from pathgauge.collector.store import Usage
 
 QUEUES = ("ingest", "open_traces", "conversations", "store_in_flight", "store", "judges")
 SCORER = "scorer"
+GAUGE = "gauge"
+"""The value of this label for the parent."""
 
 
 class FleetUsage(Collector):
     """For any thread."""
 
-    def __init__(self, scorers: Sequence[ScorerProcess], results: Callable[[], Usage]) -> None:
-        """`results` returns the usage of the store of the results."""
+    def __init__(
+        self,
+        scorers: Sequence[ScorerProcess],
+        results: Callable[[], Usage],
+        own: Callable[[], Iterable[Metric]],
+    ) -> None:
+        """`results` returns the usage of the store of the results, `own` what this process measures
+        like its scorers.
+        """
         self._scorers = scorers
         self._results = results
+        self._own = own
 
     @property
     def queues(self) -> Mapping[str, Queue]:
@@ -60,7 +71,10 @@ class FleetUsage(Collector):
             if status is not None:
                 backlog.add_metric((name,), status.usage.backlog_age_s)
         yield from (up, restarts, backlog)
-        yield from _by_scorer((str(one.number), one.status) for one in self._scorers)
+        of_scorers = {
+            str(one.number): one.status.metrics for one in self._scorers if one.status is not None
+        }
+        yield from labelled(SCORER, {GAUGE: self._own(), **of_scorers})
 
     def _statuses(self) -> list[Status]:
         return [scorer.status for scorer in self._scorers if scorer.status is not None]
@@ -70,16 +84,3 @@ class FleetUsage(Collector):
 
     def _capacity(self, queue: str) -> float:
         return sum(one.queues[queue].capacity for one in self._statuses() if queue in one.queues)
-
-
-def _by_scorer(statuses: Iterable[tuple[str, Status | None]]) -> Iterator[Metric]:
-    """The metrics of all scorers, with a label for the scorer."""
-    families: dict[str, Metric] = {}
-    for scorer, status in statuses:
-        for metric in status.metrics if status is not None else ():
-            family = families.setdefault(
-                metric.name, Metric(metric.name, metric.documentation, metric.type)
-            )
-            for sample in metric.samples:
-                family.samples.append(sample._replace(labels={**sample.labels, SCORER: scorer}))
-    return iter(families.values())

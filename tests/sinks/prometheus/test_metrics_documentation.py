@@ -153,7 +153,7 @@ def exported_when_scaled_out() -> dict[str, Series]:
     Nothing is started.
     """
     start = messages.Start(Config(), "0", Path("0"), 0, 1, 0)
-    fleet = FleetUsage([ScorerProcess(lambda: start, 0, nothing_told)], Usage)
+    fleet = FleetUsage([ScorerProcess(lambda: start, 0, nothing_told)], Usage, list)
     telemetry = InternalTelemetry()
     plan = fit_to_process(Config(), telemetry).plan
     scorers = PartitionScorers(plan, resolve(Config()), "", 1, lambda kind, seconds: None)

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from pathgauge.collector.config.judging import Judge, JudgeBudget
 from pathgauge.collector.core.partitioning import Partition
-from pathgauge.collector.service.workers.judge_share import share_of
+from pathgauge.collector.service.judge_share import share_of
 
 
 @given(st.integers(1, 100), st.integers(1, 9))
