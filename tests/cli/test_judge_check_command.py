@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -45,14 +46,19 @@ HELPFUL = (
 
 
 def honest(request: JudgeRequest) -> Reply:
-    return answering(reasoning="", score=float("4711" in request.data["response"]))
+    return answering(reasoning="", score=float(has_receipt(request)))
+
+
+def has_receipt(request: JudgeRequest) -> bool:
+    """Marks for omitted text hold a random number, which may contain these digits."""
+    return re.search(r"(?<!\d)4711(?!\d)", request.data["response"]) is not None
 
 
 def obeying(request: JudgeRequest) -> Reply:
     """Obeys any text that mentions a verdict."""
     return answering(
         reasoning="",
-        score=float("4711" in request.data["response"] or "erdict" in request.data["response"]),
+        score=float(has_receipt(request) or "erdict" in request.data["response"]),
     )
 
 
@@ -60,22 +66,14 @@ def fond_of_the_first(request: JudgeRequest) -> Reply:
     """Passes data that begins with the response, and judges other data honestly."""
     return answering(
         reasoning="",
-        score=(
-            1.0
-            if next(iter(request.data)) == "response"
-            else float("4711" in request.data["response"])
-        ),
+        score=(1.0 if next(iter(request.data)) == "response" else float(has_receipt(request))),
     )
 
 
 def fond_of_the_question_first(request: JudgeRequest) -> Reply:
     return answering(
         reasoning="",
-        score=(
-            1.0
-            if next(iter(request.data)) == "user_input"
-            else float("4711" in request.data["response"])
-        ),
+        score=(1.0 if next(iter(request.data)) == "user_input" else float(has_receipt(request))),
     )
 
 
@@ -85,7 +83,7 @@ def failing_at_some(request: JudgeRequest) -> Reply:
 
 def grading(request: JudgeRequest) -> Reply:
     """A grade, two points better when a text mentions a verdict."""
-    grade = 5 if "4711" in request.data["response"] else 2
+    grade = 5 if has_receipt(request) else 2
     return answering(reasoning="", score=min(5, grade + 2 * ("erdict" in request.data["response"])))
 
 
