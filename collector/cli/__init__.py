@@ -17,7 +17,7 @@ from pathgauge.collector.cli.listing import dashboards, rules, scorers
 from pathgauge.collector.cli.mcp import mcp
 from pathgauge.collector.cli.references import export, import_, record
 from pathgauge.collector.cli.results import results
-from pathgauge.collector.cli.running import demo, purge, serve, validate
+from pathgauge.collector.cli.running import demo, migrate, purge, serve, validate
 from pathgauge.collector.cli.traces import invocations, score
 
 __all__ = ["app"]
@@ -62,6 +62,7 @@ for _command in (
     export,
     record,
     validate,
+    migrate,
     purge,
     scorers,
     rules,

@@ -4,6 +4,7 @@ store.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -103,6 +104,47 @@ def validate(config: ConfigFile = None, insecure_bind: InsecureBind = False) -> 
     typer.echo(
         f"{config or 'defaults'}: ok, references: {len(active.references)}, criteria:"
         f" {names or 'none'}, exporters: prometheus{sinks}"
+    )
+
+
+def migrate(
+    config: ConfigFile = None,
+    source: Annotated[Path, typer.Option("--from", help="The folder of the store to move.")] = Path(
+        "pathgauge-data"
+    ),
+) -> None:
+    """Move a store on disk into a cluster.
+
+    Stop the collector of the store first. The configuration is that of the cluster: its topics and
+    its database must be empty. Results, evidence and counts, open traces, conversations and
+    everything that waits go on where they were.
+
+    Example: `pathgauge migrate --config cluster.yaml --from pathgauge-data`
+    """
+    from pathgauge.collector import config as configuration
+    from pathgauge.collector.config.active import resolve
+    from pathgauge.collector.core.documents import ConfigError
+    from pathgauge.collector.service import logging
+
+    with operator_errors():
+        settings = configuration.load(config)
+        if settings.kafka is None or settings.postgres is None:
+            text = "found no cluster, expected the sections kafka and postgres"
+            raise ConfigError([settings.problem((), text)])
+        from pathgauge.collector.service.migration import migrate as move
+
+        logging.configure("warning")
+        references = resolve(settings).references
+        moved = move(
+            source,
+            settings,
+            settings.kafka,
+            settings.postgres.conninfo,
+            lambda invocation: references.multi_turn(invocation) is not None,
+        )
+    typer.echo(
+        f"{source}: moved {moved.results} results and {moved.requests} requests; the folder is not"
+        " needed any more"
     )
 
 

@@ -16,7 +16,8 @@ import pytest
 import yaml
 
 from support.browser import chromium, needs_chromium
-from support.monitoring import ONLY_MAKE_E2E, Alertmanager, Prometheus, Webhook, free_port
+from support.monitoring import ONLY_MAKE_E2E, Alertmanager, Prometheus, Webhook
+from support.ports import free_port
 from support.running import FREE_PORTS, PATHGAUGE, Collector, until
 from support.sending import Traffic
 from support.turns import script

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from support import kafka, postgres
+from support.ports import free_port
 from support.running import until
 
-from .restarted import ASSEMBLY, DURABLE, Series, free_port
+from .restarted import ASSEMBLY, DURABLE, Series
 from .traffic import CRITERIA
 from .truth import SELECT_RESULTS, Seen, seen_rows, setup
 
@@ -35,12 +36,19 @@ PARTITIONS = 4
 class Member:
     """One process of the cluster."""
 
-    def __init__(self, folder: Path, name: str, roles: Sequence[str], shared: dict[str, Any]):
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        roles: Sequence[str],
+        shared: dict[str, Any],
+        ports: Mapping[str, int] | None = None,
+    ) -> None:
         self.name = name
-        self.ports = {port: free_port() for port in ("grpc", "http", "metrics")}
+        self.ports = ports or {port: free_port() for port in ("grpc", "http", "metrics")}
         grpc, http, metrics = ({"endpoint": f"127.0.0.1:{port}"} for port in self.ports.values())
-        self._config = folder / f"{name}.yaml"
-        self._config.write_text(
+        self.config = folder / f"{name}.yaml"
+        self.config.write_text(
             json.dumps(
                 {
                     "receivers": {"otlp": {"protocols": {"grpc": grpc, "http": http}}},
@@ -57,7 +65,7 @@ class Member:
         """Start the process without waiting until it is ready."""
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*SERVE, "--config", str(self._config), *self._roles], stdout=log, stderr=log
+                [*SERVE, "--config", str(self.config), *self._roles], stdout=log, stderr=log
             )
 
     def wait(self) -> None:
@@ -111,8 +119,10 @@ class Cluster:
         broker: kafka.Broker,
         database: postgres.Server,
         scorers: int = 2,
+        ports: Mapping[str, int] | None = None,
         **configuration: Any,
     ) -> None:
+        """`ports` are those of the first gateway."""
         self.setup = setup(folder)
         self.settled_s = 5.0  # a turn that is forwarded takes two commits
         self.broker, self.database = broker, database
@@ -132,7 +142,10 @@ class Cluster:
             "postgres": {"conninfo": self.conninfo},
             **configuration,
         }
-        self.gateways = [Member(folder, f"gateway{n}", ["gateway"], shared) for n in range(2)]
+        self.gateways = [
+            Member(folder, "gateway0", ["gateway"], shared, ports),
+            Member(folder, "gateway1", ["gateway"], shared),
+        ]
         self.scorers = [Member(folder, f"scorer{n}", ["scorer"], shared) for n in range(scorers)]
         self.gauges = [Member(folder, f"gauge{n}", ["gauge"], shared) for n in range(2)]
 

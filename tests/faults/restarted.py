@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from random import SystemRandom
 from typing import Any, TypeAlias
 
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
+from support.ports import free_port
 from support.running import PATIENCE_S, Collector, until
 
 from .traffic import CRITERIA
@@ -196,12 +195,3 @@ class RestartedCollector(Collector):
             and completed >= traces
             and self.value("pathgauge_receiver_accepted_spans_total") >= spans
         )
-
-
-def free_port() -> int:
-    """A port below the range that the kernel assigns, so that it stays free during restarts."""
-    while True:
-        port = SystemRandom().randrange(20_000, 32_000)
-        with socket.socket() as trial:
-            if trial.connect_ex(("127.0.0.1", port)) != 0:
-                return port

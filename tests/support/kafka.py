@@ -20,7 +20,8 @@ from typing import Any
 
 import pytest
 
-from support.monitoring import REQUIRED, free_port
+from support.monitoring import REQUIRED
+from support.ports import free_port
 from support.running import PATIENCE_S, until
 
 VERSION = "4.0.0"

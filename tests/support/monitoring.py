@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import threading
 import urllib.error
@@ -23,6 +22,7 @@ from typing import Any, Self
 import pytest
 import yaml
 
+from support.ports import free_port
 from support.repository import DEPLOY
 from support.running import PATIENCE_S, until
 
@@ -48,13 +48,6 @@ def installed(name: str) -> str:
             pytest.fail(f"{text}; CI or PATHGAUGE_E2E requires it")
         pytest.skip(text)
     return found
-
-
-def free_port() -> int:
-    """A port that is currently free, for programs that are restarted on the same port."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 class Program:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,8 @@ from pathlib import Path
 from shutil import rmtree, which
 
 import pytest
+
+from support.ports import free_port
 
 PASSWORD = "a-secret-of-the-tests"
 _STARTS_S = 30.0
@@ -41,9 +42,7 @@ class Server:
         self._folder = folder
         self._data = folder / "data"
         self._names = count()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
 
     def create(self) -> None:
         """Make the files of an empty server."""

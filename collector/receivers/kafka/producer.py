@@ -84,7 +84,7 @@ class KafkaLog:
         self._max_value_bytes = max_message_bytes - HEADROOM_BYTES
         self._capacity = max_in_flight_bytes
         self._in_flight = 0
-        own = _settings(max_message_bytes, max_in_flight_bytes)
+        own = producer_settings(max_message_bytes, max_in_flight_bytes)
         self._make: Callable[[], Producer] = lambda: make(
             client.settings(config, own, self._on_error)
         )
@@ -237,7 +237,8 @@ class KafkaLog:
         self._unreachable, self._last_contact = "", time.monotonic()
 
 
-def _settings(max_message_bytes: int, max_in_flight_bytes: int) -> dict[str, Any]:
+def producer_settings(max_message_bytes: int, max_in_flight_bytes: int) -> dict[str, Any]:
+    """What makes every acknowledged record durable, once and in order."""
     return {
         "acks": "all",
         "enable.idempotence": True,

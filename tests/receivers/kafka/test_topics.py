@@ -12,7 +12,7 @@ from pathgauge.collector.config.kafka import Kafka
 from pathgauge.collector.receivers.kafka import LogError
 from pathgauge.collector.receivers.kafka.topics import Topics, check
 from support.kafka import Broker
-from support.monitoring import free_port
+from support.ports import free_port
 
 pytestmark = pytest.mark.slow
 
