@@ -23,7 +23,7 @@ LOAD_S = 3.0
 PATIENCE_S = 120.0
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_a_cluster_goes_on_where_a_store_was(tmp_path: Path, seed: int, workers: int) -> None:
     collector = RestartedCollector(tmp_path, workers=workers)
     collector.start()
