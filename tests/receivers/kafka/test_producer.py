@@ -268,7 +268,7 @@ async def test_a_sender_that_leaves_does_not_disturb_others(broker: Broker) -> N
 
 
 def test_operators_cannot_replace_what_keeps_requests_safe() -> None:
-    assert produced._settings(1, 1).keys() <= OWN_SETTINGS
+    assert produced.producer_settings(1, 1).keys() <= OWN_SETTINGS
 
 
 def sent_as_json(count: int) -> Batch:
