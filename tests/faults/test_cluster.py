@@ -162,6 +162,8 @@ def test_the_number_of_scorers_changes_under_load(
     def more(cluster: Cluster, random: Random) -> None:
         for scorer in cluster.scorers[1:]:
             scorer.start()
+        for scorer in cluster.scorers[1:]:
+            scorer.wait()
 
     def fewer(cluster: Cluster, random: Random) -> None:
         for scorer in cluster.scorers[2:]:

@@ -167,7 +167,7 @@ def test_of_turns_beyond_those_that_are_kept_the_number_alone_is_stored(
     collector.commit()
     collector.crash()
     rows = stored(tmp_path / "store", "conversation, body")
-    assert [(of, body) for of, body in rows if isinstance(body, bytes)] == [("one", b"3")]
+    assert [(of, body) for of, body in rows if not body.startswith("{")] == [("one", "3")]
     assert len(rows) == KEPT + 1 + (KEPT + 3 + 1) // 2
 
 
