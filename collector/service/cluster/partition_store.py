@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple, Protocol
 
 import structlog
+from zstandard import ZstdError
 
 from pathgauge.collector.core.agent_records import NAME as AGENT_RECORDS
 from pathgauge.collector.core.evaluations.windows import Recent
@@ -41,7 +42,7 @@ from pathgauge.collector.store import (
 from pathgauge.collector.store.forwarded_turns import batch_of_turn
 from pathgauge.collector.store.postgres import FencedError
 from pathgauge.collector.store.postgres.heads import Head
-from pathgauge.collector.store.postgres.messages import Purge
+from pathgauge.collector.store.postgres.messages import Forwarded, Purge
 from pathgauge.collector.store.postgres.partition import PartitionDatabase
 from pathgauge.collector.store.postgres.steps import Step
 
@@ -236,12 +237,23 @@ class PartitionStore:
         except FencedError:
             return  # the next commit says so
         for turn in news.forwarded:
-            with self._lock:
-                self._row += 1
-                self._turns.append(_Turn(self._row, turn.id))
-                self._queue(Delivery(self._row, self._reached, batch_of_turn(turn.body)))
+            self._take_turn(turn)
         for purge in news.purges:
             self._on_purge(purge)
+
+    def _take_turn(self, turn: Forwarded) -> None:
+        """Pass a forwarded turn to the pipeline. One that cannot be read is dropped."""
+        try:
+            batch = batch_of_turn(turn.body)
+        except (ValueError, ZstdError) as error:
+            _log.error("forwarded turn dropped", source=turn.source, reason=str(error))
+            with self._lock:
+                self._turns.append(_Turn(self._row, turn.id))
+            return
+        with self._lock:
+            self._row += 1
+            self._turns.append(_Turn(self._row, turn.id))
+            self._queue(Delivery(self._row, self._reached, batch))
 
     def _fetch(self, head: Head) -> Iterator[Batch]:
         try:
