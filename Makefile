@@ -21,7 +21,7 @@ LOCKED := $(INSTALL) --no-build-isolation --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow check oracles fuzz faults check-corpus bench e2e examples docs manifests lock kafka clean
+.PHONY: help run test test-slow check oracles fuzz faults noise check-corpus bench e2e examples docs manifests lock kafka clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,9 +33,9 @@ run: .venv/.run  ## collector, example agents and a live table of their scores, 
 test: .venv/.dev  ## the default tests
 	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile $(ARGS)
 
-test-slow: .venv/.dev  ## the slow tests: running services, hostile load, short fault injection
-	$(BIN)/python -m pytest -m slow --ignore=tests/e2e --ignore=tests/benchmarks \
-	--numprocesses=auto --dist=loadfile $(ARGS)
+test-slow: .venv/.dev  ## the slow tests: running services, hostile load, short fault injection, all examples of Hypothesis
+	$(BIN)/python -m pytest -m 'slow or hypothesis' --hypothesis-profile=full \
+	--ignore=tests/e2e --ignore=tests/benchmarks --numprocesses=auto --dist=loadfile $(ARGS)
 
 check: .venv/.dev  ## style, types, layers, complexity and documentation
 	$(BIN)/ruff check .
@@ -60,11 +60,14 @@ oracles: .venv/.dev .venv-oracles/.done  ## compare scorers with other packages 
 faults: .venv/.dev  ## an hour of kills, power cuts, damaged files, full disks, overload; FAULTS_SEED=... repeats a run
 	FAULTS=1 $(ALL_TESTS) tests/faults tests/sinks/prometheus/test_cardinality.py --capture=no $(ARGS)
 
+noise: .venv/.dev  ## simulate years of scores and of traffic that do not change: how often is there a false alarm?
+	NOISE=1 $(ALL_TESTS) --numprocesses=auto tests/core/drift tests/core/traffic tests/core/verdicts $(ARGS)
+
 check-corpus: .venv/.dev  ## read every capture below CORPUS=<directory> in every order of arrival
 	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(ALL_TESTS) tests/core/invocations/test_corpus.py $(ARGS)
 
 bench: .venv/.dev  ## throughput and cost, as ratios to a baseline of the same run
-	BENCH_SECONDS=15 $(ALL_TESTS) tests/benchmarks --capture=no $(ARGS)
+	BENCH_SECONDS=$${BENCH_SECONDS:-15} $(ALL_TESTS) tests/benchmarks --capture=no $(ARGS)
 
 docs: .venv/.run  ## regenerate the pages for commands, scorers and known names
 	$(BIN)/python -m typer pathgauge.collector.cli utils docs --name pathgauge --output docs/cli.md

@@ -28,12 +28,24 @@ Flag = Literal[
     "missing_root",
     "dropped_attributes",
     "dropped_spans",
+    "lost_parents",
+    "lost_model_calls",
+    "lost_tool_calls",
     "llm_detail_unreliable",
     "no_tool_spans",
     "scenario_conflict",
     "clock_skew",
 ]
 """Defects of an invocation's telemetry. The set is closed, so it can label a counter."""
+
+LOSSES: tuple[Flag, ...] = (
+    "missing_root",
+    "dropped_spans",
+    "lost_parents",
+    "lost_tool_calls",
+    "lost_model_calls",
+)
+"""The flags that say that spans of an invocation were lost on their way, or dropped."""
 
 Reason = Literal[
     "no_reference",
@@ -51,6 +63,7 @@ Reason = Literal[
     "undefined",
     "too_long",
     "incomplete",
+    "lost_telemetry",
     "not_sampled",
     "budget",
     "judge_unconfigured",
@@ -170,7 +183,7 @@ class Invocation:
     user_input: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     """Calls of the whole invocation, sub-agents included. With the flag `no_tool_spans` they are
-    not known.
+    not known, with `telemetry_lost` not all of them.
     """
     sub_agents: tuple[AgentRun, ...] = ()
     model_calls: tuple[ModelCall, ...] = ()
@@ -194,6 +207,11 @@ class Invocation:
         is before the start.
         """
         return seconds(self.start_ns, self.end_ns)
+
+    @property
+    def telemetry_lost(self) -> tuple[Flag, ...]:
+        """The signs that spans were lost; empty if there is none."""
+        return tuple(flag for flag in LOSSES if flag in self.flags)
 
 
 @dataclass(frozen=True, slots=True)

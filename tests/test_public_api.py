@@ -109,6 +109,7 @@ def test_the_command_works_in_a_folder_with_the_same_names(users_folder: Path) -
     assert '"tool_trajectory_f1"' in run.stdout
 
 
+@pytest.mark.slow
 def test_a_users_pytest_works_in_a_folder_with_the_same_names(users_folder: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     run = subprocess.run(command, cwd=users_folder, capture_output=True, text=True, check=False)

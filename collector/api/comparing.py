@@ -14,7 +14,7 @@ from pathgauge.collector.api.queries import ReferenceQuery, VersionQuery
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evidence.evidence import Evidence
 from pathgauge.collector.core.references.export_native import scenario
-from pathgauge.collector.store import evidence as evidence_rows
+from pathgauge.collector.store.evidence import table as evidence_rows
 from pathgauge.collector.store.queries import results as result_rows, versions as version_rows
 from pathgauge.collector.store.queries.results import Filter
 from pathgauge.scorers.matching.matchers import read

@@ -8,16 +8,20 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pathgauge.collector.api import comparing, models, overview, reading
+from pathgauge.collector.api import comparing, drifts, models, overview, reading, releases
+from pathgauge.collector.api.drift_models import DriftReport
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import (
     ClusterQuery,
+    DriftQuery,
     Query,
     ReferenceQuery,
     ResultQuery,
     TraceQuery,
+    VerdictQuery,
     VersionQuery,
 )
+from pathgauge.collector.api.release_models import ReleaseVerdict
 from pathgauge.collector.api.sources import Sources
 
 PREFIX = "/api/v1"
@@ -130,6 +134,20 @@ ENDPOINTS = (
         lambda sources, tenant, query, path: comparing.versions(sources, tenant, query),
         models.Versions,
         VersionQuery,
+    ),
+    Endpoint(
+        "/drift",
+        "Streams of scores that became worse, and what changed",
+        lambda sources, tenant, query, path: drifts.report(sources, tenant, query),
+        DriftReport,
+        DriftQuery,
+    ),
+    Endpoint(
+        "/verdict",
+        "Whether a version of an agent is better or worse than another",
+        lambda sources, tenant, query, path: releases.verdict(sources, tenant, query),
+        ReleaseVerdict,
+        VerdictQuery,
     ),
     Endpoint(
         "/reference",

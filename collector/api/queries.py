@@ -116,8 +116,40 @@ class VersionQuery(Query):
 
     def filter(self, tenant: str | None) -> Filter:
         """The filter over the results of one tenant; `None`: of all."""
-        wanted = {name: getattr(self, name) for name in type(self).model_fields}
+        wanted = {name: getattr(self, name) for name in VersionQuery.model_fields}
         return Filter(**{**wanted, "tenant": self.tenant if tenant is None else tenant})
+
+
+class VerdictQuery(VersionQuery):
+    """Which versions are compared, and how."""
+
+    agent: str = Field(min_length=1, max_length=_MAX_CHARS)
+    version: str = Field(min_length=1, max_length=_MAX_CHARS)
+    """The version that is to be released."""
+    against: str = Field(min_length=1, max_length=_MAX_CHARS)
+    """The version that it is compared with."""
+    metric: Name = None
+    """The metrics, separated by commas. Default: the criteria with a threshold."""
+    confidence: float = Field(0.95, ge=0.5, le=0.9999)
+    """The probability that the intervals of all metrics hold at all times."""
+    margin: float = Field(0.05, ge=0, le=1)
+    """`not_worse`: certainly worse by less than this."""
+    min_effect: float = Field(0.0, ge=0, le=1)
+    """`worse`, `better`: certainly by more than this."""
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics; none: the default."""
+        return list(dict.fromkeys(filter(None, (self.metric or "").split(","))))
+
+
+class DriftQuery(Query):
+    """Which streams of scores are wanted."""
+
+    tenant: Name = None
+    agent: Name = None
+    scenario: Name = None
+    metric: Name = None
 
 
 class ReferenceQuery(Query):

@@ -13,7 +13,7 @@ from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evidence.comparison import comparisons
 from pathgauge.collector.core.evidence.evidence import Evidence, to_json
 from pathgauge.collector.core.otlp.encode_json import resource_logs, resource_spans
-from pathgauge.collector.store import evidence as evidence_rows
+from pathgauge.collector.store.evidence import table as evidence_rows
 from pathgauge.collector.store.queries import (
     clusters as cluster_rows,
     results as result_rows,

@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from pathgauge.collector.api.models import Telemetry
+from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
+from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.collector.store.queries.reading import Reading, reading as read_folder
 from pathgauge.scorers.types import Reference
@@ -29,6 +31,10 @@ class Sources:
     """Whether requests wait to be scored."""
     database: Reading | None = None
     """Opens the results in PostgreSQL."""
+    evaluator: Callable[[], Evaluator] = lambda: Evaluator(())
+    """The active criteria."""
+    drifts: Callable[[], Sequence[Explained]] = tuple
+    """What is known about each stream of scores."""
 
     @property
     def reading(self) -> Reading | None:

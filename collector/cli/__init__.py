@@ -1,6 +1,7 @@
 """The command line. Each command parses its options and calls the module that does the work.
 
-Exit status: 0 success, 1 a gate failed, 2 the operator has to correct something.
+Exit status: 0 success, 1 a gate failed, 2 the operator has to correct something, 3 `verdict` is
+undecided.
 
 Commands import what they need when they run, so that `--help` is quick. Help is plain text for
 the same reason: importing rich takes longer than everything else.
@@ -12,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from pathgauge.collector.cli.explain import explain
 from pathgauge.collector.cli.judging import judge
 from pathgauge.collector.cli.listing import dashboards, rules, scorers
 from pathgauge.collector.cli.mcp import mcp
@@ -19,6 +21,7 @@ from pathgauge.collector.cli.references import export, import_, record
 from pathgauge.collector.cli.results import results
 from pathgauge.collector.cli.running import demo, migrate, purge, serve, validate
 from pathgauge.collector.cli.traces import invocations, score
+from pathgauge.collector.cli.verdict import verdict
 
 __all__ = ["app"]
 
@@ -58,6 +61,8 @@ for _command in (
     demo,
     invocations,
     score,
+    explain,
+    verdict,
     import_,
     export,
     record,

@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TypeVar
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 
-from pathgauge.collector.api.queries import ClusterQuery, Query, ResultQuery
+from pathgauge.collector.api.queries import ClusterQuery, ResultQuery
 from pathgauge.collector.cli.console import print_messages
 from pathgauge.collector.cli.output.listing import Form, Listing
 from pathgauge.collector.cli.output.results import (
@@ -22,19 +20,16 @@ from pathgauge.collector.cli.output.results import (
     result_entry,
     unmatched_entry,
 )
+from pathgauge.collector.cli.queries import query_of
 from pathgauge.collector.cli.result_sources.following import Following
 from pathgauge.collector.cli.result_sources.source import ResultSource, newest
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries.clusters import MAX_FAILURES
 from pathgauge.collector.store.queries.results import MAX_LIMIT
-from pathgauge.scorers.matching.wording import cut
 
 POLL_S = 1.0
 """The time between two looks for new results."""
 
-_MAX_FOUND = 80
-
-_QueryT = TypeVar("_QueryT", bound=Query)
 _Filters = Mapping[str, str | None]
 
 
@@ -49,7 +44,7 @@ class Lists:
     def results(self, filters: _Filters, limit: int, *, follow: bool) -> None:
         """Print results, or new ones as they arrive. Raises `StoreError`."""
         listing = Listing(RESULT_HEADINGS, self._form, self._out)
-        query = _query(ResultQuery, filters, limit=min(limit + 1, MAX_LIMIT))
+        query = query_of(ResultQuery, filters, limit=min(limit + 1, MAX_LIMIT))
         if follow:
             self._follow(query, listing)
             return
@@ -66,7 +61,7 @@ class Lists:
         if given := [name for name in unused if filters[name] is not None]:
             raise typer.BadParameter(f"--clusters cannot be combined with --{given[0]}")
         wanted = {name: value for name, value in filters.items() if name not in unused}
-        found = self._source.clusters(_query(ClusterQuery, wanted))
+        found = self._source.clusters(query_of(ClusterQuery, wanted))
         shown = found.clusters[:limit]
         Listing(CLUSTER_HEADINGS, self._form, self._out).print(map(cluster_entry, shown))
         if others := found.failures - sum(one.failures for one in shown):
@@ -105,20 +100,3 @@ class Lists:
                         print_messages([str(error)])
                     reported = str(error)
                 time.sleep(POLL_S)
-
-
-def _query(kind: type[_QueryT], filters: _Filters, **more: int) -> _QueryT:
-    given = {name: value for name, value in filters.items() if value is not None}
-    try:
-        return kind.model_validate({**given, **more})
-    except ValidationError as error:
-        raise typer.BadParameter(_problem(error)) from error
-
-
-def _problem(error: ValidationError) -> str:
-    """What is wrong with the first option that is not valid."""
-    first = error.errors(include_url=False)[0]
-    context = first.get("ctx", {})
-    expected = context.get("expected") or context.get("error") or first["msg"]
-    found = cut(repr(first["input"]), _MAX_FOUND)
-    return f"--{first['loc'][0]}: found {found}, expected {expected}"

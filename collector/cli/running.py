@@ -162,13 +162,21 @@ def purge(
             help="Purge older data: an age such as 7d, or a date such as 2026-11-01 (UTC)."
         ),
     ] = None,
+    rewrite: Annotated[
+        bool,
+        typer.Option(
+            "--rewrite",
+            help="With PostgreSQL: rewrite the tables, so that their files keep nothing of it."
+            " Scorers wait meanwhile. A store on disk is always rewritten.",
+        ),
+    ] = False,
 ) -> None:
     """Remove data from the store for good.
 
     Use it when telemetry must not be kept, such as personal data that was sent by mistake. It
     removes telemetry and results, whether a collector runs on the store or not, and leaves nothing
-    of them in the files. Counters stay: they hold no content. Give exactly one of --trace,
-    --scenario and --before.
+    of them in the files; with PostgreSQL, if you add --rewrite. Counters stay: they hold no
+    content. Give exactly one of --trace, --scenario and --before.
 
     Example: `pathgauge purge --config pathgauge.yaml --trace 4bf92f3577b34da6a3ce929d0e0e4736`
     """
@@ -201,9 +209,10 @@ def purge(
 
             place = "postgres"
             since = time.time() - settings.windows.max_age
-            purged = purge_database(settings.postgres.conninfo, selection, since)
+            conninfo = settings.postgres.conninfo
+            purged = purge_database(conninfo, selection, since, rewrite=rewrite)
     typer.echo(f"{place}: {report(purged)}")
-    if purged.unfinished is not None and settings.postgres is not None:
+    if purged.unfinished is not None and settings.postgres is not None and not rewrite:
         print_messages([purged.unfinished])
     elif purged.unfinished is not None:
         text = (

@@ -21,6 +21,7 @@ from pathgauge.collector.config import (
 )
 from pathgauge.collector.config.criteria import Location, objectives
 from pathgauge.collector.config.criteria.judges import repeated_samples, with_judge_labels
+from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.config.pricing import as_option, missing_prices
 from pathgauge.collector.config.reference_files import Fingerprint, PatternProblem
 from pathgauge.collector.core.documents import (
@@ -54,6 +55,8 @@ class ActiveConfig:
     """Settings that are allowed, but probably not intended."""
     baseline_versions: Mapping[str, str]
     """The version to compare the current version of an agent with, by agent."""
+    drift: Drift | None
+    """`None`: no drift is detected."""
     fingerprint: Fingerprint
     """Of the reference files, taken before they were read."""
 
@@ -106,7 +109,12 @@ def resolve(config: Config, more_references: Iterable[Reference] = ()) -> Active
         *_objective_warnings(config, evaluator, entries),
     )
     return ActiveConfig(
-        evaluator, references, warnings, config.regression.baseline_versions, loaded.fingerprint
+        evaluator,
+        references,
+        warnings,
+        config.regression.baseline_versions,
+        config.drift,
+        loaded.fingerprint,
     )
 
 

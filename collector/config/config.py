@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainValidator, PrivateAttr, SerializeAsAny
 
 from pathgauge.collector.config import criteria
+from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.config.exporters import Exporters, read_exporters
 from pathgauge.collector.config.judging import Judge
 from pathgauge.collector.config.kafka import Kafka
@@ -70,6 +71,7 @@ class Config(Section):
     assembly: Assembly = Assembly()
     windows: Windows = Windows()
     regression: Regression = Regression()
+    drift: Annotated[Drift | None, BeforeValidator(none_if_false)] = Drift()
     conversations: Conversations = Conversations()
     exporters: Annotated[SerializeAsAny[Exporters], PlainValidator(read_exporters)] = Field(
         default_factory=lambda: read_exporters({})

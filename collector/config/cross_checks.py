@@ -11,7 +11,10 @@ from pathlib import Path
 from pathgauge.collector.config.config import Config
 from pathgauge.collector.config.exporters import Prometheus
 from pathgauge.collector.config.judging import missing_package
-from pathgauge.collector.config.kafka import missing_package as missing_package_of_kafka
+from pathgauge.collector.config.kafka import (
+    missing_package as missing_package_of_kafka,
+    unusable_files,
+)
 from pathgauge.collector.config.postgres import missing_package as missing_package_of_postgres
 from pathgauge.collector.config.receiving import Grpc, Http
 from pathgauge.collector.core.documents import (
@@ -34,7 +37,7 @@ def problems_across_sections(config: Config, document: Document, folder: Path) -
         _exports_to_itself(config, document),
         _unknown_tenants(config, document),
         _judge_problems(config, document, folder),
-        _kafka_problems(config, document),
+        _kafka_problems(config, document, folder),
         _postgres_problems(config, document),
         _worker_problems(config, document),
     )
@@ -117,8 +120,8 @@ def _judge_problems(config: Config, document: Document, folder: Path) -> Iterato
             yield document.problem(("judge", "providers", name, "ca_file"), text)
 
 
-def _kafka_problems(config: Config, document: Document) -> Iterator[Problem]:
-    """A missing package, and a tenant that does not exist."""
+def _kafka_problems(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
+    """A missing package, unreadable files, and a tenant that does not exist."""
     if config.kafka is None:
         return
     if missing_package_of_kafka():
@@ -127,6 +130,8 @@ def _kafka_problems(config: Config, document: Document) -> Iterator[Problem]:
             " pip install 'pathgauge[kafka]'"
         )
         yield document.problem(("kafka",), text, of_key=True)
+    for name, text in unusable_files(config.kafka, folder):
+        yield document.problem(("kafka", "client_files", name), text)
     tenant, known = config.kafka.tenant, config.auth.tenants if config.auth is not None else {}
     if tenant and tenant not in known:
         text = f"found {tenant!r}, expected {_tenants(known, tenant)}"

@@ -8,13 +8,16 @@ here. Values may be secrets: no message quotes them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pathgauge.collector.config.section import Section
 from pathgauge.collector.core.documents import did_you_mean
+from pathgauge.collector.core.documents.quantities import FileName
 from pathgauge.scorers.types import Json
 
 OWN_SETTINGS = frozenset(
@@ -24,6 +27,7 @@ OWN_SETTINGS = frozenset(
         "auto.offset.reset",
         "batch.size",
         "compression.codec",
+        "compression.level",
         "compression.type",
         "delivery.timeout.ms",
         "enable.auto.commit",
@@ -34,6 +38,7 @@ OWN_SETTINGS = frozenset(
         "fetch.error.backoff.ms",
         "fetch.max.bytes",
         "fetch.message.max.bytes",
+        "fetch.min.bytes",
         "fetch.queue.backoff.ms",
         "fetch.wait.max.ms",
         "group.id",
@@ -99,6 +104,8 @@ class Kafka(Section):
         default_factory=dict, repr=False
     )
     """Settings of librdkafka: `bootstrap.servers`, and what authentication and TLS need."""
+    client_files: dict[str, FileName] = Field(default_factory=dict)
+    """Files with the values of further settings of `client`, such as passwords."""
     traces_topic: Annotated[str, AfterValidator(_topic)] = "otlp_spans"
     logs_topic: Annotated[str, AfterValidator(_topic)] = "otlp_logs"
     group: Annotated[str, Field(min_length=1, max_length=249)] = "pathgauge"
@@ -112,9 +119,11 @@ class Kafka(Section):
 
     @model_validator(mode="after")
     def _is_complete(self) -> Kafka:
-        for name in self.client:
+        for name in (*self.client, *self.client_files):
             if name in OWN_SETTINGS or not _SETTING.fullmatch(name):
                 raise ValueError(_refusal(name))
+        for name in self.client.keys() & self.client_files:
+            raise ValueError(f"found {name} in client and in client_files, expected one of them")
         if not any(self.client.get(name, "").strip() for name in _SERVERS):
             raise ValueError(
                 "found no bootstrap.servers in client, expected the addresses of the brokers, such"
@@ -125,6 +134,27 @@ class Kafka(Section):
                 f"found {self.traces_topic!r} as traces_topic and logs_topic, expected two topics"
             )
         return self
+
+
+def unusable_files(kafka: Kafka, folder: Path) -> Iterator[tuple[str, str]]:
+    """The settings whose files cannot be read, each with the reason."""
+    for name, file in kafka.client_files.items():
+        try:
+            if not _content(folder / file):
+                yield name, f"found an empty file: {folder / file}"
+        except (OSError, UnicodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            yield name, f"found {file!r}, expected a readable file ({reason})"
+
+
+def with_files(kafka: Kafka, folder: Path) -> Kafka:
+    """The same section, with the contents of the files as settings. Raises OSError."""
+    contents = {name: _content(folder / file) for name, file in kafka.client_files.items()}
+    return kafka.model_copy(update={"client": kafka.client | contents})
+
+
+def _content(file: Path) -> str:
+    return file.read_text(encoding="utf-8").strip("\r\n")
 
 
 def _refusal(name: str) -> str:

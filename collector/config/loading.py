@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pathgauge.collector.config import criteria, reference_files
 from pathgauge.collector.config.config import Config
 from pathgauge.collector.config.criteria import Location, entries
 from pathgauge.collector.config.cross_checks import problems_across_sections
+from pathgauge.collector.config.kafka import with_files
 from pathgauge.collector.config.reference_files import read_documents
 from pathgauge.collector.core.documents import (
     ConfigError,
@@ -40,7 +42,10 @@ def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) 
     with problems:
         merged = _criteria(written, document, path.parent)
     problems.report()
-    return config.with_changes({"criteria": merged}).with_source(path.parent, document)
+    changes: dict[str, Any] = {"criteria": merged}
+    if config.kafka is not None:
+        changes["kafka"] = with_files(config.kafka, path.parent)
+    return config.with_changes(changes).with_source(path.parent, document)
 
 
 def problems_in_references(

@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from pathgauge.scorers.types import Json
+
 
 class Row(NamedTuple):
     """A series in the store."""
 
     key: Sequence[str]
     """Its name and label values."""
-    state: Sequence[float] | None
-    """Its numbers; `None` deletes it."""
+    state: Sequence[Json] | None
+    """Its numbers, or other JSON values; `None` deletes it."""
 
 
 class Counter:
@@ -179,6 +181,10 @@ class InternalTelemetry:
         )
         self.case_turns = Counter(
             "case_turns", "Turns of finished conversations, by state.", "state"
+        )
+        self.turns_dropped = Counter(
+            "turns_dropped",
+            "Turns of conversations that another scorer has forwarded and that cannot be read.",
         )
         self.events_exported = Counter(
             "events_exported", "Evaluation events that the backend accepted.", local=True

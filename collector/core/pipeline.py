@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
-from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.accounting import (
     count_conversation,
     count_evaluation,
@@ -45,9 +44,8 @@ from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgme
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.invocations import DEFAULT_KEYS, readings
+from pathgauge.collector.core.invocations import DEFAULT_KEYS
 from pathgauge.collector.core.invocations.dialects import Registry
-from pathgauge.collector.core.invocations.reading import Reading
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.collector.core.partitioning import WHOLE, Partition
 from pathgauge.collector.core.pipeline_events import (
@@ -60,12 +58,12 @@ from pathgauge.collector.core.pipeline_events import (
     Withdrawn,
 )
 from pathgauge.collector.core.published import PublishedTrace, PublishedTraces
-from pathgauge.collector.core.reading_budget import CpuClock, ReadingBudget, TooSlowError
+from pathgauge.collector.core.reading_budget import CpuClock, TooSlowError
 from pathgauge.collector.core.references import Match, ReferenceSet
+from pathgauge.collector.core.trace_reading import Found, TraceReader
 from pathgauge.collector.core.traces import Assembler, Bounds, Recall, TraceKey
 from pathgauge.collector.core.traces.explain import Waiting, explain
 from pathgauge.collector.core.usage import PipelineUsage
-from pathgauge.scorers.authoring.extras import Extras
 from pathgauge.scorers.types import Invocation
 
 
@@ -105,12 +103,12 @@ class Pipeline:
         self._evaluator = evaluator
         self._references = references
         self._telemetry = telemetry
-        self._scenario_keys = scenario_keys
-        self._registry = registry
         self._judging = judging
         self._synthetic_tenants = synthetic_tenants
-        self._cpu_clock = cpu_clock
-        self.records = AgentRecords()
+        self._reader = TraceReader(
+            registry, scenario_keys, synthetic_tenants, self._bounds.max_reading_cpu, cpu_clock
+        )
+        self.records = self._reader.records
         """What is known of the telemetry of each agent version."""
         self._pending = PendingJudgments()
         self._published = PublishedTraces(self._bounds)
@@ -189,42 +187,15 @@ class Pipeline:
         """
         return self._score_all(self._readings(traces, now), now)
 
-    def _readings(
-        self, traces: Iterable[Trace], now: float
-    ) -> Iterator[tuple[Trace, list[Reading] | Exception]]:
-        """Each trace with its invocations, or why it cannot be read. Parts of the same trace share
-        one budget; when it is used up, the others are not read.
-        """
-        budgets: dict[TraceKey, ReadingBudget] = {}
-        too_slow: set[TraceKey] = set()
-        for trace in traces:
+    def _readings(self, traces: Iterable[Trace], now: float) -> Iterator[tuple[Trace, Found]]:
+        for trace, found in self._reader.read(traces, self._evaluator.extras, now):
             key = trace.tenant, trace.trace_id
-            if key in too_slow:
-                continue
-            budget = ReadingBudget(self._bounds.max_reading_cpu, self._cpu_clock)
-            with budgets.setdefault(key, budget).measured():
-                found = self._read(trace, now)
+            self._changed[key] = None
             if isinstance(found, TooSlowError):
-                too_slow.add(key)
                 self._assembler.abandon(key)
             yield trace, found
 
-    def _read(self, trace: Trace, now: float) -> list[Reading] | Exception:
-        self._changed[trace.tenant, trace.trace_id] = None
-        try:
-            found = _read_and_release(
-                trace, self._registry, self._scenario_keys, self._evaluator.extras
-            )
-        # Senders may send anything: an unforeseen trace must not affect the others.
-        except Exception as error:
-            return error
-        if trace.tenant not in self._synthetic_tenants:
-            self.records.learn(found, now)
-        return found
-
-    def _score_all(
-        self, traces: Iterable[tuple[Trace, list[Reading] | Exception]], now: float
-    ) -> list[PipelineEvent]:
+    def _score_all(self, traces: Iterable[tuple[Trace, Found]], now: float) -> list[PipelineEvent]:
         events: list[PipelineEvent] = []
         for trace, found in traces:
             if isinstance(found, Exception):
@@ -513,18 +484,3 @@ class Pipeline:
     def full(self) -> bool:
         """Whether memory is used up, so that senders should retry later."""
         return self._assembler.full
-
-
-def _read_and_release(
-    trace: Trace, registry: Registry, scenario_keys: tuple[str, ...], extras: Extras
-) -> list[Reading]:
-    """Read the invocations, then drop the decoded form of the records: the assembler keeps them for
-    revisions, and should pay for their bytes only.
-    """
-    try:
-        return readings(trace, registry, scenario_keys, extras)
-    finally:
-        for span in trace.spans:
-            span.release()
-        for log in trace.logs:
-            log.release()

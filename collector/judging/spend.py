@@ -5,6 +5,7 @@ spend its whole budget each time.
 from __future__ import annotations
 
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
+from pathgauge.collector.store.resharding.spending import NAME
 from pathgauge.scorers.judges.model_client.budget import Budget
 
 
@@ -14,7 +15,7 @@ class Spending(DurableMetrics):
     def __init__(self, budget: Budget) -> None:
         super().__init__()
         self._budget = budget
-        self._spent = self.stored_values("judge_spent", ("window",))
+        self._spent = self.stored_values(NAME, ("window",))
         self.add_source(self._collect_spent, self._charge_restored)
 
     @property

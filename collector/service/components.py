@@ -33,11 +33,11 @@ from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.store import Store, Transaction
-from pathgauge.collector.store.evidence import EvidencePolicy
+from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.collector.store.memory import MemoryStore
 from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.retention import OPEN_SHARE, Retention
-from pathgauge.collector.store.sqlite import MAX_IN_FLIGHT_BYTES, SqliteStore
+from pathgauge.collector.store.sqlite.store import MAX_IN_FLIGHT_BYTES, SqliteStore
 
 if TYPE_CHECKING:
     from pathgauge.collector.judging.judging import Judging
@@ -230,6 +230,7 @@ def build_metrics_sink(
         min_samples=windows.min_samples,
         metrics=DurableMetrics(),
         baseline_versions=setup.baseline_versions,
+        drift=setup.drift,
         tenants=len(limits.tenants) > 1,
         traces_open=lambda: usage().pipeline.open_traces,
         queues=queues,

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces.explain import Waiting
@@ -24,12 +25,13 @@ from pathgauge.collector.service.memory.plan import MemoryPlan, without_limit
 from pathgauge.collector.service.publications import Publications
 from pathgauge.collector.service.scorer import Scorer
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
+from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
 from pathgauge.collector.store import Purged, Restored, Selection, publications
 from pathgauge.collector.store.resharding import reshard
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.scorers.types import Reference
 
 
@@ -96,8 +98,14 @@ class EmbeddedEngine:
     def current_scores(self) -> Sequence[CurrentScore]:
         return self._gauge.current_scores()
 
+    def drifts(self) -> Sequence[Explained]:
+        return self._gauge.drifts()
+
     def references(self) -> Iterable[Reference]:
         return self._setup.references
+
+    def evaluator(self) -> Evaluator:
+        return self._setup.evaluator
 
     def explain_open_traces(self, max_traces: int) -> Future[list[Waiting]]:
         return self._scorer.explain_open_traces(max_traces)
@@ -153,6 +161,9 @@ class EmbeddedEngine:
 
     def configure_failed(self) -> None:
         self._scorer.worker.call(self._gauge.configure_failed)
+
+    def inactive(self) -> list[str]:
+        return []
 
     def unready(self) -> list[str]:
         return self._scorer.unready()

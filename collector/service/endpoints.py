@@ -85,6 +85,7 @@ class Endpoints:
             engine.registry,
             unready,
             access.readers,
+            inactive=engine.inactive,
             traces=traces_page(engine.usage, engine.explain_open_traces),
             scenarios=scenarios_page(engine.unknown_scenarios.snapshot),
             with_own_authorization=people if "gauge" in roles else (),

@@ -13,16 +13,18 @@ from prometheus_client import CollectorRegistry
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
+from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
 from pathgauge.collector.store import Purged, Selection
 from pathgauge.scorers.types import Reference
 
-RELOADED = frozenset({"criteria", "criteria_file", "prices", "references", "regression"})
+RELOADED = frozenset({"criteria", "criteria_file", "drift", "prices", "references", "regression"})
 """The sections of the configuration that a reload applies. Of `scenario`, only the keys need a
 restart.
 """
@@ -63,8 +65,16 @@ class Engine(Protocol):
         """The recent scores that the gauges show; for any thread."""
         ...
 
+    def drifts(self) -> Sequence[Explained]:
+        """What is known about each stream of scores; for any thread."""
+        ...
+
     def references(self) -> Iterable[Reference]:
         """The active references; for any thread."""
+        ...
+
+    def evaluator(self) -> Evaluator:
+        """The active criteria; for any thread."""
         ...
 
     def explain_open_traces(self, max_traces: int) -> Future[list[Waiting]]:
@@ -95,4 +105,8 @@ class Engine(Protocol):
 
     def unready(self) -> list[str]:
         """The reasons for which no requests are accepted; none when they are."""
+        ...
+
+    def inactive(self) -> list[str]:
+        """The reasons for which this process is a standby; none when it is none."""
         ...

@@ -23,6 +23,7 @@ from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.service.canary import TENANT as CANARY_TENANT, Canary, WithoutCanary
 from pathgauge.collector.service.components import build_metrics_sink, label_limits, sink_queues
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
+from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, StoreGauges
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
@@ -86,6 +87,10 @@ class Gauge:
         """The recent scores that the gauges show; for any thread."""
         return [one for one in self._series.current_scores() if one.window.tenant != CANARY_TENANT]
 
+    def drifts(self) -> Sequence[Explained]:
+        """What is known about each stream of scores; for any thread."""
+        return [one for one in self._series.drifts() if one.drift.key.tenant != CANARY_TENANT]
+
     def restore(self, counts: Sequence[Row], recent: Iterable[Recent]) -> None:
         """Continue from what an earlier process stored. A tenant that was removed from the
         configuration has no series.
@@ -101,7 +106,9 @@ class Gauge:
             max_series_total=exporter.max_series_total,
         )
         self.unknown_scenarios.configure(setup.references)
-        self._series.configure(setup.evaluator, setup.references, setup.baseline_versions, limits)
+        self._series.configure(
+            setup.evaluator, setup.references, setup.baseline_versions, limits, setup.drift
+        )
 
     def configure_failed(self) -> None:
         """Show in the metrics that a reload failed."""

@@ -8,7 +8,7 @@ from pathgauge.collector.service.publications import Arrived, Publications
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.resharding import left_publications
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite.store import SqliteStore
 
 _SCORER = ""
 """Their rows are in the main store, and deleted in the transaction of the results."""
@@ -21,6 +21,8 @@ def apply_left_publications(folder: Path, store: SqliteStore, publications: Publ
     while left := left_publications(folder, row, _MAX_BYTES):
         for publication in left:
             publications.take(Arrived(_SCORER, publication.id, publication.body))
+        if publications.refused is not None:
+            raise StoreError(f"{folder}: {publications.refused}")
         row = left[-1].id
         store.acknowledge(Acknowledged(publication=row))
         if publications.commit(lambda: False) is None:

@@ -1,7 +1,9 @@
 """Applies the publications of scorers to the gauge: series, counters, results, events.
 
 Publications of a scorer are applied in their order, each once: the number of the last one is stored
-in the transaction of the results and counts that it leads to.
+in the transaction of the results and counts that it leads to. One of a format that this version
+does not know stays where it is, and so do all that follow it: they count when a version reads them
+that knows it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.service.sink_calls import publish
 from pathgauge.collector.store import Progress
-from pathgauge.collector.store.publications import PublicationError
+from pathgauge.collector.store.publications import PublicationError, UnknownFormatError
 
 _log = structlog.get_logger(__name__)
 
@@ -67,8 +69,8 @@ class Publications:
         commit: Callable[[Progress], bool],
         position: tuple[int, float] = (0, 0.0),
     ) -> None:
-        """`decode` raises `PublicationError`. `commit` makes progress durable. `position` is the
-        journal row and the running time of the store.
+        """`decode` raises `PublicationError` and `UnknownFormatError`. `commit` makes progress
+        durable. `position` is the journal row and the running time of the store.
         """
         self._gauge = gauge
         self._records = records
@@ -78,6 +80,12 @@ class Publications:
         self._counters = {counter.name: counter for counter in telemetry if not counter.local}
         self._published: dict[str, int] = {}
         self._transaction: _Transaction | None = None
+        self._refused: dict[str, str] = {}
+
+    @property
+    def refused(self) -> str | None:
+        """Why the publications of a scorer are not applied any more; for any thread."""
+        return next(iter(self._refused.values()), None)
 
     @property
     def since(self) -> float | None:
@@ -100,18 +108,28 @@ class Publications:
         return self._transaction
 
     def take(self, arrived: Arrived) -> None:
-        """Apply a publication, unless it was applied before."""
+        """Apply a publication, unless it was applied before or cannot be yet."""
+        if arrived.scorer in self._refused:
+            return
         if arrived.row <= self._published.get(arrived.scorer, 0):
             return  # sent again by a scorer that did not hear that it was stored
+        try:
+            publication = self._decode(arrived.body)
+        except UnknownFormatError as error:
+            self._refused[arrived.scorer] = str(error)
+            _log.error("publication refused", scorer=arrived.scorer, reason=str(error))
+            return
+        except PublicationError as error:
+            _log.error("publication skipped", scorer=arrived.scorer, reason=str(error))
+            publication = None
         self._published[arrived.scorer] = arrived.row
         transaction = self.begin()
         transaction.published[arrived.scorer] = arrived.row
         transaction.publications += 1
-        try:
-            publication = self._decode(arrived.body)
-        except PublicationError as error:
-            _log.error("publication skipped", scorer=arrived.scorer, reason=str(error))
-            return
+        if publication is not None:
+            self._apply(publication, transaction)
+
+    def _apply(self, publication: Publication, transaction: _Transaction) -> None:
         first = len(transaction.events)
         transaction.events += publication.events
         transaction.evidence |= {first + at: body for at, body in publication.evidence.items()}

@@ -176,6 +176,12 @@ class Publisher:
             time.sleep(RETRY_S)
         self._publish_committed(progress)
 
+    def publish_all(self, row: int, is_stopping: Callable[[], bool]) -> None:
+        """`publish` until no count waits for a commit: a commit may take only a part of them."""
+        self.publish(row, is_stopping)
+        while self._has_pending_counts() and not self._given_up:
+            self.publish(row, is_stopping)
+
     def withdraw(self, evaluations: Iterable[EvaluationKey]) -> None:
         """Withdraw purged evaluations from all sinks and judges."""
         for key in evaluations:

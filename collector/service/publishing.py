@@ -9,8 +9,8 @@ from pathgauge.collector.core.agent_records import NAME as AGENT_RECORDS
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.store import Progress, publications
-from pathgauge.collector.store.evidence_policy import EvidencePolicy
-from pathgauge.collector.store.prepared_evidence import PreparedEvidence
+from pathgauge.collector.store.evidence.policy import EvidencePolicy
+from pathgauge.collector.store.evidence.prepared import PreparedEvidence
 
 
 class Publishing:

@@ -22,13 +22,13 @@ from pathgauge.collector.store import (
     Selection,
     StoreError,
     StoreInUseError,
-    files,
     outbox,
 )
 from pathgauge.collector.store.outbox import Acknowledged, OutboxReader
 from pathgauge.collector.store.resharding import shape as shapes
 from pathgauge.collector.store.resharding.shape import Shape
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.store import SqliteStore
 
 _ALL = 1 << 60
 _TRACE_ID = re.compile("[0-9a-f]{32}")

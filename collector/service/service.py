@@ -131,6 +131,11 @@ class Service:
         return self._endpoints.ports
 
     @property
+    def answers(self) -> bool:
+        """Whether senders wait for this process."""
+        return "gateway" in self._roles
+
+    @property
     def max_connections(self) -> int:
         """The maximum number of simultaneous connections to all servers."""
         return sum(self._limits.connections.values())
@@ -282,7 +287,7 @@ async def run(
     loop.add_signal_handler(signal.SIGINT, stopping.set)
     loop.add_signal_handler(signal.SIGHUP, reload)
     await service.start()
-    tune()
+    tune(answers=service.answers)
     companion = loop.create_task(beside(service) if beside else stopping.wait())
     companion.add_done_callback(lambda _: stopping.set())
     await stopping.wait()

@@ -43,6 +43,8 @@ def sources_of(
         scores=engine.current_scores,
         unknown=engine.unknown_scenarios.snapshot,
         references=engine.references,
+        evaluator=engine.evaluator,
+        drifts=engine.drifts,
         telemetry=telemetry,
         is_busy=lambda: engine.usage().queued_bytes > 0,
     )

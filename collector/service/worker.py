@@ -125,7 +125,7 @@ class Worker:
                 pass
             if not self._store.durable:
                 self._step(lambda: self._pipeline.drain(self._store.horizon()))
-            self._publish()
+            self._publisher.publish_all(self._requests.row, self._is_stopping)
             self._publisher.close()
         finally:
             self._requests.close()  # whatever ended the thread, nothing would be processed any more

@@ -33,6 +33,15 @@ Part: TypeAlias = Literal["whole", "scorer", "gauge"]
 `whole`: both are one process, which needs no publications.
 """
 
+
+class Unread(NamedTuple):
+    """Publications that wait for the gauge."""
+
+    number: int = 0
+    oldest_at: float | None = None
+    """Since when the oldest of them waits, in Unix seconds; `None` without any."""
+
+
 Transaction: TypeAlias = Literal["requests", "results", "quarantine"]
 """The kinds of transactions: requests before they are acknowledged, results of the pipeline, and
 the quarantine of a damaged row.

@@ -15,9 +15,9 @@ from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.decode_batch import decode_batch
 from pathgauge.collector.store import Delivery
 from pathgauge.collector.store.forwarded_turns import batch_of_turn
-from pathgauge.collector.store.journal_space import row_space
 from pathgauge.collector.store.schema import checksum
 from pathgauge.collector.store.sql import Connection, insert
+from pathgauge.collector.store.sqlite.journal_space import row_space
 
 COLUMNS = "id, at, wall, tenant, form, traces, head_crc, body_crc, body"
 _SELECT_HEADS = "SELECT id, at, wall, tenant, form, traces, head_crc FROM journal"

@@ -12,15 +12,16 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import structlog
 
 from pathgauge.collector.core.otlp.batch import Batch
-from pathgauge.collector.store import Progress, files
+from pathgauge.collector.store import Progress
 from pathgauge.collector.store.forwarded_turns import encode
 from pathgauge.collector.store.schema import checksum
 from pathgauge.collector.store.sql import Connection, insert, upsert
+from pathgauge.collector.store.sqlite import files
 
 _log = structlog.get_logger(__name__)
 
@@ -30,7 +31,8 @@ _RECEIVED = "received "
 """The same for turns that other scorers have forwarded."""
 
 
-_NUMBERED = ("publications", "forwarded")
+Table: TypeAlias = Literal["publications", "forwarded"]
+_NUMBERED: tuple[Table, ...] = get_args(Table)
 
 
 _PUBLICATIONS = "SELECT id, body, NULL, crc FROM publications"
@@ -49,6 +51,7 @@ class Outgoing(NamedTuple):
 
     id: int
     body: bytes
+    """Empty if it is damaged: what waits for the row must not wait for ever."""
     target: int | None = None
     """The scorer that a turn is for; `None`: all others, or the gauge."""
 
@@ -186,7 +189,6 @@ class OutboxReader:
 
 
 def _read(connection: Connection, select: str, after: int, max_bytes: int) -> list[Outgoing]:
-    """Damaged rows are skipped."""
     rows = connection.execute(f"{select} WHERE id > ? ORDER BY id", (after,))
     return list(_until(iter(rows), max_bytes))
 
@@ -195,10 +197,8 @@ def _until(
     rows: Iterator[tuple[int, bytes, int | None, int]], max_bytes: int
 ) -> Iterator[Outgoing]:
     for row, body, target, crc in rows:
-        if crc != zlib.crc32(body):
-            _log.error("damaged row of a scorer skipped", row=row)
-            continue
-        yield Outgoing(row, body, target)
+        is_sound = crc == zlib.crc32(body)
+        yield Outgoing(row, body if is_sound else b"", target)
         max_bytes -= len(body)
         if max_bytes <= 0:
             return

@@ -8,7 +8,7 @@ queries find it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import orjson
@@ -19,6 +19,7 @@ from pathgauge.collector.core.evidence.evidence import overall
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, StoredTrace, Withdrawn
 from pathgauge.collector.store import Progress, journal, pending_judgments, turns
+from pathgauge.collector.store.revisions import MAX_KEYS, newest_revisions, outdated
 from pathgauge.collector.store.schema import checksum, name_of
 from pathgauge.collector.store.sql import Connection, upsert
 from pathgauge.scorers.types import Json
@@ -29,8 +30,6 @@ _KEY = "trace_id = ? AND span_id = ? AND tenant = ?"
 _COLUMNS = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
 _FOUND_BY = "verdict, category, signature"
 """Columns for queries. They repeat what is in the body, so the checksum does not need them."""
-_MAX_KEYS = 100
-"""Keys in one statement."""
 
 
 def write(connection: Connection, progress: Progress) -> journal.Released:
@@ -40,12 +39,17 @@ def write(connection: Connection, progress: Progress) -> journal.Released:
     return write_state(connection, progress)
 
 
-def write_results(connection: Connection, progress: Progress) -> None:
-    """Write evaluations, results of judges and withdrawals, in the caller's transaction."""
-    _write_evaluations(connection, progress)
-    for outcome in progress.outcomes:
-        if isinstance(outcome, Judged):
+def write_results(connection: Connection, progress: Progress) -> Set[int]:
+    """Write evaluations, results of judges and withdrawals, in the caller's transaction; returns
+    the indexes of those outcomes that a newer revision replaces.
+    """
+    newest = newest_revisions(connection, progress.outcomes)
+    replaced = outdated(progress.outcomes, newest)
+    _write_evaluations(connection, progress, newest)
+    for index, outcome in enumerate(progress.outcomes):
+        if isinstance(outcome, Judged) and index not in replaced:
             _add_judged(connection, outcome.evaluation)
+    return replaced
 
 
 def write_state(connection: Connection, progress: Progress) -> journal.Released:
@@ -72,16 +76,18 @@ def write_changes(connection: Connection, progress: Progress) -> None:
     _write_traces(connection, progress.changes.traces)
 
 
-def _write_evaluations(connection: Connection, progress: Progress) -> None:
+def _write_evaluations(
+    connection: Connection, progress: Progress, newest: Mapping[EvaluationKey, int]
+) -> None:
     evaluations = [event for event in progress.outcomes if isinstance(event, Evaluation)]
     withdrawn = {event.key for event in progress.outcomes if isinstance(event, Withdrawn)}
-    newest: dict[EvaluationKey, int] = {}
-    for one in evaluations:  # those of several scorers may come in any order
-        newest[one.key] = max(one.revision, newest.get(one.key, 0))
-    kept = (one for one in evaluations if one.revision in (0, newest[one.key]))
+    kept = [one for one in evaluations if one.revision in (0, newest[one.key])]
+    kept.sort(key=lambda one: one.revision > 0)  # also if they came in another order
     rows = list(_storable(kept, lambda one: _result(one, progress.wall)))
-    outdated = [key for key, revision in newest.items() if revision or key in withdrawn]
-    _delete_revisions(connection, outdated)
+    replacing = {one.key for one in kept if one.revision or one.key in withdrawn}
+    _delete_revisions(connection, list(replacing))
+    known = {one.key: newest[one.key] for one in kept}
+    rows += _newer_rows(connection, known, replacing, progress.wall)
     upsert(
         connection,
         "results",
@@ -92,12 +98,34 @@ def _write_evaluations(connection: Connection, progress: Progress) -> None:
     )
     connection.executemany(
         f"UPDATE results SET verdict = '' WHERE {_KEY} AND revision < ?",
-        [(key[1], key[2], key[0], revision) for key, revision in newest.items() if revision],
+        [(*key[1:], key[0], revision) for key, revision in known.items() if revision],
     )
     connection.executemany(
         f"UPDATE results SET withdrawn = 1, verdict = '' WHERE {_KEY}",
         [(trace_id, span_id, tenant) for tenant, trace_id, span_id in _void(progress.outcomes)],
     )
+
+
+def _newer_rows(
+    connection: Connection,
+    newest: Mapping[EvaluationKey, int],
+    written: Set[EvaluationKey],
+    wall: float,
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of newer revisions than those that are written, to be written anew: whoever reads
+    the newest rows first expects them before the first revision, and rows in the order of time.
+    """
+    for key, revision in newest.items():
+        if not revision or key in written:
+            continue
+        tenant, trace_id, span_id = key
+        found = connection.execute(
+            f"SELECT {_COLUMNS}, crc FROM results WHERE {_KEY} AND revision = ?",
+            (trace_id, span_id, tenant, revision),
+        ).fetchone()
+        if found is not None and found[-1] == checksum(*found[:-1]):
+            *identity, _, agent, scenario, body = found[:-1]
+            yield _complete((*identity, wall, agent, scenario, body), orjson.loads(body))
 
 
 def _void(events: Iterable[PublishedEvent]) -> list[EvaluationKey]:
@@ -108,8 +136,8 @@ def _void(events: Iterable[PublishedEvent]) -> list[EvaluationKey]:
 
 def _delete_revisions(connection: Connection, keys: Sequence[EvaluationKey]) -> None:
     """Delete all revisions of these results but the first."""
-    for start in range(0, len(keys), _MAX_KEYS):
-        chunk = keys[start : start + _MAX_KEYS]
+    for start in range(0, len(keys), MAX_KEYS):
+        chunk = keys[start : start + MAX_KEYS]
         values = ", ".join(["(?, ?, ?)"] * len(chunk))
         connection.execute(
             f"WITH keys (tenant, trace_id, span_id) AS (VALUES {values})"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pathgauge.collector.store import Removal, Usage, removal
-from pathgauge.collector.store.evidence import drop_oldest
+from pathgauge.collector.store.evidence.table import drop_oldest
 from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.sql import Connection
 

@@ -36,6 +36,9 @@ FLAGS: Mapping[Flag, str] = {
     "missing_root": "The root span of the trace never arrived.",
     "dropped_attributes": "The SDK dropped attributes, because a span had too many.",
     "dropped_spans": "Spans were dropped, because the trace was too large.",
+    "lost_parents": "The parents of some spans never arrived, so other spans were lost, too.",
+    "lost_model_calls": "Spans of model calls were lost.",
+    "lost_tool_calls": "Spans of tool calls were lost.",
     "llm_detail_unreliable": "Details of the model requests contradict each other.",
     "no_tool_spans": "The telemetry has no spans of tools, so the tool calls are not known.",
     "scenario_conflict": "Spans of this run name different scenarios.",
@@ -46,6 +49,7 @@ _REASONS: Mapping[str, str] = {
     "unknown_scenario": "no reference has this scenario id",
     "scenario_conflict": "its spans name different scenarios",
     "unexpected_turn": "the reference has no such turn",
+    "lost_telemetry": "spans of the run were lost",
     "no_conversation_id": "the reference is a conversation, and the run has no conversation id",
 }
 

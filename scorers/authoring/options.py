@@ -32,11 +32,22 @@ class FrozenMapping(dict[_Key, _Value]):
         return hash(frozenset(self))
 
 
+_LOST: frozenset[Flag] = frozenset({"lost_parents", "lost_tool_calls", "lost_model_calls"})
 _INCOMPLETE: frozenset[Flag] = frozenset({"no_tool_spans", "dropped_spans"})
+
+
+def spans_lost(actual: Invocation) -> Score | None:
+    """A score without value if flags say that spans were lost on their way, else `None`."""
+    flags = sorted(_LOST & actual.flags)
+    if not flags:
+        return None
+    return Score.not_evaluated("lost_telemetry", f"spans were lost: {', '.join(flags)}")
 
 
 def tools_unknown(actual: Invocation) -> Score | None:
     """A score without value if flags say that tool calls may be missing, else `None`."""
+    if lost := spans_lost(actual):
+        return lost
     flags = sorted(_INCOMPLETE & actual.flags)
     if not flags:
         return None

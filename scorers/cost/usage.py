@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.options import spans_lost, tools_unknown
 from pathgauge.scorers.authoring.ranges import Amount
 from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Flag, Invocation, ReferenceTurn, Score
@@ -76,6 +76,8 @@ class ToolCalls(Amount):
 
 def models_incomplete(actual: Invocation) -> Score | None:
     """A score without value if a flag says that model calls may be missing, else `None`."""
+    if lost := spans_lost(actual):
+        return lost
     flags = sorted(_INCOMPLETE & actual.flags)
     if not flags:
         return None

@@ -90,7 +90,7 @@ class HasMatchingSpan(Share):
 
 def _missing_parts(actual: Invocation, query: SpanQuery) -> list[Flag]:
     """The flags that say that something may be missing of what the query reads."""
-    flags: list[Flag] = ["dropped_spans"]
-    if query.keys:
+    flags: list[Flag] = list(actual.telemetry_lost)
+    if query.keys and "dropped_attributes" in actual.flags:
         flags.append("dropped_attributes")
-    return [flag for flag in flags if flag in actual.flags]
+    return flags

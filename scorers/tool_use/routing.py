@@ -82,7 +82,7 @@ class RoutingAccuracy(Share):
 
 def _unknown_agents(actual: Invocation) -> Score | None:
     """The score if the telemetry may lack agents. Complete runs show them without tool calls."""
-    if actual.sub_agents and "dropped_spans" not in actual.flags:
+    if actual.sub_agents and not actual.telemetry_lost:
         return None
     return tools_unknown(actual)
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from pathgauge.collector.api.authorization import COOKIE, LOOPBACK, Authorization
 from pathgauge.collector.api.endpoints import ENDPOINTS, PREFIX
+from pathgauge.collector.core.drift.drift import SeriesKey
 from pathgauge.collector.core.evaluations.windows import Window
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
+from pathgauge.collector.sinks.prometheus.drift.recording import explained
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.scorers.types import Reference
-from support.api_client import NORTH, READER, SOUTH, TELEMETRY, client, sources, with_tokens
+from support.api_client import NORTH, READER, SOUTH, TELEMETRY, client, get, sources, with_tokens
+from support.drifted import drifted
 from support.evaluated import EXPECTED, WALL, commit, evaluation, opened
 
 FAILED, PASSED = evaluation("a"), evaluation("b", "passed")
@@ -35,12 +37,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def api(folder: Path) -> TestClient:
     return client(sources(folder))
-
-
-def get(api: TestClient, path: str, **headers: str) -> Any:
-    answer = api.get(PREFIX + path, headers=headers)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def test_results_are_listed_newest_first(api: TestClient) -> None:
@@ -226,7 +222,7 @@ PATHS = [
     one.path.format(trace_id=OF_NORTH.invocation.trace_id, span_id=OF_NORTH.invocation.span_id)
     for one in ENDPOINTS
 ]
-WITHOUT_NAMES = {"/references", "/reference", "/versions"}
+WITHOUT_NAMES = {"/references", "/reference", "/verdict", "/versions"}
 """Without parameters, these show no trace and no agent."""
 
 
@@ -252,6 +248,7 @@ def test_a_token_opens_what_belongs_to_it(
         folder,
         scores=lambda: [CurrentScore(window, None, 1)],
         unknown=(UnknownScenario("north", "n-agent", (), 1),),
+        drifts=lambda: explained(drifted(SeriesKey("n-agent", "refund", "f1", tenant="north"))),
     )
     api = client(found, with_tokens(tmp_path))
     header = {"cookie": f"{COOKIE}={token}"} if as_cookie else {"authorization": f"Bearer {token}"}

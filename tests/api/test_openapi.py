@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from pathgauge.collector.api.endpoints import ENDPOINTS, PREFIX
 from support.api_client import client, sources
 from support.evaluated import commit, evaluation, opened
+from support.examples import examples
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +31,7 @@ schema = schemathesis.openapi.from_asgi(f"{PREFIX}/openapi.json", client(sources
 
 
 @schema.parametrize()
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_answer_agrees_with_the_document(case: schemathesis.Case[Any]) -> None:
     case.call_and_validate()
 

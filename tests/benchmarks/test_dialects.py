@@ -14,6 +14,8 @@ import time
 from collections import defaultdict
 from statistics import mean
 
+import pytest
+
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import Span, Trace
@@ -101,6 +103,7 @@ class Cost:
         return self.pipeline[scenario] * self.spans[scenario] / len(self.scenarios[scenario])
 
 
+@pytest.mark.slow
 def test_reading_any_dialect_costs_no_more_than_half_as_much_again_as_the_conventions() -> None:
     costs = {dialect: Cost(scenarios) for dialect, scenarios in captures().items()}
     plain = costs[PLAIN]

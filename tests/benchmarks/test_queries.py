@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from pathgauge.collector.api.endpoints import PREFIX
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
-from pathgauge.collector.store.evidence import EvidencePolicy
+from pathgauge.collector.store.evidence.table import EvidencePolicy
 from support.api_client import client, sources
 from support.evaluated import commit, evaluation, opened
 from support.pace import Pace

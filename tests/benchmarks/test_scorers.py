@@ -327,6 +327,7 @@ def too_slow(row: dict[tuple[str, int], Cost], max_s: float) -> list[str]:
     return slow
 
 
+@pytest.mark.slow
 def test_the_default_criteria_cost_little_beside_the_call_of_a_tool() -> None:
     evaluator = Evaluator(built({**criteria.DEFAULTS, **GATE_CRITERIA}))
     actual, turn = realistic(USUAL)

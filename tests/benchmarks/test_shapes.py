@@ -40,9 +40,13 @@ pytestmark = pytest.mark.slow
 
 RATE = 2_500
 """Spans a second, so that two cores suffice for everything that runs here."""
-MAX_RATIO = 1.6
-"""CPU of all roles together beside one process. Measured: 1.35 to 1.45."""
+MAX_RATIO = 1.5
+"""CPU of all roles together beside one process. Measured: 1.1 to 1.3, and up to 1.45 while others
+use the machine.
+"""
 PARTITIONS = 4
+SCRAPE_S = 1.0
+"""How often the test looks at `/metrics`, which takes as long as scoring three invocations."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -136,7 +140,7 @@ def measured(
         sent = load(grpc_port, "mixed", RATE)
         scored, progress = 0.0, time.monotonic()
         while scored < sent["invocations"] and time.monotonic() < progress + STALLED_S:
-            time.sleep(0.2)
+            time.sleep(SCRAPE_S)
             last, scored = scored, counter(metrics_port, SCORED) - before
             progress = progress if scored == last else time.monotonic()
         assert scored == sent["invocations"]

@@ -235,6 +235,20 @@ def test_evidence_and_readers_hold_up_little(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.skipif(not LONG, reason="a second says nothing: make bench")
+def test_drift_detection_costs_little(tmp_path: Path) -> None:
+    runs = [
+        measure_service(tmp_path, "mixed", rate=CALM, more=more) for more in ("drift: false", "")
+    ]
+    without, usual = runs
+    ratio = usual.cpu_us_per_span / without.cpu_us_per_span
+    print(
+        f"\ndrift detection: {usual.cpu_us_per_span:.0f} us of CPU a span, {ratio:.2f} of that"
+        f" without; {usual.rss_mib - without.rss_mib:+.0f} MiB"
+    )
+    assert ratio < 1.2, "1.1 and the noise of such a run"
+
+
 def measure_bare(mix: str) -> Run:
     with process(str(HERE / "bare_server.py")) as server:
         assert server.stdout is not None

@@ -5,17 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
-import uvicorn
 from typer.testing import Result
 
 from pathgauge.collector.api.queries import ResultQuery
@@ -24,11 +21,11 @@ from pathgauge.collector.cli.result_sources.source import newest, source_of
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.collector.store import StoreError
-from pathgauge.collector.store.evidence import EvidencePolicy
+from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.scorers.types import ToolCall
 from support.api_client import NORTH, READER, client, sources, with_tokens
 from support.evaluated import commit, evaluation, opened
-from support.running import until
+from support.serving import serving
 
 Run = Callable[..., Result]
 
@@ -65,21 +62,6 @@ def served(store: Path) -> Iterator[str]:
     app = client(sources(store / "data", unknown=unknown), with_tokens(store)).app
     with serving(app) as port:
         yield f"http://127.0.0.1:{port}"
-
-
-@contextmanager
-def serving(app: Any, **tls: Any) -> Iterator[int]:
-    """Serve the application; gives the port."""
-    quiet: Any = {"log_config": None, "log_level": "error", "lifespan": "off"}
-    config = uvicorn.Config(app, port=0, **quiet, **tls)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    assert until(lambda: server.started)
-    [socket] = server.servers[0].sockets
-    yield socket.getsockname()[1]
-    server.should_exit = True
-    thread.join()
 
 
 @pytest.fixture(params=["store", "api"])

@@ -151,6 +151,7 @@ def test_hostile_texts_are_text_in_markdown(run: Run, folder: Path) -> None:
     assert {line.count("|") for line in lines} == {header.count("|")}
 
 
+@pytest.mark.slow
 def test_a_report_of_many_failures_is_bounded_and_says_so(run: Run, folder: Path) -> None:
     file = write(folder, *(failing(f"{number}") for number in range(600)))
     text = markdown(run, file)

@@ -25,6 +25,7 @@ COMMANDS = sorted(get_group(app).commands)
 PATHGAUGE = Path(sys.executable).with_name("pathgauge")
 
 
+@pytest.mark.slow
 def test_scorer_names_are_complete_on_a_narrow_terminal() -> None:
     narrow = {**os.environ, "COLUMNS": "60"}
     printed = subprocess.run(

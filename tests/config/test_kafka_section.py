@@ -110,3 +110,30 @@ def test_an_unknown_tenant_is_refused(tmp_path: Path) -> None:
 def test_the_package_must_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cross_checks, "missing_package_of_kafka", lambda: True)
     assert "pip install 'pathgauge[kafka]'" in message(f"kafka: {{{SERVERS}}}", tmp_path)
+
+
+def test_settings_may_come_from_files(tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "kafka").write_text(f"{SECRET}\n")
+    text = f"kafka: {{{SERVERS}, client_files: {{sasl.password: secrets/kafka}}}}"
+    loaded = load(text, tmp_path)
+    assert loaded.kafka is not None
+    assert loaded.kafka.client == {"bootstrap.servers": "kafka:9092", "sasl.password": SECRET}
+    assert SECRET not in repr(loaded)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ("{sasl.password: absent}", "found 'absent', expected a readable file (No such file"),
+        ("{sasl.password: .}", "found '.', expected a readable file (Is a directory)"),
+        ("{sasl.password: empty}", "found an empty file: "),
+        ("{sasl.password: binary}", "found 'binary', expected a readable file (not UTF-8)"),
+        ("{group.id: empty}", "found group.id in client, expected the key group of the section"),
+        ("{bootstrap.servers: empty}", "in client and in client_files, expected one of them"),
+    ],
+)
+def test_mistakes_in_files_are_explained(files: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    assert expected in message(f"kafka: {{{SERVERS}, client_files: {files}}}", tmp_path)

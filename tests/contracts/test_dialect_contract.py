@@ -33,6 +33,7 @@ from pathgauge.collector.core.redaction.needed_keys import NeededKeys
 from pathgauge.collector.offline.trace_files import read_path
 from support.dialects import INSTALLED, read
 from support.repository import CAPTURES, ROOT
+from support.thinning import thinned
 
 PAGE = ROOT / "docs" / "adding-a-dialect.md"
 KINDS = set(get_args(Kind))
@@ -344,7 +345,7 @@ CASES = sorted(
 )
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", thinned(CASES, 48))
 def test_without_content_a_capture_has_the_same_invocations(case: str) -> None:
     files = read_path(CAPTURES / case)
     expected = invocations(EVERY_DIALECT, files.spans, files.logs)
@@ -354,7 +355,7 @@ def test_without_content_a_capture_has_the_same_invocations(case: str) -> None:
     assert [after for before, after in pairs if bool(before.error) < bool(after.error)] == []
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", thinned(CASES, 48))
 def test_without_content_a_failed_tool_call_stays_failed(case: str) -> None:
     """Unless only its result, which is content, says that it failed."""
     files = read_path(CAPTURES / case)

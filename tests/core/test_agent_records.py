@@ -24,6 +24,7 @@ from pathgauge.scorers.trajectories.adk import ToolTrajectoryAvgScore
 from pathgauge.scorers.types import Invocation, Reference
 from support.by_hand import INPUT, REASONS, invocation, text
 from support.dialects import INSTALLED
+from support.examples import examples
 
 CRITERIA = (
     Criterion("trajectory", ToolTrajectoryAvgScore(), 0.5),
@@ -184,15 +185,15 @@ def test_only_what_changed_is_stored_and_a_busy_version_once_an_hour() -> None:
     records = AgentRecords()
     records.learn([reading("a", "tools", "usage")], 0.0)
     key = ("agent_records", "", "a", "1")
-    assert stored(records) == {key: [0, 1, 0, 0, 0, 0, 1]}
+    assert stored(records) == {key: [0, 1, 0, 0, 0, 0, 1, 0]}
     records.commit()
     records.learn([reading("a", "tools"), reading("a")], HOUR - 1)
     assert stored(records) == {}
     records.learn([reading("a", "responses")], HOUR - 1)
-    assert stored(records) == {key: [0, 1, 0, 0, 0, 1, 1]}
+    assert stored(records) == {key: [0, 1, 0, 0, 0, 1, 1, 0]}
     records.commit()
     records.learn([reading("a", "tools")], HOUR)
-    assert stored(records) == {key: [1, 1, 0, 0, 0, 1, 1]}
+    assert stored(records) == {key: [1, 1, 0, 0, 0, 1, 1, 0]}
 
 
 def test_scrapes_see_what_is_committed() -> None:
@@ -278,7 +279,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(steps)
 def test_a_restart_at_any_commit_changes_nothing(course: list[Any]) -> None:
     """`course`: an agent that shows something, the pause before, whether a restart follows."""

@@ -31,6 +31,7 @@ from pathgauge.collector.store.schema import migrate
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.types import ExpectedCall, Reference, ReferenceTurn
 from support.dialects import INSTALLED
+from support.examples import examples
 
 SETTLE_S, IDLE_S = 0.1, 1800.0
 BOUNDS = Bounds(settle=SETTLE_S, idle=SETTLE_S, late_ttl=60.0, max_age=120.0)
@@ -239,7 +240,7 @@ def arrivals(draw: st.DrawFn, max_turns: int) -> tuple[list[tuple[float, list[in
     return batches, turns, expected
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(arrivals(max_turns=40))
 def test_turns_in_any_order_have_the_scores_of_turns_in_order(
     arrival: tuple[list[tuple[float, list[int]]], int, int],
@@ -248,7 +249,7 @@ def test_turns_in_any_order_have_the_scores_of_turns_in_order(
     assert broken_rules(played(batches, expected), turns, expected) == []
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(arrivals(max_turns=20))
 def test_restarts_change_no_score(
     arrival: tuple[list[tuple[float, list[int]]], int, int],
@@ -259,7 +260,7 @@ def test_restarts_change_no_score(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(arrivals(max_turns=200))
 def test_many_turns_in_any_order_have_the_scores_of_turns_in_order(
     arrival: tuple[list[tuple[float, list[int]]], int, int],

@@ -40,6 +40,7 @@ from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.testing import span
 from pathgauge.scorers.types import ExpectedCall, Reference, ReferenceTurn
 from support.dialects import INSTALLED
+from support.examples import examples
 
 SETTLE_S, IDLE_S, ROUND_S = 1.0, 100_000.0, 10.0
 """Conversations end only at the end of a run: when they end in between depends on when their turns
@@ -364,7 +365,7 @@ def traffic(draw: st.DrawFn) -> Traffic:
     ]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(traffic(), st.integers(1, 5), st.integers(0, 1 << 30))
 def test_any_number_of_partitions_gives_the_results_of_one(
     turns: Traffic, total: int, seed: int

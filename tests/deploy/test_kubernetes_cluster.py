@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pathgauge.collector import config
 from pathgauge.collector.service.cluster.roles import ROLES
+from support.documented_rights import Right, documented_rights
 from support.shipped import DEPLOY, default_ports, document, documents
 
 CLUSTER, SERVICES = "kubernetes/cluster", "kubernetes/cluster-services"
@@ -107,9 +108,12 @@ def test_a_pod_is_restricted(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_process_is_restarted_by_its_health_and_not_because_it_waits(name: str) -> None:
     probes = {probe: container(name)[probe]["httpGet"]["path"] for probe in PROBES}
-    assert probes == PROBES
+    served = {"readinessProbe": "/activez"} if name == "pathgauge-gauge" else {}
+    assert probes == PROBES | served
 
 
+NO_DEADLINE = 2**31 - 1
+"""What Kubernetes takes for none."""
 PROBES = {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
 
 
@@ -117,6 +121,7 @@ def test_nothing_waits_for_a_standby_to_be_ready() -> None:
     gauge = DEPLOYMENTS["pathgauge-gauge"]["spec"]
     assert gauge["replicas"] == 2
     assert gauge["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 2}
+    assert gauge["progressDeadlineSeconds"] == NO_DEADLINE
     assert [
         selected(one["spec"]["selector"]["matchLabels"])
         for one in of_kind("PodDisruptionBudget").values()
@@ -228,6 +233,15 @@ def test_the_configuration_names_the_kafka_and_the_postgresql_of_the_example() -
         str(Path(client["ssl.ca.location"]).parent),
         str(Path(str(address["sslrootcert"])).parent),
     } <= {*mounted}
+
+
+def test_users_have_the_documented_rights() -> None:
+    assert sorted(documented_rights()) == sorted(
+        Right(acl["resource"]["type"], acl["resource"]["name"], f"User:{name}", operation)
+        for name, user in of_kind("KafkaUser", THEIRS).items()
+        for acl in user["spec"]["authorization"]["acls"]
+        for operation in acl["operations"]
+    )
 
 
 def test_the_topics_keep_records_for_as_long_as_they_may_be_needed() -> None:

@@ -47,6 +47,9 @@ RIGHT = script("refund", "lookup", "refund", answer="Your money is on its way.")
 HALF_RIGHT = script("refund", "refund", answer="No.")
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     """One collector for all tests here; each sends as an agent of its own."""

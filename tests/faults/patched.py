@@ -36,9 +36,10 @@ from pathgauge.collector.service.publishing import Publishing
 from pathgauge.collector.service.workers.fleet import Fleet
 from pathgauge.collector.service.workers.publication_thread import PublicationThread
 from pathgauge.collector.service.workers.sending import Sending
-from pathgauge.collector.store import Progress, Restored, files, journal, outbox, results
+from pathgauge.collector.store import Progress, Restored, journal, outbox, results
 from pathgauge.collector.store.outbox import Acknowledged
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.store import SqliteStore
 
 Change = Callable[[Any, str, object], None]
 """Sets an attribute of a module or class."""

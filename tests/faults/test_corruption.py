@@ -18,7 +18,7 @@ import zstandard
 from structlog.testing import capture_logs
 
 from pathgauge.collector.config.active import ActiveConfig
-from pathgauge.collector.store import files
+from pathgauge.collector.store.sqlite import files
 from support.running import until
 
 from . import patched
@@ -202,10 +202,10 @@ def all_breaches(
 @pytest.mark.parametrize(
     ("damage", "number"),
     [
-        (flip, times(10, 1000)),
-        (flip_in_the_first_page, times(4, 200)),
+        (flip, times(5, 1000)),
+        (flip_in_the_first_page, times(2, 200)),
         (change_every_request, 1),
-        (truncate, times(4, 100)),
+        (truncate, times(3, 100)),
     ],
 )
 def test_a_damaged_store_opens_says_nothing_wrong_and_reports_what_it_lost(

@@ -124,7 +124,7 @@ def _one(
 
 
 def test_a_full_disk_refuses_and_recovers(tmp_path: Path, seed: int) -> None:
-    assert troubled(tmp_path, seed, full, times(2, 50)) == []
+    assert troubled(tmp_path, seed, full, times(1, 50)) == []
 
 
 def test_a_disk_that_cannot_be_written_refuses_and_recovers(tmp_path: Path, seed: int) -> None:

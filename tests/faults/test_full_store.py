@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from pathgauge.collector.store import files
+from pathgauge.collector.store.sqlite import files
 from support.running import until
 
 from . import patched

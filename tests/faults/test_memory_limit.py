@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 LIMIT = 400 << 20
 SPANS_PER_S = 3_000
-LOAD_S = times(10, 180)
+LOAD_S = times(6, 180)
 BOMBERS = times(2, 6)
 ENDLESS_S = times(0.2, 0.05)
 """Seconds between two requests with traces that never end."""

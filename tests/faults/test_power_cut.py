@@ -103,7 +103,7 @@ def cuts(folder: Path, seed: int, number: int, *mistakes: str) -> list[str]:
 def test_a_power_cut_loses_nothing_that_was_acknowledged(
     tmp_path: Path, seed: int, session: int
 ) -> None:
-    assert cuts(tmp_path, seed + session, times(4, 20)) == []
+    assert cuts(tmp_path, seed + session, times(3, 20)) == []
 
 
 def test_a_power_cut_brings_to_light_that_commits_are_not_synced(tmp_path: Path, seed: int) -> None:

@@ -186,7 +186,7 @@ FAULTS: list[tuple[Fault, int, int]] = [
     (kill_everything_while_the_parent_hangs, 1, 2),
     (kill_everything_while_a_scorer_hangs, 1, 2),
     (kill_in_drain, 1, 4),
-    (stop_in_order, 1, 2),
+    (stop_in_order, 0, 2),
 ]
 """With the number of times in the short form, and in each session of the long form."""
 

@@ -19,7 +19,7 @@ from pathgauge.collector.core.pipeline_events import PipelineEvent, PublishedEve
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.store import Delivery, Progress
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from support.dialects import INSTALLED
 
 from .traffic import Request

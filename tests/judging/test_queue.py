@@ -15,7 +15,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.judging.queue import Capacity
 from pathgauge.collector.judging.sampling import Sampling
 from pathgauge.collector.store import Selection
-from pathgauge.collector.store.files import DATABASE
+from pathgauge.collector.store.sqlite.files import DATABASE
 from pathgauge.collector.testing import span_id, trace_id
 from pathgauge.scorers.tool_use.errors import ToolErrorRate
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn

@@ -18,6 +18,7 @@ from pathgauge.scorers.responses.text_match import ResponseMatchScore
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryAvgScore
 from pathgauge.scorers.types import Reference
 from support.by_hand import INPUT, REASONS, invocation, text
+from support.examples import examples
 from support.turns import json_of
 
 LEFT_OUT: dict[str, Any] = {
@@ -43,7 +44,9 @@ REFERENCES = ReferenceSet(
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(30),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.permutations(TRACES))
 def test_what_one_trace_shows_counts_for_all_others(tmp_path: Path, traces: list[Any]) -> None:

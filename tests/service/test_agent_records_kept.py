@@ -52,6 +52,7 @@ def test_after_a_crash_an_agent_that_stopped_calling_tools_scores_0(tmp_path: Pa
             ("inputs",): 1,
             ("responses",): 1,
             ("usage",): 1,
+            ("models",): 1,
         }
         assert again.series("pathgauge_agent_info", "dialect", "content_setting") == {
             (

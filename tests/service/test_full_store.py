@@ -18,10 +18,11 @@ from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.service import publisher
 from pathgauge.collector.service.embedded import EmbeddedEngine
-from pathgauge.collector.store import Progress, files
+from pathgauge.collector.store import Progress
 from pathgauge.collector.store.retention import Retention
-from pathgauge.collector.store.space import FULL
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.space import FULL
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation
@@ -117,6 +118,7 @@ def test_open_conversations_fit_into_their_share_of_a_small_store(tmp_path: Path
     assert capacities == [8 * MIB, 64 * MIB]
 
 
+@pytest.mark.slow
 def test_a_store_full_of_results_has_space_again_after_a_restart(
     live: Live, tmp_path: Path
 ) -> None:

@@ -16,8 +16,9 @@ from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.service.publisher import Publisher
-from pathgauge.collector.store import Restored, files
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store import Restored
+from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.scorers.types import Invocation
 from support.dialects import INSTALLED
 
@@ -32,7 +33,7 @@ class Counts:
         self.settled = 0
 
     def pending(self) -> Iterable[Row]:
-        return [Row(("counter", "x"), (self.count,))]  # type: ignore[arg-type]
+        return [Row(("counter", "x"), (self.count,))]
 
     def commit(self) -> None:
         self.settled += 1
@@ -112,3 +113,26 @@ def test_what_cannot_be_committed_for_an_unforeseen_reason_is_tried_again_and_no
     running.counts.count = 1
     running.publish("later", 2)
     assert process().found() == ([], 0, [])
+
+
+class SeveralCommits(Counts):
+    """States of which one commit takes a single one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting = [Row(("state", name), (1,)) for name in "abc"]
+
+    def pending(self) -> Iterable[Row]:
+        return [self.waiting.pop()] if self.waiting else []
+
+
+def test_a_stop_stores_what_needs_several_commits(process: Callable[[], Process]) -> None:
+    stopping, counts = process(), SeveralCommits()
+    publisher = Publisher(
+        Pipeline(INSTALLED, Evaluator(()), ReferenceSet(), InternalTelemetry()),
+        stopping.store,
+        durable_counts=[counts],
+        has_pending_counts=lambda: bool(counts.waiting),
+    )
+    publisher.publish_all(0, lambda: False)
+    assert {count.key[1] for count in process().restored.counts} == {"a", "b", "c"}

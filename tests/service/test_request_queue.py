@@ -28,7 +28,7 @@ from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.request_queue import QueueUsage, RequestQueue
 from pathgauge.collector.service.worker import Worker
 from pathgauge.collector.store import Delivery, Transaction
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import span, trace_id
 from support.dialects import INSTALLED
 from support.running import PATIENCE_S, until

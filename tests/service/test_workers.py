@@ -135,6 +135,7 @@ def test_captures_of_all_frameworks_have_the_results_of_one_process(tmp_path: Pa
             Random(1).shuffle(requests)
             for endpoint, body in requests:
                 assert until(lambda: one.post(endpoint, body)[0] == 200)  # noqa: B023
+            assert until(lambda: scored(one) > 0)  # the parent hears later what scorers hold
             assert until(lambda: settled(one))
         found.append(results(folder))
     assert found[0] != {}

@@ -18,11 +18,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from pathgauge.collector.core.otlp.batch import Batch, Origin
-from pathgauge.collector.store import StoreError, files, journal, recovery
-from pathgauge.collector.store.files import DATABASE
+from pathgauge.collector.store import StoreError, journal
 from pathgauge.collector.store.journal import Packer
 from pathgauge.collector.store.schema import MIGRATIONS
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import files, recovery
+from pathgauge.collector.store.sqlite.files import DATABASE
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from support.thinning import thinned
 
 ROWS = 100

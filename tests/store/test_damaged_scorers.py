@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from pathgauge.collector.store import Selection, StoreError, StoreInUseError, files
-from pathgauge.collector.store.files import DATABASE
+from pathgauge.collector.store import Selection, StoreError, StoreInUseError
 from pathgauge.collector.store.resharding import reshard
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.files import DATABASE
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import trace_id
 from support.scorer_state import view
 from support.scorers import SOME_STATE, Scorers, agent_span, request, run

@@ -15,8 +15,8 @@ from pathgauge.collector.core.evidence.evidence import Evidence, evidence_of
 from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.pipeline_events import Judged, Withdrawn
 from pathgauge.collector.store import Selection
-from pathgauge.collector.store.evidence import find
-from pathgauge.collector.store.evidence_policy import PASSED_S, EvidencePolicy, Kept
+from pathgauge.collector.store.evidence.policy import PASSED_S, EvidencePolicy, Kept
+from pathgauge.collector.store.evidence.table import find
 from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.results import of_trace
 from pathgauge.collector.store.queries.stored_result import StoredResult

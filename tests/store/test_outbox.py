@@ -6,10 +6,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from pathgauge.collector.store import Progress, recovery
-from pathgauge.collector.store.files import DATABASE
+from pathgauge.collector.store import Progress
 from pathgauge.collector.store.outbox import Acknowledged, OutboxReader
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import recovery
+from pathgauge.collector.store.sqlite.files import DATABASE
+from pathgauge.collector.store.sqlite.store import SqliteStore
 
 
 def published(folder: Path, *bodies: bytes, acknowledged: int = 0) -> list[int]:

@@ -17,9 +17,9 @@ from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, Wit
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.store import Progress
-from pathgauge.collector.store.evidence import find
-from pathgauge.collector.store.evidence_policy import PASSED_S, EvidencePolicy, Kept
-from pathgauge.collector.store.prepared_evidence import PreparedEvidence
+from pathgauge.collector.store.evidence.policy import PASSED_S, EvidencePolicy, Kept
+from pathgauge.collector.store.evidence.prepared import PreparedEvidence
+from pathgauge.collector.store.evidence.table import find
 from pathgauge.collector.store.publications import decode, encode
 from pathgauge.collector.store.queries.reading import reading
 from pathgauge.scorers.matching.matchers import Near
@@ -134,7 +134,7 @@ def test_of_passed_runs_the_first_ones_are_prepared_and_then_one_in_a_while() ->
 
 
 def test_what_is_remembered_of_passed_runs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pathgauge.collector.store.prepared_evidence.MAX_REMEMBERED", 2)
+    monkeypatch.setattr("pathgauge.collector.store.evidence.prepared.MAX_REMEMBERED", 2)
     prepared = PreparedEvidence(EvidencePolicy(passed_per_scenario=1))
 
     def built(scenario: str, name: str) -> bool:

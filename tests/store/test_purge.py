@@ -51,12 +51,14 @@ from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.request_queue import RequestQueue
 from pathgauge.collector.service.worker import Worker
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.store import Delivery, Purged, Selection, StoreError, files
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store import Delivery, Purged, Selection, StoreError
+from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import log, span, span_id, trace_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn
 from support.dialects import INSTALLED
+from support.examples import examples
 from support.running import until
 from support.turns import json_of
 
@@ -647,7 +649,7 @@ async def test_while_a_purge_is_under_way_senders_are_told_to_retry(tmp_path: Pa
 Sent = list[list[int]]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     sent=st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=6),
     as_json=st.booleans(),

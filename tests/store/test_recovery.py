@@ -26,20 +26,12 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 from structlog.testing import capture_logs
 
 from pathgauge.collector.core.otlp.batch import Batch, Origin
-from pathgauge.collector.store import (
-    Progress,
-    Selection,
-    StoreError,
-    database,
-    files,
-    reader,
-    recovery,
-    sqlite,
-)
-from pathgauge.collector.store.files import DATABASE
+from pathgauge.collector.store import Progress, Selection, StoreError
 from pathgauge.collector.store.schema import checksum
 from pathgauge.collector.store.sql import insert
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import database, files, reader, recovery, store as sqlite
+from pathgauge.collector.store.sqlite.files import DATABASE
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import span
 
 ROWS = 3000
@@ -171,7 +163,7 @@ def test_a_damaged_file_of_the_first_version_is_saved_as_one_of_this(folder: Pat
 def test_a_recovery_that_was_killed_while_it_copied_is_done_again(folder: Path) -> None:
     killed = """if True:
         import os, pathlib, signal, sys
-        from pathgauge.collector.store import recovery
+        from pathgauge.collector.store.sqlite import recovery
         real = recovery.copy_table
         kill = lambda: os.kill(os.getpid(), signal.SIGKILL)
         recovery.copy_table = lambda *arguments: (real(*arguments), kill())

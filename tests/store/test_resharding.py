@@ -4,6 +4,7 @@ twice, wherever a crash interrupts it.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -17,14 +18,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
+from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
-from pathgauge.collector.store import files
-from pathgauge.collector.store.files import DATABASE
+from pathgauge.collector.store import Progress
 from pathgauge.collector.store.resharding import (
     delete_left_publications,
     left_publications,
     reshard,
 )
+from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.files import DATABASE
+from pathgauge.collector.store.sqlite.store import SqliteStore
+from support.examples import examples
 from support.scorer_state import view
 from support.scorers import (
     SOME_STATE,
@@ -36,6 +41,7 @@ from support.scorers import (
     request,
     run,
 )
+from support.thinning import thinned
 
 CONVERSATIONS = ["", "", "one", "two", "three"]
 TENANTS = ["", "a"]
@@ -131,7 +137,7 @@ _steps = st.one_of(
 
 
 LAWS = settings(
-    max_examples=15,
+    max_examples=examples(15),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
@@ -192,7 +198,8 @@ def _outcome(done: Scorers) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize(
-    ("last", "workers"), [(0, 2), pytest.param(2, 4, marks=pytest.mark.slow), (2, 0)]
+    ("last", "workers"),
+    [(0, 2), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((2, 4), (2, 0)))],
 )
 def test_a_crash_at_any_step_leaves_either_the_old_or_the_new_state(
     tmp_path: Path, last: int, workers: int
@@ -311,7 +318,7 @@ ENCLOSED: Sequence[tuple[str, Any]] = [
 
 @pytest.mark.parametrize("late", [MOVED, ENCLOSED])
 @pytest.mark.parametrize(("early", "relayed"), [(0, 0), (0, 2), (0, 99), (99, 0), (99, 2)])
-@pytest.mark.parametrize("workers", [0, 2, 5])
+@pytest.mark.parametrize("workers", thinned([2, 0, 5], 1))
 def test_turns_on_their_way_to_another_scorer_arrive(
     late: Sequence[tuple[str, Any]], early: int, relayed: int, workers: int
 ) -> None:
@@ -325,3 +332,43 @@ def test_turns_on_their_way_to_another_scorer_arrive(
             one.start(last)
             one.finish()
         assert _outcome(running) == _outcome(expected)
+
+
+def spent(folder: Path, **windows: list[float]) -> None:
+    """Have the scorer in this folder have spent so much; the number of the window comes first."""
+    store = SqliteStore(folder, part="scorer")
+    store.open()
+    store.start(lambda delivery: False, lambda: 0.0)
+    counts = [Row(("judge_spent", window), amounts) for window, amounts in windows.items()]
+    assert store.commit(Progress(0, 0.0, 0.0, counts=counts))
+    store.close()
+
+
+def known_spent(folder: Path) -> dict[str, list[float]]:
+    """What the process in this folder believes to have spent."""
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        rows = connection.execute("SELECT name, state FROM counts").fetchall()
+    named = {tuple(json.loads(name)): json.loads(state) for name, state in rows}
+    return {key[1]: state for key, state in named.items() if key[0] == "judge_spent"}
+
+
+def test_what_judges_have_spent_is_added_up_and_divided_anew(tmp_path: Path) -> None:
+    """An older window does not count, and nothing counts twice."""
+    main = tmp_path / "data"
+    store = SqliteStore(main)
+    store.open()
+    store.close()
+    one, two = reshard(main, 2)
+    spent(one, hour=[10.0, 1.0, 100.0, 0.5], day=[3.0, 6.0, 700.0, 2.0])
+    spent(two, hour=[9.0, 5.0, 50.0, 0.1], day=[3.0, 2.0, 100.0, 0.4])
+    for folder in reshard(main, 4):
+        assert known_spent(folder) == {
+            "hour": [10.0, 0.25, 25.0, 0.125],
+            "day": [3.0, 2.0, 200.0, 0.6],
+        }
+    reshard(main, 0)
+    assert known_spent(main) == {"hour": [10.0, 1.0, 100.0, 0.5], "day": [3.0, 8.0, 800.0, 2.4]}
+    [*folders] = reshard(main, 2)
+    assert [known_spent(one)["day"] for one in folders] == [[3.0, 4.0, 400.0, 1.2]] * 2
+    reshard(main, 0)
+    assert known_spent(main)["day"] == [3.0, 8.0, 800.0, 2.4]

@@ -27,11 +27,12 @@ from pathgauge.collector.service import publisher
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.request_queue import RequestQueue
 from pathgauge.collector.service.worker import Worker
-from pathgauge.collector.store import Progress, files, journal, removal, results
+from pathgauge.collector.store import Progress, journal, removal, results
 from pathgauge.collector.store.journal import Packer
 from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.retention import Retention
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation

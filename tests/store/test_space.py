@@ -23,16 +23,18 @@ from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.pipeline_events import Changes, StoredTrace, Withdrawn
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.core.traces import TraceSnapshot
-from pathgauge.collector.store import Delivery, Progress, files, journal, removal, retention, space
+from pathgauge.collector.store import Delivery, Progress, journal, removal, retention
 from pathgauge.collector.store.journal import Packer
-from pathgauge.collector.store.journal_space import row_space
 from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.retention import Retention
-from pathgauge.collector.store.space import FULL
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import files, space
+from pathgauge.collector.store.sqlite.journal_space import row_space
+from pathgauge.collector.store.sqlite.space import FULL
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation
+from support.examples import examples
 
 MIB = 1 << 20
 CAPACITY = 4 * MIB
@@ -423,7 +425,7 @@ def test_the_space_of_equal_requests_is_known(size: int) -> None:
     assert calculated == pytest.approx(real, rel=0.1)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.integers(1000, 40_000), min_size=50, max_size=80))
 def test_the_space_of_different_requests_is_known_roughly(
     sizes: list[int],

@@ -26,10 +26,11 @@ from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.pipeline_events import Changes, Judged, StoredTrace
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.core.traces import Recalled, TraceSnapshot
-from pathgauge.collector.store import Delivery, Progress, Restored, StoreError, files
+from pathgauge.collector.store import Delivery, Progress, Restored, StoreError
 from pathgauge.collector.store.retention import Retention
 from pathgauge.collector.store.schema import MIGRATIONS, checksum
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Score

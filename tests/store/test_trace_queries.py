@@ -22,11 +22,12 @@ from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.core.pipeline_events import Changes, StoredTrace
 from pathgauge.collector.core.traces import TraceSnapshot
 from pathgauge.collector.offline.export_requests import export_requests
-from pathgauge.collector.store import Progress, files
+from pathgauge.collector.store import Progress
 from pathgauge.collector.store.queries import traces
 from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.unmatched import unmatched_scenarios
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import log, span, trace_id
 from support.evaluated import WALL, commit, evaluation, opened
 

@@ -21,9 +21,10 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
-from pathgauge.collector.store import Progress, files, recent_results
+from pathgauge.collector.store import Progress, recent_results
 from pathgauge.collector.store.recent_results import WindowBounds
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 from support.sink_harness import ANSWER, Answer, SinkHarness
 

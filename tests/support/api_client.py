@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from starlette.testclient import TestClient
 
 from pathgauge.collector.api.app import routes
 from pathgauge.collector.api.authorization import Authorization
+from pathgauge.collector.api.endpoints import PREFIX
 from pathgauge.collector.api.models import Telemetry
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
@@ -17,6 +19,7 @@ from pathgauge.collector.receivers.auth.tenants import Tenants
 from pathgauge.collector.receivers.auth.tokens import TokenFile
 from pathgauge.collector.service.web.app import create_app
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
+from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.scorers.types import Reference
 
@@ -38,8 +41,16 @@ def sources(
     scores: Callable[[], Sequence[CurrentScore]] = tuple,
     unknown: Sequence[UnknownScenario] = (),
     references: Sequence[Reference] = (),
+    drifts: Callable[[], Sequence[Explained]] = tuple,
 ) -> Sources:
-    return Sources(folder, scores, lambda: (unknown, 7), lambda: references, lambda: TELEMETRY)
+    return Sources(
+        folder,
+        scores,
+        lambda: (unknown, 7),
+        lambda: references,
+        lambda: TELEMETRY,
+        drifts=drifts,
+    )
 
 
 def client(found: Sources, authorization: Authorization | None = None) -> TestClient:
@@ -58,3 +69,10 @@ def with_tokens(folder: Path) -> Authorization:
         files[name] = TokenFile(path)
     readers = files.pop("reader")
     return Authorization(readers, Tenants(files, {}).authenticate)
+
+
+def get(api: TestClient, path: str, **headers: str) -> Any:
+    """The answer to a query that succeeds, as JSON values."""
+    answer = api.get(PREFIX + path, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return answer.json()

@@ -105,6 +105,13 @@ class Authority:
         )
 
 
+def pkcs8(key: bytes) -> bytes:
+    """The same private key in the one form that Java reads."""
+    loaded = load_pem_private_key(key, None)
+    assert isinstance(loaded, EllipticCurvePrivateKey)
+    return _pem(loaded, NoEncryption())
+
+
 def locked(key: bytes) -> bytes:
     """The same private key under a password."""
     loaded = load_pem_private_key(key, None)

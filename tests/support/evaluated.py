@@ -12,9 +12,9 @@ from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.pipeline_events import PublishedEvent
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.store import Progress
-from pathgauge.collector.store.evidence import EvidencePolicy
+from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.collector.store.retention import Retention
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import span_id, trace_id
 from pathgauge.scorers.types import ExpectedCall, Invocation, Reference, ReferenceTurn, ToolCall
 

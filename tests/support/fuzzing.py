@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import pytest
 
-EXECUTIONS = int(os.environ.get("FUZZ_EXECUTIONS", "1000"))
+EXECUTIONS = int(os.environ.get("FUZZ_EXECUTIONS", "300"))
 SEED = int(os.environ.get("FUZZ_SEED") or time.time_ns() % 10**9)
 LONGEST_S = 0.1
 """Of processor time for any input; the best of `TRIES` counts, as machines are busy."""

@@ -40,7 +40,7 @@ from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.collector.store import Purged, Selection, Store
 from pathgauge.collector.store.memory import MemoryStore
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import span
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.cost.latency_and_failure import Failure
@@ -178,6 +178,7 @@ class InProcessCollector:
             sinks=[self.sink],
             durable_counts=[self.prometheus],
             judges=self.queue,
+            commit_s=0.01,
         )
         self.requests = RequestQueue(self.store, lambda: self.pipeline.full, 1 << 20)
         self.worker = Worker(self.pipeline, self.store, self.telemetry, publisher, self.requests)

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +47,27 @@ def require_broker() -> None:
         pytest.skip(missing)
 
 
+@dataclass(frozen=True)
+class Secured:
+    """A second listener, for TLS and SCRAM, whose users have only the rights that they were given.
+    The other listener has every right.
+    """
+
+    address: str
+    keystore: Path
+    """The private key and the certificates in PEM."""
+
+
 class Broker:
     """A broker, which is its own controller. Its port and its data survive `kill`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, secured: Secured | None = None) -> None:
         self._folder = folder
         self._names = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None
         self.address = f"127.0.0.1:{free_port()}"
         self._settings = folder / "server.properties"
-        _write_settings(self._settings, self.address, folder / "data")
+        _write_settings(self._settings, self.address, folder / "data", secured)
         shutil.copytree(_formatted(), folder / "data")
 
     def start(self) -> None:
@@ -165,11 +177,11 @@ class Broker:
 
 
 @contextmanager
-def running_broker() -> Iterator[Broker]:
+def running_broker(secured: Secured | None = None) -> Iterator[Broker]:
     """A broker in a new folder, which is removed at the end."""
     require_broker()
     with tempfile.TemporaryDirectory(prefix="pathgauge-kafka-") as folder:
-        broker = Broker(Path(folder))
+        broker = Broker(Path(folder), secured)
         broker.start()
         try:
             yield broker
@@ -185,16 +197,19 @@ def _silent() -> Any:
     return logger
 
 
-def _write_settings(file: Path, address: str, data: Path) -> None:
+def _write_settings(file: Path, address: str, data: Path, secured: Secured | None = None) -> None:
     controller = f"127.0.0.1:{free_port()}"
+    listeners = f"PLAINTEXT://{address}" + (f",SASL_SSL://{secured.address}" if secured else "")
     settings = {
         "process.roles": "broker,controller",
         "node.id": 1,
-        "listeners": f"PLAINTEXT://{address},CONTROLLER://{controller}",
-        "advertised.listeners": f"PLAINTEXT://{address}",
+        "listeners": f"{listeners},CONTROLLER://{controller}",
+        "advertised.listeners": listeners,
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": f"1@{controller}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": (
+            "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT"
+        ),
         "log.dirs": data,
         # a killed broker may come back after this time
         "broker.session.timeout.ms": 1000,
@@ -208,8 +223,22 @@ def _write_settings(file: Path, address: str, data: Path) -> None:
         "log.retention.check.interval.ms": 500,
         "log.initial.task.delay.ms": 500,
         "log.segment.delete.delay.ms": 0,
+        **(_security(secured) if secured else {}),
     }
     file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+
+def _security(secured: Secured) -> dict[str, Any]:
+    return {
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": secured.keystore,
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",  # whoever uses the other listener
+    }
 
 
 def _formatted() -> Path:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from shutil import rmtree, which
+from shutil import copy, rmtree, which
 
 import pytest
 
@@ -42,7 +42,19 @@ class Server:
         self._folder = folder
         self._data = folder / "data"
         self._names = count()
+        self._certified: list[str] = []
         self.port = free_port()
+
+    def certify(self, certificate: Path, key: Path) -> None:
+        """Accept TLS. Before the start."""
+        owner = self._data.stat()
+        for file, setting in ((certificate, "ssl_cert_file"), (key, "ssl_key_file")):
+            copied = self._data / setting
+            copy(file, copied)
+            copied.chmod(0o600)
+            os.chown(copied, owner.st_uid, owner.st_gid)
+            self._certified.append(f"{setting}={copied}")
+        self._certified.append("ssl=on")
 
     def create(self) -> None:
         """Make the files of an empty server."""
@@ -60,6 +72,7 @@ class Server:
         while not self._is_up():
             settings = [f"{name}={value}" for name, value in _SETTINGS.items()]
             settings += [f"port={self.port}", f"unix_socket_directories={self._folder}"]
+            settings += self._certified
             with (self._folder / "log").open("ab") as log:
                 self._process = subprocess.Popen(
                     [
@@ -92,9 +105,13 @@ class Server:
 
     def database(self) -> str:
         """The address of a new, empty database, over the Unix socket."""
+        return f"postgresql://pathgauge@/{self.named()}?host={self._folder}&port={self.port}"
+
+    def named(self) -> str:
+        """The name of a new, empty database."""
         name = f"test_{next(self._names)}"
         self.execute(f"CREATE DATABASE {name}")
-        return f"postgresql://pathgauge@/{name}?host={self._folder}&port={self.port}"
+        return name
 
     def over_tcp(self, address: str) -> str:
         """The same database over the loopback port, where a password is needed."""
@@ -123,8 +140,10 @@ class Server:
 
 
 @contextmanager
-def server() -> Iterator[Server]:
-    """A running server. Skips the test if PostgreSQL or psycopg is not installed."""
+def server(certificate: tuple[Path, Path] | None = None) -> Iterator[Server]:
+    """A running server; with a certificate and its key it accepts TLS, too. Skips the test if
+    PostgreSQL or psycopg is not installed.
+    """
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     found = which("postgres")
     folders = [Path(found).parent] if found else [one for one in _FOLDERS if one.is_dir()]
@@ -137,6 +156,8 @@ def server() -> Iterator[Server]:
             subprocess.run(["chown", "postgres:", folder], check=True)
         running = Server(folders[0], folder)
         running.create()
+        if certificate is not None:
+            running.certify(*certificate)
         running.start()
         try:
             yield running

@@ -15,7 +15,7 @@ from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
-from pathgauge.collector.store.evidence import EvidencePolicy
+from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.collector.store.queries.reading import reading
 from support.backend import RecordingExporter
 from support.evaluated import WALL, commit, opened

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import subprocess
 import sys
 import time
@@ -52,15 +53,28 @@ def until(check: Callable[[], T], patience: float = PATIENCE_S) -> T:
 class Collector:
     """A running collector. `configuration` overrides free ports, a log in JSON and `QUICK`."""
 
-    def __init__(self, folder: Path, prefix: Sequence[str] = (), /, **configuration: Any) -> None:
-        """`prefix` are the first words of the command, such as those of `support/limited.py`."""
+    def __init__(
+        self,
+        folder: Path,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        /,
+        **configuration: Any,
+    ) -> None:
+        """`prefix` are the first words of the command, such as those of `support/limited.py`, and
+        `suffix` are further options. `environment` is added to that of the test.
+        """
         self.folder = folder
         self.config = folder / "pathgauge.yaml"
         self.configure(**configuration)
         self._log = folder / "log.jsonl"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*prefix, PATHGAUGE, "serve", "--config", self.config], stderr=log, stdout=log
+                [*prefix, PATHGAUGE, "serve", "--config", self.config, *suffix],
+                stderr=log,
+                stdout=log,
+                env={**os.environ, **(environment or {})},
             )
         ready = until(lambda: self.events("ready") or self.process.poll() is not None)
         assert ready, f"not ready: {self._log.read_text()}"

@@ -14,7 +14,7 @@ from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.core.partitioning import partition_of_conversation, partition_of_trace
 from pathgauge.collector.core.traces import TraceKey, TraceSnapshot
 from pathgauge.collector.store.resharding import reshard
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite.store import SqliteStore
 
 
 @dataclass

@@ -36,7 +36,7 @@ from pathgauge.collector.store import Progress
 from pathgauge.collector.store.forwarded_turns import batch_of_turn
 from pathgauge.collector.store.outbox import OutboxReader
 from pathgauge.collector.store.resharding import left_publications, reshard
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import log, span
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn

@@ -11,7 +11,7 @@ import psycopg
 
 from pathgauge.collector.core.pipeline_events import Changes, PublishedEvent
 from pathgauge.collector.store import Progress
-from pathgauge.collector.store.evidence import EvidencePolicy
+from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase
 from pathgauge.collector.store.postgres.heads import Head
 from pathgauge.collector.store.postgres.partition import PartitionDatabase

@@ -41,6 +41,10 @@ LABELS = (
     "status",
     "type",
     "le",
+    "against",
+    "kind",
+    "tool",
+    "argument",
 )
 """The order in which these tests write label values. The exposition sorts them by name."""
 

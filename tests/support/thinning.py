@@ -11,7 +11,7 @@ import pytest
 def thinned(values: Iterable[Any], keep: int) -> list[Any]:
     """All values as parameters. All but `keep` of them, evenly spread, are marked as slow."""
     listed = list(values)
-    kept = {round(index * (len(listed) - 1) / (keep - 1)) for index in range(keep)}
+    kept = {round(index * (len(listed) - 1) / max(keep - 1, 1)) for index in range(keep)}
     return [
         value if index in kept else pytest.param(value, marks=pytest.mark.slow)
         for index, value in enumerate(listed)

@@ -62,7 +62,7 @@ class Collector:
         model: type[ModelT],
         token: str | None,
         path: tuple[str, ...],
-        parameters: Mapping[str, str | int | None] | None = None,
+        parameters: Mapping[str, str | float | None] | None = None,
     ) -> ModelT:
         """The answer to a question. Parameters that are `None` are left out. Raises
         `CollectorError`.
@@ -83,7 +83,7 @@ class Collector:
         )
 
     def _request(
-        self, address: str, token: str | None, parameters: Mapping[str, str | int | None]
+        self, address: str, token: str | None, parameters: Mapping[str, str | float | None]
     ) -> tuple[int, str, bytes]:
         """Status, media type and body."""
         headers = {} if token is None else {"authorization": f"Bearer {token}"}

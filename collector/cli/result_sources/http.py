@@ -7,10 +7,19 @@ from pathlib import Path
 from typing import TypeVar
 
 from pathgauge.collector.api import models
+from pathgauge.collector.api.drift_models import DriftReport
 from pathgauge.collector.api.mcp import tokens
 from pathgauge.collector.api.mcp.collector import Collector, CollectorError
 from pathgauge.collector.api.models import Model, time_of
-from pathgauge.collector.api.queries import ClusterQuery, Query, ResultQuery, TraceQuery
+from pathgauge.collector.api.queries import (
+    ClusterQuery,
+    DriftQuery,
+    Query,
+    ResultQuery,
+    TraceQuery,
+    VerdictQuery,
+)
+from pathgauge.collector.api.release_models import ReleaseVerdict
 from pathgauge.collector.cli.result_sources.source import SourceError, UnavailableError
 
 _TIMES = ("since", "until")
@@ -56,6 +65,14 @@ class HttpSource:
         """A trace of this tenant as OTLP/JSON. Without `tenant`, only one may have it."""
         return self._get(models.Trace, ("traces", trace_id), TraceQuery(tenant=tenant))
 
+    def verdict(self, query: VerdictQuery) -> ReleaseVerdict:
+        """Whether a version of an agent is better or worse than another."""
+        return self._get(ReleaseVerdict, ("verdict",), query)
+
+    def drifts(self, query: DriftQuery) -> DriftReport:
+        """Which scores became worse, and what changed."""
+        return self._get(DriftReport, ("drift",), query)
+
     def _get(
         self, model: type[_ModelT], path: tuple[str, ...], query: Query | None = None
     ) -> _ModelT:
@@ -78,7 +95,7 @@ class HttpSource:
                 return SourceError(f"{self._collector.url}: {error}")
 
 
-def _parameters(query: Query | None) -> dict[str, str | int | None]:
+def _parameters(query: Query | None) -> dict[str, str | float | None]:
     if query is None:
         return {}
     given = query.model_dump(exclude_none=True)

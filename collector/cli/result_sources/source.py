@@ -1,5 +1,5 @@
-"""What `pathgauge results` asks, wherever the answers come from. The answers are those of the API,
-so that they are printed by the same code.
+"""What `pathgauge results` and `pathgauge verdict` ask, wherever the answers come from. The answers
+are those of the API, so that they are printed by the same code.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from typing import Protocol
 
 from pathgauge.collector import config as configuration
 from pathgauge.collector.api import models
-from pathgauge.collector.api.queries import ClusterQuery, ResultQuery
+from pathgauge.collector.api.drift_models import DriftReport
+from pathgauge.collector.api.queries import ClusterQuery, DriftQuery, ResultQuery, VerdictQuery
+from pathgauge.collector.api.release_models import ReleaseVerdict
 from pathgauge.collector.store import StoreError
 
 
@@ -43,6 +45,14 @@ class ResultSource(Protocol):
 
     def trace(self, trace_id: str, tenant: str | None = None) -> models.Trace:
         """A trace of this tenant as OTLP/JSON. Without `tenant`, only one may have it."""
+        ...
+
+    def verdict(self, query: VerdictQuery) -> ReleaseVerdict:
+        """Whether a version of an agent is better or worse than another."""
+        ...
+
+    def drifts(self, query: DriftQuery) -> DriftReport:
+        """Which scores became worse, and what changed."""
         ...
 
 

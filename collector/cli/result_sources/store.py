@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
-from pathgauge.collector.api import models, reading
-from pathgauge.collector.api.queries import ClusterQuery, ResultQuery
+from pathgauge.collector.api import drifts, models, reading, releases
+from pathgauge.collector.api.drift_models import DriftReport
+from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.api.queries import ClusterQuery, DriftQuery, ResultQuery, VerdictQuery
+from pathgauge.collector.api.release_models import ReleaseVerdict
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.cli.result_sources.source import SourceError
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import resolve
 from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.core.references.closest_ids import ClosestIds
-from pathgauge.collector.store import files
+from pathgauge.collector.sinks.prometheus.drift.recording import NAME as DRIFT, explained, states_of
+from pathgauge.collector.store.queries.counts import counts_named
 from pathgauge.collector.store.queries.reading import Reading, reading as reading_store
 from pathgauge.collector.store.queries.unmatched import unmatched_scenarios
+from pathgauge.collector.store.sqlite import files
 
 
 class StoreSource:
@@ -68,6 +75,26 @@ class StoreSource:
         if found is None:
             raise SourceError(f"trace {trace_id}: neither the journal nor the evidence holds it")
         return found
+
+    def verdict(self, query: VerdictQuery) -> ReleaseVerdict:
+        """Whether a version of an agent is better or worse than another. Raises `ConfigError` if
+        the criteria cannot be built: they say which scores are better.
+        """
+        evaluator = resolve(self._config).evaluator
+        sources = replace(self._sources, evaluator=lambda: evaluator)
+        try:
+            return releases.verdict(sources, None, query)
+        except ProblemError as error:
+            raise SourceError(error.detail) from error
+
+    def drifts(self, query: DriftQuery) -> DriftReport:
+        """Which scores became worse, and what changed, as of the last commit."""
+        with self._reading() as connection:
+            states = list(states_of(counts_named(connection, DRIFT)))
+        found = Drifts(max_series=len(states))
+        found.restore(states)
+        sources = replace(self._sources, drifts=lambda: explained(found))
+        return drifts.report(sources, None, query)
 
     def _known_ids(self) -> ClosestIds:
         """The scenario ids of the references; none if these have mistakes."""

@@ -17,6 +17,7 @@ from typing import Literal, get_args
 
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.evidence.failure import Failure
+from pathgauge.collector.core.evidence.miss import Miss
 from pathgauge.collector.core.references import Match
 from pathgauge.scorers.authoring.extras import extras_of
 from pathgauge.scorers.authoring.ranges import in_range, meets
@@ -92,6 +93,8 @@ class Evaluation:
     """What kind of failure it was, if a criterion failed. The evaluator does not set it, but
     `pathgauge.collector.core.evidence.failures.with_failure`.
     """
+    misses: tuple[Miss, ...] = ()
+    """Which tool calls made a score worse than the best one. Set together with `failure`."""
 
     @property
     def key(self) -> EvaluationKey:

@@ -7,7 +7,9 @@ Rules:
    it younger.
 3. A revision replaces the scores of the earlier revision. It may change, add or remove scores, or
    move all of them to another agent or scenario. A score that newer scores pushed out of a window
-   never returns to it. A revision of an evaluation that has left all windows has no effect.
+   never returns to it. A revision of an evaluation that has left all windows has no effect, and
+   neither has one that is lower than another that came before it. Several scorers may send the
+   first revision after a later one; then the later one counts from that moment.
 4. A withdrawn evaluation leaves all windows. Scores that it pushed out do not return.
 5. A window without a score younger than `stale_after_s` is not reported, because its mean no longer
    describes the present.
@@ -22,12 +24,16 @@ versions and scenarios.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.evaluations.statistics import mean_of
+
+_MAX_EARLY = 1_000
+"""Revisions that may wait for the first one."""
 
 
 class Series(NamedTuple):
@@ -88,12 +94,21 @@ class _WindowKey(NamedTuple):
     """`None`: all versions."""
 
 
+class _Told(NamedTuple):
+    """The scores of one revision."""
+
+    revision: int
+    scores: Mapping[_WindowKey, float]
+
+
 @dataclass(slots=True)
 class _Recorded:
     """An evaluation that is in at least one window."""
 
     since: float
     order: int
+    revision: int = 0
+    """The highest one, as far as it is known."""
     held: set[_WindowKey] = field(default_factory=set)
     """The windows that contain it."""
     lost: set[_WindowKey] = field(default_factory=set)
@@ -111,6 +126,8 @@ class Windows:
         self._stale_after_s = stale_after_s
         self._now = -math.inf
         self._order = 0
+        self._early: OrderedDict[EvaluationKey, _Told] = OrderedDict()
+        """Revisions of evaluations that are in no window: their first one may follow."""
         self._recorded: dict[EvaluationKey, _Recorded] = {}
         """In the order of recording, which is the order of age."""
         self._scores: dict[_WindowKey, dict[EvaluationKey, float]] = {}
@@ -142,14 +159,20 @@ class Windows:
         and, if given, to those of the `version`.
         """
         self._advance(now)
-        if evaluation.key in self._recorded or evaluation.revision == 0:
-            scores = {
-                result.criterion.name: result.score.value
-                for result in evaluation.results
-                if result.score.value is not None
-            }
-            by_window = dict(_by_window(series or series_of(evaluation), scores, version))
-            self._record(evaluation.key, by_window)
+        scores = {
+            result.criterion.name: result.score.value
+            for result in evaluation.results
+            if result.score.value is not None
+        }
+        by_window = dict(_by_window(series or series_of(evaluation), scores, version))
+        key, told = evaluation.key, _Told(evaluation.revision, by_window)
+        known = self._recorded.get(key)
+        if known is None and told.revision > 0:
+            self._wait_for_the_first(key, told)
+        elif known is None:
+            self._record(key, max(told, self._early.pop(key, told), key=lambda one: one.revision))
+        elif told.revision >= known.revision:
+            self._record(key, told)
 
     def restore(
         self,
@@ -166,10 +189,11 @@ class Windows:
         arrived in its newest revision only, and withdrawn ones had never arrived.
         """
         self._advance(since)
-        self._record(key, dict(_by_window(series, scores, version)))
+        self._record(key, _Told(0, dict(_by_window(series, scores, version))))
 
     def withdraw(self, key: EvaluationKey) -> None:
         """Remove an evaluation from all windows; does nothing if it is in none."""
+        self._early.pop(key, None)
         recorded = self._recorded.get(key)
         if recorded is not None:
             for window in tuple(recorded.held):
@@ -180,6 +204,7 @@ class Windows:
         """Empty the windows for whose series and metric `unwanted` returns true. The metric `None`
         stands for evaluations without scores.
         """
+        self._early.clear()
         windows = [window for window in self._scores if unwanted(window.series, window.metric)]
         for window in windows:
             for key in tuple(self._scores[window]):
@@ -212,11 +237,19 @@ class Windows:
                 )
         return windows
 
-    def _record(self, key: EvaluationKey, scores: Mapping[_WindowKey, float]) -> None:
-        recorded = self._recorded.get(key)
+    def _wait_for_the_first(self, key: EvaluationKey, told: _Told) -> None:
+        earlier = self._early.get(key)
+        if earlier is None or told.revision >= earlier.revision:
+            self._early[key] = told
+        if len(self._early) > _MAX_EARLY:
+            self._early.popitem(last=False)
+
+    def _record(self, key: EvaluationKey, told: _Told) -> None:
+        recorded, scores = self._recorded.get(key), told.scores
         if recorded is None:
             self._order += 1
             recorded = self._recorded[key] = _Recorded(self._now, self._order)
+        recorded.revision = told.revision
         for window in recorded.held - scores.keys():
             self._remove(key, window)
         for window, value in scores.items():

@@ -21,6 +21,7 @@ from pathgauge.collector.core.evidence.categories import (
 )
 from pathgauge.collector.core.evidence.deviations import Deviation, deviation
 from pathgauge.collector.core.evidence.failure import Failure
+from pathgauge.collector.core.evidence.misses import misses_of
 from pathgauge.collector.core.evidence.signatures import short_name, signature
 from pathgauge.scorers.composite.agent_view import OfAgent, own_view, subtree_view
 from pathgauge.scorers.composite.composite import Composite
@@ -52,9 +53,11 @@ class _Trajectory(NamedTuple):
 
 
 def with_failure(evaluation: Evaluation) -> Evaluation:
-    """The evaluation with its failure; itself, if it has that already."""
-    failure = failure_of(evaluation)
-    return evaluation if failure == evaluation.failure else replace(evaluation, failure=failure)
+    """The evaluation with its failure and its misses; itself, if it has these already."""
+    failure, misses = failure_of(evaluation), misses_of(evaluation.results)
+    if (failure, misses) == (evaluation.failure, evaluation.misses):
+        return evaluation
+    return replace(evaluation, failure=failure, misses=misses)
 
 
 def failure_of(evaluation: Evaluation) -> Failure | None:

@@ -66,7 +66,7 @@ class Dialogue:
     def asked(self, agent: Node | None, steps: Sequence[Step]) -> str | None:
         """The text of the user or the calling agent. `steps`: the agent's own model calls."""
         if agent is not None:
-            text = last_user_text(self._agent_input(agent))
+            text = last_user_text(self.input_of(agent))
             if text:
                 return text
         if steps:
@@ -121,7 +121,8 @@ class Dialogue:
         for node in agents:
             yield answer(self._content(node).output), False
 
-    def _agent_input(self, agent: Node) -> tuple[Message, ...]:
+    def input_of(self, agent: Node) -> tuple[Message, ...]:
+        """The messages on the span of an agent that started it; empty if none are recorded."""
         shown = self._content(agent).input
         return shown or self._messages(agent, agent.fields.agent_input, "user")
 

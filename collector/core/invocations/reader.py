@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pathgauge.collector.core.invocations import scenario
 from pathgauge.collector.core.invocations.dialects import Fields, Registry
@@ -17,6 +18,7 @@ from pathgauge.collector.core.invocations.errors import error_of, error_type
 from pathgauge.collector.core.invocations.gaps import Gaps
 from pathgauge.collector.core.invocations.grouping import Group, groups
 from pathgauge.collector.core.invocations.input_output import Dialogue, Step
+from pathgauge.collector.core.invocations.losses import Losses, Orphans, lacking_models
 from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY, as_id
 from pathgauge.collector.core.invocations.model_calls import model_call, model_of, stated_total
 from pathgauge.collector.core.invocations.node import Node
@@ -53,9 +55,11 @@ def readings(
     logs: dict[str | None, list[LogRecord]] = defaultdict(list)
     for log in sorted(trace.logs, key=lambda log: (log.time_ns, log.raw)):
         logs[log.span_id].append(log)
+    found = groups(Tree(trace, registry))
+    orphans = Orphans(trace.spans, found)
     return [
-        _Reader(trace, group, logs, scenario_keys, extras).reading()
-        for group in groups(Tree(trace, registry))
+        _Reader(trace, group, logs, scenario_keys, extras, orphans=orphans).reading()
+        for group in found
     ]
 
 
@@ -69,6 +73,8 @@ class _Reader:
         logs: Mapping[str | None, list[LogRecord]],
         scenario_keys: tuple[str, ...],
         extras: Extras,
+        *,
+        orphans: Orphans,
     ) -> None:
         self.trace = trace
         self.group = group
@@ -76,6 +82,8 @@ class _Reader:
         self.scenario_keys = scenario_keys
         self.extras = extras
         self.flags: set[Flag] = set(group.flags)
+        if orphans.concern(group):
+            self.flags.add("lost_parents")
         self.dialogue = Dialogue(group.nodes, logs, self.flags)
         self.steps = self.dialogue.steps
         self.tools = list(filter(_is_tool, group.nodes))
@@ -147,7 +155,20 @@ class _Reader:
             spans=self._spans(),
         )
         tool_spans = any(node.kind == "tool" or node.called for node in self.tools)
-        return Reading(invocation, shown_by(invocation, tool_spans=tool_spans), doubts)
+        lacks = lacking_models(invocation, self.tools)
+        return Reading(
+            self._with_losses(invocation),
+            shown_by(invocation, tool_spans=tool_spans),
+            doubts,
+            lacks,
+        )
+
+    def _with_losses(self, invocation: Invocation) -> Invocation:
+        """The invocation with flags for what was lost. For this, prompts are read that nothing else
+        needs: it does not matter if these are truncated.
+        """
+        losses = Losses(self.dialogue, self.agents, self.top_steps, invocation)
+        return replace(invocation, flags=invocation.flags.union(losses.flags()))
 
     def _gaps(self) -> Gaps:
         agents, steps = self._answering_agents(), self._answering_steps()

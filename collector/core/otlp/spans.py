@@ -22,6 +22,7 @@ STATUS_UNSET, STATUS_ERROR = 0, 2
 
 _REMOTE = 0x100 | 0x200
 """The flags of a span that say that its parent's location is known, and remote."""
+_SERVED = (SpanProto.SPAN_KIND_SERVER, SpanProto.SPAN_KIND_CONSUMER)
 _NO_SPAN_ID = bytes(8)
 
 
@@ -158,6 +159,11 @@ class Span(_Encoded[SpanProto]):
     def dropped_attributes(self) -> int:
         """Number of attributes and events that the sender's SDK dropped."""
         return self.proto.dropped_attributes_count + self.proto.dropped_events_count
+
+    @property
+    def serves_request(self) -> bool:
+        """Whether it serves a request of another process, so that its parent is there."""
+        return self.proto.kind in _SERVED
 
     @property
     def trace_state(self) -> str:

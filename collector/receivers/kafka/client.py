@@ -6,10 +6,11 @@ because `error_cb` reports what matters; `log_level` and `debug` in the section 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from pathgauge.collector.config.kafka import Kafka
 
@@ -17,6 +18,8 @@ _UNREACHABLE = frozenset(
     {KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE}
 )
 """Errors of a client that has no usable connection. Those of one broker of several are left out."""
+_CREATION = re.compile(r"Failed to create [a-z ]+: ")
+_VALUE = re.compile(r'Invalid value ".*" for', re.DOTALL)
 
 
 def settings(
@@ -38,6 +41,21 @@ def settings(
 def is_unreachable(error: KafkaError) -> bool:
     """Whether no broker can be used."""
     return error.code() in _UNREACHABLE
+
+
+def why(errors: Sequence[KafkaError], raised: KafkaException) -> str:
+    """Why a request has failed, from the errors that `on_error` got. That all brokers are down only
+    follows from another error.
+    """
+    causes = [error for error in errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
+    error: KafkaError = (causes or errors or raised.args)[-1]
+    return error.str()
+
+
+def refusal(error: KafkaException) -> str:
+    """Why librdkafka refuses the settings of a client. Values may be secrets, so none is quoted."""
+    text = _CREATION.sub("", cast(KafkaError, error.args[0]).str())
+    return _VALUE.sub("found an invalid value for", text)
 
 
 def _ignore(_: KafkaError) -> None:

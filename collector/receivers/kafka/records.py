@@ -9,7 +9,7 @@ program.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
@@ -20,13 +20,14 @@ from pathgauge.collector.config import Config
 from pathgauge.collector.core.otlp import DecodeLimits, Encoding, Reason, Signal, UndecodableError
 from pathgauge.collector.core.otlp.batch import Batch, Origin, Transport
 from pathgauge.collector.core.otlp.decode_batch import decode_batch
+from pathgauge.collector.core.partitioning import partition_of_trace
 
 Skip: TypeAlias = Literal[
     "undecodable", "unknown_version", "no_tenant", "unknown_tenant", "not_by_trace", "gone"
 ]
-"""Why a record is not read. `not_by_trace`: its key is not the one trace id of its contents, so the
-rest of the trace may be in another partition. `gone`: the topic no longer had it. A closed set,
-because it is a metric label.
+"""Why a record is not read. `not_by_trace`: its key is not the one trace id of its contents, or the
+partition is not that of the trace, so the rest of the trace may be in another one. `gone`: the
+topic no longer had it. A closed set, because it is a metric label.
 """
 
 _VERSION = b"1"
@@ -111,7 +112,7 @@ class RecordDecoder:
         found = _own_headers(message.headers())
         signal, value = self.signals[topic], message.value() or b""
         if not found:
-            batch, rejected = self._of_others(signal, value, message.key())
+            batch, rejected = self._of_others(signal, value, message)
             return KafkaRecord(topic, offset, at, batch, rejected)
         return KafkaRecord(topic, offset, at, self._of_gateway(signal, value, found), {})
 
@@ -122,16 +123,24 @@ class RecordDecoder:
         return replace(_decoded(origin, value, _encoded_again(self.limits))[0], sent_as=sent_as)
 
     def _of_others(
-        self, signal: Signal, value: bytes, key: bytes | None
+        self, signal: Signal, value: bytes, message: Message
     ) -> tuple[Batch, Mapping[Reason, int]]:
         if self.tenants.default is None:
             raise SkippedError("no_tenant")
         origin = Origin(self.tenants.default, "kafka", signal, "protobuf")
         batch, rejected = _decoded(origin, value, self.limits)
         traces = {record.trace_id for record in batch.spans or batch.logs}
-        if self.partitions > 1 and traces and traces != {(key or b"").decode(errors="replace")}:
+        if self.partitions > 1 and traces and not self._is_by_trace(traces, message):
             raise SkippedError("not_by_trace")
         return self.redact(batch) if self.redact is not None else batch, rejected
+
+    def _is_by_trace(self, traces: Set[str], message: Message) -> bool:
+        key = message.key() or b""
+        trace_id = key.decode(errors="replace")
+        return (
+            traces == {trace_id}
+            and partition_of_trace(trace_id, self.partitions) == message.partition()
+        )
 
     def _origin(self, signal: Signal, found: Mapping[str, Any]) -> tuple[Origin, Encoding]:
         texts = {name: _text(value) for name, value in found.items()}

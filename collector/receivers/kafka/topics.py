@@ -49,8 +49,8 @@ def check(config: Kafka, min_retention_s: float, patience_s: float = PATIENCE_S)
 
     `min_retention_s`: how long a record may be needed, in seconds.
     """
-    errors: list[str] = []
-    admin = AdminClient(client.settings(config, {}, lambda error: errors.append(error.str())))
+    errors: list[KafkaError] = []
+    admin = _admin(config, errors)
     partitions = _partitions(admin, config, errors, patience_s)
     names = (config.traces_topic, config.logs_topic)
     missing = [name for name in names if not partitions.get(name)]
@@ -70,8 +70,15 @@ def check(config: Kafka, min_retention_s: float, patience_s: float = PATIENCE_S)
     return Topics(traces.partitions, largest)
 
 
+def _admin(config: Kafka, errors: list[KafkaError]) -> AdminClient:
+    try:
+        return AdminClient(client.settings(config, {}, errors.append))
+    except KafkaException as error:
+        raise LogError(f"kafka.client: {client.refusal(error)}") from None
+
+
 def _partitions(
-    admin: AdminClient, config: Kafka, errors: list[str], patience_s: float
+    admin: AdminClient, config: Kafka, errors: list[KafkaError], patience_s: float
 ) -> dict[str, int]:
     """The number of partitions of each topic of the cluster; 0 for one with an error."""
     deadline = time.monotonic() + patience_s
@@ -81,10 +88,11 @@ def _partitions(
             topics = admin.list_topics(timeout=timeout).topics
         except KafkaException as error:
             admin.poll(0)
-            reason = errors[-1] if errors else cast(KafkaError, error.args[0]).str()
+            reason = client.why(errors, error)
             if time.monotonic() >= deadline:
                 raise LogError(
-                    f"found no Kafka broker at {_servers(config)} within {patience_s:g} s: {reason}"
+                    f"found no usable Kafka broker at {_servers(config)} within"
+                    f" {patience_s:g} s: {reason}"
                 ) from None
             _log.warning("waiting for a Kafka broker", servers=_servers(config), reason=reason)
         else:
@@ -132,8 +140,9 @@ def _missing(config: Kafka, name: str, partitions: Mapping[str, int]) -> str:
     other = config.logs_topic if name == config.traces_topic else config.traces_topic
     number = partitions.get(other) or 12
     return (
-        f"found no topic {name}, expected one: kafka-topics.sh --bootstrap-server"
-        f" {_servers(config)} --create --topic {name} --partitions {number} --replication-factor 3"
+        f"found no topic {name}, expected one, and the right to describe it: kafka-topics.sh"
+        f" --bootstrap-server {_servers(config)} --create --topic {name} --partitions {number}"
+        " --replication-factor 3"
     )
 
 

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.agent_records import AgentRecords
+from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import Signal
 from pathgauge.collector.core.otlp.batch import Batch
@@ -36,11 +37,12 @@ from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.service.memory.plan import MemoryPlan
 from pathgauge.collector.service.total_usage import total
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
+from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
 from pathgauge.collector.store import Purged, Selection, Usage, publications
-from pathgauge.collector.store.postgres import purge
+from pathgauge.collector.store.postgres import purge, starting
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase
 from pathgauge.collector.store.postgres.sharing import SharedCleaning
 from pathgauge.collector.store.recent_results import WindowBounds
@@ -72,7 +74,7 @@ class Cluster:
         roles: frozenset[Role],
         plan: MemoryPlan,
     ) -> None:
-        """Raises `LogError` if the topics cannot be used."""
+        """Raises `LogError` if the topics cannot be used, and `StoreError` if PostgreSQL cannot."""
         assert config.kafka is not None
         assert config.postgres is not None
         self._config, self._kafka, self._conninfo = config, config.kafka, config.postgres.conninfo
@@ -83,6 +85,8 @@ class Cluster:
         retained = config.assembly.max_age + config.assembly.late_ttl
         found = topics.check(config.kafka, retained)
         self._partitions = found.partitions
+        if roles & {"scorer", "gauge"}:
+            starting.wait(self._conninfo)
         redactor = build_redactor(config)
         self._redact = None
         if redactor is not None:
@@ -138,8 +142,15 @@ class Cluster:
         gauge = None if self._gauge is None else self._gauge.gauge
         return () if gauge is None else gauge.current_scores()
 
+    def drifts(self) -> Sequence[Explained]:
+        gauge = None if self._gauge is None else self._gauge.gauge
+        return () if gauge is None else gauge.drifts()
+
     def references(self) -> Iterable[Reference]:
         return self._setup.references
+
+    def evaluator(self) -> Evaluator:
+        return self._setup.evaluator
 
     def explain_open_traces(self, max_traces: int) -> Future[list[Waiting]]:
         asked = [] if self._scorers is None else self._scorers.explain_open_traces(max_traces)
@@ -192,6 +203,9 @@ class Cluster:
         self._process.reloaded(successful=False)
         if self._gauge is not None:
             self._gauge.call(lambda gauge: gauge.configure_failed())
+
+    def inactive(self) -> list[str]:
+        return [] if self._gauge is None else self._gauge.inactive()
 
     def unready(self) -> list[str]:
         reasons = []

@@ -6,6 +6,7 @@ again builds its sinks anew, and continues like any other one would.
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
@@ -23,7 +24,7 @@ from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.service.publications import Arrived, Publications
 from pathgauge.collector.service.sink_calls import close, publish
-from pathgauge.collector.store import Progress, StoreError, Usage
+from pathgauge.collector.store import Progress, StoreError, Unread, Usage
 from pathgauge.collector.store.postgres import LockLostError
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase
 from pathgauge.collector.store.postgres.messages import Purge
@@ -33,6 +34,10 @@ _log = structlog.get_logger(__name__)
 STANDBY_S = 1.0
 """How often a process asks whether it can become the gauge."""
 POLL_S = 0.5
+REFUSED_S = 10.0
+"""How long a process that cannot read a publication leaves the role to others."""
+UNREAD_S = 5.0
+"""How often the publications that wait are counted."""
 IDLE_COMMIT_S = 30.0
 """The longest time without a commit. Retention runs with commits."""
 
@@ -50,7 +55,7 @@ class GaugeRole(Collector):
         decode: Callable[[bytes], Publication],
     ) -> None:
         """`telemetry` counts what this process receives. `build` makes the sinks; `decode` raises
-        `PublicationError`.
+        `PublicationError` and `UnknownFormatError`.
         """
         self._database = database
         self._telemetry = telemetry
@@ -63,6 +68,9 @@ class GaugeRole(Collector):
         self.takeovers = 0
         self.reason: str | None = None
         """Why the database cannot be used."""
+        self.unread = Unread()
+        """The publications that no gauge has read, also while this process is a standby."""
+        self._unread_at = -math.inf
         self._commands: queue.SimpleQueue[Callable[[Gauge], None]] = queue.SimpleQueue()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gauge", daemon=True)
@@ -78,10 +86,12 @@ class GaugeRole(Collector):
         return self._database.usage()
 
     def unready(self) -> list[str]:
-        """The reasons for which this process does not publish."""
-        if self.reason is not None:
-            return [self.reason]
-        return [] if self.gauge is not None else ["standby: another process is the gauge"]
+        """The reasons for which this process can not publish."""
+        return [] if self.reason is None else [self.reason]
+
+    def inactive(self) -> list[str]:
+        """The reasons for which this process does not publish, although it could."""
+        return [] if self.gauge is not None else ["standby: this process is not the gauge"]
 
     def start(self) -> None:
         """Start the thread."""
@@ -123,8 +133,15 @@ class GaugeRole(Collector):
                 if self._database.try_acquire():
                     self._be_gauge()
                 else:
+                    self._count_unread()
                     self._closed.wait(STANDBY_S)
                 self.reason = None
+            except _RefusedError as error:
+                # Another version may become the gauge. This one would go round in circles.
+                self.reason = str(error)
+                self._end()
+                self._database.close()
+                self._closed.wait(REFUSED_S)
             except StoreError as error:
                 self._failed(error)
             except Exception:  # if the thread ended, nothing would be published any more
@@ -162,12 +179,16 @@ class GaugeRole(Collector):
         while not is_lost.is_set():
             is_closing = self._closed.is_set()
             found = self._publish(gauge, publications)
+            if publications.refused is not None:
+                raise _RefusedError(publications.refused)
+            self.reason = None
             if is_closing and not found:
                 return
         raise LockLostError("postgres: another process may be the gauge")
 
     def _publish(self, gauge: Gauge, publications: Publications) -> bool:
         """Read and commit some publications; returns whether there were any."""
+        self._count_unread()
         arrived = self._database.read()
         for one in arrived.publications:
             publications.take(Arrived(str(one.partition), one.id, one.body))
@@ -181,6 +202,11 @@ class GaugeRole(Collector):
         if not arrived.publications:
             self._closed.wait(POLL_S)
         return bool(arrived.publications)
+
+    def _count_unread(self) -> None:
+        if time.monotonic() >= self._unread_at + UNREAD_S:
+            self.unread = self._database.unread()
+            self._unread_at = time.monotonic()
 
     def _run_commands(self, gauge: Gauge) -> None:
         while True:
@@ -205,6 +231,10 @@ class GaugeRole(Collector):
         if gauge is not None:
             for sink in (gauge.metrics, *gauge.sinks):
                 close(sink)
+
+
+class _RefusedError(Exception):
+    """This version cannot read what was published."""
 
 
 def _withdraw(gauge: Gauge, purge: Purge) -> None:

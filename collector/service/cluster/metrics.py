@@ -15,6 +15,7 @@ from pathgauge.collector.service.cluster.gauge_role import GaugeRole
 from pathgauge.collector.service.cluster.partition_scorers import PartitionScorers
 from pathgauge.collector.service.labelled_metrics import labelled
 from pathgauge.collector.sinks.prometheus.process_metrics import process_metrics
+from pathgauge.collector.sinks.prometheus.store_metrics import unread_publications
 
 PARTITION = "partition"
 
@@ -104,6 +105,7 @@ def _of_gauge(gauge: GaugeRole) -> Iterator[Metric]:
         "How often this process has become the gauge.",
         gauge.takeovers,
     )
+    yield from unread_publications([gauge.unread])
 
 
 def _of_partitions(scorers: PartitionScorers, lag: Mapping[int, int]) -> Iterator[Metric]:

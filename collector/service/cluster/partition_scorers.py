@@ -61,14 +61,15 @@ class PartitionScorer:
         source: Source,
     ) -> None:
         self.partition = partition.number
+        telemetry = InternalTelemetry()
         self.store = PartitionStore(
             database,
             source,
             f"{socket.gethostname()}:{os.getpid()}",
             on_lost=self._on_lost,
             on_purge=self._on_purge,
+            on_dropped=telemetry.turns_dropped.add,
         )
-        telemetry = InternalTelemetry()
         self.scorer = Scorer(plan, setup, telemetry, self.store, partition)
         config = plan.config
         self.scorer.connect(

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple, Protocol
 
 import structlog
-from zstandard import ZstdError
 
 from pathgauge.collector.core.agent_records import NAME as AGENT_RECORDS
 from pathgauge.collector.core.evaluations.windows import Recent
@@ -81,17 +80,19 @@ class PartitionStore:
         *,
         on_lost: Callable[[], None],
         on_purge: Callable[[Purge], None],
+        on_dropped: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`owner` is the name of this process, for people. `on_lost` is called when another process
-        has the partition now, `on_purge` when data was removed that the pipeline may hold; both in
-        the pipeline thread.
+        has the partition now, `on_purge` when data was removed that the pipeline may hold,
+        `on_dropped` when a forwarded turn cannot be read; all in the pipeline thread.
         """
         self._database = database
         self._source = source
         self._owner = owner
         self._on_lost = on_lost
         self._on_purge = on_purge
+        self._on_dropped = on_dropped
         self._clock = clock
         self._deliver: Deliver = lambda _: False
         # Guards what follows: the threads of Kafka and of the pipeline deliver.
@@ -245,8 +246,9 @@ class PartitionStore:
         """Pass a forwarded turn to the pipeline. One that cannot be read is dropped."""
         try:
             batch = batch_of_turn(turn.body)
-        except (ValueError, ZstdError) as error:
+        except Exception as error:  # damaged, or of another version
             _log.error("forwarded turn dropped", source=turn.source, reason=str(error))
+            self._on_dropped()
             with self._lock:
                 self._turns.append(_Turn(self._row, turn.id))
             return

@@ -15,8 +15,8 @@ from pathgauge.collector.config.section import Section
 from pathgauge.collector.core.evaluations.conversations import MAX_BYTES as MAX_CONVERSATION_BYTES
 from pathgauge.collector.judging.queue import MAX_QUEUE_BYTES as MAX_JUDGE_QUEUE_BYTES
 from pathgauge.collector.receivers.export import PROTOBUF_COST
-from pathgauge.collector.store.reader import MAX_CACHE_BYTES
 from pathgauge.collector.store.retention import Retention
+from pathgauge.collector.store.sqlite.reader import MAX_CACHE_BYTES
 from pathgauge.scorers.judges.model_client.cache import MAX_BYTES as MAX_JUDGE_CACHE_BYTES
 
 MiB = 1 << 20

@@ -16,6 +16,7 @@ from pathgauge.collector.store.forwarded_turns import decode
 from pathgauge.collector.store.postgres import heads, writing
 from pathgauge.collector.store.postgres.connection import PostgresConnection
 from pathgauge.collector.store.resharding.source import Source
+from pathgauge.collector.store.resharding.spending import NAME as JUDGE_SPENT
 from pathgauge.collector.store.schema import checksum
 from pathgauge.collector.store.sql import insert
 
@@ -83,13 +84,14 @@ def copy_state(
             "INSERT INTO forwarded (target, body, tenant, trace_id) VALUES (?, ?, ?, ?)",
             (partition, body, tenant, trace_id),
         )
-    writing.records(database, _agent_records(source))
+    writing.records(database, _counts(source, AGENT_RECORDS))
+    writing.counts(database, _counts(source, JUDGE_SPENT))
 
 
-def _agent_records(source: Source) -> Iterator[Row]:
+def _counts(source: Source, wanted: str) -> Iterator[Row]:
     for _, (name, state) in source.tables.rows("counts", "name, state"):
         key = orjson.loads(name)
-        if key[0] == AGENT_RECORDS:
+        if key[0] == wanted:
             yield Row(key, orjson.loads(state))
 
 

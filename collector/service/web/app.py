@@ -1,9 +1,10 @@
 """The HTTP pages for Prometheus, for probes and for operators.
 
-`/metrics` is the exposition, `/healthz` reports that the process answers, `/readyz` whether it
-accepts spans, `/debug/traces` lists open traces, and `/debug/scenarios` scenario ids without a
-reference. With `token_file` set, the two probes stay open; the others take the token from a header,
-or from the cookie of somebody who signed in on the pages for people.
+`/metrics` is the exposition, `/healthz` reports that the process answers, `/readyz` whether it can
+do its work, `/activez` whether it does: a standby does not. `/debug/traces` lists open traces, and
+`/debug/scenarios` scenario ids without a reference. With `token_file` set, the three probes stay
+open; the others take the token from a header, or from the cookie of somebody who signed in on the
+pages for people.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pathgauge.collector.receivers.auth.tokens import TokenFile
 
 Page = Callable[[Request], Awaitable[Response]]
 
-OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+OPEN_PATHS = frozenset({"/healthz", "/readyz", "/activez"})
 """Paths of probes, which often cannot send a token."""
 
 GZIP_LEVEL = 6
@@ -38,6 +39,7 @@ def create_app(
     unready: Callable[[], list[str]] = list,
     readers: TokenFile | None = None,
     *,
+    inactive: Callable[[], list[str]] = list,
     traces: Page | None = None,
     scenarios: Page | None = None,
     with_own_authorization: Sequence[Route] = (),
@@ -46,6 +48,7 @@ def create_app(
     all.
 
     `unready` returns the reasons for which the collector accepts no spans, `[]` when it is ready.
+    `inactive` returns those for which it is a standby.
     `traces` is the page of open traces, `scenarios` that of scenario ids without a reference. The
     routes `with_own_authorization` decide themselves whom they answer.
     """
@@ -59,16 +62,17 @@ def create_app(
         )
 
     async def readyz(_: Request) -> Response:
-        reasons = unready()
-        return PlainTextResponse(
-            "\n".join(reasons or ["ready"]) + "\n", status_code=503 if reasons else 200
-        )
+        return _probe(unready(), inactive() or ["ready"])
+
+    async def activez(_: Request) -> Response:
+        return _probe(unready() + inactive(), ["active"])
 
     pages = Starlette(
         routes=[
             Route("/metrics", metrics),
             Route("/healthz", _healthz),
             Route("/readyz", readyz),
+            Route("/activez", activez),
             *([Route("/debug/traces", traces)] if traces else []),
             *([Route("/debug/scenarios", scenarios)] if scenarios else []),
             *with_own_authorization,
@@ -96,6 +100,12 @@ def _for_readers(pages: ASGIApp, readers: TokenFile, others: Sequence[Route]) ->
         await answer(scope, receive, send)
 
     return app
+
+
+def _probe(reasons: list[str], otherwise: list[str]) -> Response:
+    return PlainTextResponse(
+        "\n".join(reasons or otherwise) + "\n", status_code=503 if reasons else 200
+    )
 
 
 async def _healthz(_: Request) -> Response:

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.agent_records import AgentRecords
+from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.otlp.split import as_protobuf, split
@@ -39,6 +40,7 @@ from pathgauge.collector.service.workers.relaying import Relaying
 from pathgauge.collector.service.workers.scorer_process import ScorerProcess
 from pathgauge.collector.service.workers.usage import FleetUsage
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
+from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
@@ -132,8 +134,14 @@ class Fleet:
     def current_scores(self) -> Sequence[CurrentScore]:
         return self._gauge.current_scores()
 
+    def drifts(self) -> Sequence[Explained]:
+        return self._gauge.drifts()
+
     def references(self) -> Iterable[Reference]:
         return self._setup.references
+
+    def evaluator(self) -> Evaluator:
+        return self._setup.evaluator
 
     def explain_open_traces(self, max_traces: int) -> Future[list[Waiting]]:
         async def explain() -> list[Waiting]:
@@ -179,10 +187,15 @@ class Fleet:
     def configure_failed(self) -> None:
         self._thread.call(self._gauge.configure_failed)
 
+    def inactive(self) -> list[str]:
+        return []
+
     def unready(self) -> list[str]:
         reasons = [reason for scorer in self._scorers for reason in scorer.unready()]
         if not self._thread.alive:
             reasons.append("the gauge thread is not running")
+        if self._publications.refused is not None:
+            reasons.append(self._publications.refused)
         usage = self._store.usage()
         if usage.state != "ok":
             reasons.append(usage.reason or "the store of results cannot be written to")
@@ -265,6 +278,8 @@ class Fleet:
         """The results say which traces are selected; the scorers hold them; what they have
         published about them in the meantime is purged with the results.
         """
+        if self._publications.refused is not None:
+            raise StoreError(f"nothing was removed: {self._publications.refused}")
         try:
             await self._ask_all(messages.Flush())
             held: frozenset[TraceKey] = frozenset().union(*await self._ask_all(messages.Hold()))

@@ -18,7 +18,7 @@ from pathgauge.collector.core.otlp import Encoding
 from pathgauge.collector.core.otlp.batch import Origin
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
-from pathgauge.collector.store import Selection
+from pathgauge.collector.store import Selection, Unread
 from pathgauge.collector.store.outbox import Acknowledged, Outgoing
 
 
@@ -123,6 +123,7 @@ class Status:
     usage: CollectorUsage
     queues: Mapping[str, QueueLevel]
     unready: Sequence[str]
+    unread: Unread
     metrics: Sequence[Metric]
     """What only this process knows."""
 

@@ -23,7 +23,6 @@ from prometheus_client.registry import Collector
 from pathgauge.collector.config.active import resolve
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.otlp.batch import Relayed
 from pathgauge.collector.core.otlp.decode_batch import decode_batch
 from pathgauge.collector.core.partitioning import Partition
 from pathgauge.collector.core.traces import TraceKey
@@ -44,18 +43,18 @@ from pathgauge.collector.service.publishing import Publishing
 from pathgauge.collector.service.scorer import Scorer
 from pathgauge.collector.service.workers import messages
 from pathgauge.collector.service.workers.channel import Channel, open_channel
+from pathgauge.collector.service.workers.receiving import store_turns
 from pathgauge.collector.service.workers.scorer_process import CANNOT_START
 from pathgauge.collector.service.workers.sending import Sending
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import commit_durations
 from pathgauge.collector.store import Purged, Restored, StoreInUseError, Transaction
-from pathgauge.collector.store.forwarded_turns import batch_of_turn
 from pathgauge.collector.store.journal import UNLIMITED
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite.store import SqliteStore
 
 _log = structlog.get_logger(__name__)
 
-COMMIT_S = 0.5
+COMMIT_S = 1.0
 """How long events are collected: each commit is followed by one of the parent."""
 STATUS_S = 1.0
 STOP_S = 10.0
@@ -76,7 +75,7 @@ class ScorerProcess:
             config = config.with_changes({"judge": share_of(config.judge, partition)})
         self._config, self._channel = config, channel
         setup = resolve(config)
-        telemetry = InternalTelemetry()
+        self._telemetry = telemetry = InternalTelemetry()
         plan = plan_of_scorer(config)
         self._commits = commit_durations()
         self._store = build_scorer_store(
@@ -94,7 +93,13 @@ class ScorerProcess:
         )
         self._queues = build_queues(self._scorer.usage, self._scorer.requests, self._scorer.judging)
         self._loop = asyncio.get_running_loop()
-        self._sending = Sending(start.folder, start.published, channel, self._store.acknowledge)
+        self._sending = Sending(
+            start.folder,
+            start.published,
+            channel,
+            acknowledge=self._store.acknowledge,
+            quarantine=self._store.quarantine,
+        )
         self._stopped = False
 
     async def serve(self) -> None:
@@ -124,11 +129,7 @@ class ScorerProcess:
 
     @handle.register
     async def _relay(self, message: messages.Relay) -> bool:
-        turns = [
-            batch_of_turn(turn.body, Relayed(message.scorer, turn.id)) for turn in message.turns
-        ]
-        stored = await asyncio.gather(*map(self._scorer.requests.accept, turns))
-        return all(stored)
+        return await store_turns(message, self._scorer.requests.accept, self._on_dropped)
 
     @handle.register
     async def _purge(self, message: messages.Purge) -> Purged:
@@ -184,8 +185,13 @@ class ScorerProcess:
                 for name, queue in self._queues.items()
             },
             self._scorer.unready(),
+            self._sending.unread(),
             [metric for collector in collectors for metric in collector.collect()],
         )
+
+    def _on_dropped(self, turns: int) -> None:
+        """Counters belong to the pipeline thread."""
+        self._scorer.worker.call(lambda: self._telemetry.turns_dropped.add(n=turns))
 
     def _on_commit(self, kind: Transaction, seconds: float) -> None:
         """In the thread of the store."""

@@ -106,6 +106,9 @@ class PublicationThread:
             except Exception:  # if the thread ended, nothing would be published any more
                 _log.exception("publishing failed")
         self._commit()
+        while self._needs_commit() and not self._closed.is_set():
+            self._publications.begin()
+            self._commit()
         for sink in self._sinks:
             close(sink)
 

@@ -61,7 +61,6 @@ class Relaying:
                     return
             except ChannelClosedError:
                 pass
-            except Exception:  # such as turns of another version, which nobody can read
+            except Exception:  # the receiver drops what it cannot read, so this may pass
                 _log.exception("forwarded turns were refused", scorer=receiver.number)
-                return
             await asyncio.sleep(_RETRY_S)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import structlog
 
 from pathgauge.collector.service.workers.channel import Channel, ChannelClosedError
 from pathgauge.collector.service.workers.messages import Forwarded, Published
-from pathgauge.collector.store.outbox import Acknowledged, OutboxReader
+from pathgauge.collector.store import Unread
+from pathgauge.collector.store.outbox import Acknowledged, OutboxReader, Outgoing, Table
 
 _log = structlog.get_logger(__name__)
 
@@ -34,15 +37,20 @@ class Sending:
         folder: Path,
         published: int,
         channel: Channel,
+        *,
         acknowledge: Callable[[Acknowledged], None],
+        quarantine: Callable[[Table, int], None],
     ) -> None:
         """`published` is the last publication that the gauge has read. `acknowledge` deletes rows
-        that have arrived.
+        that have arrived, `quarantine` sets a damaged one aside.
         """
         self._reader = OutboxReader(folder)
         self._channel = channel
         self._acknowledge = acknowledge
+        self._quarantine = quarantine
         self._sent = self._arrived = Acknowledged(published)
+        self._waiting: deque[tuple[int, float]] = deque()
+        """The publications that were sent and have not arrived, with the Unix time."""
         self._changed = asyncio.Event()
         self._idle = asyncio.Condition()
         self._finishing = 0
@@ -61,22 +69,31 @@ class Sending:
         # After a restart, the parent may have read more than it had stored when it was told.
         self._sent = Acknowledged(*map(max, self._sent, self._arrived))
         self._acknowledge(self._arrived)
+        while self._waiting and self._waiting[0][0] <= self._arrived.publication:
+            self._waiting.popleft()
         if self._finishing or self._is_full:
             self._changed.set()
+
+    def unread(self) -> Unread:
+        """What the gauge has not read. Rows that were not sent yet are not part of it: there are
+        some only while many others have not arrived.
+        """
+        oldest = self._waiting[0][1] if self._waiting else None
+        return Unread(len(self._waiting), oldest)
 
     async def run(self) -> None:
         """Send rows until cancelled."""
         while True:
             self._changed.clear()
             try:
-                sent = await self._send()
+                more = await self._send()
             except (sqlite3.Error, OSError) as error:
                 if isinstance(error, ChannelClosedError):
                     return
                 _log.error("rows for others cannot be read; trying again", error=str(error))
                 await asyncio.sleep(_RETRY_S)
                 continue
-            if not sent:
+            if not more:
                 async with self._idle:
                     self._idle.notify_all()
                 await self._changed.wait()
@@ -102,8 +119,16 @@ class Sending:
             and self._arrived.forwarded >= last.forwarded
         )
 
+    async def _set_aside(self, table: Table, rows: Sequence[Outgoing]) -> None:
+        """Keep damaged rows for people. They are sent all the same, without their bodies, so that
+        their receivers acknowledge them.
+        """
+        for row in rows:
+            if not row.body:
+                await asyncio.to_thread(self._quarantine, table, row.id)
+
     async def _send(self) -> bool:
-        """Send some rows; returns whether there were any."""
+        """Send some rows; returns whether others that were there already have to be sent."""
         self._is_full = any(
             sent - arrived >= _WINDOW
             for sent, arrived in zip(self._sent, self._arrived, strict=True)
@@ -113,10 +138,16 @@ class Sending:
         publications, forwarded = await asyncio.to_thread(
             self._reader.waiting, self._sent, _MAX_BYTES
         )
+        await self._set_aside("publications", publications)
+        await self._set_aside("forwarded", forwarded)
         if publications:
             await self._channel.tell(Published(publications))
             self._sent = self._sent._replace(publication=publications[-1].id)
+            now = time.time()
+            self._waiting += [(one.id, now) for one in publications]
         if forwarded:
             await self._channel.tell(Forwarded(forwarded))
             self._sent = self._sent._replace(forwarded=forwarded[-1].id)
-        return bool(publications or forwarded)
+        return any(
+            sum(len(one.body) for one in rows) >= _MAX_BYTES for rows in (publications, forwarded)
+        )

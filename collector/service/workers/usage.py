@@ -13,7 +13,7 @@ from pathgauge.collector.service.total_usage import total
 from pathgauge.collector.service.workers.messages import Status
 from pathgauge.collector.service.workers.scorer_process import ScorerProcess
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
-from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
+from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, unread_publications
 from pathgauge.collector.store import Usage
 
 QUEUES = ("ingest", "open_traces", "conversations", "store_in_flight", "store", "judges")
@@ -71,6 +71,7 @@ class FleetUsage(Collector):
             if status is not None:
                 backlog.add_metric((name,), status.usage.backlog_age_s)
         yield from (up, restarts, backlog)
+        yield from unread_publications(status.unread for status in self._statuses())
         of_scorers = {
             str(one.number): one.status.metrics for one in self._scorers if one.status is not None
         }

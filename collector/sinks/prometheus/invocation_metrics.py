@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel, label_value
+from pathgauge.scorers.types import LOSSES
 
 DURATION_BUCKETS = tuple(0.01 * 2**i for i in range(14))
 """Buckets of the OpenTelemetry metrics `gen_ai.*.duration`."""
@@ -48,6 +49,12 @@ class InvocationMetrics:
             names,
             bounds=CALL_BUCKETS,
         )
+        self._lost = metrics.counter(
+            "pathgauge_lost_telemetry",
+            "Invocations with signs that spans were lost, by the first sign. Each invocation is"
+            " counted once.",
+            (*agent, "reason"),
+        )
 
     def count(self, evaluation: Evaluation, labels: Labels) -> None:
         """Count an invocation."""
@@ -61,7 +68,8 @@ class InvocationMetrics:
             self._tokens.of(*agent, "input").observe(invocation.input_tokens)
         if invocation.output_tokens is not None:
             self._tokens.of(*agent, "output").observe(invocation.output_tokens)
-        if "no_tool_spans" not in invocation.flags:
+        self._count_loss(evaluation, self._agent(labels))
+        if "no_tool_spans" not in invocation.flags and not invocation.telemetry_lost:
             self._tool_calls.of(*agent).observe(len(invocation.tool_calls))
 
     def keep(self, live: Collection[Labels]) -> None:
@@ -69,11 +77,21 @@ class InvocationMetrics:
         wanted = {self._values(labels) for labels in live}
         for family in (self._invocations, self._duration, self._tokens, self._tool_calls):
             family.keep(wanted)
-        self._dialects.keep({self._agent(labels) for labels in live})
+        agents = {self._agent(labels) for labels in live}
+        self._dialects.keep(agents)
+        self._lost.keep(agents)
 
     def dialects(self) -> dict[tuple[str, ...], str]:
         """The dialect of the latest invocation, by the values of `tenant` and `agent`."""
         return {tuple(agent): dialect for *agent, dialect in (one.labels for one in self._dialects)}
+
+    def _count_loss(self, evaluation: Evaluation, agent: tuple[str, ...]) -> None:
+        """All reasons of an agent start at 0 together, so that `increase` sees the first loss."""
+        if self._lost.get(*agent, LOSSES[0]) is None:
+            for reason in LOSSES:
+                self._lost.of(*agent, reason)
+        for reason in evaluation.invocation.telemetry_lost[:1]:
+            self._lost.of(*agent, reason).add(1)
 
     def _see_dialect(self, agent: tuple[str, ...], dialect: str) -> None:
         if self._dialects.get(*agent, dialect) is not None:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
+from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey, Evaluator
 from pathgauge.collector.core.evaluations.windows import Recent, Windows
@@ -27,6 +28,12 @@ from pathgauge.collector.sinks.prometheus.agent_gauges import Shown, agent_info,
 from pathgauge.collector.sinks.prometheus.aggregate_gauges import aggregate_gauges
 from pathgauge.collector.sinks.prometheus.baselines import Baselines
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore, current_scores
+from pathgauge.collector.sinks.prometheus.drift.gauges import drift_gauges
+from pathgauge.collector.sinks.prometheus.drift.recording import (
+    NAME as DRIFT,
+    DriftRecording,
+    Explained,
+)
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.judge_label import judges_of
@@ -69,6 +76,7 @@ class PrometheusSink:
         metrics: DurableMetrics | None = None,
         tenants: bool = False,
         baseline_versions: Mapping[str, str] | None = None,
+        drift: Drift | None = None,
         records: Callable[[], Shown] = dict,
         content_settings: Mapping[str, str] | None = None,
     ) -> None:
@@ -101,13 +109,14 @@ class PrometheusSink:
         )
         baselines = Baselines(self._metrics, self._tenant, limits, overflow)
         self._regressions = Regressions(baselines, min_samples)
+        self._drift = DriftRecording(overflow)
         self._metrics.add_telemetry(telemetry)
         self._criteria = ActiveCriteria(evaluator, references)
         self._reloaded, self._reload_time = process_metrics(self.registry, traces_open)
         self.registry.register(self)
-        self.configure(evaluator, references, baseline_versions)
-        self.needs_commit = False
-        """Whether a reload changed counts, without any event."""
+        self._reloaded_counts = False
+        self.configure(evaluator, references, baseline_versions, drift=drift)
+        self._reloaded_counts = False
 
     def configure(
         self,
@@ -115,8 +124,11 @@ class PrometheusSink:
         references: ReferenceSet,
         baseline_versions: Mapping[str, str] | None = None,
         limits: LabelLimits | None = None,
+        drift: Drift | None = None,
     ) -> None:
-        """Apply other criteria, references, baselines and limits; `None` keeps the limits.
+        """Apply other criteria, references, baselines and limits; `None` keeps the limits. Without
+        `drift`, no drift is detected.
+
         Thresholds change at once, counts stay.
 
         The windows of scenarios with a changed reference, and of criteria that were removed or have
@@ -136,8 +148,13 @@ class PrometheusSink:
                     )
                 )
             self._regressions.configure(now_active, baseline_versions or {}, self._limits)
+            self._drift.configure(
+                now_active,
+                None if drift is None else drift.policy(),
+                0 if drift is None else drift.max_series,
+            )
             self._start_expected_series()
-            self.needs_commit = True
+            self._reloaded_counts = True
         self._reloaded.set(1)
         self._reload_time.set(self._clock())
 
@@ -153,7 +170,9 @@ class PrometheusSink:
         count as `now`.
         """
         with self._lock:
-            self._metrics.restore(rows)
+            rows = list(rows)
+            self._metrics.restore(row for row in rows if row.key[0] != DRIFT)
+            self._drift.restore(row for row in rows if row.key[0] == DRIFT)
             self._series.restore(now)
             self._start_expected_series()
             self._regressions.restore(now)
@@ -213,11 +232,16 @@ class PrometheusSink:
 
     def pending(self) -> list[Row]:
         """All changes of counts that are not committed, for the store."""
-        return self._metrics.pending()
+        return [*self._metrics.pending(), *self._drift.pending()]
+
+    @property
+    def needs_commit(self) -> bool:
+        """Whether there are changes that no event announces."""
+        return self._reloaded_counts or self._drift.has_pending
 
     def commit(self) -> None:
         """Show what `pending` returned last. No scrape sees a part of it."""
-        self.needs_commit = False
+        self._reloaded_counts = False
         self._metrics.commit()
 
     def close(self) -> None:
@@ -231,6 +255,7 @@ class PrometheusSink:
             now = self._clock()
             snapshot = [*self._windows.snapshot(now), *self._judged_windows.snapshot(now)]
             comparisons = self._regressions.comparisons(snapshot, now)
+            streams, drift_limit = self._drift.explained(), self._drift.limit_days
             last, versions = dict(self._series.last_scores), self._series.first_seen()
             live, dialects = tuple(self._series.labels), self._evaluation_metrics.dialects()
             criteria = self._criteria
@@ -245,6 +270,7 @@ class PrometheusSink:
         yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
         yield from aggregate_gauges(windows, criteria.aggregated, self._min_samples, self._tenant)
         yield from regression_gauges(comparisons, self._min_samples, self._tenant)
+        yield from drift_gauges(streams, versions, now, self._tenant, limit_days=drift_limit)
         yield metric_info(criteria)
         yield judge_info(criteria)
         yield last_evaluations(last, self._tenant)
@@ -261,6 +287,11 @@ class PrometheusSink:
             windows = [*self._windows.snapshot(now), *self._judged_windows.snapshot(now)]
         return current_scores(windows, criteria.of, self._min_samples)
 
+    def drifts(self) -> list[Explained]:
+        """What is known about each stream of scores; for any thread."""
+        with self._lock:
+            return self._drift.explained()
+
     def _place(self, evaluation: Evaluation, now: float) -> Place:
         criteria = self._criteria.evaluator.criteria_for(evaluation.match)
         return self._series.place(evaluation, max(len(evaluation.results), len(criteria)), now)
@@ -269,6 +300,7 @@ class PrometheusSink:
         self, evaluation: Evaluation, active: Evaluation, place: Place, now: float
     ) -> None:
         self._regressions.record(active, place.series, place.version, now)
+        self._drift.record(active, place.series, place.version, now)
         if evaluation.scored:
             self._series.scored(place.series, now)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
@@ -11,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from pathgauge.collector.core.usage import PipelineUsage
-from pathgauge.collector.store import Removal, State, Transaction, Usage
+from pathgauge.collector.store import Removal, State, Transaction, Unread, Usage
 
 COMMIT_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 """In seconds. A good disk syncs in a millisecond, a failing one in a second."""
@@ -29,6 +30,22 @@ def commit_durations() -> Histogram:
     for kind in get_args(Transaction):
         durations.labels(kind)
     return durations
+
+
+def unread_publications(found: Iterable[Unread]) -> Iterator[Metric]:
+    """What the gauge has not read, of all scorers together."""
+    waiting = list(found)
+    since = min((one.oldest_at for one in waiting if one.oldest_at is not None), default=None)
+    yield GaugeMetricFamily(
+        "pathgauge_publications_unread",
+        "Publications of scorers that the gauge has not read.",
+        sum(one.number for one in waiting),
+    )
+    yield GaugeMetricFamily(
+        "pathgauge_publications_oldest_age_seconds",
+        "Age of the oldest publication that the gauge has not read; 0 without any.",
+        0.0 if since is None else max(0.0, time.time() - since),
+    )
 
 
 class CollectorUsage(NamedTuple):

@@ -19,7 +19,7 @@ import structlog
 
 from pathgauge.collector.core.evaluations.windows import Recent
 from pathgauge.collector.core.internal_telemetry import Row
-from pathgauge.collector.store import StoreError, Transaction, Usage
+from pathgauge.collector.store import StoreError, Transaction, Unread, Usage
 from pathgauge.collector.store.postgres import LockLostError
 from pathgauge.collector.store.postgres.claiming import quarantine
 from pathgauge.collector.store.postgres.connection import PostgresConnection, connect
@@ -191,6 +191,19 @@ class GaugeDatabase:
     def usage(self) -> Usage:
         """How much results and evidence take; for any thread."""
         return self._cleaning.usage
+
+    def unread(self) -> Unread:
+        """What no gauge has read. A standby can tell, too. Raises `StoreError`."""
+        if self._connection is None:
+            return Unread()
+        try:
+            [number, at] = self._connection.execute(
+                "SELECT count(*), min(at) FROM publications"
+            ).fetchone()
+        except psycopg.Error as error:
+            self.close()
+            raise StoreError(f"postgres: {error}") from error
+        return Unread(number, at)
 
     def close(self) -> None:
         """Give the lock up. Safe to call twice."""

@@ -19,7 +19,7 @@ import structlog
 
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.store import StoreError, Transaction
-from pathgauge.collector.store.evidence import EvidencePolicy, EvidenceRows
+from pathgauge.collector.store.evidence.table import EvidencePolicy, EvidenceRows
 from pathgauge.collector.store.postgres import FencedError, heads, writing
 from pathgauge.collector.store.postgres.claiming import Claimed, claim, records_of
 from pathgauge.collector.store.postgres.connection import PostgresConnection, connect
@@ -148,8 +148,9 @@ class PartitionDatabase:
         progress = step.progress
         with connection.pipelined():
             writing.begin(connection, progress.publication)
-            write_results(connection, progress)
-            self._evidence.write(connection, progress)
+            writing.lock_turns(connection, progress.outcomes)
+            outdated = write_results(connection, progress)
+            self._evidence.write(connection, progress, outdated)
             write_changes(connection, progress)
             heads.write(connection, step.heads, progress.changes.released_rows)
             writing.counts(connection, progress.counts)

@@ -25,11 +25,14 @@ from pathgauge.collector.store.postgres.schema import check
 from pathgauge.collector.store.purge import purge_open, purge_results
 from pathgauge.collector.store.schema import name_of, text_of
 
-TABLES = ("results", "evidence", "turns", "awaited", "traces", "forwarded", "requests")
+TABLES = (
+    *("results", "evidence", "turns", "awaited", "traces", "forwarded", "requests"),
+    "publications",  # those that were read and deleted
+)
 _CHOSEN = "(trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
 _REST = (
-    "PostgreSQL keeps the bytes of removed rows in its files until it uses their space again; a"
-    " purge that rewrites the tables, or VACUUM FULL, removes them at once"
+    "PostgreSQL keeps the bytes of removed rows in its files until it uses their space again;"
+    " --rewrite, or VACUUM FULL, removes them at once"
 )
 
 

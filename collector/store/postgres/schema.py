@@ -116,7 +116,12 @@ CREATE TABLE purges (
 );
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST,)
+_PUBLISHED_AT = """
+ALTER TABLE publications ADD COLUMN at double precision NOT NULL
+  DEFAULT extract(epoch FROM clock_timestamp());
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _PUBLISHED_AT)
 """The statements that lead from each version to the next. Never change one that was released."""
 
 

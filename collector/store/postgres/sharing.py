@@ -12,7 +12,7 @@ import time
 from dataclasses import replace
 
 from pathgauge.collector.store import Removal, Usage, removal
-from pathgauge.collector.store.evidence import EvidencePolicy, EvidenceRows, drop_oldest
+from pathgauge.collector.store.evidence.table import EvidencePolicy, EvidenceRows, drop_oldest
 from pathgauge.collector.store.postgres.connection import PostgresConnection
 from pathgauge.collector.store.retention import Removed, Retention, SteadyWall
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Sequence
 
 import orjson
 import structlog
 
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.internal_telemetry import Row
-from pathgauge.collector.core.pipeline_events import ForwardedTurn
+from pathgauge.collector.core.pipeline_events import ForwardedTurn, PublishedEvent
 from pathgauge.collector.store.forwarded_turns import encode
 from pathgauge.collector.store.postgres.connection import PostgresConnection
 
 _log = structlog.get_logger(__name__)
 
 RESULTS_LOCK = "results"
+TURNS_LOCK = "turns"
+_TURN_LOCKS = 256
 KEY_MASK = (1 << 31) - 1
 """The part of a key of a result that an advisory lock can have."""
 
@@ -45,6 +49,20 @@ def begin(connection: PostgresConnection, publication: bytes | None) -> None:
         connection.execute("SELECT set_config('pathgauge.publication', '', true)")
     else:
         connection.execute(_PUBLISH, (publication,))
+
+
+def lock_turns(connection: PostgresConnection, outcomes: Iterable[PublishedEvent]) -> None:
+    """Wait for other scorers that write evaluations of the same turns: each of two transactions at
+    the same time would take its revision for the newest one.
+    """
+    invocations = (one.invocation for one in outcomes if isinstance(one, Evaluation))
+    turns = (one.trace_id for one in invocations if one.conversation_id is not None)
+    # Always in the same order: two scorers must not wait for each other.
+    for number in sorted({zlib.crc32(trace_id.encode()) % _TURN_LOCKS for trace_id in turns}):
+        connection.execute(
+            "SELECT pg_advisory_xact_lock(?::integer, ?::integer)",
+            (connection.lock_key(TURNS_LOCK), number),
+        )
 
 
 def counts(connection: PostgresConnection, rows: Iterable[Row]) -> None:

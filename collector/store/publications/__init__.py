@@ -43,7 +43,11 @@ _CONTENT = b"\t"
 
 
 class PublicationError(ValueError):
-    """A publication is damaged, or another version of pathgauge has written it."""
+    """A publication is damaged."""
+
+
+class UnknownFormatError(ValueError):
+    """Another version of pathgauge has written a publication. That version can read it."""
 
 
 def encode(publication: Publication, *, with_content: bool = False) -> bytes:
@@ -79,7 +83,8 @@ def decode(data: bytes, evaluator: Evaluator, references: ReferenceSet) -> Publi
     """What `encode` has written. Criteria and references are those of `evaluator` and `references`
     if they are the same, else stand-ins that sinks can use like them.
 
-    Raises `PublicationError`. A single event that cannot be read is logged and left out.
+    Raises `PublicationError` and `UnknownFormatError`. A single event that cannot be read is logged
+    and left out.
     """
     lines, blobs = _divided(data)
     try:
@@ -105,10 +110,12 @@ def decode(data: bytes, evaluator: Evaluator, references: ReferenceSet) -> Publi
 
 def _divided(data: bytes) -> tuple[list[bytes], bytes]:
     """The lines, and the evidence."""
-    if data[:1] != bytes([FORMAT]):
-        found = data[0] if data else "nothing"
-        raise PublicationError(
-            f"found {found}, expected format {FORMAT}: another version of pathgauge wrote it"
+    if not data:
+        raise PublicationError("found a damaged publication: it is empty")
+    if data[0] != FORMAT:
+        raise UnknownFormatError(
+            f"found a publication of format {data[0]}, expected {FORMAT}: another version of"
+            " pathgauge wrote it. It is kept until that version reads it"
         )
     try:
         _, size = _HEAD.unpack_from(data)

@@ -12,6 +12,7 @@ from pathgauge.collector.core.evaluations.conversation import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Result
 from pathgauge.collector.core.evaluations.invocation_json import from_json, to_json
 from pathgauge.collector.core.evidence.failure import Failure
+from pathgauge.collector.core.evidence.miss import Miss
 from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, Withdrawn
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.store.publications.invocations import of_slim, slim
@@ -22,7 +23,7 @@ from pathgauge.scorers.types import Json, Score
 MAX_EXPLANATION_CHARS = 4096
 """Longer explanations are cut."""
 
-_END = 10
+_END = 11
 """Where the values of an evaluation end."""
 _Kind = Literal["evaluation", "judged", "withdrawn", "conversation"]
 
@@ -85,12 +86,13 @@ def _evaluation(one: Evaluation, tables: Tables, with_content: bool) -> list[Jso
         one.revision,
         one.awaits,
         None if failure is None else [failure.category, failure.signature],
+        one.misses,
     ]
 
 
 def _evaluation_of(row: Sequence[Any], content: bytes, resolver: Resolver) -> Evaluation:
     _, invocation, reference, turn_index, unmatched, results, *rest = row[:_END]
-    closed_by, revision, awaits, failure = rest
+    closed_by, revision, awaits, failure, misses = rest
     return Evaluation(
         from_json(content) if invocation is None else of_slim(invocation),
         _match(resolver, reference, turn_index, unmatched),
@@ -99,6 +101,7 @@ def _evaluation_of(row: Sequence[Any], content: bytes, resolver: Resolver) -> Ev
         revision,
         awaits,
         None if failure is None else Failure(*failure),
+        tuple([Miss(*miss) for miss in misses]),
     )
 
 

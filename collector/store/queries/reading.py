@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from pathgauge.collector.store import StoreError, files
+from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.schema import MIGRATIONS
 from pathgauge.collector.store.sql import Connection
+from pathgauge.collector.store.sqlite import files
 
 Reading: TypeAlias = Callable[[], AbstractContextManager[Connection]]
 """Opens a database for one query, with a connection that can only read. Raises `StoreError`."""

@@ -148,8 +148,9 @@ def _queries(connection: Connection, wanted: Filter, upper: int) -> list[Query]:
     verdicts = _verdicts(wanted)
     if len(verdicts) > 1 and wanted.scenario is None and among == every:
         return [_query("NOT INDEXED", {}, upper)]
-    if len(verdicts) > 1 and len(among) == 1 and wanted.agent and wanted.scenario:
-        series = {"tenant": among[0], "agent": wanted.agent, "scenario": wanted.scenario}
+    agent, name = wanted.agent, wanted.scenario
+    if len(verdicts) > 1 and len(among) == 1 and agent is not None and name is not None:
+        series = {"tenant": among[0], "agent": agent, "scenario": name}
         return [_query("INDEXED BY results_by_series", series, upper)]
     index, scenario = "INDEXED BY results_by_verdict", {}
     if wanted.scenario is not None:

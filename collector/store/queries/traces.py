@@ -16,7 +16,8 @@ import orjson
 from pathgauge.collector.core.evidence.trace import trace_of
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
-from pathgauge.collector.store import StoreError, evidence, journal
+from pathgauge.collector.store import StoreError, journal
+from pathgauge.collector.store.evidence import table as evidence
 from pathgauge.collector.store.journal import DamagedError, RowHead
 from pathgauge.collector.store.queries.results import of_trace
 from pathgauge.collector.store.schema import checksum

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import structlog
 
-from pathgauge.collector.store import StoreError, damage, files, recovery
-from pathgauge.collector.store.resharding import leftovers, shape as shapes
+from pathgauge.collector.store import StoreError
+from pathgauge.collector.store.resharding import leftovers, shape as shapes, spending
 from pathgauge.collector.store.resharding.in_transit import TurnsInTransit
 from pathgauge.collector.store.resharding.leftovers import (
     delete_left_publications,
@@ -32,6 +32,7 @@ from pathgauge.collector.store.resharding.shape import Shape
 from pathgauge.collector.store.resharding.source import DamagedSourceError, Source, locked, opened
 from pathgauge.collector.store.resharding.states import StateMover
 from pathgauge.collector.store.resharding.target import Target, created
+from pathgauge.collector.store.sqlite import damage, files, recovery
 from pathgauge.scorers.types import Invocation
 
 __all__ = ["delete_left_publications", "left_publications", "reshard"]
@@ -119,9 +120,10 @@ def _move(main: Source, old: Shape, new: Shape, is_turn: Callable[[Invocation], 
             RequestMover(in_transit, targets, time.time()).move()
             StateMover(in_transit, targets, is_turn).move()
             known = leftovers.agent_records([main, *scorers])
+            charged = spending.share(spending.spent(sources), len(targets))
             for target in targets:
                 target.finish()
-                leftovers.put_agent_records(target.connection, known)
+                leftovers.put_counts(target.connection, known | charged)
 
         if new.workers:
             _build(main, new, fill)

@@ -72,9 +72,9 @@ def agent_records(sources: Iterable[Source]) -> dict[str, list[float]]:
     return known
 
 
-def put_agent_records(connection: Connection, known: dict[str, list[float]]) -> None:
-    """Write what is known of agent versions into another store."""
-    rows = [(name, orjson.dumps(state).decode()) for name, state in known.items()]
+def put_counts(connection: Connection, counts: dict[str, list[float]]) -> None:
+    """Write counts into another store, by the names of their rows."""
+    rows = [(name, orjson.dumps(state).decode()) for name, state in counts.items()]
     insert(connection, _INTO_COUNTS, [(*row, checksum(*row)) for row in rows])
 
 

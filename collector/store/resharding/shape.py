@@ -20,9 +20,10 @@ from pathlib import Path
 
 import structlog
 
-from pathgauge.collector.store import StoreError, files, recovery
-from pathgauge.collector.store.files import DATABASE
+from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.sql import insert
+from pathgauge.collector.store.sqlite import files, recovery
+from pathgauge.collector.store.sqlite.files import DATABASE
 
 _log = structlog.get_logger(__name__)
 

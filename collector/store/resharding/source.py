@@ -12,9 +12,10 @@ from typing import TypeVar
 
 import structlog
 
-from pathgauge.collector.store import damage, files, recovery, restore
-from pathgauge.collector.store.database import Database
+from pathgauge.collector.store import restore
 from pathgauge.collector.store.restore import Tables
+from pathgauge.collector.store.sqlite import damage, files, recovery
+from pathgauge.collector.store.sqlite.database import Database
 
 _log = structlog.get_logger(__name__)
 

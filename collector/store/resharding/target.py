@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pathgauge.collector.store import files
 from pathgauge.collector.store.schema import APPLICATION_ID, checksum, migrate
 from pathgauge.collector.store.sql import insert
+from pathgauge.collector.store.sqlite import files
 
 _BUFFERED_BYTES = 1 << 20
 _BUFFERED_ROWS = 100

@@ -175,6 +175,7 @@ def unused_port() -> int:
     return port
 
 
+@pytest.mark.slow
 def test_agents_stop_soon_although_the_collector_is_gone(unused_port: int) -> None:
     began = time.monotonic()
     traffic.run_agents(

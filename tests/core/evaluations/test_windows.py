@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import permutations
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -14,6 +15,7 @@ from pathgauge.collector.core.evaluations.windows import Series, Window, Windows
 from pathgauge.collector.core.references import Match
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
+from support.examples import examples
 
 
 def evaluation(
@@ -190,6 +192,25 @@ def test_a_revision_can_remove_a_score_and_the_next_restore_it() -> None:
     assert means(windows) == {"quality": 0.7, "speed": 1.0}
 
 
+@pytest.mark.parametrize("order", [*permutations((0, 1, 16))])
+def test_the_highest_revision_counts_whatever_came_last(order: tuple[int, ...]) -> None:
+    windows = Windows()
+    for revision in order:
+        windows.record(evaluation(1, float(revision), revision=revision), 0)
+    assert means(windows) == {"quality": 16.0}
+
+
+def test_revisions_that_wait_for_the_first_one_are_bounded_and_end_with_a_withdrawal() -> None:
+    windows = Windows()
+    for number in range(1_002):
+        windows.record(evaluation(number, 16.0, revision=16), 0)
+    windows.withdraw(evaluation(1_001, 0.0).key)
+    for number in (0, 1, 2, 1_000, 1_001):
+        windows.record(evaluation(number, 0.0, scenario=str(number)), 0)
+    found = {window.scenario: window.mean for window in windows.snapshot(0)}
+    assert found == {"0": 0.0, "1": 0.0, "": 16.0, "1001": 0.0}
+
+
 def test_a_revision_can_move_the_scores_to_another_scenario() -> None:
     windows = Windows()
     windows.record(evaluation(1, 0.5), 0)
@@ -289,6 +310,7 @@ def test_tenants_have_separate_windows() -> None:
 class ModelRecord:
     since: float
     key: tuple[str, str, str]
+    revision: int = 0
     values: dict[tuple[str, str], float] = field(default_factory=dict)
     lost: set[tuple[str, str]] = field(default_factory=set)
 
@@ -299,6 +321,7 @@ class Model:
     def __init__(self, size: int, max_age_s: float) -> None:
         self.size, self.max_age_s = size, max_age_s
         self.all: list[ModelRecord] = []
+        self.early: dict[tuple[str, str, str], Evaluation] = {}
 
     def expire(self, now: float) -> None:
         self.all = [r for r in self.all if now - r.since <= self.max_age_s]
@@ -306,11 +329,17 @@ class Model:
     def record(self, evaluation: Evaluation, now: float) -> None:
         self.expire(now)
         found = [r for r in self.all if r.key == evaluation.key]
-        if not found and evaluation.revision == 0:
+        if not found and evaluation.revision:
+            self.early[evaluation.key] = evaluation
+        elif not found:
             found = [ModelRecord(now, evaluation.key)]
             self.all += found
+            evaluation = self.early.pop(evaluation.key, evaluation)
+        elif evaluation.revision < max(r.revision for r in found):
+            return
         agent = evaluation.invocation.agent or ""
         for record in found:
+            record.revision = evaluation.revision
             given = {
                 (agent, r.criterion.name): r.score.value
                 for r in evaluation.results
@@ -328,6 +357,7 @@ class Model:
         self.all = [r for r in self.all if r.values]
 
     def withdraw(self, key: tuple[str, str, str]) -> None:
+        self.early.pop(key, None)
         self.all = [r for r in self.all if r.key != key]
 
     def snapshot(self, now: float) -> dict[tuple[str, str], tuple[float, float, int, float]]:
@@ -356,7 +386,7 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(steps=STEPS, size=st.integers(1, 4), max_age_s=st.sampled_from([3, 10, 1000]))
 def test_any_sequence_of_operations_gives_the_same_as_a_simple_model(
     steps: list[tuple[str, int, dict[str, float | None], str, int]], size: int, max_age_s: int

@@ -31,7 +31,7 @@ def test_an_agent_that_calls_a_tool_shows_its_tools() -> None:
 
 def test_an_agent_that_seems_to_call_no_tool_is_in_doubt_until_its_version_has_shown_one() -> None:
     found = reading(*invocation())
-    assert found.shown == {"inputs", "responses", "usage"}
+    assert found.shown == {"inputs", "responses", "usage", "models"}
     assert (found.invocation.tool_calls, scored(found.invocation)) == ((), "tools_not_recorded")
     assert found.settled(set(RECORDS) - {"tools"}) == found.invocation
     settled = found.settled({"tools"})
@@ -174,4 +174,4 @@ def test_spans_of_tool_calls_show_tools_but_messages_that_ask_for_them_do_not() 
     asked = {"role": "assistant", "parts": [{"type": "tool_call", "name": "look", "arguments": {}}]}
     found = reading(*invocation(answer=None, chats=[{OUTPUT: json.dumps([asked])}]))
     assert [call.name for call in found.invocation.tool_calls] == ["look"]
-    assert found.shown == {"arguments", "usage"}
+    assert found.shown == {"arguments", "usage", "models"}

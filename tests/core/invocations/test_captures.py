@@ -16,14 +16,16 @@ from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.offline.replay import replay
 from pathgauge.collector.offline.trace_files import read_path
 from support.arrival import final_invocations
+from support.examples import examples
 from support.repository import CAPTURES
+from support.thinning import thinned
 
 CASES = sorted(
     path.parent.relative_to(CAPTURES).as_posix() for path in CAPTURES.glob("*/*/invocations.json")
 )
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", thinned(CASES, 95))
 def test_a_capture_is_read_into_the_invocations_that_really_happened(case: str) -> None:
     [replayed] = replay([CAPTURES / case], Evaluator(()), ReferenceSet(), DEFAULT_KEYS)
     read = [invocation_object(evaluation.invocation, "") for evaluation in replayed.evaluations]
@@ -33,7 +35,7 @@ def test_a_capture_is_read_into_the_invocations_that_really_happened(case: str) 
     ] == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from(CASES), st.randoms(use_true_random=False), st.integers(1, 40), st.floats(0, 20)
 )

@@ -25,9 +25,9 @@ from support.dialects import read
 from support.mutation import mutated
 from support.repository import CAPTURES
 
-MUTATIONS = int(os.environ.get("FUZZ_MUTATIONS", "6000"))
+MUTATIONS = int(os.environ.get("FUZZ_MUTATIONS", "1500"))
 SEED = int(os.environ.get("FUZZ_SEED") or time.time_ns() % 10**9)
-BATCHES = 20
+BATCHES = 10
 LONGEST_S = 10
 
 

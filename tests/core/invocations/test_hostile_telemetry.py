@@ -14,6 +14,7 @@ from pathgauge.collector.core.invocations.dialects.dialect import Fields
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.collector.testing import log, span, trace_id
 from support.dialects import INSTALLED, read
+from support.examples import examples
 
 PLACES = {
     place
@@ -208,7 +209,7 @@ logs = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(spans(), max_size=8), st.lists(logs, max_size=3))
 def test_any_trace_is_read_without_an_error(sent: list[Span], records: list[LogRecord]) -> None:
     held = {one.span_id: one for one in sent}

@@ -47,6 +47,7 @@ from pathgauge.collector.core.otlp import (
     decode_traces_json,
 )
 from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, Span
+from support.examples import examples
 
 TRACE_ID, SPAN_ID = "5b8efff798038103d269b633813fc60c", "eee19b7ec3c1b174"
 
@@ -553,7 +554,7 @@ json_values = st.recursive(
 SPAN_FIELDS = [field.json_name for field in SpanProto.DESCRIPTOR.fields]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.dictionaries(st.sampled_from(SPAN_FIELDS), json_values, max_size=4))
 def test_a_span_of_any_json_values_is_accepted_or_rejected_alone(fields: dict[str, Any]) -> None:
     decoded = decode_traces_json(request(span("before"), span() | fields, span("after")))

@@ -26,7 +26,7 @@ from support.proportion import in_proportion, seconds
 KIB, MIB = 1 << 10, 1 << 20
 PROTOBUF_SIZE, JSON_SIZE = 128 * KIB, 64 * KIB
 """Of a large request; the small one is a sixteenth of it."""
-SLOW_TIMES = 8
+SLOW_TIMES = 4
 """How many times larger the slow tests make it."""
 MAX_REQUEST_BYTES = 16 * MIB
 ONE_RECORD = 15 * KIB

@@ -29,6 +29,7 @@ from pathgauge.collector.core.otlp.spans import (
     Scope,
     Span,
 )
+from support.examples import examples
 from support.official import read_like_protobuf
 from support.wire import SPAN_ID, TRACE_ID, field, group, nested, span
 
@@ -416,7 +417,7 @@ RESOURCE_GROUPS = concatenated(
 REQUESTS = st.lists(RESOURCE_GROUPS, max_size=4).map(b"".join)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(REQUESTS, REQUESTS)
 def test_fields_in_any_order_and_number_mean_the_same_as_to_protobuf(
     first: bytes, second: bytes
@@ -433,7 +434,7 @@ def test_noise_is_decoded_or_undecodable(body: bytes) -> None:
         return
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.data())
 def test_a_damaged_request_that_protobuf_still_accepts_gives_the_same_valid_spans(
     data: st.DataObject,

@@ -15,6 +15,7 @@ from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, Span
 from pathgauge.collector.core.redaction import KeyRule, Redacted, Redactor, Rules
 from pathgauge.collector.testing import log, span
 from support.dialects import INSTALLED
+from support.examples import examples
 from support.planted import KINDS, VALUES, everywhere, logs, spans
 
 EMAIL, CARD, PHONE = "alice@example.com", "4111 1111 1111 1111", "+49 30 1234567"
@@ -144,7 +145,7 @@ RULES = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(RULES, st.lists(st.tuples(PIECES, ATTRIBUTES, ATTRIBUTES), max_size=3))
 def test_redaction_is_idempotent_and_the_body_decodes_to_the_records(
     rules: Rules, planted: list[tuple[str, dict[str, Any], dict[str, Any]]]
@@ -175,7 +176,7 @@ def shared_and_raw(records: Iterable[Span | LogRecord]) -> list[tuple[Resource, 
     return [(one.resource, one.scope, one.raw) for one in records]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(DATA)
 def test_a_request_without_findings_is_unchanged_to_the_byte(value: Any) -> None:
     sent = span(

@@ -16,6 +16,7 @@ from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, Span
 from pathgauge.collector.core.redaction import KeyRule, Redactor, Rules
 from pathgauge.collector.testing import log, span
 from support.dialects import INSTALLED
+from support.examples import examples
 
 ARGUMENTS = "gen_ai.tool.call.arguments"
 
@@ -151,7 +152,7 @@ CALL = (
 MESSAGE = f"[{{'role': 'assistant', 'finish_reason': '\\ud800', 'parts': [{CALL}]}}]"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(PIECES, st.booleans(), st.sampled_from(["mask", "hash", "drop"]))
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 def test_no_text_makes_redaction_raise(text: str, content: bool, action: Any) -> None:

@@ -19,6 +19,7 @@ from pathgauge.scorers.matching.matchers import (
     Pattern,
 )
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn, TurnRubric
+from support.examples import examples
 
 AMBIGUOUS = (
     "NO|yes|null|~|12:30|2026-01-31|007|0o17|0x1F|1e5|1_000|.5|1.|+.inf|-|=|<<|? a|&a|!a|%a|@a|-"
@@ -123,13 +124,13 @@ def load(text: str) -> list[Reference]:
     ]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(REFERENCES, min_size=1, max_size=2))
 def test_exported_references_load_as_equal_references(references: list[Reference]) -> None:
     assert load(to_yaml(references)) == references
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.lists(
         REFERENCES.map(lambda one: Reference(one.scenario_id, one.turns)), min_size=1, max_size=2

@@ -17,6 +17,7 @@ from pathgauge.collector.core.traces import (
 )
 from pathgauge.collector.testing import span, trace_id
 from support.assembler_life import Journal, Life
+from support.examples import examples
 
 BOUNDS = Bounds(settle=6, idle=30, max_age=600, late_ttl=300)
 TIGHT = Bounds(settle=6, idle=30, max_age=600, late_ttl=300, max_open_bytes=2500)
@@ -259,7 +260,7 @@ ARRIVALS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(ARRIVALS, st.integers(0, 25))
 def test_neither_spilling_nor_a_restart_changes_what_is_read(
     arrivals: list[tuple[str, str, float]], restart_after: int

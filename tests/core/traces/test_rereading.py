@@ -17,6 +17,7 @@ from pathgauge.collector.core.traces.completion import REREADING_BYTES_PER_S
 from pathgauge.collector.core.traces.explain import explain
 from pathgauge.collector.testing import log, span
 from support.assembler_life import Journal, Life
+from support.examples import examples
 
 BOUNDS = Bounds(settle=6, idle=30, max_age=600, late_ttl=300)
 MIB = 1 << 20
@@ -348,7 +349,7 @@ def bytes_of(trace: Trace) -> int:
     return sum(len(one.raw) + SPAN_OVERHEAD for one in trace.spans)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(ARRIVALS, st.sampled_from([0, 0.2, 1, 5]), st.booleans(), st.randoms(use_true_random=False))
 def test_every_accepted_span_is_read_in_the_end_and_rereading_is_bounded(
     arrivals: list[tuple[str, float]], mib: float, restarts: bool, chance: random.Random

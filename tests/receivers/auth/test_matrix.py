@@ -185,7 +185,14 @@ async def test_a_refusal_over_grpc_needs_no_message_and_no_retry(tokens: Guarded
 
 
 @pytest.mark.parametrize(
-    ("path", "answer"), [("/healthz", "200"), ("/readyz", "200"), ("/", "401"), ("/nowhere", "401")]
+    ("path", "answer"),
+    [
+        ("/healthz", "200"),
+        ("/readyz", "200"),
+        ("/activez", "200"),
+        ("/", "401"),
+        ("/nowhere", "401"),
+    ],
 )
 async def test_probes_need_no_token(tokens: Guarded, path: str, answer: str) -> None:
     assert await tokens.ask("metrics", tokens.authority.client(), None, path) == answer

@@ -68,17 +68,43 @@ def test_every_problem_is_reported_at_once(broker: Broker) -> None:
 def test_a_missing_topic_is_answered_with_the_command_that_creates_it(broker: Broker) -> None:
     traces = broker.topic(partitions=5)
     assert problems(broker, traces, "absent") == (
-        f"found no topic absent, expected one: kafka-topics.sh --bootstrap-server {broker.address}"
-        " --create --topic absent --partitions 5 --replication-factor 3"
+        "found no topic absent, expected one, and the right to describe it: kafka-topics.sh"
+        f" --bootstrap-server {broker.address} --create --topic absent --partitions 5"
+        " --replication-factor 3"
     )
 
 
 def test_without_a_broker_the_start_fails_after_a_while() -> None:
     address = f"127.0.0.1:{free_port()}"
     began = time.monotonic()
-    with pytest.raises(LogError, match=f"found no Kafka broker at {address} within 1 s: .*"):
+    with pytest.raises(LogError) as caught:
         check(Kafka(client={"bootstrap.servers": address}), 900, patience_s=1)
+    assert str(caught.value).startswith(f"found no usable Kafka broker at {address} within 1 s: ")
+    assert "Connection refused" in str(caught.value)
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"ssl.ca.locatio": "x"}, 'No such configuration property: "ssl.ca.locatio"'),
+        (
+            {"security.protocol": "s3cret-word"},
+            'found an invalid value for configuration property "security.protocol"',
+        ),
+        (
+            {"security.protocol": "SSL", "ssl.ca.location": "/absent.pem"},
+            "ssl.ca.location failed: error:",
+        ),
+    ],
+)
+def test_a_setting_that_librdkafka_refuses_is_named_without_its_value(
+    setting: dict[str, str], message: str
+) -> None:
+    with pytest.raises(LogError) as caught:
+        check(Kafka(client={"bootstrap.servers": "localhost:1", **setting}), 900)
+    assert str(caught.value).startswith(f"kafka.client: {message}")
+    assert "s3cret" not in str(caught.value)
 
 
 def test_the_start_waits_for_a_broker_that_is_late(broker: Broker) -> None:

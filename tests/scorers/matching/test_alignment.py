@@ -18,6 +18,7 @@ from pathgauge.scorers.matching.alignment import Counts
 from pathgauge.scorers.matching.bipartite import largest_matching
 from pathgauge.scorers.matching.matchers import Anything, Ignored, OneOf, matches
 from pathgauge.scorers.matching.measures import complete, contained, exact, f1, precision, recall
+from support.examples import examples
 
 MODES: tuple[MatchMode, ...] = get_args(MatchMode)
 Calls = list[ToolCall]
@@ -138,7 +139,7 @@ def check_valid(
     assert alignment.counts == Counts(len(lefts), len(actual), len(lefts) + len(alignment.missing))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.lists(RECORDED, max_size=3),
     st.lists(
@@ -157,7 +158,7 @@ def test_the_recursion_of_these_tests_finds_the_best_of_all_matchings(
 
 @pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
 @pytest.mark.parametrize("mode", MODES)
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=examples(250))
 @given(actual=ACTUAL | SPARSE, expected=EXPECTED)
 def test_no_matching_is_better(
     mode: MatchMode, ordered: bool, actual: Calls, expected: Expected
@@ -169,7 +170,7 @@ def test_no_matching_is_better(
 
 @pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
 @pytest.mark.parametrize("mode", MODES)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     actual=SPARSE,
     expected=LITERAL
@@ -199,7 +200,7 @@ def filled(actual: Calls, expected: Expected) -> Iterator[Calls]:
             yield [ToolCall(head.name, arguments), *calls]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(ACTUAL, EXPECTED)
 def test_more_freedom_never_matches_less(actual: Calls, expected: Expected) -> None:
     found = {
@@ -234,7 +235,7 @@ def test_equality_modes_do_not_care_which_side_is_which(actual: Calls, expected:
             assert one == Counts(other.matched, other.expected, other.actual)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(ACTUAL, EXPECTED, st.sampled_from(MODES), st.booleans())
 def test_one_alignment_answers_every_measure(
     actual: Calls, expected: Expected, mode: MatchMode, ordered: bool
@@ -367,7 +368,7 @@ def test_a_search_that_goes_on_and_on_is_too_long() -> None:
         largest_matching({i: (1 << (2000 - i)) - 1 for i in range(2000)})
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.lists(st.integers(0, 63), max_size=6), st.integers(0, 63), st.integers(0, 63))
 def test_as_many_pairs_as_possible_are_vital_and_then_as_many_as_possible_are_pairs(
     masks: list[int], wanted: int, first: int

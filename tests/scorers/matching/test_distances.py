@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pathgauge.scorers.matching.distances import edit_distance
+from support.examples import examples
 
 LETTERS = st.lists(st.sampled_from("abc"), max_size=9)
 
@@ -55,7 +56,7 @@ def test_known_distances(first: str, second: str, levenshtein: int, with_swaps: 
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(LETTERS, LETTERS, st.booleans())
 def test_the_distance_is_that_of_the_table(
     first: list[str], second: list[str], swaps: bool

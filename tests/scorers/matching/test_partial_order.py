@@ -13,6 +13,7 @@ from pathgauge.scorers.matching.alignment import Alignment, Counts
 from pathgauge.scorers.matching.comparison import IN_ORDER, RULES, Calls, Comparison, Order
 from pathgauge.scorers.matching.partial_order import block_pairs, transposed
 from pathgauge.scorers.matching.prepared_reference import PreparedReference, blocks
+from support.examples import examples
 
 SIDE = 4
 MASKS = st.lists(st.integers(0, (1 << SIDE) - 1), max_size=SIDE)
@@ -54,7 +55,7 @@ def check_pairs(
     assert not [1 for i, j in pairs for k, m in pairs if left[i] < left[k] and right[j] > right[m]]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(MASKS, WANTED, PLACES)
 def test_no_pairs_with_blocks_of_expected_calls_are_better(
     masks: list[int], wanted: int, places: list[int]
@@ -66,7 +67,7 @@ def test_no_pairs_with_blocks_of_expected_calls_are_better(
     )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(MASKS, WANTED, PLACES)
 def test_no_pairs_with_blocks_of_actual_calls_are_better(
     masks: list[int], wanted: int, places: list[int]
@@ -196,7 +197,7 @@ def test_messages_mean_nothing_where_the_reference_has_groups_of_its_own() -> No
     )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(
     st.lists(
         st.builds(

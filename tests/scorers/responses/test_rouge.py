@@ -12,6 +12,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from pathgauge import Score
 from pathgauge.scorers.authoring.testing import invocation, reference_turn
 from pathgauge.scorers.responses.rouge import MAX_STEPS, Rouge, Rouge1, Rouge2, RougeL, RougeLSum
+from support.examples import examples
 
 ORACLES: list[tuple[type[Rouge], str]] = [
     (Rouge1, "rouge1"),
@@ -29,7 +30,7 @@ def score(scorer: Rouge, reference: str, response: str) -> Score:
 
 
 @pytest.mark.parametrize(("kind", "name"), ORACLES)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(reference=TEXTS, response=TEXTS, stemmer=st.booleans())
 def test_english_has_the_values_of_rouge_score(
     kind: type[Rouge], name: str, reference: str, response: str, stemmer: bool

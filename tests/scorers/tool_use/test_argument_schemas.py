@@ -18,6 +18,7 @@ from pathgauge.scorers.tool_use.argument_schemas import (
     read_schema,
 )
 from pathgauge.scorers.types import Json
+from support.examples import examples
 
 SEARCH = {
     "type": "object",
@@ -104,7 +105,7 @@ SCHEMAS: st.SearchStrategy[Json] = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(
     schemas(SCHEMAS),
     st.fixed_dictionaries({"a": SCHEMAS, "b": st.booleans()}),

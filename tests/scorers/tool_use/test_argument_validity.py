@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from pathgauge.scorers.authoring.testing import check_scorer, invocation, reference_turn, tool_call
 from pathgauge.scorers.tool_use.argument_validity import ArgumentValidity
 from pathgauge.scorers.types import CallKind, Flag, Json, Reason, Score, Scorer, ToolCall
+from support.examples import examples
 
 SEARCH: Json = {
     "type": "object",
@@ -257,7 +258,7 @@ def test_the_explanation_is_one_line_whatever_the_tools_are_called() -> None:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.lists(st.booleans(), min_size=1, max_size=6).flatmap(
         lambda kinds: st.tuples(st.just(kinds), st.permutations(kinds))

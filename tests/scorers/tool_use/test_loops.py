@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pathgauge.scorers.authoring.testing import check_scorer, invocation, tool_call, tool_calls
 from pathgauge.scorers.tool_use.loops import RedundantCalls, Run, ToolLoops, longest_run
 from pathgauge.scorers.types import Flag, Score, Scorer, ToolCall
+from support.examples import examples
 
 SCORERS: list[Scorer] = [
     ToolLoops(),
@@ -162,7 +163,7 @@ def recordings(calls: list[ToolCall]) -> list[tuple[ToolCall, ...]]:
 
 
 @pytest.mark.parametrize("scorer", SCORERS, ids=repr)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(CALLS)
 def test_a_value_is_given_exactly_when_no_recording_of_the_arguments_would_change_it(
     scorer: Scorer, calls: list[ToolCall]

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from pathgauge import SpanQuery, SpanRecord, TooLongError
 from pathgauge.scorers.tool_use.span_matching import MAX_NAMES, MAX_STEPS, matching_spans
+from support.examples import examples
 
 SECOND = 10**9
 TREE = (
@@ -288,7 +289,7 @@ QUERIES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     QUERIES,
     st.lists(st.tuples(st.integers(0, 7), st.sampled_from("ab")), min_size=1, max_size=8),

@@ -46,6 +46,7 @@ from pathgauge.scorers.matching.matchers import (
     OneOf,
     Pattern,
 )
+from support.examples import examples
 
 MODES: tuple[MatchMode, ...] = get_args(MatchMode)
 EXACT, IN_ORDER, ANY_ORDER = (ToolTrajectoryAvgScore(match_type=kind) for kind in MatchType)
@@ -281,9 +282,21 @@ def test_calls_that_may_be_missing_from_the_telemetry_are_not_scored(
     )
 
 
+LOST = ("lost_model_calls", "lost_parents", "lost_tool_calls")
+
+
+@pytest.mark.parametrize("flag", LOST)
+@pytest.mark.parametrize("scorer", [*WITH_REFERENCE, TrajectorySingleToolUse("a")], ids=repr)
+def test_an_invocation_that_lost_spans_is_not_scored(scorer: Scorer, flag: Flag) -> None:
+    actual = invocation(A("a"), flags=frozenset({flag, "dropped_spans"}))
+    result = scorer.score(actual, reference_turn(E("a")))
+    assert (result.reason, result.explanation) == ("lost_telemetry", f"spans were lost: {flag}")
+
+
 @pytest.mark.parametrize("scorer", WITH_REFERENCE, ids=repr)
 def test_other_flags_do_not_prevent_a_score(scorer: Scorer) -> None:
-    flags: frozenset[Flag] = frozenset(set(get_args(Flag)) - {"no_tool_spans", "dropped_spans"})
+    missing = {"no_tool_spans", "dropped_spans", *LOST}
+    flags: frozenset[Flag] = frozenset(set(get_args(Flag)) - missing)
     assert scorer.score(invocation(A("a"), flags=flags), reference_turn(E("a"))).value == 1.0
 
 
@@ -345,7 +358,7 @@ GUESSES: tuple[dict[str, Any], ...] = ({}, {"x": 1}, {"x": 2}, {"x": 1, "y": 1},
 
 
 @pytest.mark.parametrize("scorer", WITH_REFERENCE, ids=repr)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     made=st.lists(st.builds(ToolCall, st.sampled_from("ab"), ARGUMENTS), max_size=3),
     asked=st.lists(st.builds(ExpectedCall, st.sampled_from("ab"), ARGUMENTS), max_size=3),
@@ -811,7 +824,7 @@ RECORDABLE = st.builds(
     [*WITH_REFERENCE, ToolTrajectoryF1("name_and_args", parallel_calls="any_order")],
     ids=repr,
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     made=st.lists(RECORDABLE, max_size=3),
     asked=st.lists(st.lists(LOOSE, max_size=4), min_size=1, max_size=2),

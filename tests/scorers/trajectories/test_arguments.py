@@ -25,6 +25,7 @@ from pathgauge.scorers.matching.matchers import (
 )
 from pathgauge.scorers.trajectories.arguments import ArgumentAccuracy
 from pathgauge.scorers.types import ExpectedCall, Flag, Json, ReferenceTurn, Score, Scorer, ToolCall
+from support.examples import examples
 
 IN_ORDER, ANY_ORDER = ArgumentAccuracy(), ArgumentAccuracy(ordered=False)
 COUNTING = ArgumentAccuracy(extra="count")
@@ -284,7 +285,7 @@ def recordings(calls: list[ToolCall]) -> list[list[ToolCall]]:
 
 
 @pytest.mark.parametrize("scorer", SCORERS[:2], ids=repr)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(MADE, ASKED)
 def test_a_value_holds_for_every_recording_of_the_arguments(
     scorer: Scorer, made: list[ToolCall], asked: list[ExpectedCall]
@@ -300,7 +301,7 @@ LITERAL = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(RECORDED, LITERAL, st.randoms(use_true_random=False))
 def test_in_any_order_the_order_means_nothing_to_calls_that_are_all_right(
     made: list[ToolCall], asked: list[ExpectedCall], random: Any
@@ -311,7 +312,7 @@ def test_in_any_order_the_order_means_nothing_to_calls_that_are_all_right(
     assert score([*made, *right], asked, ANY_ORDER).value == (1.0 if asked else None)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(RECORDED, LITERAL)
 def test_counting_extra_arguments_never_gives_more(
     made: list[ToolCall], asked: list[ExpectedCall]

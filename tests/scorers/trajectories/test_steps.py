@@ -23,6 +23,7 @@ from pathgauge.scorers.trajectories.steps import (
     TrajectorySimilarity,
 )
 from pathgauge.scorers.types import ExpectedCall, Flag, ReferenceTurn, Score, Scorer, ToolCall
+from support.examples import examples
 
 LEVENSHTEIN, OSA, LCS = (
     TrajectorySimilarity(),
@@ -253,7 +254,7 @@ def recordings(calls: list[ToolCall]) -> list[tuple[ToolCall, ...]]:
 
 
 @pytest.mark.parametrize("scorer", SCORERS[-3:], ids=repr)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     made=st.lists(st.builds(ToolCall, st.sampled_from("ab"), ARGUMENTS), max_size=3),
     asked=st.lists(st.builds(ExpectedCall, st.sampled_from("ab"), ARGUMENTS), max_size=3),
@@ -277,7 +278,7 @@ def test_steps_that_depend_on_arguments_that_were_not_recorded_are_not_certain()
 
 
 @pytest.mark.parametrize("scorer", SCORERS[-3:], ids=repr)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     made=st.lists(st.builds(ToolCall, st.sampled_from("ab"), ARGUMENTS), max_size=3),
     asked=st.lists(

@@ -15,6 +15,7 @@ from pathgauge.collector.receivers.memory_guard import Kind
 from pathgauge.collector.service.memory.limits import MemoryLimit
 from pathgauge.collector.service.memory.parts import needed_bytes, parts, reading_bytes
 from pathgauge.collector.service.memory.plan import MemoryPlan, fit, without_limit
+from support.examples import examples
 
 MiB = 1 << 20
 JUDGE = {
@@ -181,7 +182,7 @@ def test_of_several_limits_the_one_that_leaves_least_decides_and_all_are_watched
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(300, 3000), st.integers(0, 60), st.sampled_from([{}, {"store": "memory"}]))
 def test_all_parts_and_one_request_fit_below_the_ceiling(
     size: int, used: int, sections: dict[str, Any]
@@ -205,7 +206,7 @@ def test_all_parts_and_one_request_fit_below_the_ceiling(
     assert ceiling.bytes + reading_bytes(sizes) <= size * MiB
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(300, 2000), st.integers(1, 500))
 def test_more_memory_never_lowers_a_bound(size: int, more: int) -> None:
     small, large = (fit(config(), [cgroup(limit)], use) for limit in (size, size + more))

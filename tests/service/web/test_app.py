@@ -31,8 +31,15 @@ class Site:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.unready: list[str] = []
+        self.inactive: list[str] = []
         self.server = HttpServer(
-            create_app(self.registry, lambda: self.unready, traces=_traces, scenarios=_traces),
+            create_app(
+                self.registry,
+                lambda: self.unready,
+                inactive=lambda: self.inactive,
+                traces=_traces,
+                scenarios=_traces,
+            ),
             "127.0.0.1:0",
         )
 
@@ -119,6 +126,18 @@ async def test_readiness_gives_the_reasons_against_it(site: Site) -> None:
     assert await site.get("/readyz") == Page(
         503, "text/plain; charset=utf-8", None, b"journal: disk full\nreceiver: stopping\n"
     )
+
+
+async def test_a_standby_is_ready_and_not_active(site: Site) -> None:
+    plain = "text/plain; charset=utf-8"
+    assert await site.get("/activez") == Page(200, plain, None, b"active\n")
+    site.inactive.append("standby: this process is not the gauge")
+    standby = b"standby: this process is not the gauge\n"
+    assert await site.get("/readyz") == Page(200, plain, None, standby)
+    assert await site.get("/activez") == Page(503, plain, None, standby)
+    site.unready.append("PostgreSQL cannot be used")
+    assert await site.get("/readyz") == Page(503, plain, None, b"PostgreSQL cannot be used\n")
+    assert (await site.get("/activez")).body == b"PostgreSQL cannot be used\n" + standby
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathgauge.collector.service.workers.channel import open_channel
 BODY = bytes(100_000)
 
 
+@pytest.mark.slow
 async def test_calls_that_were_given_up_leave_nothing_for_a_process_that_hangs() -> None:
     ours, theirs = socket.socketpair()
     with theirs:

@@ -329,6 +329,7 @@ def test_a_hanging_backend_blocks_nothing_and_the_queue_is_bounded(
     stuck.let.set()
 
 
+@pytest.mark.slow
 def test_an_exporter_that_raises_is_used_again() -> None:
     stuck, telemetry = Stuck(RuntimeError("?")), InternalTelemetry()
     stuck.let.set()

@@ -14,6 +14,7 @@ from prometheus_client.core import Metric
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.durable_series import Source
+from support.examples import examples
 
 BOUNDS = (0.5, 1)
 Stored = dict[tuple[str, ...], list[float]]
@@ -355,7 +356,7 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(STEPS)
 def test_in_any_order_scrapes_see_what_is_stored_and_a_crash_loses_what_is_not(
     steps: list[tuple[str, str, float]],

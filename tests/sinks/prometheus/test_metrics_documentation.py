@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import resolve
+from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.config.kafka import Kafka
 from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
@@ -87,6 +88,7 @@ def exported() -> dict[str, Series]:
         telemetry,
         queues={"spans": Queue(lambda: 0, lambda: 1)},
         clock=lambda: 0.0,
+        drift=Drift(),
     )
     invocation = Invocation(
         "1",

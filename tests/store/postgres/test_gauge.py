@@ -7,7 +7,7 @@ import pytest
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import Changes
 from pathgauge.collector.store import Selection, StoreError
-from pathgauge.collector.store.evidence import EvidencePolicy
+from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.collector.store.postgres import LockLostError, sharing
 from pathgauge.collector.store.postgres.partition import PartitionDatabase
 from pathgauge.collector.store.postgres.purge import purge

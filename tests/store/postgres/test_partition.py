@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import psycopg
 import pytest
 
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import Changes, ForwardedTurn, StoredTrace
 from pathgauge.collector.core.traces import TraceSnapshot
@@ -274,3 +278,37 @@ def test_a_later_schema_is_refused(address: str) -> None:
         connection.execute("INSERT INTO pathgauge_schema (version) VALUES (99)")
     with pytest.raises(StoreError, match="found schema version 99"), scorer(address):
         pass
+
+
+@pytest.mark.parametrize("order", [*permutations((0, 1, 16))])
+def test_the_newest_revision_of_several_scorers_is_kept(
+    address: str, order: tuple[int, ...]
+) -> None:
+    with ExitStack() as stack:
+        for partition_number, revision in enumerate(order):
+            database = stack.enter_context(scorer(address, partition_number))
+            events = [evaluation("one", revision=revision, agent=f"agent {revision}")]
+            assert database.commit(step(1, events))
+    found = rows(address, "SELECT revision, verdict, agent FROM results ORDER BY revision")
+    assert found == [(0, "", "agent 0"), (16, "failed", "agent 16")]
+    newest = "SELECT revision FROM results ORDER BY id DESC LIMIT 1"
+    assert rows(address, newest) == [(16,)]
+
+
+def turn(revision: int) -> Evaluation:
+    one = evaluation("one", revision=revision)
+    return replace(one, invocation=replace(one.invocation, conversation_id="chat"))
+
+
+def test_the_newest_revision_is_kept_when_two_scorers_write_at_the_same_time(
+    address: str, at_once: Callable[..., None]
+) -> None:
+    revisions = range(1, 21)
+    with scorer(address, 0) as zero, scorer(address, 1) as one:
+
+        def write(number: int) -> None:
+            for revision in revisions[number::2]:
+                assert (zero, one)[number].commit(step(revision, [turn(revision)]))
+
+        at_once(write, 2)
+    assert rows(address, "SELECT revision, verdict FROM results") == [(20, "failed")]

@@ -79,9 +79,32 @@ def test_nothing_of_the_selection_is_left_and_everything_else_is(
     assert purge(filled, selection, 0.0).results == 0
 
 
-def test_a_purge_can_rewrite_the_tables(filled: str) -> None:
-    assert purge(filled, SELECTIONS[0], 0.0, rewrite=True).unfinished is None
-    assert rows(filled, SEEN) == [(IDS[1],)]
+def files_with(address: str, text: str) -> set[str]:
+    """The tables and indexes whose files hold these bytes, without the one that tells processes of
+    purges.
+    """
+    rows(address, "CHECKPOINT")
+    found = rows(
+        address,
+        "SELECT coalesce(t.relname, c.relname) FROM pg_class AS c"
+        " LEFT JOIN pg_class AS t ON t.reltoastrelid = c.oid"
+        " WHERE c.relkind IN ('r', 'i', 't') AND c.relnamespace <> 'pg_catalog'::regnamespace"
+        " AND position(%s::bytea in pg_read_binary_file(pg_relation_filepath(c.oid))) > 0",
+        text.encode(),
+    )
+    return {name for (name,) in found} - {"purges"}
+
+
+def test_a_purge_can_rewrite_the_tables_so_that_no_byte_is_left(filled: str) -> None:
+    with scorer(filled) as database:
+        assert database.commit(step(4, publication=IDS[1].encode()))
+    rows(filled, "DELETE FROM publications")  # the gauge has read it
+    newest = Selection(trace_id=IDS[1])
+    purge(filled, newest, 0.0)
+    assert {"results", "traces"} <= files_with(filled, IDS[1])
+    assert purge(filled, newest, 0.0, rewrite=True).unfinished is None
+    assert files_with(filled, IDS[1]) == set()
+    assert rows(filled, SEEN) == [(IDS[0],)]
 
 
 def test_a_scorer_has_to_read_the_purge_before_it_commits_again(filled: str) -> None:

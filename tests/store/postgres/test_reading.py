@@ -51,6 +51,7 @@ def opened(address: str) -> str:
     return address
 
 
+@pytest.mark.slow
 def test_a_query_sees_one_state(read: Read, opened: str) -> None:
     with read(opened)() as connection, scorer(opened) as database:
         assert len(find(connection, Filter()).results) == 2
@@ -78,7 +79,7 @@ def test_a_slow_query_is_interrupted(read: Read, opened: str) -> None:
 
 def test_a_database_without_tables_is_a_clear_error(read: Read, address: str) -> None:
     with (
-        pytest.raises(StoreError, match="found schema version 0, expected 1"),
+        pytest.raises(StoreError, match="found schema version 0, expected 2"),
         read(address)(),
     ):
         pass

@@ -22,7 +22,8 @@ from pathgauge.collector.core.pipeline_events import (
     Withdrawn,
 )
 from pathgauge.collector.core.traces import TraceSnapshot
-from pathgauge.collector.store import Progress, evidence
+from pathgauge.collector.store import Progress
+from pathgauge.collector.store.evidence import table as evidence
 from pathgauge.collector.store.postgres.partition import PartitionDatabase
 from pathgauge.collector.store.postgres.reading import PostgresReading
 from pathgauge.collector.store.queries import results
@@ -31,15 +32,17 @@ from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.results import Filter
 from pathgauge.collector.store.queries.runs import last_runs
 from pathgauge.collector.store.queries.traces import trace
+from pathgauge.collector.store.queries.two_versions import ReleaseResults
 from pathgauge.collector.store.queries.unmatched import unmatched_scenarios
 from pathgauge.collector.store.queries.versions import by_version
 from pathgauge.collector.store.recent_results import evaluations_since
 from pathgauge.collector.store.sql import Connection
-from pathgauge.collector.store.sqlite import SqliteStore
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.scorers.types import Invocation
 from support.evaluated import WALL, evaluation, opened
 from support.postgres import Server
 from support.shared_database import scorer, step
+from support.thinning import thinned
 
 TENANTS, AGENTS = ("", "north", "Süd"), ("support", "billing")
 SCENARIOS, OUTCOMES = ("parcel", "other", "ünïcode"), ("passed", "failed", "stopped")
@@ -107,7 +110,7 @@ def random_changes(random: Random, number: int) -> Changes:
     )
 
 
-@pytest.fixture(scope="module", params=range(2))
+@pytest.fixture(scope="module", params=thinned(range(2), 1))
 def both(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, postgres: Server
 ) -> tuple[Path, str]:
@@ -199,6 +202,23 @@ def test_summaries_are_the_same(both: tuple[Path, str], tenant: str | None) -> N
     for query in queries:
         sqlite, postgres = answers(both, query)
         assert postgres == sqlite
+
+
+@pytest.mark.parametrize("agent", [*AGENTS, *HOSTILE, ""])
+@pytest.mark.parametrize(
+    "wanted", [Filter(), Filter(tenant="north"), Filter(scenario="other"), Filter(since=WALL + 300)]
+)
+def test_two_versions_have_the_same_results(
+    both: tuple[Path, str], wanted: Filter, agent: str
+) -> None:
+    def every(connection: Connection) -> list[list[Any]]:
+        read = ReleaseResults(connection, replace(wanted, agent=agent), ("1", "2"), lambda: 0.0)
+        found = [[replace(one, row=0) for one in scenario] for scenario in read.by_scenario()]
+        assert read.complete
+        return sorted(found, key=str)
+
+    sqlite, postgres = answers(both, every)
+    assert postgres == sqlite
 
 
 def test_evidence_and_rebuilt_traces_are_the_same(both: tuple[Path, str]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pathgauge.scorers.judges.model_client.settings import Price
+from support.examples import examples
 from support.judge_server import (
     JudgeServer,
     Reply,
@@ -290,7 +291,7 @@ async def test_arbitrary_responses_give_a_reason() -> None:
             server.then(Reply(status, json.dumps(body).encode(), JSON))
             return asyncio.run_coroutine_threadsafe(outcome(ask), loop).result()
 
-        @settings(max_examples=30, deadline=None)
+        @settings(max_examples=examples(30), deadline=None)
         @given(BODIES, st.sampled_from([200, 200, 200, 201, 400, 404]))
         def every_one_ends(body: Any, status: int) -> None:
             assert ends(body, status) in ("judge_malformed", "judge_refused", "judge_rejected")

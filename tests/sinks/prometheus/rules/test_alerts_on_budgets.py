@@ -11,6 +11,7 @@ import pytest
 from pathgauge.collector.config.criteria.objectives import BURN_RATE_FACTORS
 from support.courses import Course, Values, named
 from support.promtool import alert_rules, assert_alerts, needs_promtool
+from support.thinning import thinned
 
 pytestmark = needs_promtool
 
@@ -103,7 +104,7 @@ short window, while the long one still burns.
 """
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.window)
+@pytest.mark.parametrize("case", thinned(CASES, 2), ids=lambda case: case.window)
 def test_the_alert_fires_and_ends_and_ignores_disturbances_and_restarts(
     case: Case, tmp_path: Path
 ) -> None:
@@ -120,6 +121,7 @@ def test_the_alert_fires_and_ends_and_ignores_disturbances_and_restarts(
     )
 
 
+@pytest.mark.slow
 def test_failures_within_the_objective_few_verdicts_and_low_objectives_are_no_alert(
     tmp_path: Path,
 ) -> None:
@@ -131,6 +133,7 @@ def test_failures_within_the_objective_few_verdicts_and_low_objectives_are_no_al
     assert_alerts(tmp_path, course, {**within, **few, **low}, ALERT, window="1h")
 
 
+@pytest.mark.slow
 def test_failures_within_chance_are_no_alert(tmp_path: Path) -> None:
     """A share of 0.068 is more than allowed, but in 389 verdicts chance explains up to
     0.05 + 4 * sqrt(0.05 * 0.95 / 389) = 0.094.

@@ -274,6 +274,7 @@ def test_the_alert_fires_and_ends_and_ignores_disturbances_and_restarts(
     assert_alerts(tmp_path, case.course, case.series, case.alert, (case.labels, case.description))
 
 
+@pytest.mark.slow
 def test_little_traffic_and_constantly_low_coverage_are_no_alert(tmp_path: Path) -> None:
     always = {
         **invocations(DAYS),
@@ -286,14 +287,20 @@ def test_little_traffic_and_constantly_low_coverage_are_no_alert(tmp_path: Path)
     assert_alerts(tmp_path, DAYS, {**always, **little}, "PathgaugeCoverageDrop")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reason", "share"),
-    [("response_not_recorded", 0.6), ("response_not_recorded", 1), ("not_applicable", 0.6)],
+    [
+        ("response_not_recorded", 0.6),
+        ("response_not_recorded", 1),
+        ("not_applicable", 0.6),
+        ("lost_telemetry", 0.6),
+    ],
 )
-def test_missing_content_and_metrics_that_do_not_apply_are_no_coverage_drop(
+def test_missing_content_lost_spans_and_metrics_that_do_not_apply_are_no_coverage_drop(
     reason: str, share: float, tmp_path: Path
 ) -> None:
-    """Of the former, another alert tells which setting helps."""
+    """Missing content and lost spans have alerts of their own."""
     series = {
         **invocations(DAYS),
         **evaluations(DAYS, {"pass": (1, 1 - share), "not_evaluated": (0, share)}),
@@ -310,6 +317,7 @@ def test_missing_content_of_a_tenth_of_the_evaluations_is_no_alert(tmp_path: Pat
     assert_alerts(tmp_path, COURSE, series, "PathgaugeContentMissing")
 
 
+@pytest.mark.slow
 def test_the_coverage_of_each_metric_of_an_agent_is_compared(tmp_path: Path) -> None:
     """All metrics together would drop by less than a tenth."""
     series = {
@@ -336,6 +344,7 @@ def test_the_coverage_of_each_metric_of_an_agent_is_compared(tmp_path: Path) -> 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "alert",
     [

@@ -131,21 +131,25 @@ def test_a_scenario_that_is_worse_under_one_judge_is_an_alert(tmp_path: Path) ->
     assert_alerts(tmp_path, DAYS, series, "PathgaugeScoreRegression", REGRESSION)
 
 
+@pytest.mark.slow
 def test_a_new_judge_with_lower_scores_is_no_alert(tmp_path: Path) -> None:
     series = {**info(DAYS), **replaced(DAYS, regression(DAYS))}
     assert_alerts(tmp_path, DAYS, series, "PathgaugeScoreRegression")
 
 
+@pytest.mark.slow
 def test_a_version_that_is_worse_under_one_judge_is_an_alert(tmp_path: Path) -> None:
     series = {**info(HOURS), **seen(HOURS), **versions(HOURS)}
     assert_alerts(tmp_path, HOURS, series, "PathgaugeVersionRegression", VERSION)
 
 
+@pytest.mark.slow
 def test_a_version_that_was_deployed_with_a_new_judge_is_no_alert(tmp_path: Path) -> None:
     series = {**info(HOURS), **seen(HOURS), **replaced(HOURS, versions(HOURS))}
     assert_alerts(tmp_path, HOURS, series, "PathgaugeVersionRegression")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("both", [False, True])
 def test_each_judge_has_its_own_threshold(both: bool, tmp_path: Path) -> None:
     """Also if another judge of the same metric, on another collector, has its own threshold and
@@ -186,6 +190,7 @@ def test_failures_under_one_judge_burn_its_budget(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_failures_under_a_removed_judge_burn_nothing(tmp_path: Path) -> None:
     """Its objective is no longer exported."""
     turn = BURN.turning - 10

@@ -154,8 +154,14 @@ def cases() -> list[Case]:
                 named(COMMITS, kind="results", instance=SCORER): SHORT.counter(240, 240),
             },
             {**JOB, **CRITICAL},
-            "Scorers of the job pathgauge have committed 2400 times within ten minutes, the gauge"
-            " never.",
+            "The gauge of the job pathgauge is more than ten minutes behind its scorers.",
+        ),
+        Case(
+            "PathgaugePublicationsUnread",
+            SHORT,
+            {named("pathgauge_publications_oldest_age_seconds"): SHORT.gauge(5, 700)},
+            {**JOB, **CRITICAL},
+            "The gauge of the job pathgauge is more than ten minutes behind its scorers.",
         ),
     ]
 

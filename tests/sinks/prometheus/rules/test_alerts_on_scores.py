@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from support.courses import Course, Values, named, written
 from support.promtool import alert_test, assert_alerts, fired, needs_promtool, rules_for, run
 
@@ -72,12 +74,14 @@ def assert_below_threshold(
     )
 
 
+@pytest.mark.slow
 def test_the_recent_scores_of_all_collectors_count_by_their_numbers(tmp_path: Path) -> None:
     """(30 * 0.6 + 10 * 0.7) / 40 = 0.625; both collectors export the threshold."""
     replicas = window(SHORT, (0.6, 30)) | window(SHORT, (0.7, 10), instance="b:9464")
     assert_below_threshold(tmp_path, replicas, below("0.625 (mean of 40 recent scores)", "0.275"))
 
 
+@pytest.mark.slow
 def test_lower_can_be_better_and_unbounded_metrics_only_need_samples(tmp_path: Path) -> None:
     failure = window(SHORT, (0.4, 30), 0.05, 0.1, metric="failure")
     latency = window(SHORT, (6.5, 20), 3.0, 5.0, metric="latency")
@@ -89,6 +93,7 @@ def test_lower_can_be_better_and_unbounded_metrics_only_need_samples(tmp_path: P
     assert_below_threshold(tmp_path, {**failure, **latency}, *expected)
 
 
+@pytest.mark.slow
 def test_deviations_within_chance_and_few_samples_are_no_alert(tmp_path: Path) -> None:
     """All means are below the threshold; chance explains those above 0.9 - 4 * sqrt(0.9 * 0.1 /
     samples).
@@ -126,6 +131,7 @@ def test_a_threshold_of_1_tolerates_a_few_failures(tmp_path: Path) -> None:
     assert_below_threshold(tmp_path, series, expected)
 
 
+@pytest.mark.slow
 def test_a_small_shortfall_needs_a_day_of_scores_and_ends_with_good_recent_scores(
     tmp_path: Path,
 ) -> None:
@@ -140,6 +146,7 @@ def test_a_small_shortfall_needs_a_day_of_scores_and_ends_with_good_recent_score
     assert_alerts(tmp_path, course, series, "PathgaugeScoreBelowThreshold", expected)
 
 
+@pytest.mark.slow
 def test_tenants_are_separate(tmp_path: Path) -> None:
     series = window(SHORT, (0.95, 30), tenant="one") | window(SHORT, (0.5, 30), tenant="two")
     expected = below(
@@ -194,6 +201,7 @@ def test_a_scenario_that_scores_worse_than_the_day_before_is_an_alert(
     assert_alerts(tmp_path, DAYS, series, "PathgaugeScoreRegression", expected)
 
 
+@pytest.mark.slow
 def test_if_lower_is_better_a_rise_is_a_regression(tmp_path: Path) -> None:
     series = {
         **info(DAYS),
@@ -206,6 +214,7 @@ def test_if_lower_is_better_a_rise_is_a_regression(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_rare_scores_are_compared_by_the_day(tmp_path: Path) -> None:
     """Two scores an hour are too few for an hourly mean: it takes hours until the day is worse."""
     seldom = Course(calm=10 * 60, blip=20, gap=20, bad=24 * 60, good=36 * 60, step=20)
@@ -236,6 +245,7 @@ def compared(baseline: float, bad: float, p_value: float, **labels: str) -> dict
     }
 
 
+@pytest.mark.slow
 def test_unbounded_metrics_are_compared_by_the_p_value_of_the_collector(tmp_path: Path) -> None:
     slower = compared(2.0, 3.0, 1e-6, metric="latency")
     chance = compared(2.0, 3.0, 0.001, metric="latency", scenario="chance")
@@ -265,6 +275,7 @@ def test_unbounded_metrics_are_compared_by_the_p_value_of_the_collector(tmp_path
     )
 
 
+@pytest.mark.slow
 def test_the_description_does_not_divide_by_a_baseline_of_0(tmp_path: Path) -> None:
     text = (
         'tool_calls of agent "support" in scenario "refund" is 2 and was 0 in the version before.'
@@ -299,6 +310,7 @@ def test_the_description_does_not_divide_by_a_baseline_of_0(tmp_path: Path) -> N
 ONE = [{"labels": "{}", "value": 1}]
 
 
+@pytest.mark.slow
 def test_a_slow_decline_is_a_regression_against_the_week_before(tmp_path: Path) -> None:
     """0.0024 an hour: no day is 0.15 worse than the day before."""
     step, steps = 60, 9 * 24

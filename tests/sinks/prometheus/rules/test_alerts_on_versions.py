@@ -107,15 +107,18 @@ def test_a_new_version_that_is_worse_is_an_alert_until_it_is_repaired(
     check(tmp_path, {**old, **deployed("2.0", {"bad": 0.6}), **repaired}, worse(before=before))
 
 
+@pytest.mark.slow
 def test_after_a_rollback_there_is_no_alert(tmp_path: Path) -> None:
     old = scores("1.0", {"calm": 0.9, "good": 0.9})
     check(tmp_path, {**old, **deployed("2.0", {"bad": 0.6})}, worse())
 
 
+@pytest.mark.slow
 def test_versions_that_run_at_the_same_time_are_compared(tmp_path: Path) -> None:
     check(tmp_path, {**scores("1.0", OLD), **deployed("2.0", {"bad": 0.6})}, worse(before=445))
 
 
+@pytest.mark.slow
 def test_only_the_previous_version_is_the_baseline(tmp_path: Path) -> None:
     """At the end the newest version is as bad as the previous one, and worse than the first."""
     oldest = scores("0.1", {"calm": 0.95})
@@ -126,6 +129,7 @@ def test_only_the_previous_version_is_the_baseline(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_version_that_was_replaced_after_a_few_runs_is_skipped(tmp_path: Path) -> None:
     short = scores("1.1", {"calm": 0.9}, per_minute=0.001)
     later = {
@@ -153,6 +157,7 @@ def test_few_samples_a_small_drop_and_a_first_version_are_no_alert(tmp_path: Pat
     check(tmp_path, {**few, **small, **chance, **first})
 
 
+@pytest.mark.slow
 def test_tenants_are_separate(tmp_path: Path) -> None:
     one = scores("1.0", {"calm": 0.9}, tenant="one") | deployed("2.0", {"bad": 0.9}, tenant="one")
     two = scores("1.0", {"calm": 0.9}, tenant="two") | deployed("2.0", {"bad": 0.6}, tenant="two")

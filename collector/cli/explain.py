@@ -1,0 +1,52 @@
+"""`pathgauge explain`: since when scores are worse, and what changed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pathgauge.collector.cli.errors import operator_errors
+from pathgauge.collector.cli.options import AsJson, CaFile, StoreConfig, TokenFile, Url
+
+
+def explain(
+    agent: Annotated[str, typer.Argument(help="The agent.")],
+    scenario: Annotated[
+        str | None, typer.Argument(help="The scenario. Default: all of the agent.")
+    ] = None,
+    config: StoreConfig = None,
+    url: Url = None,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+    tenant: Annotated[str | None, typer.Option(help="Only of this tenant.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Only by this metric.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain why scores of an agent became worse.
+
+    Shows how much evidence there is for a change, since when, from which mean to which, and which
+    tool calls cost more than before. Evidence is the number of days in which chance alone brings so
+    much once; an alarm is raised at 365 unless the configuration says otherwise.
+
+    Reads the store of the configuration, or with --url asks a running collector. The store may be a
+    few seconds behind.
+
+    Example: `pathgauge explain support refund`
+    """
+    from rich.console import Console
+
+    from pathgauge.collector.api.queries import DriftQuery
+    from pathgauge.collector.cli.output.drift import print_drift
+    from pathgauge.collector.cli.output.json_output import json_line
+    from pathgauge.collector.cli.queries import query_of
+    from pathgauge.collector.cli.result_sources.source import source_of
+
+    options = {"agent": agent, "scenario": scenario, "tenant": tenant, "metric": metric}
+    query = query_of(DriftQuery, options)
+    with operator_errors():
+        found = source_of(config, url, token_file, ca_file).drifts(query)
+    if as_json:
+        typer.echo(json_line(found.model_dump(mode="json")))
+    else:
+        print_drift(found, Console())

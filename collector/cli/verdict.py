@@ -1,0 +1,114 @@
+"""`pathgauge verdict`: whether a version of an agent may be released."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pathgauge.collector.cli.errors import operator_errors
+from pathgauge.collector.cli.options import AsJson, CaFile, StoreConfig, TokenFile, Url
+
+if TYPE_CHECKING:
+    from pathgauge.collector.core.verdicts.comparison import Outcome
+
+UNDECIDED = 3
+"""The exit status; 1 is worse, 2 a mistake of the operator."""
+
+
+def verdict(
+    agent: Annotated[str, typer.Option(help="The agent.")],
+    version: Annotated[str, typer.Option(help="The version that is to be released.")],
+    against: Annotated[str, typer.Option(help="The version that it is compared with.")],
+    config: StoreConfig = None,
+    url: Url = None,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+    tenant: Annotated[str | None, typer.Option(help="Only of this tenant.")] = None,
+    scenario: Annotated[str | None, typer.Option(help="Only in this scenario.")] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only by this metric. Can be repeated. Default: the criteria with a threshold."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Only newer results: an age such as 2d, or a time such as 2026-11-23."
+            " Default: all in the store."
+        ),
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Only older, in the same form.")] = None,
+    confidence: Annotated[
+        float,
+        typer.Option(min=0.5, max=0.9999, help="Probability that all intervals always hold."),
+    ] = 0.95,
+    margin: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Not worse: certainly worse by less than this."),
+    ] = 0.05,
+    min_effect: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Better and worse: certainly by more than this."),
+    ] = 0.0,
+    wait: Annotated[
+        str | None,
+        typer.Option(help="Ask again until there is a verdict, at most for a time such as 30m."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two versions of an agent, for a release.
+
+    Use it in a pipeline that deploys a version to some of the users: is it better, not worse, or
+    worse than the other one? Results are compared within each scenario. It may be asked as often
+    as you like: its intervals hold at all times of asking together.
+
+    Exits with 0 when the version is better or not worse. Exits with 1 when it is worse, and with 3
+    while it is undecided. Exits with 2 when an option is wrong or the results cannot be read.
+
+    Example: `pathgauge verdict --agent support --version 1.5 --against 1.4 --wait 30m`
+    """
+    from rich.console import Console
+
+    from pathgauge.collector.api.queries import VerdictQuery
+    from pathgauge.collector.cli.output.json_output import json_line
+    from pathgauge.collector.cli.output.release import print_release
+    from pathgauge.collector.cli.queries import query_of, seconds_of
+    from pathgauge.collector.cli.result_sources.source import source_of
+    from pathgauge.collector.cli.result_sources.waiting import when_decided
+
+    query = query_of(
+        VerdictQuery,
+        {
+            "agent": agent,
+            "version": version,
+            "against": against,
+            "tenant": tenant,
+            "scenario": scenario,
+            "metric": ",".join(metric or ()) or None,
+            "since": since,
+            "until": until,
+        },
+        confidence=confidence,
+        margin=margin,
+        min_effect=min_effect,
+    )
+    patience = 0.0 if wait is None else seconds_of("wait", wait)
+    with operator_errors():
+        source = source_of(config, url, token_file, ca_file)
+        found = when_decided(lambda: source.verdict(query), patience)
+    if as_json:
+        typer.echo(json_line(found.model_dump(mode="json")))
+    else:
+        print_release(found, Console())
+    raise typer.Exit(_status(found.verdict))
+
+
+def _status(outcome: Outcome) -> int:
+    match outcome:
+        case "worse":
+            return 1
+        case "undecided":
+            return UNDECIDED
+    return 0

@@ -1,0 +1,32 @@
+"""The section `drift`: when scores that became worse raise an alarm."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from pathgauge.collector.config.section import Section
+from pathgauge.collector.core.documents.quantities import Count, Duration
+from pathgauge.collector.core.drift.policy import DAY_S, DriftPolicy
+
+
+class Drift(Section):
+    """The drift detection. Times in seconds."""
+
+    false_alarm_interval: Annotated[Duration, Field(ge=DAY_S)] = 365.0 * DAY_S
+    """The mean time between two false alarms of one series is at least this."""
+    margin: Annotated[float, Field(gt=0, le=0.5, allow_inf_nan=False)] = 0.01
+    """The least distance of a learned baseline from the mean, as a share of the range."""
+    min_scores: Count = 50
+    """A baseline is not learned from fewer scores."""
+    max_series: Count = 10_000
+    """Of one agent, scenario, metric and judge. The one that was idle for longest gives way."""
+
+    def policy(self) -> DriftPolicy:
+        """The options of the detectors."""
+        return DriftPolicy(
+            evidence_days=self.false_alarm_interval / DAY_S,
+            margin=self.margin,
+            min_scores=self.min_scores,
+        )

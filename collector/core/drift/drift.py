@@ -1,0 +1,126 @@
+"""What is known about a stream of scores: the values behind gauges, alerts and pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from pathgauge.collector.core.drift.adjusting import adjusted
+from pathgauge.collector.core.drift.series import Series
+from pathgauge.collector.core.drift.watch import Watch
+
+Against = Literal["threshold", "learned", "version", "scenarios"]
+"""What scores are compared with: the threshold or objective of their series, its learned baseline,
+the previous version of the agent, or, for all scenarios of an agent together, the baseline of each
+scenario.
+"""
+
+
+class SeriesKey(NamedTuple):
+    """What scores have in common."""
+
+    agent: str
+    scenario: str
+    """Empty for all scenarios of an agent together."""
+    metric: str
+    judge: str = ""
+    tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A stream of scores and the evidence that it became worse.
+
+    Means and baselines are in the scale of the metric. Those of all scenarios of an agent together
+    are scores from 0 to 1, where more is better.
+    """
+
+    key: SeriesKey
+    against: Against
+    version: str | None
+    """The version that is compared with the previous one."""
+    evidence: float
+    """In days: how rarely chance alone brings so much."""
+    adjusted: float
+    """The same, adjusted for the number of streams."""
+    alarm: bool
+    baseline: float | None
+    """`None`: it is being learned, so there is no evidence."""
+    since: float | None
+    """When scores became worse, in Unix seconds; `None` if nothing points to a change."""
+    raised: float | None
+    """When the open alarm was raised, in Unix seconds."""
+    samples: int
+    """Number of scores since the change."""
+    mean: float | None
+    """Mean since the change."""
+    mean_before: float | None
+    episodes: int
+    """Alarms so far."""
+    last: float | None
+    """When the last score was compared, in Unix seconds."""
+
+
+def with_adjusted_evidence(drifts: list[Drift]) -> list[Drift]:
+    """The same, with the evidence adjusted for the number of streams that were compared at all."""
+    compared = [drift for drift in drifts if drift.last is not None]
+    evidence = adjusted([drift.evidence for drift in compared])
+    by_stream = {
+        (drift.key, drift.against): value for drift, value in zip(compared, evidence, strict=True)
+    }
+    return [
+        replace(drift, adjusted=by_stream.get((drift.key, drift.against), 0.0)) for drift in drifts
+    ]
+
+
+def of_series(key: SeriesKey, series: Series) -> Drift:
+    """A series against its baseline."""
+    drift = _drift(key, series.watch, series, series.baseline)
+    against: Against = "learned" if series.measure.target is None else "threshold"
+    return replace(drift, against=against, mean_before=series.mean_before)
+
+
+def of_version(key: SeriesKey, series: Series) -> Drift | None:
+    """The newest version against the previous one; `None` if there is only one."""
+    versions = series.versions
+    if versions is None or versions.previous is None:
+        return None
+    before = versions.mean_before
+    drift = _drift(key, versions.watch, series, versions.baseline)
+    return replace(
+        drift,
+        against="version",
+        version=versions.newest,
+        mean_before=None if before is None else series.value(before),
+    )
+
+
+def of_agent(key: SeriesKey, watch: Watch) -> Drift:
+    """All scenarios of an agent against their baselines. The baseline shown is the mean of those of
+    the scores since the change.
+    """
+    change = watch.change()
+    drift = _drift(key, watch, None, change.expected if change else None)
+    return replace(drift, against="scenarios")
+
+
+def _drift(key: SeriesKey, watch: Watch, series: Series | None, baseline: float | None) -> Drift:
+    change, episode = watch.change(), watch.episode
+    if series is not None and baseline is not None:
+        baseline = series.value(baseline)
+    return Drift(
+        key=key,
+        against="learned",
+        version=None,
+        evidence=watch.evidence,
+        adjusted=0.0,
+        alarm=episode is not None,
+        baseline=baseline,
+        since=change.since if change else None,
+        raised=episode.raised if episode else None,
+        samples=change.samples if change else 0,
+        mean=change.value if change else None,
+        mean_before=None,
+        episodes=watch.episodes,
+        last=watch.last,
+    )

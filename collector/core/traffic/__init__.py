@@ -1,0 +1,1 @@
+"""Drift without references: finds agents whose tool calls changed. Start with `drift.py`."""

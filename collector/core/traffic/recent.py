@@ -1,0 +1,78 @@
+"""The last invocations of an agent one by one, to find when a change began and what else changed
+then."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from sys import intern
+from typing import Any, Final
+
+INVOCATIONS: Final = 512
+"""How many are kept. A change that began earlier is reported as old as the oldest of them."""
+
+Events = tuple[str, ...]
+
+
+class Recent:
+    """The events of the last invocations, with their times."""
+
+    def __init__(self) -> None:
+        self._invocations: deque[Events] = deque(maxlen=INVOCATIONS)
+        self._times: deque[float] = deque(maxlen=INVOCATIONS)
+
+    def __len__(self) -> int:
+        return len(self._invocations)
+
+    def add(self, events: Events, now: float) -> None:
+        """Add an invocation. Invocations with the same events should share one tuple."""
+        self._invocations.append(events)
+        self._times.append(now)
+
+    def after(self, start: int) -> Iterator[tuple[Events, float]]:
+        """The invocations from position `start` on, oldest first."""
+        return islice(zip(self._invocations, self._times, strict=True), start, None)
+
+    def since(self, time: float) -> int:
+        """Number of invocations at `time` or later."""
+        return sum(at >= time for at in self._times)
+
+    def change(self, happened: Callable[[Events], bool], gain: float, loss: float) -> int:
+        """The position of the first invocation after the likeliest change: from there on, the
+        product of `gain` for invocations with the event and `loss` for others is the largest.
+        """
+        yes, no = math.log(gain), math.log(loss)
+        known: dict[int, float] = {}
+        total, best, position = 0.0, -math.inf, len(self._invocations)
+        for index, events in enumerate(reversed(self._invocations), start=1):
+            step = known.get(id(events))
+            if step is None:
+                step = known[id(events)] = yes if happened(events) else no
+            total += step
+            if total > best:
+                best, position = total, len(self._invocations) - index
+        return position
+
+    def state(self) -> dict[str, Any]:
+        """All of it, as JSON values; equal events and invocations are written once."""
+        shapes = {events: index for index, events in enumerate(dict.fromkeys(self._invocations))}
+        names = dict.fromkeys(key for events in shapes for key in events)
+        numbers = {key: number for number, key in enumerate(names)}
+        return {
+            "names": list(names),
+            "shapes": [[numbers[key] for key in events] for events in shapes],
+            "invocations": [shapes[events] for events in self._invocations],
+            "times": list(self._times),
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Recent:
+        """What `state` was made of."""
+        recent = cls()
+        names = [intern(key) for key in state["names"]]
+        shapes = [tuple(names[number] for number in events) for events in state["shapes"]]
+        recent._invocations.extend(shapes[index] for index in state["invocations"])
+        recent._times.extend(state["times"])
+        return recent

@@ -1,0 +1,123 @@
+"""The series about drift. Alerts compare the adjusted evidence with a number of days.
+
+The series that describe a change exist only while there is noticeable evidence for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from pathgauge.collector.core.drift.drift import Drift
+from pathgauge.collector.core.drift.policy import DAY_S
+from pathgauge.collector.sinks.prometheus.drift.recording import Explained
+from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, with_judge
+from pathgauge.collector.sinks.prometheus.labels import AgentVersion, TenantLabel
+
+NOTICEABLE_DAYS = 30.0
+"""Chance alone brings so much evidence once in so many days."""
+IDLE_S = DAY_S
+"""Streams without a score for so long are not shown: nothing could end their alarm."""
+_NEAR_S = 6 * 3600
+"""A version that was first seen so long before or after a change may have caused it."""
+_LABELS = ("agent", "scenario", "metric", "against")
+_STREAM = {
+    "evidence_days": (
+        "Evidence that scores became worse, as the number of days in which chance alone brings so"
+        " much once."
+    ),
+    "adjusted_evidence_days": (
+        "Evidence that scores became worse, adjusted for the number of streams that are compared."
+    ),
+    "baseline": "Mean score that recent ones are compared with, in the scale of the metric.",
+}
+_CHANGE = {
+    "mean": "Mean score since the change, in the scale of the metric.",
+    "mean_before": "Mean score before the change, in the scale of the metric.",
+    "samples": "Number of scores since the change.",
+}
+
+
+def drift_gauges(
+    streams: Iterable[Explained],
+    first_seen: Mapping[AgentVersion, float],
+    now: float,
+    tenant: TenantLabel,
+    *,
+    limit_days: float | None,
+) -> Iterator[Metric]:
+    """All series about drift; `now` is in Unix seconds. An alarm is raised above `limit_days`;
+    `None`: no drift is detected.
+    """
+    if limit_days is None:
+        return
+    limit = GaugeMetricFamily("pathgauge_drift_limit", "Evidence that raises an alarm, in days.")
+    limit.add_metric((), limit_days)
+    yield limit
+    names = tenant.names(*_LABELS, JUDGE)
+    families = {
+        name: GaugeMetricFamily(f"pathgauge_drift_{name}", text, labels=names)
+        for name, text in (_STREAM | _CHANGE).items()
+    }
+    since = GaugeMetricFamily(
+        "pathgauge_drift_since_timestamp_seconds",
+        "Unix time since when scores are worse. `agent_version` was first seen about then.",
+        labels=tenant.names(*_LABELS, "agent_version", JUDGE),
+    )
+    misses = GaugeMetricFamily(
+        "pathgauge_drift_misses",
+        "Share of the additional loss since the change that a kind of miss explains, from 0 to 1.",
+        labels=tenant.names("agent", "scenario", "metric", "kind", "tool", "argument", JUDGE),
+    )
+    for drift, changes in streams:
+        if drift.last is None or now - drift.last > IDLE_S:
+            continue
+        key = drift.key
+        metric = tenant.values(key.tenant, key.agent, key.scenario, key.metric)
+        labels = with_judge((*metric, drift.against), key.judge)
+        _add(families, labels, _of_stream(drift))
+        if not (drift.alarm or drift.evidence >= NOTICEABLE_DAYS):
+            continue
+        _add(families, labels, _of_change(drift))
+        if drift.since is not None:
+            version = drift.version or _version_near(drift, first_seen)
+            since.add_metric(with_judge((*metric, drift.against, version), key.judge), drift.since)
+        for change in changes:
+            misses.add_metric(with_judge((*metric, *change.miss), key.judge), change.share)
+    yield from families.values()
+    yield since
+    yield misses
+
+
+def _of_stream(drift: Drift) -> dict[str, float | None]:
+    return {
+        "evidence_days": drift.evidence,
+        "adjusted_evidence_days": drift.adjusted,
+        "baseline": drift.baseline,
+    }
+
+
+def _of_change(drift: Drift) -> dict[str, float | None]:
+    return {"mean": drift.mean, "mean_before": drift.mean_before, "samples": drift.samples}
+
+
+def _add(
+    families: Mapping[str, GaugeMetricFamily],
+    labels: tuple[str, ...],
+    values: Mapping[str, float | None],
+) -> None:
+    for name, value in values.items():
+        if value is not None:
+            families[name].add_metric(labels, value)
+
+
+def _version_near(drift: Drift, first_seen: Mapping[AgentVersion, float]) -> str:
+    """The version of the agent that was first seen nearest to the change; `""` without one."""
+    distances = {
+        version.version: abs(seen - (drift.since or 0.0))
+        for version, seen in first_seen.items()
+        if (version.agent, version.tenant) == (drift.key.agent, drift.key.tenant)
+    }
+    nearest = min(distances, key=distances.__getitem__, default="")
+    return nearest if nearest and distances[nearest] <= _NEAR_S else ""

@@ -1,0 +1,183 @@
+"""Passes first scores to the drift detection, and its state to the store.
+
+The state of a series is larger than a count. So each commit stores at most `MAX_ROWS` of those that
+changed, the ones that have waited longest first. What a crash loses is left out of the evidence,
+never counted twice; that can delay an alarm by the scores of a few seconds, and cannot cause one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pathgauge.collector.core.drift.drift import Drift, SeriesKey
+from pathgauge.collector.core.drift.measure import Measure
+from pathgauge.collector.core.drift.policy import DriftPolicy
+from pathgauge.collector.core.drift.registry import Drifts
+from pathgauge.collector.core.drift.tallies import Row as Change
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
+from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.core.internal_telemetry import Counter, Row
+from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
+from pathgauge.collector.sinks.prometheus.judge_label import judge_value
+from pathgauge.collector.sinks.prometheus.measure_fingerprint import measure_fingerprint
+from pathgauge.scorers.types import Json
+
+NAME = "drift"
+"""First part of the keys of stored states."""
+MAX_ROWS = 100
+"""Of one commit."""
+
+
+class Explained(NamedTuple):
+    """A stream of scores."""
+
+    drift: Drift
+    changes: Sequence[Change]
+    """Which misses cost more since its open alarm, the most costly first."""
+
+
+def explained(drifts: Drifts) -> list[Explained]:
+    """What is known about each stream."""
+    return [
+        Explained(one, drifts.what_changed(one.key) if _has_changes(one) else ())
+        for one in drifts.snapshot()
+    ]
+
+
+def states_of(rows: Iterable[Row]) -> Iterator[tuple[SeriesKey, Mapping[str, Json]]]:
+    """The stored states, by key; other rows are ignored."""
+    for (name, *key), state in rows:
+        if name == NAME and state:
+            tenant, agent, scenario, metric, judge = key
+            yield SeriesKey(agent, scenario, metric, judge, tenant), state[0]
+
+
+class DriftRecording:
+    """The drift detection of one sink. Only one thread at a time may call its methods."""
+
+    def __init__(self, overflow: Counter) -> None:
+        """`overflow` counts the series that are dropped because there are too many."""
+        overflow.add("drift", n=0)
+        self._overflow = overflow
+        self._dropped = 0
+        self._drifts: Drifts | None = None
+        self._policy = DriftPolicy()
+        self._criteria = ActiveCriteria(Evaluator(()), ())
+        self._measures: dict[str, Mapping[str, Measure]] = {}
+
+    def configure(
+        self, criteria: ActiveCriteria, policy: DriftPolicy | None, max_series: int
+    ) -> None:
+        """Apply other criteria, options and limits; without a policy nothing is detected.
+
+        Series of criteria that do not exist any more, or have another judge, are forgotten.
+        """
+        self._criteria, self._measures = criteria, {}
+        if policy is None:
+            self._drifts = None
+            return
+        self._policy = policy
+        if self._drifts is None:
+            self._drifts = Drifts(policy, max_series)
+            return
+        self._drifts.configure(policy, max_series)
+        self._drifts.forget(lambda key: bool(key.scenario) and not self._is_measured(key))
+
+    def record(
+        self, evaluation: Evaluation, series: Series, version: str | None, now: float
+    ) -> None:
+        """Add the scores of an evaluation, `now` in Unix seconds; its revisions and its withdrawal
+        must not be passed.
+        """
+        if self._drifts is None:
+            return
+        measures = self._measures_of(series.scenario)
+        for result in evaluation.results:
+            criterion, value = result.criterion, result.score.value
+            measure = measures.get(criterion.name)
+            if measure is None or value is None:
+                continue
+            self._drifts.observe(
+                _key(series, criterion),
+                measure,
+                value,
+                now,
+                version=version,
+                misses=evaluation.misses,
+            )
+        if self._drifts.dropped > self._dropped:
+            self._overflow.add("drift", n=self._drifts.dropped - self._dropped)
+            self._dropped = self._drifts.dropped
+
+    @property
+    def limit_days(self) -> float | None:
+        """The evidence that raises an alarm; `None`: no drift is detected."""
+        return None if self._drifts is None else self._policy.evidence_days
+
+    def explained(self) -> list[Explained]:
+        """What is known about each stream of scores."""
+        return [] if self._drifts is None else explained(self._drifts)
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether states wait for the next commit."""
+        return self._drifts is not None and self._drifts.has_pending
+
+    def pending(self) -> list[Row]:
+        """States that changed, for the store."""
+        if self._drifts is None:
+            return []
+        rows = self._drifts.pending(MAX_ROWS)
+        return [
+            Row(
+                (NAME, key.tenant, key.agent, key.scenario, key.metric, key.judge),
+                None if state is None else [state],
+            )
+            for key, state in rows
+        ]
+
+    def restore(self, rows: Iterable[Row]) -> None:
+        """Continue with the latest stored states."""
+        if self._drifts is None:
+            return
+        self._drifts.restore(states_of(rows))
+        self._drifts.forget(lambda key: bool(key.scenario) and not self._is_measured(key))
+
+    def _is_measured(self, key: SeriesKey) -> bool:
+        return any(
+            criterion.name == key.metric and judge_value(criterion.judge) == key.judge
+            for criterion in self._criteria.of(key.scenario)
+        )
+
+    def _measures_of(self, scenario: str) -> Mapping[str, Measure]:
+        measures = self._measures.get(scenario)
+        if measures is None:
+            reference = self._criteria.references.get(scenario)
+            measures = self._measures[scenario] = {
+                criterion.name: _measure(criterion, measure_fingerprint(criterion, reference))
+                for criterion in self._criteria.of(scenario)
+            }
+        return measures
+
+
+def _has_changes(drift: Drift) -> bool:
+    return drift.alarm and drift.against in ("threshold", "learned")
+
+
+def _key(series: Series, criterion: Criterion) -> SeriesKey:
+    judge = judge_value(criterion.judge) if criterion.judge else ""
+    return SeriesKey(series.agent, series.scenario, criterion.name, judge, series.tenant)
+
+
+def _measure(criterion: Criterion, fingerprint: float) -> Measure:
+    scorer = criterion.scorer
+    has_threshold = criterion.threshold is not None and criterion.aggregation is None
+    return Measure(
+        scorer.low,
+        scorer.high,
+        scorer.higher_is_better,
+        threshold=criterion.threshold if has_threshold else None,
+        objective=criterion.objective,
+        fingerprint=fingerprint,
+    )

@@ -1,0 +1,36 @@
+"""Waits for PostgreSQL when a process starts, so that a wrong address, password or certificate ends
+it with a reason. A process that runs waits for ever instead.
+"""
+
+from __future__ import annotations
+
+import time
+
+import psycopg
+import structlog
+
+from pathgauge.collector.store import StoreError
+from pathgauge.collector.store.postgres.connection import connect
+
+_log = structlog.get_logger(__name__)
+
+PATIENCE_S = 30.0
+_PAUSE_S = 5.0
+
+
+def wait(conninfo: str, patience_s: float = PATIENCE_S) -> None:
+    """Return when the database can be used. Raises `StoreError` after `patience_s` seconds."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            connect(conninfo).close()
+        except psycopg.Error as error:
+            reason, left = str(error).strip(), deadline - time.monotonic()
+            if left <= 0:
+                raise StoreError(
+                    f"found no usable PostgreSQL within {patience_s:g} s: {reason}"
+                ) from None
+            _log.warning("waiting for PostgreSQL", reason=reason)
+            time.sleep(min(_PAUSE_S, left))
+        else:
+            return

@@ -1,0 +1,23 @@
+"""Reads stored counts and states of one kind, without those of all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import orjson
+
+from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.store.sql import Connection
+
+
+def counts_named(connection: Connection, name: str) -> Iterator[Row]:
+    """The counts and states whose keys begin with `name`. A damaged row is left out."""
+    begins = orjson.dumps([name]).decode().removesuffix("]") + ","
+    rows = connection.execute(
+        "SELECT name, state FROM counts WHERE substr(name, 1, ?) = ?", (len(begins), begins)
+    )
+    for key, state in rows:
+        try:
+            yield Row(orjson.loads(key), orjson.loads(state))
+        except orjson.JSONDecodeError:
+            continue

@@ -1,0 +1,241 @@
+"""The files in the folder of a store, and connections to its database.
+
+pathgauge.db  (with -wal and -shm)   journal and results
+lock                                 held by the one process that may write
+reserve                              space that is freed on a full disk, to delete rows with it
+pathgauge.db.*                       see `collector/store/sqlite/recovery.py`
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from pathgauge.collector.store import StoreError, StoreInUseError
+from pathgauge.collector.store.schema import (
+    APPLICATION_ID,
+    DamagedSchemaError,
+    NewerSchemaError,
+    migrate,
+    verify,
+)
+from pathgauge.collector.store.sqlite import wal
+from pathgauge.collector.store.sqlite.wal import Log
+
+DATABASE = "pathgauge.db"
+SYNCHRONOUS = "FULL"
+"""A commit returns when it is on the disk; NORMAL would lose acknowledged requests in a power cut.
+"""
+MAX_CHECKED_BYTES = 256 << 20
+"""Size up to which a database is checked when it is opened."""
+RESERVE_BYTES = 8 << 20
+"""More than the growth of the write-ahead log between checkpoints plus one transaction."""
+_WAL_PAGES = 500
+PAGE_BYTES = 8192
+_BUSY_S = 1.0
+"""How long to wait for another process, which can only be a reader."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Connection(sqlite3.Connection):
+    """Reports a damaged file even if SQLite's message quotes damaged text that Python cannot
+    decode.
+    """
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        """Like that of sqlite3, but raises `DamagedSchemaError` instead of UnicodeDecodeError."""
+        try:
+            return super().execute(*arguments)
+        except UnicodeDecodeError as error:
+            raise DamagedSchemaError(error.object.decode("utf-8", "replace")) from error
+
+
+def lock(folder: Path) -> int:
+    """Create the folder, accessible only for this user, and lock it; returns the descriptor that
+    holds the lock. Raises `StoreError`.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(folder)
+        held = open_private(folder / "lock")
+    except OSError as error:
+        raise StoreError(
+            f"store.path: found {folder}, expected a folder that can be written to:"
+            f" {error.strerror}"
+        ) from error
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(held)
+        raise StoreInUseError(
+            f"store.path: found {folder} in use, expected a separate folder for every collector"
+        ) from error
+    return held
+
+
+def connect(folder: Path) -> sqlite3.Connection:
+    """Open the writing connection. Raises `StoreError` for problems that need the operator, and
+    `sqlite3.Error` for a damaged file.
+    """
+    path = folder / DATABASE
+    os.close(open_private(path))  # SQLite would create it readable for others
+    log = wal.scan(folder / f"{DATABASE}-wal", PAGE_BYTES)
+    connection = sqlite3.connect(
+        path,
+        timeout=_BUSY_S,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=512,
+        factory=Connection,
+    )
+    connection.text_factory = _text
+    try:
+        verify(connection)
+        connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        _report_lost(log, connection)
+        for pragma in (
+            f"page_size = {PAGE_BYTES}",
+            "journal_mode = WAL",
+            f"wal_autocheckpoint = {_WAL_PAGES}",
+            # Otherwise the log would keep the size of the largest transaction, and count as used.
+            f"journal_size_limit = {_WAL_PAGES * PAGE_BYTES}",
+            # A purge rewrites the file. Overwriting every deleted row would double the writing.
+            "secure_delete = OFF",
+            "mmap_size = 0",
+            # The temporary files of a purge hold content of the telemetry.
+            f"temp_store_directory = {_quoted(folder)}",
+            f"application_id = {APPLICATION_ID}",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        migrate(connection)
+    except NewerSchemaError as error:
+        connection.close()
+        raise StoreError(f"{path}: {error}") from error
+    except BaseException as error:
+        connection.close()
+        # The file can be written, so a damaged header made SQLite treat it as read-only.
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY:
+            raise DamagedSchemaError(str(error)) from error
+        raise
+    return connection
+
+
+def identity(folder: Path) -> tuple[int, int] | None:
+    """Device and inode of the database file; `None` if it does not exist. Raises OSError if this
+    cannot be determined.
+    """
+    try:
+        status = (folder / DATABASE).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def connect_reader(folder: Path) -> sqlite3.Connection:
+    """Open a connection that cannot write."""
+    connection = sqlite3.connect(
+        f"file:{folder / DATABASE}?mode=ro",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=Connection,
+    )
+    connection.text_factory = _text
+    return connection
+
+
+def is_sound(connection: sqlite3.Connection) -> bool:
+    """Whether the pages of the database are consistent. SQLite itself notices only the pages that
+    it reads.
+
+    A large database is not checked, because senders would have to wait. Raises `sqlite3.Error`.
+    """
+    pages: int = connection.execute("PRAGMA page_count").fetchone()[0]
+    if pages * PAGE_BYTES > MAX_CHECKED_BYTES:
+        return True
+    return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+
+
+def _text(raw: bytes) -> str:
+    """Damaged text must not stop the start; checksums find it later."""
+    return raw.decode("utf-8", "replace")
+
+
+def make_reserve(folder: Path) -> None:
+    """Reserve disk space, unless that was done before. Raises OSError if there is not enough."""
+    path = folder / "reserve"
+    if path.exists() and path.stat().st_size == RESERVE_BYTES:
+        return
+    descriptor = open_private(path)
+    try:
+        os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
+    finally:
+        os.close(descriptor)
+
+
+def give_up_reserve(folder: Path) -> bool:
+    """Free the reserved space; returns whether there was any."""
+    try:
+        (folder / "reserve").unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def free_bytes(folder: Path) -> int:
+    """Free space of the file system."""
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize
+
+
+def _make_private(folder: Path) -> None:
+    mode = folder.stat().st_mode & 0o777
+    if not mode & 0o077:
+        return
+    try:
+        folder.chmod(0o700)
+    except OSError as error:
+        _log.warning(
+            "other users can read the folder of the store",
+            folder=str(folder),
+            mode=f"{mode:o}",
+            error=error.strerror,
+        )
+
+
+def _report_lost(log: Log, connection: sqlite3.Connection) -> None:
+    """Log the transactions that SQLite silently ignored. A checkpoint returns how many frames it
+    has read.
+    """
+    if not log.commits:
+        return
+    _, read, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    if lost := log.lost(max(read, 0)):
+        _log.error(
+            "the end of the write-ahead log is damaged, its transactions are lost",
+            transactions=lost,
+        )
+
+
+def open_private(path: Path) -> int:
+    """Open a file, and create it readable only for this user; returns the descriptor."""
+    return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the entries of a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"

@@ -1,0 +1,340 @@
+"""The store on disk: journal and results in one SQLite file, written by one thread.
+
+An acknowledged request was synced to the disk. When the disk is full or fails, requests are refused
+and the process keeps running. When the file is damaged, its readable rows are copied into a fresh
+one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.core.traces import Recalled, TraceKey
+from pathgauge.collector.store import (
+    Deliver,
+    Delivery,
+    Part,
+    Progress,
+    Purged,
+    Restored,
+    Selection,
+    StoreError,
+    Transaction,
+    Usage,
+    journal,
+    outbox,
+    purge,
+    results,
+)
+from pathgauge.collector.store.evidence.table import EvidencePolicy, EvidenceRows
+from pathgauge.collector.store.journal import Packer
+from pathgauge.collector.store.recent_results import WindowBounds, evaluations_since
+from pathgauge.collector.store.restore import restore
+from pathgauge.collector.store.retention import Cleaning, Removed, Retention
+from pathgauge.collector.store.sqlite import damage, files, recovery
+from pathgauge.collector.store.sqlite.database import RECOVERY_INTERVAL_S, Database
+from pathgauge.collector.store.sqlite.reader import MAX_CACHE_BYTES, JournalReader
+from pathgauge.collector.store.sqlite.space import Space
+from pathgauge.collector.store.sqlite.writer import Writer
+
+MAX_IN_FLIGHT_BYTES = 64 << 20
+"""Size of the requests that wait to become durable; beyond it, senders are told to retry."""
+MAX_GROUP_BYTES = 8 << 20
+MAX_GROUP_REQUESTS = 64
+_MAX_ATTEMPTS = 2
+"""How often reading results is tried; the first try may recover the file."""
+
+
+class _Waiting(NamedTuple):
+    """A request that is not durable yet, and the future that its sender waits for."""
+
+    batch: Batch
+    answer: asyncio.Future[bool]
+    loop: asyncio.AbstractEventLoop
+
+
+class SqliteStore:
+    """The store in a folder on disk. `Store` documents its methods."""
+
+    durable = True
+
+    def __init__(
+        self,
+        folder: Path,
+        retention: Retention | None = None,
+        windows: WindowBounds | None = None,
+        on_commit: Callable[[Transaction, float], None] = lambda kind, seconds: None,
+        *,
+        max_cached_bytes: int = MAX_CACHE_BYTES,
+        evidence: EvidencePolicy | None = None,
+        part: Part = "whole",
+    ) -> None:
+        """`on_commit` gets the duration of each successful transaction in seconds.
+        `max_cached_bytes` is the size of the requests of the journal that are kept in memory.
+        """
+        self._folder = folder
+        self._part = part
+        self._retention = retention or Retention()
+        self._windows = windows or WindowBounds()
+        self._lock: int | None = None
+        self._database = Database(folder, on_commit, self._renew_reader)
+        self._evidence = EvidenceRows(evidence or EvidencePolicy())
+        self._cleaning = Cleaning(self._retention, self._windows, self._evidence.clean)
+        self._packer = Packer()
+        self._writer: Writer[_Waiting] = Writer(
+            self._write_group,
+            lambda item: len(item.batch.body),
+            MAX_GROUP_BYTES,
+            MAX_GROUP_REQUESTS,
+        )
+        self._space = Space(folder, self._database, self._retention.max_bytes)
+        self._max_cached_bytes = max_cached_bytes
+        self._in_flight = self._last_row = 0
+        self._recovered_at = -math.inf
+        self._writing_at: float | None = None
+        self._acknowledged = outbox.Acknowledged()
+        self._received: Mapping[str, int] = {}
+        self._running = self._purging = False
+
+    def open(self) -> Restored:
+        """Read what the last process left. A damaged file is recovered first."""
+        self._lock = files.lock(self._folder)
+        try:
+            restored = self._database.open(
+                lambda opened: restore(opened, self._database.quarantine)
+            )
+            if self._part == "scorer" and not outbox.has_numbers(self._database.connection):
+                outbox.begin_numbers(self._database.connection)
+            self._reader = self._open_reader()
+        except sqlite3.Error as error:
+            os.close(self._lock)
+            raise StoreError(f"{self._database.path}: {error}") from error
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._last_row, self._received = restored.last_row, restored.received
+        self._space.begin(restored.requests, restored.request_bytes)
+        return restored
+
+    def recent(self) -> Iterator[Recent]:
+        since, reached = time.time() - self._windows.max_age_s, math.inf
+        for _ in range(_MAX_ATTEMPTS):
+            try:
+                for row, evaluation in evaluations_since(
+                    self._database.connection, since, self._database.quarantine
+                ):
+                    if row < reached:
+                        reached = row
+                        yield evaluation
+            except sqlite3.Error as error:
+                self._database.handle(error)
+            else:
+                return
+
+    def start(self, deliver: Deliver, now: Callable[[], float]) -> None:
+        self._deliver, self._now = deliver, now
+        self._space.measure(now=True)
+        self._running = True
+        self._writer.start()
+
+    async def append(self, batch: Batch) -> bool:
+        size = len(batch.body)
+        if not self._can_accept(size):
+            return False
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[bool] = loop.create_future()
+        self._in_flight += size
+        self._writer.put(_Waiting(batch, answer, loop))
+        try:
+            return await answer
+        finally:
+            self._in_flight -= size
+
+    def read(self, after: int) -> Iterable[Delivery]:
+        return self._reader.read(after)
+
+    def recall(self, key: TraceKey, rows: Sequence[int]) -> Iterable[Recalled]:
+        return self._reader.recall(key, rows)
+
+    def commit(self, progress: Progress) -> bool:
+        return self._writer.call(lambda: self._commit(progress))
+
+    def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
+        self._reader.close()  # the write-ahead log cannot be emptied while it is read
+        self._purging = True
+        try:
+            return self._writer.call(lambda: self._purge(selection, traces))
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._database.path}: nothing was removed: {error}") from error
+        finally:
+            self._purging = False
+            if self._database.reason is None:
+                self._reader = self._open_reader()
+
+    def held(self) -> set[TraceKey]:
+        """All traces of which anything but results is stored; for any thread."""
+        return self._writer.call(lambda: purge.held(self._database.connection))
+
+    def selected(self, selection: Selection, among: Set[TraceKey]) -> frozenset[TraceKey]:
+        """Those of the traces `among` that a purge selects by their results; for any thread."""
+
+        def find() -> frozenset[TraceKey]:
+            return frozenset(among & set(purge.selected(self._database.connection, selection)))
+
+        return self._writer.call(find)
+
+    def acknowledge(self, acknowledged: outbox.Acknowledged) -> None:
+        """Delete what others have received of this scorer, with the next commit; for any thread."""
+        self._acknowledged = acknowledged
+
+    def quarantine(self, table: outbox.Table, row: int) -> None:
+        """Set a damaged row aside that waits for others; for any thread."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            self._database.quarantine(table, row, "checksum")
+
+        self._writer.call(lambda: self._database.transact("quarantine", work))
+
+    def horizon(self) -> float:
+        at = self._writing_at
+        return self._now() if at is None else at
+
+    def usage(self) -> Usage:
+        usage = self._space.usage(self._in_flight)
+        return replace(usage, results_removed=dict(self._cleaning.results_removed))
+
+    def close(self) -> None:
+        if self._running:
+            self._running = False
+            self._writer.stop()
+        if self._lock is not None:
+            self._reader.close()
+            self._database.connection.close()
+            os.close(self._lock)
+            self._lock = None
+
+    def _can_accept(self, size: int) -> bool:
+        if not self._running or self._purging:
+            return False
+        if self._in_flight and self._in_flight + size > MAX_IN_FLIGHT_BYTES:
+            return False
+        state = self._database.state
+        if state == "full" and files.free_bytes(self._folder) < files.RESERVE_BYTES:
+            return False  # the remaining space is for results, and for deleting rows
+        if state != "ok":
+            return time.monotonic() >= self._database.retry_at
+        return self._space.fits(size, self._in_flight)
+
+    def _write_group(self, group: list[_Waiting]) -> None:
+        durable = False
+        try:
+            durable = self._append(group)
+        finally:
+            self._writing_at = None
+            for loop in {item.loop for item in group}:
+                answers = [item.answer for item in group if item.loop is loop]
+                with suppress(RuntimeError):  # the loop was closed before the answer
+                    loop.call_soon_threadsafe(_answer, answers, durable)
+        self._space.measure()
+
+    def _append(self, group: list[_Waiting]) -> bool:
+        if not self._database.in_place():
+            return False
+        self._writing_at = at = self._now()
+        received = dict(self._received)
+        batches = [item.batch for item in group if outbox.is_new(item.batch, received)]
+        wall, first = time.time(), self._last_row + 1
+        rows = [self._packer.pack(row, at, wall, batch) for row, batch in enumerate(batches, first)]
+
+        def work(connection: sqlite3.Connection) -> None:
+            journal.append(connection, rows)
+            outbox.write_received(connection, self._received, received)
+
+        if not self._database.transact("requests", work):
+            return False
+        self._received = received
+        self._last_row += len(batches)
+        self._space.add(rows)
+        for row, batch in enumerate(batches, first):
+            self._deliver(Delivery(row, at, batch))
+        return True
+
+    def _purge(self, selection: Selection, traces: Set[TraceKey]) -> Purged:
+        if not self._database.in_place():
+            raise StoreError(f"{self._database.path}: nothing was removed: {self._database.reason}")
+        connection = self._database.connection
+        since = time.time() - self._windows.max_age_s
+        purged = purge.purge(
+            connection, selection, since, traces if self._part == "scorer" else None
+        )
+        self._space.recount()
+        try:
+            removed = recovery.remove_damaged_files(self._folder)
+        except OSError as error:
+            return replace(purged, unfinished=purged.unfinished or str(error))
+        return replace(purged, damaged=purged.damaged + removed)
+
+    def _commit(self, progress: Progress) -> bool:
+        released, removed = journal.Released(), Removed()
+
+        def work(connection: sqlite3.Connection) -> None:
+            nonlocal released, removed
+            if self._part != "scorer":
+                outdated = results.write_results(connection, progress)
+                self._evidence.write(connection, progress, outdated)
+            if self._part != "gauge":
+                released = results.write_state(connection, progress)
+            results.write_counts(connection, progress.counts)
+            outbox.write(connection, progress)
+            outbox.delete(connection, self._acknowledged)
+            removed = self._cleaning.clean(connection, progress.wall, self.usage())
+
+        done = self._database.transact("results", work)
+        if not done and self._database.state == "full" and files.give_up_reserve(self._folder):
+            done = self._database.transact("results", work)
+            self._database.state = "full"
+        if done:
+            self._space.release(released)
+        self._space.measure(now=done and self._cleaning.committed(removed))
+        return done
+
+    def _open_reader(self) -> JournalReader:
+        return JournalReader(
+            self._folder, self._quarantine, self._handle_read_error, self._max_cached_bytes
+        )
+
+    def _renew_reader(self) -> None:
+        self._reader.renew()
+        self._space.expire()
+
+    def _handle_read_error(self, error: sqlite3.Error) -> None:
+        """Recover a damaged file. Other errors may pass by themselves."""
+        if not damage.is_damage(error) or not self._running:
+            return
+        if time.monotonic() >= self._recovered_at + RECOVERY_INTERVAL_S:
+            self._recovered_at = time.monotonic()
+            self._writer.call(lambda: self._database.handle(error))
+
+    def _quarantine(self, row: int, reason: str) -> None:
+        self._writer.call(
+            lambda: self._database.transact(
+                "quarantine", lambda _: self._database.quarantine("journal", row, reason)
+            )
+        )
+
+
+def _answer(answers: Sequence[asyncio.Future[bool]], durable: bool) -> None:
+    for answer in answers:
+        if not answer.done():
+            answer.set_result(durable)

@@ -1,0 +1,69 @@
+"""`/drift`: which scores became worse, and what changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pathgauge.collector.core.drift.drift import SeriesKey
+from pathgauge.collector.core.drift.registry import Drifts
+from pathgauge.collector.sinks.prometheus.drift.recording import explained
+from support.api_client import NORTH, SOUTH, client, get, sources, with_tokens
+from support.drifted import MEASURE, drifted
+
+KEY = SeriesKey("support", "refund", "f1")
+
+
+def answered(drifts: Drifts, path: str = "/drift") -> Any:
+    return get(client(sources(None, drifts=lambda: explained(drifts))), path)
+
+
+def test_a_stream_says_since_when_and_what_changed() -> None:
+    found = answered(drifted(KEY))
+    [stream] = found["streams"]
+    assert stream.pop("evidence_days") == stream.pop("adjusted_evidence_days") > 365
+    assert stream == {
+        "tenant": "",
+        "agent": "support",
+        "scenario_id": "refund",
+        "metric": "f1",
+        "judge": None,
+        "against": "threshold",
+        "version": None,
+        "alarm": True,
+        "baseline": 0.9,
+        "mean": 0.0,
+        "mean_before": 1.0,
+        "samples": 40,
+        "since": "2026-11-23T03:03:20Z",
+        "last": "2026-11-23T03:42:20Z",
+        "changes": [
+            {
+                "kind": "missing",
+                "tool": "search",
+                "argument": "",
+                "rate": 1.0,
+                "rate_before": 0.0,
+                "share": 1.0,
+            }
+        ],
+    }
+    assert found["further_streams"] == 0
+
+
+def test_streams_are_selected_and_those_with_most_evidence_come_first() -> None:
+    drifts = drifted(KEY, KEY._replace(metric="other"))
+    for minute in range(5):
+        drifts.observe(KEY._replace(agent="fine"), MEASURE, 1.0, 1_795_400_000.0 + minute * 60)
+    assert [one["agent"] for one in answered(drifts)["streams"]] == ["support", "support", "fine"]
+    [other] = answered(drifts, "/drift?agent=support&metric=other&scenario=refund")["streams"]
+    assert other["metric"] == "other"
+    assert answered(drifts, "/drift?scenario=else")["streams"] == []
+
+
+def test_a_tenant_sees_its_own_streams_only(tmp_path: Path) -> None:
+    drifts = drifted(KEY._replace(tenant="north"), KEY._replace(tenant="south"))
+    api = client(sources(None, drifts=lambda: explained(drifts)), with_tokens(tmp_path))
+    for token, tenant in ((NORTH, "north"), (SOUTH, "south")):
+        found = get(api, "/drift?tenant=north", authorization=f"Bearer {token}")
+        assert {one["tenant"] for one in found["streams"]} == {tenant}

@@ -1,0 +1,86 @@
+"""`pathgauge explain` shows since when scores are worse, and what changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from pathgauge.collector.core.drift.drift import SeriesKey
+from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.sinks.prometheus.drift.recording import NAME, explained
+from pathgauge.collector.store import Progress
+from support.api_client import READER, client, sources, with_tokens
+from support.drifted import WALL, drifted
+from support.evaluated import opened
+from support.serving import serving
+
+Run = Callable[..., Result]
+
+DRIFTS = drifted(SeriesKey("support", "refund", "f1"))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("collector")
+    (folder / "pathgauge.yaml").write_text("store: {path: data}\n")
+    key, state = next(one for one in DRIFTS.pending() if one[0].scenario)
+    names = NAME, key.tenant, key.agent, key.scenario, key.metric, key.judge
+    with opened(folder / "data") as opened_store:
+        assert opened_store.commit(Progress(0, 0.0, WALL, [], counts=[Row(names, [state])]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(store: Path) -> Iterator[str]:
+    app = client(sources(None, drifts=lambda: explained(DRIFTS)), with_tokens(store)).app
+    with serving(app) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(params=["store", "api"])
+def explain(
+    request: pytest.FixtureRequest, store: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """`explain` with the store, and with the API."""
+    if request.param == "store":
+        source: tuple[object, ...] = ("--config", store / "pathgauge.yaml")
+    else:
+        monkeypatch.setenv("PATHGAUGE_TOKEN", READER)
+        source = ("--url", request.getfixturevalue("served"))
+    return lambda *options: run("explain", *options, *source)
+
+
+def test_it_shows_the_change_and_what_changed(explain: Run) -> None:
+    found = explain("support", "refund")
+    assert (found.exit_code, found.stderr) == (0, "")
+    lines = [line.split("\t") for line in found.stdout.splitlines()]
+    stream = dict(zip(lines[0], lines[1], strict=True))
+    assert float(stream.pop("evidence (days)")) > 365
+    assert stream == {
+        "scenario": "refund",
+        "metric": "f1",
+        "against": "threshold",
+        "since": "2026-11-23 03:03 UTC",
+        "mean": "0.000",
+        "before": "1.000",
+        "baseline": "0.900",
+        "scores": "40",
+    }
+    assert lines[-1] == ["missing", "search", "", "1.000", "1.000", "0.000"]
+
+
+def test_json_is_the_answer_of_the_api(explain: Run) -> None:
+    found = json.loads(explain("support", "--json").stdout)
+    assert [stream["alarm"] for stream in found["streams"]] == [True]
+
+
+def test_an_unknown_agent_is_no_error(explain: Run) -> None:
+    found = explain("nobody")
+    assert (found.exit_code, found.stdout) == (0, "")
+    assert found.stderr == (
+        "pathgauge: no scores of this agent, scenario and metric were compared yet\n"
+    )

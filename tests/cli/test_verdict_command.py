@@ -1,0 +1,168 @@
+"""`pathgauge verdict` compares two versions, with an exit status for pipelines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from pathgauge.collector.api.release_models import ReleaseVerdict
+from pathgauge.collector.cli.result_sources.source import SourceError, UnavailableError
+from pathgauge.collector.cli.result_sources.waiting import POLL_S, when_decided
+from pathgauge.collector.core.verdicts.comparison import Outcome
+from support.api_client import READER, client, sources, with_tokens
+from support.evaluated import opened
+from support.serving import serving
+from support.two_versions import fill, runs, with_criteria
+
+Run = Callable[..., Result]
+
+CONFIGURATION = {
+    "store": {"path": "data"},
+    "criteria": {"trajectory": {"scorer": "tool_trajectory_avg_score", "threshold": 1.0}},
+    "references": ["parcel.yaml"],
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("collector")
+    (folder / "pathgauge.yaml").write_text(json.dumps(CONFIGURATION))
+    (folder / "parcel.yaml").write_text("scenario: parcel\nexpected_tools: []\n")
+    with opened(folder / "data") as opened_store:
+        fill(opened_store, [*runs("1", "p" * 400), *runs("2", "f" * 40), *runs("3", "p" * 400)])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(store: Path) -> Iterator[str]:
+    """The URL of the API over the same store, with tokens."""
+    app = client(with_criteria(sources(store / "data")), with_tokens(store)).app
+    with serving(app) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(params=["store", "api"])
+def verdict(
+    request: pytest.FixtureRequest, store: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """`verdict` with the store, and with the API."""
+    if request.param == "store":
+        source: tuple[object, ...] = ("--config", store / "pathgauge.yaml")
+    else:
+        monkeypatch.setenv("PATHGAUGE_TOKEN", READER)
+        source = ("--url", request.getfixturevalue("served"))
+
+    def ask(version: str, against: str, *options: object) -> Result:
+        names = "--agent", "support", "--version", version, "--against", against
+        return run("verdict", *names, *source, *options)
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("version", "against", "status", "word"),
+    [
+        ("1", "2", 0, "better"),
+        ("3", "1", 0, "not_worse"),
+        ("2", "1", 1, "worse"),
+        ("4", "1", 3, "undecided"),
+    ],
+)
+def test_the_exit_status_is_the_verdict(
+    verdict: Run, version: str, against: str, status: int, word: str
+) -> None:
+    found = verdict(version, against, "--json")
+    assert (found.exit_code, json.loads(found.stdout)["verdict"]) == (status, word)
+
+
+def test_a_pipe_gets_the_verdict_and_a_row_for_each_metric(verdict: Run) -> None:
+    found = verdict("2", "1")
+    line, headings, row = found.stdout.splitlines()
+    assert line == "support 2 against 1: worse"
+    assert headings.split("\t") == [
+        *("metric", "verdict", "difference", "interval", "version", "against", "pairs", "why"),
+    ]
+    assert row == "trajectory\tworse\t-1.000\t-1.000 to -0.737\t0.000\t1.000\t40\t"
+    assert found.stderr == ""
+
+
+def test_without_results_standard_error_says_which_are_missing(verdict: Run) -> None:
+    found = verdict("4", "1")
+    assert found.stderr == "pathgauge: the store has no result of the version\n"
+    assert found.stdout.splitlines()[-1].endswith("\t0\tthe version has no score")
+
+
+def test_options_change_what_is_compared(verdict: Run) -> None:
+    assert verdict("3", "1", "--margin", "0.001").exit_code == 3
+    assert verdict("2", "1", "--scenario", "other").exit_code == 3
+    assert verdict("2", "1", "--since", "2026-11-18T11:20:00Z").exit_code == 3
+    assert verdict("2", "1", "--metric", "trajectory", "--confidence", "0.99").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--metric", "x"), "metric: found x, expected one of trajectory"),
+        (("--since", "soon"), "--since: found 'soon', expected a time such as"),
+        (("--wait", "soon"), "--wait: found 'soon', expected a duration such as 6s"),
+        (("--confidence", "2"), "Input should be less than or equal to 0.9999"),
+    ],
+)
+def test_a_wrong_option_is_no_verdict(verdict: Run, options: tuple[str, ...], message: str) -> None:
+    found = verdict("2", "1", *options)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert message in found.stderr
+
+
+def test_a_store_that_is_not_there_is_no_verdict(run: Run) -> None:
+    found = run("verdict", "--agent", "a", "--version", "2", "--against", "1")
+    assert (found.exit_code, found.stdout) == (2, "")
+
+
+class Collector:
+    """Gives one answer after the other; its clock moves when somebody sleeps."""
+
+    def __init__(self, *answers: Outcome | Exception) -> None:
+        self.now = 0.0
+        self.answers = [*answers]
+
+    def ask(self) -> ReleaseVerdict:
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return ReleaseVerdict.model_construct(verdict=answer)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def wait(self, patience_s: float) -> Outcome:
+        return when_decided(self.ask, patience_s, lambda: self.now, self.sleep).verdict
+
+
+@pytest.mark.parametrize(
+    ("patience_s", "answers", "decided", "at"),
+    [
+        (0.0, ["undecided"], "undecided", 0.0),
+        (60.0, ["worse"], "worse", 0.0),
+        (60.0, ["undecided", "undecided", "not_worse"], "not_worse", 2 * POLL_S),
+        (25.0, ["undecided"] * 4, "undecided", 25.0),
+        (60.0, [UnavailableError("busy"), "better"], "better", POLL_S),
+    ],
+)
+def test_waiting_ends_with_the_first_verdict_or_with_the_time(
+    patience_s: float, answers: list[Outcome | Exception], decided: str, at: float
+) -> None:
+    collector = Collector(*answers)
+    assert (collector.wait(patience_s), collector.now, collector.answers) == (decided, at, [])
+
+
+@pytest.mark.parametrize(
+    ("patience_s", "error"), [(60.0, SourceError("token")), (0.0, UnavailableError("busy"))]
+)
+def test_waiting_ends_with_an_error_that_stays(patience_s: float, error: Exception) -> None:
+    with pytest.raises(SourceError, match=str(error)):
+        Collector(error).wait(patience_s)

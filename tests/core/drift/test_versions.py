@@ -1,0 +1,130 @@
+"""The newest version of an agent against the one before it."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+from hypothesis import given, strategies as st
+
+from pathgauge.collector.core.drift.policy import HOUR_S, DriftPolicy
+from pathgauge.collector.core.drift.versions import MAX_VERSIONS, Versions
+
+POLICY = DriftPolicy()
+
+
+class Rollout:
+    """Versions that get scores at a steady pace."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.versions, self.random, self.now = Versions(), Random(seed), 1e9
+
+    def run(self, hours: float, per_hour: int, **means: float) -> None:
+        """Scores for each version, with its mean."""
+        for _ in range(int(hours * per_hour)):
+            self.now += HOUR_S / per_hour
+            for version, mean in means.items():
+                score = float(self.random.random() < mean)
+                self.versions.observe(version, score, self.now, POLICY)
+
+
+def test_a_single_version_is_compared_with_nothing() -> None:
+    rollout = Rollout()
+    rollout.run(100, 10, v1=0.95)
+    assert rollout.versions.newest == "v1"
+    assert rollout.versions.previous is None
+    assert rollout.versions.baseline is None
+
+
+def test_a_worse_canary_is_found_beside_the_version_that_it_replaces() -> None:
+    rollout = Rollout()
+    rollout.run(100, 30, v1=0.95)
+    rollout.run(12, 10, v1=0.95, v2=0.8)
+    versions = rollout.versions
+    assert (versions.newest, versions.previous) == ("v2", "v1")
+    assert versions.baseline == pytest.approx(0.935, abs=0.015)
+    assert versions.mean_before == pytest.approx(0.95, abs=0.015)
+    assert versions.watch.episode is not None
+
+
+def test_a_version_as_good_as_the_one_before_raises_no_alarm() -> None:
+    for seed in range(5):
+        rollout = Rollout(seed)
+        rollout.run(60, 30, v1=0.95)
+        rollout.run(60, 10, v2=0.95)
+        assert rollout.versions.watch.episodes == 0
+
+
+def test_a_rollout_starts_with_some_evidence() -> None:
+    rollout = Rollout()
+    rollout.run(1, 1, v1=0.95)
+    rollout.run(1, 1, v2=0.95)
+    assert rollout.versions.watch.evidence == POLICY.version_head_days
+
+
+def test_a_version_with_few_scores_is_skipped() -> None:
+    rollout = Rollout()
+    rollout.run(60, 10, v1=0.9)
+    rollout.run(5, 10, v2=0.1)
+    rollout.run(5, 10, v3=0.9)
+    assert (rollout.versions.newest, rollout.versions.previous) == ("v3", "v1")
+
+
+def test_a_version_that_was_found_to_be_worse_is_no_baseline() -> None:
+    rollout = Rollout()
+    rollout.run(60, 10, v1=0.95)
+    rollout.run(60, 10, v2=0.95)
+    rollout.run(60, 10, v2=0.3)
+    rollout.run(60, 10, v3=0.3)
+    assert rollout.versions.previous == "v1"
+    assert rollout.versions.watch.episode is not None
+
+
+def test_without_enough_scores_the_version_before_goes_on_to_learn() -> None:
+    rollout = Rollout()
+    rollout.run(5, 10, v1=0.95)
+    rollout.run(5, 10, v2=0.95)
+    assert rollout.versions.baseline is None
+    rollout.run(30, 10, v1=0.95)
+    assert rollout.versions.baseline is not None
+
+
+def test_an_older_version_that_comes_back_is_not_the_newest() -> None:
+    rollout = Rollout()
+    rollout.run(60, 10, v1=0.95)
+    rollout.run(60, 10, v2=0.95)
+    rollout.run(60, 10, v3=0.95)
+    rollout.run(60, 10, v1=0.1)
+    assert (rollout.versions.newest, rollout.versions.previous) == ("v3", "v2")
+    assert rollout.versions.watch.episodes == 0
+
+
+def test_so_many_versions_are_remembered() -> None:
+    versions = Versions()
+    for number in range(50):
+        versions.observe(str(number), 1.0, 0.0, POLICY)
+    assert versions.state()[0] == [str(number) for number in range(50 - MAX_VERSIONS, 50)]
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from(["v1", "v1", "v2", "v3"]), st.sampled_from([0.0, 1.0, 1.0, 0.5])),
+    max_size=200,
+)
+
+
+@given(steps, steps)
+def test_restored_versions_continue_exactly(
+    before: list[tuple[str, float]], after: list[tuple[str, float]]
+) -> None:
+    policy = DriftPolicy(min_scores=5, min_hours=3, evidence_days=20)
+    versions, now = Versions(), 1e9
+    for version, score in before:
+        now += 1000
+        versions.observe(version, score, now, policy)
+    restored = Versions.restored(json.loads(json.dumps(versions.state())))
+    for version, score in after:
+        now += 1000
+        versions.observe(version, score, now, policy)
+        restored.observe(version, score, now, policy)
+    assert restored.state() == versions.state()

@@ -1,0 +1,75 @@
+"""Of each capture, every span is dropped with a probability of one half, as a full queue of an SDK
+does it: few of the trajectories that are scored nevertheless lack a call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from random import Random
+from typing import Any
+
+import pytest
+
+from pathgauge.collector.core.otlp.spans import LogRecord, Span
+from pathgauge.collector.offline.trace_files import read_path
+from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.types import Invocation
+from support.arrival import final_invocations
+from support.repository import CAPTURES
+
+CASES = sorted(
+    path.parent.relative_to(CAPTURES).as_posix() for path in CAPTURES.glob("*/*/invocations.json")
+)
+
+
+def tools_known(found: Invocation) -> bool:
+    return tools_unknown(found) is None and "missing_root" not in found.flags
+
+
+def pairs(case: str, share: float) -> Iterator[tuple[Invocation, Mapping[str, Any]]]:
+    """Each invocation that is read with this share of the spans, and the complete one. A part of an
+    invocation is compared with the one in the trace that has most calls.
+    """
+    files, random = read_path(CAPTURES / case), Random(f"{case} 0")
+    complete = json.loads((CAPTURES / case / "invocations.json").read_text())
+    kept = [one for one in files.spans if random.random() < share]
+    items: list[Span | LogRecord] = [*kept, *files.logs]
+    for found in final_invocations(items, len(items) or 1, 0):
+        of_trace = [one for one in complete if one["trace_id"] == found.trace_id]
+        same = [one for one in of_trace if one["span_id"] == found.span_id]
+        largest = sorted(of_trace, key=lambda one: -len(one["tool_calls"]))
+        yield found, (same or largest)[0]
+
+
+def names(calls: Any) -> Counter[str]:
+    return Counter(call["name"] if isinstance(call, dict) else call.name for call in calls)
+
+
+@pytest.mark.slow
+def test_few_scored_trajectories_lack_calls_when_half_of_the_spans_are_lost() -> None:
+    scored = [
+        (found, complete)
+        for case in CASES
+        for found, complete in pairs(case, 0.5)
+        if tools_known(found)
+    ]
+    lacking = [
+        found
+        for found, complete in scored
+        if names(complete["tool_calls"]) - names(found.tool_calls)
+    ]
+    assert len(scored) <= 55
+    assert len(lacking) <= 15
+
+
+def test_no_complete_capture_has_lost_anything() -> None:
+    """`lost-root` is a capture of a trace without its root."""
+    flagged = {
+        path.parent.relative_to(CAPTURES).as_posix()
+        for path in CAPTURES.glob("*/*/invocations.json")
+        for one in json.loads(path.read_text())
+        if any(flag.startswith("lost_") or flag == "missing_root" for flag in one["flags"])
+    }
+    assert flagged == {"mlflow-3.17-by-hand/lost-root"}

@@ -1,0 +1,84 @@
+"""The alerts about scores that became worse, from the evidence of the collector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from support.courses import Course, Values, named
+from support.promtool import assert_alerts, needs_promtool
+
+pytestmark = needs_promtool
+
+COURSE = Course(blip=0, gap=4)
+SERIES = {"agent": "support", "scenario": "refund", "metric": "f1"}
+LABELS = {"job": "pathgauge", "severity": "warning", **SERIES}
+SINCE = 1_795_428_000.0
+
+
+def drift(against: str, evidence: float, **labels: str) -> dict[str, Values]:
+    """A stream that has so much evidence in the bad phase."""
+    of = {**SERIES, **labels, "against": against}
+    shown = {"mean": 0.6, "mean_before": 0.95, "samples": 40.0, "baseline": 0.9}
+    return {
+        named("pathgauge_drift_limit"): COURSE.gauge(365, 365),
+        named("pathgauge_drift_adjusted_evidence_days", **of): COURSE.gauge(1, evidence),
+        **{
+            named(f"pathgauge_drift_{name}", **of): COURSE.gauge(None, value)
+            for name, value in shown.items()
+        },
+        named("pathgauge_drift_since_timestamp_seconds", **of, agent_version="v2"): COURSE.gauge(
+            None, SINCE
+        ),
+    }
+
+
+def misses(share: float) -> dict[str, Values]:
+    of = {**SERIES, "kind": "missing", "tool": "search"}
+    return {named("pathgauge_drift_misses", **of): COURSE.gauge(None, share)}
+
+
+TEXT = (
+    'f1 of agent "support" in scenario "refund" is 0.6 (mean of 40 scores since 2026-11-23 10:00:00'
+    " +0000 UTC) and was 0.95 before; the baseline is 0.9. Version v2 was first seen about then."
+)
+END = " Chance alone brings so much once in 1000 days."
+
+
+@pytest.mark.parametrize("against", ["threshold", "learned"])
+def test_evidence_above_the_limit_says_what_changed(against: str, tmp_path: Path) -> None:
+    series: Mapping[str, Values] = drift(against, 1000) | misses(0.75)
+    text = f"{TEXT} 75% of the loss: missing search.{END}"
+    alert = ({**LABELS, "against": against}, text)
+    assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift", alert)
+
+
+def test_less_evidence_is_no_alert(tmp_path: Path) -> None:
+    assert_alerts(tmp_path, COURSE, drift("learned", 364), "PathgaugeScoreDrift")
+
+
+def test_a_version_that_is_worse_has_an_alert_of_its_own(tmp_path: Path) -> None:
+    alert = ({**LABELS, "against": "version"}, f"{TEXT}{END}")
+    series = drift("version", 1000)
+    assert_alerts(tmp_path, COURSE, series, "PathgaugeVersionDrift", alert)
+    assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift")
+
+
+@pytest.mark.parametrize(("explained", "alerts"), [(1000, ["refund"]), (100, [""])])
+def test_an_agent_is_an_alert_if_none_of_its_scenarios_is(
+    explained: float, alerts: list[str], tmp_path: Path
+) -> None:
+    series = drift("scenarios", 1000, scenario="") | drift("threshold", explained)
+    texts = {
+        "refund": f"{TEXT}{END}",
+        "": TEXT.replace('in scenario "refund"', "in all its scenarios") + END,
+    }
+    against = {"refund": "threshold", "": "scenarios"}
+    expected = []
+    for scenario in alerts:
+        labels = {**LABELS, "against": against[scenario], "scenario": scenario}
+        labels = {name: value for name, value in labels.items() if value}
+        expected.append((labels, texts[scenario]))
+    assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift", *expected)

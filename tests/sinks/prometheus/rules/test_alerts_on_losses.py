@@ -1,0 +1,100 @@
+"""Lost spans are an alert of their own, and no alert about scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.courses import Course, Values, named
+from support.promtool import alert_rules, assert_alerts, needs_promtool
+from support.repository import DEPLOY
+
+ALERT = "PathgaugeTelemetryLost"
+LABELS = {"job": "pathgauge", "severity": "warning", "agent": "support"}
+COURSE = Course(blip=1, gap=4, bad=60, good=150)
+
+
+def lost(course: Course, calm: float, bad: float, agent: str = "support") -> dict[str, Values]:
+    """Invocations that lose spans, by minute."""
+    of = {"agent": agent, "reason": "lost_parents"}
+    return {named("pathgauge_lost_telemetry_total", **of): course.counter(calm, bad)}
+
+
+def invocations(course: Course, rate: float, agent: str = "support") -> dict[str, Values]:
+    of = {"agent": agent, "agent_version": "1", "match": "scenario", "status": "ok"}
+    return {named("pathgauge_invocations_total", **of): course.counter(rate, rate)}
+
+
+@needs_promtool
+@pytest.mark.parametrize(
+    ("rate", "course", "share"),
+    [(2, COURSE, "50%"), (0.2, COURSE, "50%")],
+    ids=["busy", "12 invocations an hour"],
+)
+def test_it_fires_within_an_hour_and_ends(
+    rate: float, course: Course, share: str, tmp_path: Path
+) -> None:
+    series: Mapping[str, Values] = {
+        **lost(course, 0, rate / 2),
+        **invocations(course, rate),
+        **lost(course, 0.02, 0.02, agent="other"),
+        **invocations(course, 2, agent="other"),
+    }
+    description = f'{share} of the invocations of agent "support" have lost spans.'
+    assert_alerts(tmp_path, course, series, ALERT, (LABELS, description))
+
+
+@needs_promtool
+def test_a_few_losses_are_no_alert(tmp_path: Path) -> None:
+    series = {**lost(COURSE, 0.05, 0.15), **invocations(COURSE, 2)}
+    assert_alerts(tmp_path, COURSE, series, ALERT)
+
+
+@needs_promtool
+@pytest.mark.parametrize("alert", ["PathgaugeScoreBelowThreshold", "PathgaugeScoreRegression"])
+@pytest.mark.parametrize("reason", ["args_not_recorded", "lost_telemetry"])
+def test_invocations_without_a_score_are_no_alert_about_scores(
+    alert: str, reason: str, tmp_path: Path
+) -> None:
+    """Of 30 % of the invocations content is not recorded, or spans are lost."""
+    course = Course(calm=14 * 60, blip=20, gap=20, bad=3 * 60, good=3 * 60, step=20)
+    of = {"agent": "support", "scenario": "refund", "metric": "f1"}
+    info = {"metric": "f1", "min": "0", "max": "1", "direction": "higher_is_better"}
+    version = {**of, "agent_version": "1"}
+    series = {
+        named("pathgauge_metric_info", **info): course.gauge(1, 1),
+        named("pathgauge_threshold", **of): course.gauge(0.9, 0.9),
+        named("pathgauge_score_window_mean", **of): course.gauge(0.95, 0.95),
+        named("pathgauge_score_window_samples", **of): course.gauge(100, 70),
+        named("pathgauge_score_sum", **version): course.counter(1.9, 1.33),
+        named("pathgauge_score_count", **version): course.counter(2, 1.4),
+        named(
+            "pathgauge_not_evaluated_total", agent="support", metric="f1", reason=reason
+        ): course.counter(0, 0.6),
+    }
+    assert_alerts(tmp_path, course, series, alert)
+
+
+def test_it_inhibits_all_alerts_about_scores_of_the_agent() -> None:
+    config = yaml.safe_load((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
+    [rule] = [
+        one for one in config["inhibit_rules"] if one["source_matchers"] == [f"alertname = {ALERT}"]
+    ]
+    assert rule["equal"] == ["job", "tenant", "agent"]
+    [matcher] = rule["target_matchers"]
+    pattern = matcher.removeprefix("alertname =~ ").strip('"')
+    alerts = {rule["alert"] for rule in alert_rules()}
+    assert {one for one in alerts if re.fullmatch(pattern, one)} == {
+        "PathgaugeScoreBelowThreshold",
+        "PathgaugeScoreRegression",
+        "PathgaugeScoreDrift",
+        "PathgaugeVersionDrift",
+        "PathgaugeVersionRegression",
+        "PathgaugeAggregateBreached",
+        "PathgaugeFailureBudgetBurn",
+        "PathgaugeCoverageDrop",
+    }

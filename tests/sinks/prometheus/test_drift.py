@@ -1,0 +1,180 @@
+"""Drift of scores, as scrapes show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import pytest
+
+from pathgauge.collector.config.drifting import Drift
+from pathgauge.collector.core.evaluations.evaluator import Criterion
+from pathgauge.collector.sinks.prometheus.drift.gauges import IDLE_S
+from pathgauge.collector.sinks.prometheus.drift.recording import MAX_ROWS
+from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
+from support.durable_harness import DurableHarness
+from support.sink_harness import ANSWER, NOW, Answer, SinkHarness
+
+STREAM = ("planner", "refund", "answer", "threshold")
+EVERYTHING = (
+    "evidence_days",
+    "adjusted_evidence_days",
+    "baseline",
+    "mean",
+    "mean_before",
+    "samples",
+)
+MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Calls(Answer):
+    """Misses the first of two calls in its answer, unless the answer is perfect."""
+
+    name: ClassVar[str] = "calls"
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        value = float(actual.final_response or 0)
+        missing = [] if value == 1 else [[0, "search"]]
+        return Score(
+            value, details={"matched": [[0, 1, "book"]], "missing": missing, "unexpected": []}
+        )
+
+
+def drifting(*criteria: Criterion, **options: Any) -> DurableHarness:
+    return DurableHarness(*criteria, **{"drift": Drift(), **options})
+
+
+def publish_scores(
+    harness: SinkHarness, *scores: float, each: float = MINUTE, **fields: Any
+) -> None:
+    for score in scores:
+        harness.now += each
+        harness.publish(score, **fields)
+
+
+def shown(harness: SinkHarness, stream: tuple[str, ...] = STREAM) -> dict[str, float]:
+    series = {name: harness.series(f"pathgauge_drift_{name}") for name in EVERYTHING}
+    return {name: values[stream] for name, values in series.items() if stream in values}
+
+
+def test_scores_below_their_threshold_become_evidence() -> None:
+    harness = drifting()
+    publish_scores(harness, *[1.0] * 50)
+    assert shown(harness).keys() == {"evidence_days", "adjusted_evidence_days", "baseline"}
+    assert shown(harness)["evidence_days"] < 1
+    publish_scores(harness, *[0.0] * 40)
+    assert shown(harness)["evidence_days"] > 365
+    assert shown(harness) | {"evidence_days": 0, "adjusted_evidence_days": 0} == {
+        "evidence_days": 0,
+        "adjusted_evidence_days": 0,
+        "baseline": 0.5,
+        "mean": 0.0,
+        "mean_before": 1.0,
+        "samples": 40,
+    }
+
+
+def test_the_change_is_dated_and_names_the_version_that_was_new_then() -> None:
+    harness = drifting()
+    publish_scores(harness, *[1.0] * 500, agent_version="v1")
+    publish_scores(harness, *[0.0] * 40, agent_version="v2")
+    since = harness.series("pathgauge_drift_since_timestamp_seconds")
+    changed = NOW + 501 * MINUTE
+    assert since["planner", "refund", "answer", "v2", "threshold"] == changed
+
+
+def test_the_newest_version_is_compared_with_the_one_before() -> None:
+    harness = drifting()
+    publish_scores(harness, *[1.0, 0.9] * 50, each=30 * MINUTE, agent_version="v1")
+    publish_scores(harness, *[0.6] * 60, each=30 * MINUTE, agent_version="v2")
+    newest = shown(harness, (*STREAM[:3], "version"))
+    assert newest["evidence_days"] > 365
+    assert newest["mean"] == pytest.approx(0.6)
+    assert newest["mean_before"] == pytest.approx(0.95)
+    assert shown(harness)["evidence_days"] < 1
+
+
+def test_the_tool_that_explains_the_loss_is_named_while_an_alarm_is_open() -> None:
+    harness = drifting(Criterion("calls", Calls(), 0.5))
+    publish_scores(harness, *[1.0] * 50)
+    assert harness.series("pathgauge_drift_misses") == {}
+    publish_scores(harness, *[0.0] * 40)
+    assert harness.series("pathgauge_drift_misses") == {
+        ("planner", "refund", "calls", "missing", "search", ""): 1.0
+    }
+
+
+def test_an_alarm_ends_with_evidence_for_recovery() -> None:
+    harness = drifting()
+    publish_scores(harness, *[1.0] * 50, *[0.0] * 40)
+    evidence = shown(harness)["evidence_days"]
+    publish_scores(harness, *[1.0] * 5)
+    assert shown(harness)["evidence_days"] == evidence, "no flapping meanwhile"
+    publish_scores(harness, *[1.0] * 50)
+    assert shown(harness)["evidence_days"] < 1
+
+
+def test_revisions_and_withdrawals_change_no_evidence() -> None:
+    harness = drifting()
+    publish_scores(harness, *[1.0] * 50, *[0.0] * 10)
+    before = shown(harness)
+    evaluation = harness.publish(0.0)
+    counted = shown(harness)
+    assert counted != before
+    harness.sink.publish(replace(evaluation, revision=1), harness.now)
+    harness.sink.withdraw(evaluation.key)
+    assert shown(harness) == counted
+
+
+def test_scores_without_a_scenario_have_no_evidence() -> None:
+    harness = drifting()
+    publish_scores(harness, *[0.0] * 100, scenario_id=None)
+    assert harness.series("pathgauge_drift_evidence_days") == {}
+
+
+def test_a_restart_continues_exactly() -> None:
+    harness = drifting()
+    publish_scores(harness, *[1.0] * 50, *[0.0] * 12, agent_version="v1")
+    harness.commit()
+    after = harness.restarted(drift=Drift())
+    assert shown(after) == shown(harness)
+    for one in (harness, after):
+        publish_scores(one, *[0.0] * 30, agent_version="v1")
+    assert shown(after) == shown(harness)
+
+
+def test_many_states_are_stored_by_several_commits() -> None:
+    harness = drifting(ANSWER, replace(ANSWER, name="again"))
+    for number in range(MAX_ROWS // 2 + 1):
+        publish_scores(harness, 1.0, agent=f"agent{number:03}")
+    commits = 0
+    while harness.sink.needs_commit:
+        harness.commit()
+        commits += 1
+    assert commits == 2
+    assert shown(harness.restarted(drift=Drift()), ("agent050", *STREAM[1:]))["baseline"] == 0.5
+
+
+def test_a_series_that_is_silent_for_a_day_is_not_shown() -> None:
+    harness = drifting()
+    publish_scores(harness, 1.0)
+    harness.now += IDLE_S + 1
+    assert shown(harness) == {}
+
+
+def test_a_removed_criterion_is_forgotten() -> None:
+    harness = drifting()
+    publish_scores(harness, *[1.0] * 50, *[0.0] * 40)
+    other = SinkHarness(replace(ANSWER, name="other"))
+    harness.sink.configure(other.evaluator, other.references, drift=Drift())
+    assert shown(harness) == {}
+    harness.sink.configure(harness.evaluator, harness.references, drift=Drift())
+    assert shown(harness) == {}
+
+
+def test_without_the_section_nothing_is_detected() -> None:
+    harness = drifting(drift=None)
+    publish_scores(harness, *[1.0] * 50, *[0.0] * 40)
+    assert harness.series("pathgauge_drift_evidence_days") == {}
+    assert harness.series("pathgauge_drift_limit") == {}

@@ -1,0 +1,117 @@
+"""Which process is the gauge, what a standby says, and what is published by nobody."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pathgauge.collector.config import Config
+from pathgauge.collector.config.active import resolve
+from pathgauge.collector.core.agent_records import AgentRecords
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.publication import Publication
+from pathgauge.collector.core.usage import PipelineUsage
+from pathgauge.collector.service.cluster import gauge_role
+from pathgauge.collector.service.cluster.gauge_role import GaugeRole
+from pathgauge.collector.service.gauge import Gauge
+from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
+from pathgauge.collector.store import Usage, publications
+from pathgauge.collector.store.postgres.gauge import GaugeDatabase
+from pathgauge.collector.store.postgres.sharing import SharedCleaning
+from support.running import until
+from support.shared_database import cut_connections, gauge, rows, scorer, step
+
+SETUP = resolve(Config())
+
+
+def build(telemetry: InternalTelemetry, records: AgentRecords) -> Gauge:
+    usage = CollectorUsage(Usage(), PipelineUsage(), 0, 0, 0.0)
+    return Gauge(Config(), SETUP, telemetry, None, usage=lambda: usage, queues={}, records=records)
+
+
+def decode(body: bytes) -> Publication:
+    return publications.decode(body, SETUP.evaluator, SETUP.references)
+
+
+@contextmanager
+def process(address: str) -> Iterator[GaugeRole]:
+    """A process with the role of the gauge."""
+    role = GaugeRole(GaugeDatabase(address, SharedCleaning()), InternalTelemetry(), build, decode)
+    role.start()
+    try:
+        yield role
+    finally:
+        assert role.stop(10.0)
+
+
+def published(address: str, *spans: bytes | int, partition: int = 0) -> None:
+    """Publish these, or that so many spans were counted."""
+    with scorer(address, partition) as database:
+        for row, one in enumerate(spans, 1):
+            body = one
+            if isinstance(body, int):
+                counts = [Row(("spans_assembled",), (body,))]
+                body = publications.encode(Publication(0.0, [], counts))
+            assert database.commit(step(row, publication=body))
+
+
+def counted(role: GaugeRole) -> int:
+    return role.counted.spans_assembled.total()
+
+
+def unread(address: str) -> int:
+    return int(rows(address, "SELECT count(*) FROM publications")[0][0])
+
+
+def test_a_standby_is_ready_and_says_what_it_is(address: str) -> None:
+    with process(address) as first:
+        assert until(lambda: first.gauge is not None)
+        with process(address) as second:
+            published(address, 3)
+            assert until(lambda: counted(first) == 3)
+            assert (first.unready(), first.inactive()) == ([], [])
+            assert (second.unready(), second.inactive()) == (
+                [],
+                ["standby: this process is not the gauge"],
+            )
+
+
+def test_a_standby_knows_what_the_gauge_has_not_read(address: str) -> None:
+    with gauge(address) as hanging:
+        assert hanging.try_acquire()
+        began = time.time()
+        published(address, 1, 2)
+        with process(address) as standby:
+            assert until(lambda: standby.unread.number == 2)
+            assert standby.unread.oldest_at == pytest.approx(began, abs=60)
+
+
+def test_a_gauge_is_ready_again_after_postgresql_was_away(address: str) -> None:
+    with process(address) as role:
+        assert until(lambda: role.gauge is not None)
+        assert cut_connections(address) > 0
+        assert until(role.unready)
+        assert until(lambda: role.gauge is not None and not role.unready())
+
+
+def test_what_only_another_version_can_read_is_kept_and_counted_by_nobody(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gauge_role, "REFUSED_S", 0.2)
+    later = bytes([publications.FORMAT + 1])
+    published(address, 1, later, 2)
+    with process(address) as role:
+        assert until(role.unready)
+        [reason] = role.unready()
+        assert f"format {publications.FORMAT + 1}, expected {publications.FORMAT}" in reason
+        assert until(lambda: unread(address) == 2)  # what came before is counted
+        published(address, 4, partition=1)
+        assert until(lambda: unread(address) == 2)
+        assert role.unready() == [reason]
+        # The other version reads it.
+        rows(address, "DELETE FROM publications WHERE body = %s", later)
+        assert until(lambda: role.gauge is not None and not role.unready())
+        assert until(lambda: counted(role) == 1 + 2 + 4)

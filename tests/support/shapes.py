@@ -1,0 +1,139 @@
+"""One process, several scorers on one machine, and a cluster: starts each with the same
+configuration, and reads what it has stored.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from pathgauge.collector.core.evidence.evidence import to_json
+from pathgauge.collector.store.evidence.bodies import unpacked
+from support import kafka, postgres
+from support.running import Collector
+
+PARTITIONS = 5
+RESULTS = (
+    "SELECT tenant, trace_id, span_id, agent, scenario, verdict, category, signature, body"
+    " FROM results WHERE withdrawn = 0 ORDER BY revision"
+)
+EVIDENCE = "SELECT tenant, trace_id, span_id, body FROM evidence"
+TURNS = "SELECT conversation, scenario, trace_id, span_id, body FROM turns"
+CHECKSUMS = "SELECT trace_id, crc FROM results UNION ALL SELECT trace_id, crc FROM turns"
+WAITING = (
+    "SELECT (SELECT count(*) FROM publications) + (SELECT count(*) FROM forwarded)"
+    " + (SELECT count(*) FROM awaited)"
+)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a shape has found, without what depends on time and on the order of arrival."""
+
+    results: dict[tuple[str, ...], Any]
+    evidence: dict[tuple[str, ...], Any]
+    turns: dict[tuple[str, ...], Any]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One that runs."""
+
+    receiver: Collector
+    gauge: Collector
+    scorers: Sequence[Collector]
+    select: Callable[[str], Sequence[Sequence[Any]]]
+    """The rows of a statement, from all databases."""
+
+    def is_settled(self) -> bool:
+        """Whether nothing is open, queued or on its way."""
+        if any(one.value("pathgauge_traces_open") for one in self.scorers):
+            return False
+        return not any(sum(row) for row in self.select(WAITING))
+
+    def checksums(self) -> list[Sequence[Any]]:
+        """What changes when results or turns change."""
+        return [*self.select(CHECKSUMS)]
+
+    def stored(self) -> Stored:
+        """The newest results."""
+        return Stored(
+            {tuple(row[:3]): (*row[3:8], _result(row[8])) for row in self.select(RESULTS)},
+            {tuple(row[:3]): _evidence(row[3]) for row in self.select(EVIDENCE)},
+            {tuple(row[:4]): _turn(row[4]) for row in self.select(TURNS)},
+        )
+
+
+@contextmanager
+def on_one_machine(folder: Path, workers: int, settings: Mapping[str, Any]) -> Iterator[Shape]:
+    """One process, or a parent with scorers."""
+    folder.mkdir()
+    with Collector(folder, **settings, store={}, workers=workers) as running:
+
+        def select(statement: str) -> Sequence[Sequence[Any]]:
+            files = sorted((folder / "pathgauge-data").rglob("pathgauge.db"))
+            return [row for file in files for row in _rows(file, statement)]
+
+        yield Shape(running, running, [running], select)
+
+
+@contextmanager
+def cluster(
+    folder: Path,
+    broker: kafka.Broker,
+    database: postgres.Server,
+    settings: Mapping[str, Any],
+    scorers: int = 2,
+) -> Iterator[Shape]:
+    """A gateway, scorers and a gauge."""
+    topics = [broker.topic(partitions=PARTITIONS) for _ in range(2)]
+    address = database.database()
+    shared = {
+        **settings,
+        "store": {},
+        "kafka": {
+            "client": dict(broker.client()),
+            "traces_topic": topics[0],
+            "logs_topic": topics[1],
+        },
+        "postgres": {"conninfo": address},
+    }
+    with ExitStack() as stack:
+
+        def start(name: str, role: str) -> Collector:
+            (folder / name).mkdir(parents=True)
+            started = Collector(folder / name, (), ("--role", role), **shared)
+            return stack.enter_context(started)
+
+        gauge, gateway = start("gauge", "gauge"), start("gateway", "gateway")
+        several = [start(f"scorer{number}", "scorer") for number in range(scorers)]
+        connection = stack.enter_context(psycopg.connect(address, autocommit=True))
+        yield Shape(gateway, gauge, several, lambda text: connection.execute(text).fetchall())
+
+
+def _rows(file: Path, statement: str) -> Sequence[Sequence[Any]]:
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def _result(body: str) -> Any:
+    return _without(json.loads(body), "revision", "closed_by")
+
+
+def _evidence(body: bytes) -> Any:
+    return _without(to_json(unpacked(body)), "revision", "closed_by")
+
+
+def _turn(body: str) -> Any:
+    return _without(json.loads(body), "revision", "closed_by", "at")
+
+
+def _without(found: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in found.items() if name not in names}
