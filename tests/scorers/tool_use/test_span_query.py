@@ -316,4 +316,5 @@ def test_time_grows_with_the_spans_and_not_with_their_depth() -> None:
         matching_spans(asked, chain)
         return time.thread_time() - start
 
-    assert seconds(4_000) < 40 * seconds(400)
+    fastest = {depth: min(seconds(depth) for _ in range(3)) for depth in (400, 4_000)}
+    assert fastest[4_000] < 40 * fastest[400]
