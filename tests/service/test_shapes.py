@@ -161,14 +161,24 @@ def test_all_captures_in_any_order_and_batches_have_the_same_results_in_every_sh
 
 
 def differences(one: Stored, other: Stored) -> list[str]:
-    """Results, evidence and turns of conversations that are not equal."""
+    """Where results, evidence and turns of conversations are not equal."""
     return [
-        f"{kind} {key}: {ours.get(key)} != {theirs.get(key)}"
+        f"{kind} {key}{change}"
         for kind, ours, theirs in (
             ("result", one.results, other.results),
             ("evidence", one.evidence, other.evidence),
             ("turn", one.turns, other.turns),
         )
         for key in sorted(ours.keys() | theirs.keys())
-        if ours.get(key) != theirs.get(key)
+        for change in changes(ours.get(key), theirs.get(key))
     ]
+
+
+def changes(ours: Any, theirs: Any) -> Iterator[str]:
+    """The innermost values that are not equal, each with the path to it."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for name in sorted(ours.keys() | theirs.keys()):
+            for change in changes(ours.get(name), theirs.get(name)):
+                yield f".{name}{change}"
+    elif ours != theirs:
+        yield f": {ours} != {theirs}"
