@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pathgauge.scorers.authoring.extras import SpanRecord, seconds
 
@@ -76,6 +76,16 @@ Reason = Literal[
     "judge_undecided",
 ]
 """Why a score has no value. The set is closed, so it can label a counter."""
+
+
+class _InOrder:
+    """Tells pydantic, which is not imported here, to write a set in the order of its items."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema  # noqa: PLC0415
+
+        in_order = core_schema.plain_serializer_function_ser_schema(sorted)
+        return {**handler(source), "serialization": in_order}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +207,7 @@ class Invocation:
     """By tool, the JSON schema of its arguments, if the telemetry has the tool definitions."""
     start_ns: int | None = None
     end_ns: int | None = None
-    flags: frozenset[Flag] = frozenset()
+    flags: Annotated[frozenset[Flag], _InOrder()] = frozenset()
     spans: tuple[SpanRecord, ...] = ()
     """All spans by start, kept only for scorers that need them (`Extras`)."""
 

@@ -46,7 +46,7 @@ def rules(
         list[str] | None,
         typer.Option(
             help=(
-                "Change the severity of an alert (PathgaugeScoreRegression=info) or rename a"
+                "Change the severity of an alert (PathgaugeScoreDrift=info) or rename a"
                 " severity (critical=page). Can be repeated."
             )
         ),
@@ -76,12 +76,6 @@ def rules(
             help="An alert fires when a mean is off by at least this many standard errors.",
         ),
     ] = 4.0,
-    min_drop: Annotated[
-        float,
-        typer.Option(
-            min=0, max=1, help="Smallest drop that counts as a regression, on a scale from 0 to 1."
-        ),
-    ] = 0.05,
     runbook_url: Annotated[
         str, typer.Option(help="URL under which the pages of docs/runbooks are published.")
     ] = "https://github.com/pathgauge/pathgauge/blob/main/docs/runbooks",
@@ -116,7 +110,6 @@ def rules(
             keep_firing_for=keep_firing_for,
             min_samples=min_samples,
             sigmas=sigmas,
-            min_drop=min_drop,
         )
         choices = choose(base, severity or (), for_ or ())
         write_result(to_yaml(choices), output)

@@ -53,8 +53,6 @@ class ActiveConfig:
     references: ReferenceSet
     warnings: tuple[str, ...]
     """Settings that are allowed, but probably not intended."""
-    baseline_versions: Mapping[str, str]
-    """The version to compare the current version of an agent with, by agent."""
     drift: Drift | None
     """`None`: no drift is detected."""
     fingerprint: Fingerprint
@@ -112,7 +110,6 @@ def resolve(config: Config, more_references: Iterable[Reference] = ()) -> Active
         evaluator,
         references,
         warnings,
-        config.regression.baseline_versions,
         config.drift,
         loaded.fingerprint,
     )

@@ -29,7 +29,6 @@ from pathgauge.collector.config.redacting import Redaction
 from pathgauge.collector.config.scoring import (
     Assembly,
     Conversations,
-    Regression,
     Scenario,
     Windows,
 )
@@ -70,7 +69,6 @@ class Config(Section):
     scenario: Scenario = Scenario()
     assembly: Assembly = Assembly()
     windows: Windows = Windows()
-    regression: Regression = Regression()
     drift: Annotated[Drift | None, BeforeValidator(none_if_false)] = Drift()
     conversations: Conversations = Conversations()
     exporters: Annotated[SerializeAsAny[Exporters], PlainValidator(read_exporters)] = Field(

@@ -22,6 +22,10 @@ class Drift(Section):
     """A baseline is not learned from fewer scores."""
     max_series: Count = 10_000
     """Of one agent, scenario, metric and judge. The one that was idle for longest gives way."""
+    baseline_versions: dict[str, str] = Field(default_factory=dict)
+    """The version that the newest one is compared with, by agent. For other agents it is the
+    previous version.
+    """
 
     def policy(self) -> DriftPolicy:
         """The options of the detectors."""

@@ -1,4 +1,4 @@
-"""The sections about scoring: scenarios, trace assembly, windows, regressions, conversations."""
+"""The sections about scoring: scenarios, trace assembly, windows, conversations."""
 
 from __future__ import annotations
 
@@ -67,13 +67,6 @@ class Windows(Section):
                 " size"
             )
         return self
-
-
-class Regression(Section):
-    """The baseline of recent scores."""
-
-    baseline_versions: dict[str, str] = Field(default_factory=dict)
-    """The version to compare with, by agent. For other agents it is the previous version."""
 
 
 class Conversations(Section):

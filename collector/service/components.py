@@ -229,7 +229,6 @@ def build_metrics_sink(
         limits=limits,
         min_samples=windows.min_samples,
         metrics=DurableMetrics(),
-        baseline_versions=setup.baseline_versions,
         drift=setup.drift,
         tenants=len(limits.tenants) > 1,
         traces_open=lambda: usage().pipeline.open_traces,

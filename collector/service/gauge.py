@@ -106,9 +106,7 @@ class Gauge:
             max_series_total=exporter.max_series_total,
         )
         self.unknown_scenarios.configure(setup.references)
-        self._series.configure(
-            setup.evaluator, setup.references, setup.baseline_versions, limits, setup.drift
-        )
+        self._series.configure(setup.evaluator, setup.references, limits, setup.drift)
 
     def configure_failed(self) -> None:
         """Show in the metrics that a reload failed."""

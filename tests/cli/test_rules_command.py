@@ -28,7 +28,7 @@ def test_the_output_file_has_the_printed_text(run: Run, folder: Path) -> None:
     printed, written = run("rules"), run("rules", "--output", "rules.yml")
     assert (printed.exit_code, written.exit_code, written.stdout) == (0, 0, "")
     assert (folder / "rules.yml").read_text() == printed.stdout
-    assert len(alerts(printed.stdout)) == 39
+    assert len(alerts(printed.stdout)) == 37
 
 
 def test_severities_are_renamed_by_alert_and_by_severity(run: Run) -> None:
@@ -54,7 +54,7 @@ def test_for_applies_to_all_alerts_that_wait_by_default_or_to_one(run: Run) -> N
         ).stdout
     )
     times = {name: (found[name].get("for"), found[name].get("keep_firing_for")) for name in found}
-    assert times["PathgaugeScoreRegression"] == ("3m", "1m")
+    assert times["PathgaugeScoreBelowThreshold"] == ("3m", "1m")
     assert times["PathgaugeBacklogOld"] == ("3m", None)
     assert (
         times["PathgaugeStoreNotOk"]
@@ -92,25 +92,21 @@ def test_groups_that_read_days_are_evaluated_at_most_every_two_minutes(
         group["name"]: group["interval"]
         for group in yaml.safe_load(run("rules", "--interval", interval).stdout)["groups"]
     }
-    assert {
-        groups[name] for name in groups if name.endswith((".history.rules", "versions.rules"))
-    } == {slow}
+    assert {groups[name] for name in groups if name.endswith(".history.rules")} == {slow}
     assert {groups[name] for name in groups if name.endswith(".alerts")} == {interval}
 
 
 def test_the_options_appear_in_the_expressions(run: Run) -> None:
-    text = run(
-        "rules", "--job", "scores", "--min-samples", "7", "--sigmas", "2.5", "--min-drop", "0.2"
-    ).stdout
+    text = run("rules", "--job", "scores", "--min-samples", "7", "--sigmas", "2.5").stdout
     found = {name: rule["expr"] for name, rule in alerts(text).items()}
     assert found["PathgaugeInstanceDown"] == 'up{job="scores"} == 0'
     assert found["PathgaugeCollectorDown"] == 'absent(up{job="scores"} == 1)'
-    assert "count:increase1h >= 7" in text
+    assert "verdicts:increase1h >= 7" in text
     assert "20" not in found["PathgaugeUnmatchedScenarios"]
     assert (
-        found["PathgaugeScoreRegression"] == "agent_scenario_metric:pathgauge_score:drop > 0.2\n"
-        "and agent_scenario_metric:pathgauge_score:drop\n"
-        "  > 2.5 * agent_scenario_metric:pathgauge_score:drop_error"
+        found["PathgaugeScoreBelowThreshold"] == "agent_scenario_metric:pathgauge_score:shortfall\n"
+        "> 2.5 * abs(agent_scenario_metric:pathgauge_threshold:max)\n"
+        "  / sqrt(agent_scenario_metric:pathgauge_score_window:samples >= 7)"
     )
 
 

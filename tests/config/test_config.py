@@ -89,12 +89,12 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
             "max_reading_cpu": 10.0,
         },
         "windows": {"size": 100, "max_age": 3600.0, "stale_after": 3600.0, "min_samples": 20},
-        "regression": {"baseline_versions": {}},
         "drift": {
             "false_alarm_interval": 365.0 * 86_400,
             "margin": 0.01,
             "min_scores": 50,
             "max_series": 10_000,
+            "baseline_versions": {},
         },
         "conversations": {"idle": 1800.0},
         "exporters": {
@@ -264,7 +264,7 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
             (
                 "1:1: receivrs: found an unknown key, expected one of receivers, auth,"
                 " insecure_bind, redaction, references, criteria, criteria_file, prices, judge,"
-                " scenario, assembly, windows, regression, drift, conversations, exporters,"
+                " scenario, assembly, windows, drift, conversations, exporters,"
                 " workers, store, kafka, postgres, evidence, ui, canary, logging; did you mean"
                 " 'receivers'?"
             ),

@@ -35,7 +35,7 @@ def test_amtool_accepts_it() -> None:
     "alert",
     [
         "PathgaugeStoreNotOk",
-        "PathgaugeScoreRegression",
+        "PathgaugeScoreDrift",
         "PathgaugeSeriesOverflow",
         "PathgaugeWatchdog",
     ],

@@ -24,11 +24,11 @@ from support.turns import script
 
 pytestmark = [pytest.mark.e2e, ONLY_MAKE_E2E]
 
-ALERT = "PathgaugeScoreBelowThreshold"
+ALERT = "PathgaugeScoreDrift"
 REFERENCE = {"scenario": "refund", "expected_tools": ["lookup", "refund"]}
 GOOD = script("refund", "lookup", "refund", answer="Refunded.")
 BAD = script("refund", "guess", answer="I guess so.")
-LABELS = {"alertname": ALERT, "severity": "warning", "window": "recent", "job": "pathgauge"}
+LABELS = {"alertname": ALERT, "severity": "warning", "against": "threshold", "job": "pathgauge"}
 LABELS |= {"agent": "support", "scenario": "refund", "metric": "tool_trajectory_f1"}
 EVER = {"start": "2000-01-01T00:00:00Z", "end": "2100-01-01T00:00:00Z"}
 COUNT = 'sum(pathgauge_evaluations_total{metric="tool_trajectory_f1"})'
@@ -129,8 +129,10 @@ def test_a_regression_reaches_the_webhook_outlives_every_restart_and_is_resolved
     assert sent["annotations"]["runbook_url"] == f"https://wiki.example/{ALERT}.md"
     assert re.fullmatch(
         r'tool_trajectory_f1 of agent "support" in scenario "refund" is [0-9.]+'
-        r" \(mean of [0-9]+ recent scores\); the threshold is 0\.9\."
-        r" Chance does not explain the difference of 0\.[0-9]{3}\.",
+        r" \(mean of [0-9]+ scores since [^)]+\) and was 1 before; the baseline is 0\.9\."
+        r" Version 2\.0 was first seen about then\."
+        r" [0-9.]+% of the loss: (missing|unexpected) (lookup|refund|guess)\."
+        r" Chance alone brings so much once in [0-9]+ days\.",
         sent["annotations"]["description"],
     )
 

@@ -225,7 +225,7 @@ def _server(
         try:
             send_odd_things(service, server)
             assert until(lambda: server.get("query", query="ALERTS"), 60)
-            assert until(lambda: server.get("query", query="pathgauge_regression_p_value"), 60)
+            assert until(lambda: server.get("query", query="pathgauge_drift_evidence_days"), 60)
             assert until(
                 lambda: server.get("query", query='pathgauge_spans_dropped_total{reason="late"}')
             )

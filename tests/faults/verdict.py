@@ -22,11 +22,13 @@ _SHOWN = 3
 
 
 def decreases(before: Series, after: Series) -> list[str]:
-    """Counts that decreased or vanished over a restart."""
+    """Counts that decreased or vanished over a restart. Series are shown at 0 before they are
+    stored, so one at 0 may vanish.
+    """
     return [
         f"{name} {dict(labels)} went from {value:g} to {after.get((name, labels))}"
         for (name, labels), value in before.items()
-        if after.get((name, labels), -1) < value
+        if after.get((name, labels), 0) < value
     ]
 
 

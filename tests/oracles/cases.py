@@ -186,19 +186,6 @@ def texts(random: Random) -> Case:
     )
 
 
-def samples(random: Random) -> Case:
-    """Two samples of scores, of different sizes, whose means differ little or much."""
-    low, spread = random.random(), random.choice((0.05, 0.3, 2.0))
-    fallen = low - spread * random.choice((0.0, 0.2, 1.0)) * random.random()
-    sizes = random.choice((5, 9, 20, 60)), random.choice((5, 14, 40))
-    means = (fallen, spread), (low, spread * random.choice((0.5, 1.0, 2.0)))
-    current, baseline = (
-        [round(random.gauss(*mean), 4) for _ in range(size)]
-        for size, mean in zip(sizes, means, strict=True)
-    )
-    return {"current": current, "baseline": baseline}
-
-
 def judgements(random: Random) -> Case:
     """Samples of what a judge says: a label, and verdicts on rubrics; or what cannot be read, or
     nothing.

@@ -28,8 +28,6 @@ from pathgauge import (
     TrajectoryExactMatch,
     TrajectoryInOrderMatch,
 )
-from pathgauge.collector.core.evaluations.significance import p_value
-from pathgauge.collector.core.evaluations.statistics import statistics_of
 from pathgauge.scorers.authoring.testing import invocation, reference_turn
 from pathgauge.scorers.judge_protocol import JudgeError
 from pathgauge.scorers.judges.model_judge import ModelJudge
@@ -46,7 +44,6 @@ from .cases import (
     judgements,
     messages,
     partial_orders,
-    samples,
     sparse_trajectories,
     texts,
     trajectories,
@@ -133,13 +130,6 @@ def of_texts(scorer: Scorer) -> Scoring:
         scorer.score(
             invocation(final_response=case["response"]), ReferenceTurn(response=case["reference"])
         ).value
-    )
-
-
-def fall(case: Case) -> float | None:
-    """How likely the fall from one sample to the other is by chance."""
-    return p_value(
-        statistics_of(case["current"]), statistics_of(case["baseline"]), higher_is_better=True
     )
 
 
@@ -364,5 +354,4 @@ TRAJECTORIES_AND_TEXTS = (
     Oracle("partial_order", partial_orders, tuple(_partial_order())),
     Oracle("pydantic_trajectory", trajectories, tuple(_pydantic_trajectory())),
     Oracle("rouge", ascii_texts, tuple(_rouge())),
-    Oracle("t_tests", samples, (Comparison("larger p-value", fall),)),
 )

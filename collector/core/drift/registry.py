@@ -44,6 +44,7 @@ class Drifts:
     def __init__(self, policy: DriftPolicy | None = None, max_series: int = 10_000) -> None:
         self._policy = policy or DriftPolicy()
         self._max_series = max_series
+        self._pinned: Mapping[str, str] = {}
         self._series: OrderedDict[SeriesKey, Series] = OrderedDict()
         """The one with the latest value is the last."""
         self._agents: dict[SeriesKey, Watch] = {}
@@ -58,9 +59,15 @@ class Drifts:
     def __len__(self) -> int:
         return len(self._series)
 
-    def configure(self, policy: DriftPolicy, max_series: int) -> None:
-        """Apply other options and another limit. Open alarms stay open."""
-        self._policy, self._max_series = policy, max_series
+    def configure(
+        self, policy: DriftPolicy, max_series: int, pinned: Mapping[str, str] | None = None
+    ) -> None:
+        """Apply other options and another limit. Open alarms stay open.
+
+        `pinned` has the version that the newest one is compared with, by agent, if it is not the
+        previous one.
+        """
+        self._policy, self._max_series, self._pinned = policy, max_series, pinned or {}
         self._drop_longest_idle()
 
     def observe(
@@ -88,7 +95,9 @@ class Drifts:
             series = self._series[key] = Series(measure)
         self._series.move_to_end(key)
         self._change(key)
-        bet = series.observe(value, version, now, self._policy, misses)
+        bet = series.observe(
+            value, version, now, self._policy, misses, pinned=self._pinned.get(key.agent)
+        )
         agent = _agent_of(key)
         if bet is not None and self._scenarios[agent] > 1:
             self._observe_agent(agent, bet, series.last)

@@ -102,10 +102,13 @@ class Series:
         now: float,
         policy: DriftPolicy,
         misses: Collection[Miss] = (),
+        *,
+        pinned: str | None = None,
     ) -> Bet | None:
         """Add a value, in the scale of the metric; returns the bet on it, `None` while the
         baseline is being learned. `now` is in Unix seconds; an earlier time than the latest one
-        counts as that.
+        counts as that. `pinned` is the version that the newest one is compared with; `None`: the
+        previous one.
         """
         now = self._last = max(now, self._last)
         value = max(-_LARGEST, min(_LARGEST, value))
@@ -117,7 +120,7 @@ class Series:
             self._tally(misses, 1 - score, before)
             if version is not None:
                 self.versions = self.versions or Versions()
-                self.versions.observe(version, score, now, policy, value)
+                self.versions.observe(version, score, now, policy, value, pinned=pinned)
         if self._quantiles is not None and self.watch.episode is None:
             self._quantiles.add(value, now, policy)
         return bet

@@ -59,13 +59,22 @@ class Versions:
         return totals.mean if totals.samples else None
 
     def observe(
-        self, version: str, score: float, now: float, policy: DriftPolicy, value: float = 0.0
+        self,
+        version: str,
+        score: float,
+        now: float,
+        policy: DriftPolicy,
+        value: float = 0.0,
+        *,
+        pinned: str | None = None,
     ) -> None:
         """Add a score of a version, and the value that it stands for. Time must not run
-        backwards.
+        backwards. `pinned` is the version to compare with; `None`: the previous one.
         """
         if version not in self._seen:
-            self._start(version, policy)
+            self._start(version, policy, pinned)
+        if version == pinned and version not in (self._previous, self.newest):
+            self._compare_with(version, Baseline(), policy)
         if version == self._previous:
             self._learn(self._before, score, now, policy)
         elif version == self.newest:
@@ -79,15 +88,21 @@ class Versions:
         else:
             baseline.hold(now)
 
-    def _start(self, version: str, policy: DriftPolicy) -> None:
+    def _start(self, version: str, policy: DriftPolicy, pinned: str | None) -> None:
         """A version is compared with the one before it, unless that one had too few scores or was
-        found to be worse: then with the same one as that.
+        found to be worse: then with the same one as that. So it is if that one is pinned.
         """
+        previous, before = self._previous, self._before
         usable = self._newest.value is not None and self.watch.episode is None
-        if self._seen and (usable or self._previous is None):
-            self._previous, self._before = self._seen[-1], self._newest
+        is_pinned = pinned is not None and previous == pinned
+        if self._seen and not is_pinned and (usable or previous is None):
+            previous, before = self._seen[-1], self._newest
         self._seen = [*self._seen[-MAX_VERSIONS + 1 :], version]
         self._newest = Baseline()
+        self._compare_with(previous, before, policy)
+
+    def _compare_with(self, version: str | None, scores: Baseline, policy: DriftPolicy) -> None:
+        self._previous, self._before = version, scores
         self.watch = Watch(policy.version_head_days)
 
     def state(self) -> list[Json]:

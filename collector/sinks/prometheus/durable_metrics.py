@@ -28,6 +28,8 @@ from pathgauge.collector.sinks.prometheus.durable_series import (
 
 BOUNDS = "bucket_bounds"
 """Stored with the histograms: the bucket bounds of each."""
+RETIRED = frozenset({"scores_of_version", "scores_of_day"})
+"""Families that earlier versions stored. Their series are deleted from the store."""
 
 
 class DurableMetrics:
@@ -119,10 +121,12 @@ class DurableMetrics:
 
     def restore(self, rows: Iterable[Row]) -> None:
         """Continue what an earlier process stored; call it before anything is counted. Rows of
-        other names are ignored.
+        unknown names are ignored.
         """
         stored = {tuple(key): state for key, state in rows if state is not None}
         for key, numbers in stored.items():
+            if key[0] in RETIRED:
+                self._refused[key] = None
             family = self._families.get(key[0], self._bounds)
             if family is self._bounds:
                 continue

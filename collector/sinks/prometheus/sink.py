@@ -26,7 +26,6 @@ from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.agent_gauges import Shown, agent_info, agent_records
 from pathgauge.collector.sinks.prometheus.aggregate_gauges import aggregate_gauges
-from pathgauge.collector.sinks.prometheus.baselines import Baselines
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore, current_scores
 from pathgauge.collector.sinks.prometheus.drift.gauges import drift_gauges
 from pathgauge.collector.sinks.prometheus.drift.recording import (
@@ -41,7 +40,6 @@ from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel
 from pathgauge.collector.sinks.prometheus.live_series import LiveSeries, Place
 from pathgauge.collector.sinks.prometheus.process_metrics import process_metrics
-from pathgauge.collector.sinks.prometheus.regressions import Regressions, regression_gauges
 from pathgauge.collector.sinks.prometheus.scrape_gauges import (
     Queue,
     expected_intervals,
@@ -75,14 +73,12 @@ class PrometheusSink:
         clock: Callable[[], float] = time.time,
         metrics: DurableMetrics | None = None,
         tenants: bool = False,
-        baseline_versions: Mapping[str, str] | None = None,
         drift: Drift | None = None,
         records: Callable[[], Shown] = dict,
         content_settings: Mapping[str, str] | None = None,
     ) -> None:
         """A window needs `min_samples` to breach a threshold. `clock` returns the Unix time of
         scrapes and reloads. With `tenants`, all series about agents have a label `tenant`.
-        `baseline_versions` are compared with, by agent, instead of the previous version.
 
         `records` returns what the telemetry of each agent version has shown. `content_settings`:
         by dialect, the setting that makes it record content.
@@ -107,27 +103,24 @@ class PrometheusSink:
         self._series = LiveSeries(
             self._metrics, self._evaluation_metrics, self._tenant, limits, overflow
         )
-        baselines = Baselines(self._metrics, self._tenant, limits, overflow)
-        self._regressions = Regressions(baselines, min_samples)
         self._drift = DriftRecording(overflow)
         self._metrics.add_telemetry(telemetry)
         self._criteria = ActiveCriteria(evaluator, references)
         self._reloaded, self._reload_time = process_metrics(self.registry, traces_open)
         self.registry.register(self)
         self._reloaded_counts = False
-        self.configure(evaluator, references, baseline_versions, drift=drift)
+        self.configure(evaluator, references, drift=drift)
         self._reloaded_counts = False
 
     def configure(
         self,
         evaluator: Evaluator,
         references: ReferenceSet,
-        baseline_versions: Mapping[str, str] | None = None,
         limits: LabelLimits | None = None,
         drift: Drift | None = None,
     ) -> None:
-        """Apply other criteria, references, baselines and limits; `None` keeps the limits. Without
-        `drift`, no drift is detected.
+        """Apply other criteria, references and limits; `None` keeps the limits. Without `drift`, no
+        drift is detected.
 
         Thresholds change at once, counts stay.
 
@@ -147,12 +140,7 @@ class PrometheusSink:
                         or now_active.invalidates(before, series, metric)
                     )
                 )
-            self._regressions.configure(now_active, baseline_versions or {}, self._limits)
-            self._drift.configure(
-                now_active,
-                None if drift is None else drift.policy(),
-                0 if drift is None else drift.max_series,
-            )
+            self._drift.configure(now_active, drift)
             self._start_expected_series()
             self._reloaded_counts = True
         self._reloaded.set(1)
@@ -175,7 +163,6 @@ class PrometheusSink:
             self._drift.restore(row for row in rows if row.key[0] == DRIFT)
             self._series.restore(now)
             self._start_expected_series()
-            self._regressions.restore(now)
             windows = WindowRestore(
                 self._windows,
                 self._judged_windows,
@@ -254,7 +241,6 @@ class PrometheusSink:
         with self._lock:
             now = self._clock()
             snapshot = [*self._windows.snapshot(now), *self._judged_windows.snapshot(now)]
-            comparisons = self._regressions.comparisons(snapshot, now)
             streams, drift_limit = self._drift.explained(), self._drift.limit_days
             last, versions = dict(self._series.last_scores), self._series.first_seen()
             live, dialects = tuple(self._series.labels), self._evaluation_metrics.dialects()
@@ -269,7 +255,6 @@ class PrometheusSink:
         thresholds = {series: criteria.thresholds(series.scenario) for series in last}
         yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
         yield from aggregate_gauges(windows, criteria.aggregated, self._min_samples, self._tenant)
-        yield from regression_gauges(comparisons, self._min_samples, self._tenant)
         yield from drift_gauges(streams, versions, now, self._tenant, limit_days=drift_limit)
         yield metric_info(criteria)
         yield judge_info(criteria)
@@ -299,7 +284,6 @@ class PrometheusSink:
     def _record_scores(
         self, evaluation: Evaluation, active: Evaluation, place: Place, now: float
     ) -> None:
-        self._regressions.record(active, place.series, place.version, now)
         self._drift.record(active, place.series, place.version, now)
         if evaluation.scored:
             self._series.scored(place.series, now)

@@ -26,16 +26,12 @@ from generator.panels import (
 from generator.queries import (
     AGENT,
     ALERTS,
-    BASELINE,
-    COMPARED,
     EVALUATED,
     FIRING,
     METRIC,
     OF_AGENT,
     OF_SCENARIO,
     OF_SCORE,
-    P_VALUE,
-    RECENT,
     SCENARIO,
     SERIES,
     TENANT,
@@ -78,7 +74,6 @@ def build() -> Dashboard:
     rows = {
         "At a glance": _single_values(),
         "Health": _health(),
-        "Regressions": _regressions(),
         "SLOs and silence": _objectives(),
         "Over time": _graphs(),
         "Alerts": _alerts(),
@@ -166,30 +161,6 @@ def _health() -> Panels:
         BREACHED,
     )
     return [table, breaches]
-
-
-def _regressions() -> Panels:
-    table = present_table(
-        "Recent scores compared with the previous version and with a week ago",
-        "p: the probability of a drop at least this large if nothing has changed; empty if there"
-        " are too few samples.",
-        {
-            "p": (P_VALUE, "none"),
-            "recent": (RECENT, "none"),
-            "baseline score": (BASELINE, "none"),
-            "recent samples": (
-                f"sum by ({COMPARED}) (pathgauge_regression_samples{{{OF_SCORE}}})",
-                "short",
-            ),
-            "baseline samples": (
-                f"sum by ({COMPARED}) (pathgauge_baseline_samples{{{OF_SCORE}}})",
-                "short",
-            ),
-        },
-    )
-    return [
-        with_links(table, "scenario", LINKS),
-    ]
 
 
 def _objectives() -> Panels:

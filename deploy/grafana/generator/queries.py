@@ -119,11 +119,6 @@ RESULTS_URL = "results_url"
 """The name of the variable with the address of the collector's pages."""
 
 WINDOW_MEAN = weighted_mean("pathgauge_score_window_mean", "pathgauge_score_window_samples")
-COMPARED = f"{SERIES}, baseline"
-RECENT = weighted_mean("pathgauge_regression_score", "pathgauge_regression_samples", COMPARED)
-BASELINE = weighted_mean("pathgauge_baseline_score", "pathgauge_baseline_samples", COMPARED)
-P_VALUE = f"min by ({COMPARED}) (pathgauge_regression_p_value{{{OF_SCORE}}})"
-"""The lowest p-value of all collectors. Each compares only its own scores."""
 
 
 def datasource() -> DatasourceVariable:

@@ -7,7 +7,6 @@ from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard
 from generator.panels import Panels, as_limit, board, distribution, graph, with_rows
 from generator.queries import (
     AGENT,
-    BASELINE,
     CALLS,
     EVALUATED,
     FIRING,
@@ -17,8 +16,6 @@ from generator.queries import (
     OF_SCENARIO,
     OF_SCORE,
     OF_VERSION,
-    P_VALUE,
-    RECENT,
     SCENARIO,
     SERIES,
     SOURCE,
@@ -37,7 +34,6 @@ from generator.queries import (
 
 CALL_NAMES = "{{agent}} / {{scenario}} / {{metric}}"
 NAMES = f"{CALL_NAMES} {{{{judge}}}}"
-COMPARISON = f"{{{{baseline}}}}: {NAMES}"
 VERSIONED = f"{NAMES} {{{{agent_version}}}}"
 RELEASES = "tenant, agent, agent_version"
 RELEASE = "{{agent}} {{agent_version}}"
@@ -57,7 +53,6 @@ def build() -> Dashboard:
         dashboard = dashboard.annotation(annotation)
     rows = {
         "Scores": _scores(),
-        "Against earlier scores": _regressions(),
         "Verdicts": _verdicts(),
         "Traces behind the scores": _traces(),
         "Cost of an invocation": _cost(),
@@ -124,26 +119,6 @@ def _scores() -> Panels:
         max_value=1,
     )
     return [as_limit(recent, "B"), versions]
-
-
-def _regressions() -> Panels:
-    beside = graph(
-        "Recent scores compared with earlier ones",
-        "In the scale of the metric. Dashed: the previous or pinned version, and the same day a"
-        " week ago.",
-        "none",
-        Query(RECENT, f"recent, for {COMPARISON}"),
-        Query(BASELINE, COMPARISON),
-    )
-    chance = graph(
-        "p-value of the drop",
-        "The probability of a drop at least this large if nothing has changed. Values that stay low"
-        " are a regression.",
-        "percentunit",
-        Query(P_VALUE, COMPARISON),
-        max_value=1,
-    )
-    return [as_limit(beside, "B"), chance]
 
 
 def _verdicts() -> Panels:

@@ -19,6 +19,7 @@ class Rollout:
 
     def __init__(self, seed: int = 0) -> None:
         self.versions, self.random, self.now = Versions(), Random(seed), 1e9
+        self.pinned: str | None = None
 
     def run(self, hours: float, per_hour: int, **means: float) -> None:
         """Scores for each version, with its mean."""
@@ -26,7 +27,7 @@ class Rollout:
             self.now += HOUR_S / per_hour
             for version, mean in means.items():
                 score = float(self.random.random() < mean)
-                self.versions.observe(version, score, self.now, POLICY)
+                self.versions.observe(version, score, self.now, POLICY, pinned=self.pinned)
 
 
 def test_a_single_version_is_compared_with_nothing() -> None:
@@ -46,6 +47,37 @@ def test_a_worse_canary_is_found_beside_the_version_that_it_replaces() -> None:
     assert versions.baseline == pytest.approx(0.935, abs=0.015)
     assert versions.mean_before == pytest.approx(0.95, abs=0.015)
     assert versions.watch.episode is not None
+
+
+def test_a_pinned_version_stays_the_one_that_others_are_compared_with() -> None:
+    rollout = Rollout()
+    rollout.pinned = "v1"
+    rollout.run(60, 30, v1=0.95)
+    rollout.run(60, 30, v2=0.94)
+    rollout.run(60, 30, v3=0.93)
+    assert (rollout.versions.newest, rollout.versions.previous) == ("v3", "v1")
+    assert rollout.versions.mean_before == pytest.approx(0.95, abs=0.015)
+
+
+def test_a_version_that_is_pinned_later_is_compared_with_as_soon_as_it_has_scores_again() -> None:
+    rollout = Rollout()
+    for version in ("v1", "v2", "v3"):
+        rollout.run(60, 30, **{version: 0.5})
+    assert (rollout.versions.newest, rollout.versions.previous) == ("v3", "v2")
+    rollout.pinned = "v1"
+    rollout.run(60, 30, v3=0.5)
+    assert rollout.versions.previous == "v2"
+    rollout.run(60, 30, v1=0.95, v3=0.5)
+    assert (rollout.versions.newest, rollout.versions.previous) == ("v3", "v1")
+    assert rollout.versions.watch.episode is not None
+
+
+def test_the_newest_version_is_not_compared_with_itself() -> None:
+    rollout = Rollout()
+    rollout.run(60, 30, v1=0.95)
+    rollout.pinned = "v2"
+    rollout.run(60, 30, v2=0.5)
+    assert rollout.versions.previous == "v1"
 
 
 def test_a_version_as_good_as_the_one_before_raises_no_alarm() -> None:

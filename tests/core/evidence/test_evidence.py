@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 from hypothesis import given, strategies as st
@@ -24,6 +26,7 @@ from pathgauge.scorers.authoring.extras import SpanRecord
 from pathgauge.scorers.matching.matchers import Near, OneOf
 from pathgauge.scorers.types import (
     ExpectedCall,
+    Flag,
     Invocation,
     Json,
     Reference,
@@ -50,6 +53,17 @@ def invocation(
 def test_evidence_is_read_as_it_was_written(arguments: Json, result: Json, answer: str) -> None:
     evidence = Evidence(invocation(arguments, result, answer))
     assert decode(encode(evidence)) == evidence
+
+
+def test_equal_evidence_is_written_alike() -> None:
+    flags: list[Flag] = ["truncated", "content_missing", "orphan_spans", "redacted", "clock_skew"]
+    written = {
+        encode(Evidence(replace(invocation(), flags=frozenset(order))))
+        for order in permutations(flags)
+    }
+    assert len(written) == 1
+    (text,) = written
+    assert json.loads(text)["invocation"]["flags"] == sorted(flags)
 
 
 def test_it_holds_the_turn_of_the_reference_with_its_matchers() -> None:

@@ -149,7 +149,6 @@ def test_invented_names_leave_the_exposition_bounded(attack: Attack) -> None:
     assert {limit: count for (limit,), count in telemetry.series_overflow.items()} == {
         "total": 0,
         **attack.overflow,
-        "baselines": 0,
         "drift": 0,
     }
     samples = [sample for family in sink.registry.collect() for sample in family.samples]
@@ -178,7 +177,7 @@ EVERYTHING = tuple(
 )
 MAX_LINES = 60 * LIMITS.max_series_total
 """Each label set has a histogram and counters of invocations and of conversations, and gauges of
-windows, thresholds and two baselines.
+windows and thresholds.
 """
 MAX_SCRAPE_S = 8.0
 """CPU time of one exposition: Prometheus waits 10 s by default."""
@@ -250,8 +249,6 @@ def test_a_thousand_tenants_leave_the_exposition_small_enough_for_a_scrape() -> 
         )
         == TENANTS * OF_A_TENANT  # a week later, idle series are gone
     )
-    with_baseline = sum(line.startswith(b"pathgauge_baseline_score{") for line in counted)
-    assert with_baseline > LIMITS.max_series_total / 3
 
 
 def test_names_with_special_characters_leave_the_exposition_valid() -> None:

@@ -95,6 +95,16 @@ def test_the_newest_version_is_compared_with_the_one_before() -> None:
     assert shown(harness)["evidence_days"] < 1
 
 
+def test_the_newest_version_is_compared_with_the_one_that_is_pinned() -> None:
+    pinned = {"planner": "v1", "other": "v2"}
+    harness = drifting(drift=Drift(baseline_versions=pinned))
+    for version, score in (("v1", 0.9), ("v2", 0.88), ("v3", 0.6)):
+        publish_scores(harness, *[score] * 100, each=30 * MINUTE, agent_version=version)
+    newest = shown(harness, (*STREAM[:3], "version"))
+    assert newest["evidence_days"] > 365
+    assert newest["mean_before"] == pytest.approx(0.9)
+
+
 def test_the_tool_that_explains_the_loss_is_named_while_an_alarm_is_open() -> None:
     harness = drifting(Criterion("calls", Calls(), 0.5))
     publish_scores(harness, *[1.0] * 50)

@@ -254,6 +254,12 @@ def test_a_state_of_another_size_is_refused() -> None:
     }
 
 
+def test_rows_of_families_that_do_not_exist_any_more_are_deleted_from_the_store() -> None:
+    harness = MetricsHarness([Row(("scores_of_day", "a", "20000"), (3,))])
+    gone = [row.key for row in harness.metrics.pending() if row.state is None]
+    assert gone == [("scores_of_day", "a", "20000")]
+
+
 def test_rows_of_other_names_are_ignored() -> None:
     harness = MetricsHarness([Row(("spans_dropped", "late"), (3,)), Row(("calls", "a"), (2,))])
     assert harness.shown() == {"a": {"calls_total": 2}}

@@ -83,10 +83,6 @@ def test_objectives_conversations_and_comparisons_name_the_judge_too() -> None:
         "objective",
         "case_score_count",
         "cases_total",
-        "baseline_score",
-        "baseline_samples",
-        "regression_score",
-        "regression_samples",
     )
     assert [{labels[-1] for labels in harness.series(f"pathgauge_{name}")} for name in names] == [
         {ONE}
@@ -213,20 +209,6 @@ def test_scenarios_may_have_other_judges() -> None:
     assert harness.series("pathgauge_judge_info") == {
         ("quality", *ONE.split("@")): 1,
         ("quality", *OTHER.split("@")): 1,
-    }
-
-
-def test_scores_of_different_judges_are_not_compared() -> None:
-    harness = SinkHarness(quality(), windows=Windows(size=20))
-    for version, judge in (("v1", ONE), ("v2", OTHER), ("v3", OTHER)):
-        reload(harness, quality(judge))
-        for _ in range(6):
-            harness.now += 1
-            harness.publish(0.5, agent_version=version)
-        if version == "v2":
-            assert harness.series("pathgauge_baseline_score") == {}
-    assert harness.series("pathgauge_baseline_samples") == {
-        ("planner", "refund", "quality", "version", OTHER): 6
     }
 
 

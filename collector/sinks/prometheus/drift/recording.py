@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from pathgauge.collector.config.drifting import Drift as Options
 from pathgauge.collector.core.drift.drift import Drift, SeriesKey
 from pathgauge.collector.core.drift.measure import Measure
 from pathgauge.collector.core.drift.policy import DriftPolicy
@@ -20,6 +21,7 @@ from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.core.internal_telemetry import Counter, Row
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.judge_label import judge_value
+from pathgauge.collector.sinks.prometheus.labels import MAX_NAME_BYTES, label_value
 from pathgauge.collector.sinks.prometheus.measure_fingerprint import measure_fingerprint
 from pathgauge.scorers.types import Json
 
@@ -66,22 +68,23 @@ class DriftRecording:
         self._criteria = ActiveCriteria(Evaluator(()), ())
         self._measures: dict[str, Mapping[str, Measure]] = {}
 
-    def configure(
-        self, criteria: ActiveCriteria, policy: DriftPolicy | None, max_series: int
-    ) -> None:
-        """Apply other criteria, options and limits; without a policy nothing is detected.
+    def configure(self, criteria: ActiveCriteria, options: Options | None) -> None:
+        """Apply other criteria and options; without options nothing is detected.
 
         Series of criteria that do not exist any more, or have another judge, are forgotten.
         """
         self._criteria, self._measures = criteria, {}
-        if policy is None:
+        if options is None:
             self._drifts = None
             return
-        self._policy = policy
+        self._policy = options.policy()
+        pinned = {
+            label_value(agent, MAX_NAME_BYTES): label_value(version, MAX_NAME_BYTES)
+            for agent, version in options.baseline_versions.items()
+        }
         if self._drifts is None:
-            self._drifts = Drifts(policy, max_series)
-            return
-        self._drifts.configure(policy, max_series)
+            self._drifts = Drifts()
+        self._drifts.configure(self._policy, options.max_series, pinned)
         self._drifts.forget(lambda key: bool(key.scenario) and not self._is_measured(key))
 
     def record(

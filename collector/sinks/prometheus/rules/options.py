@@ -45,8 +45,6 @@ class Choices:
     """The number of standard errors beyond which a deviation is not chance. High, because means of
     few scores have long tails and there are many means.
     """
-    min_drop: float = 0.05
-    """A smaller drop is no regression, however certain; on a scale from 0 to 1."""
     severities: Mapping[str, str] = field(default_factory=dict)
     """Replacements, by alert name or by default severity."""
     waits: Mapping[str, str] = field(default_factory=dict)

@@ -53,7 +53,6 @@ def _variables(choices: Choices) -> dict[str, str]:
         "keep_firing_for": choices.keep_firing_for,
         "min_samples": str(choices.min_samples),
         "sigmas": f"{choices.sigmas:g}",
-        "min_drop": f"{choices.min_drop:g}",
         "results_url": choices.results_url,
     }
 

@@ -54,31 +54,6 @@ def test_a_few_losses_are_no_alert(tmp_path: Path) -> None:
     assert_alerts(tmp_path, COURSE, series, ALERT)
 
 
-@needs_promtool
-@pytest.mark.parametrize("alert", ["PathgaugeScoreBelowThreshold", "PathgaugeScoreRegression"])
-@pytest.mark.parametrize("reason", ["args_not_recorded", "lost_telemetry"])
-def test_invocations_without_a_score_are_no_alert_about_scores(
-    alert: str, reason: str, tmp_path: Path
-) -> None:
-    """Of 30 % of the invocations content is not recorded, or spans are lost."""
-    course = Course(calm=14 * 60, blip=20, gap=20, bad=3 * 60, good=3 * 60, step=20)
-    of = {"agent": "support", "scenario": "refund", "metric": "f1"}
-    info = {"metric": "f1", "min": "0", "max": "1", "direction": "higher_is_better"}
-    version = {**of, "agent_version": "1"}
-    series = {
-        named("pathgauge_metric_info", **info): course.gauge(1, 1),
-        named("pathgauge_threshold", **of): course.gauge(0.9, 0.9),
-        named("pathgauge_score_window_mean", **of): course.gauge(0.95, 0.95),
-        named("pathgauge_score_window_samples", **of): course.gauge(100, 70),
-        named("pathgauge_score_sum", **version): course.counter(1.9, 1.33),
-        named("pathgauge_score_count", **version): course.counter(2, 1.4),
-        named(
-            "pathgauge_not_evaluated_total", agent="support", metric="f1", reason=reason
-        ): course.counter(0, 0.6),
-    }
-    assert_alerts(tmp_path, course, series, alert)
-
-
 def test_it_inhibits_all_alerts_about_scores_of_the_agent() -> None:
     config = yaml.safe_load((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
     [rule] = [
@@ -90,10 +65,8 @@ def test_it_inhibits_all_alerts_about_scores_of_the_agent() -> None:
     alerts = {rule["alert"] for rule in alert_rules()}
     assert {one for one in alerts if re.fullmatch(pattern, one)} == {
         "PathgaugeScoreBelowThreshold",
-        "PathgaugeScoreRegression",
         "PathgaugeScoreDrift",
         "PathgaugeVersionDrift",
-        "PathgaugeVersionRegression",
         "PathgaugeAggregateBreached",
         "PathgaugeFailureBudgetBurn",
         "PathgaugeCoverageDrop",
