@@ -51,6 +51,8 @@ class ScoreDrift(Model):
     """Scores since the change."""
     since: datetime | None
     """When scores became worse."""
+    after_version: str | None
+    """The version of the agent that was first seen within six hours of that time, or `version`."""
     last: datetime | None
     """The last score that was compared."""
     changes: list[ChangedMiss]

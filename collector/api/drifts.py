@@ -50,6 +50,7 @@ def _stream(one: Explained) -> ScoreDrift:
         mean_before=drift.mean_before,
         samples=drift.samples,
         since=None if drift.since is None else time_of(drift.since),
+        after_version=one.after_version or None,
         last=None if drift.last is None else time_of(drift.last),
         changes=[
             ChangedMiss(

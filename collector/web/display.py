@@ -20,6 +20,7 @@ _INVISIBLE = re.compile(
 )
 """Controls, marks of direction, separators, surrogates and other characters without a shape."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_YEAR_DAYS = 365
 
 
 def visible(text: str) -> str:
@@ -80,6 +81,15 @@ def duration(seconds: float | None) -> str:
     if seconds is None:
         return "not known"
     return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:,.2f} s"
+
+
+def rarity(days: float) -> str:
+    """How rarely something happens: so many days, or years."""
+    if days >= 100 * _YEAR_DAYS:
+        return "more than 100 years"
+    if days >= 2 * _YEAR_DAYS:
+        return f"{days / _YEAR_DAYS:.0f} years"
+    return "less than a day" if days < 1 else counted(int(days), "day")
 
 
 def moment(at: float | datetime) -> datetime:

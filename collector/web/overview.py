@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from pathgauge.collector.api import models, overview as state, reading
 from pathgauge.collector.api.queries import ClusterQuery
-from pathgauge.collector.web import links
+from pathgauge.collector.web import drift, links
 from pathgauge.collector.web.sparklines import HEIGHT, WIDTH, Sparkline, sparkline
 from pathgauge.collector.web.visit import Page, Visit
 
@@ -25,6 +25,8 @@ class SeriesView:
     link: str
     scores: Sequence[tuple[models.Score, Sparkline]]
     state: models.State
+    is_worse: bool
+    """Whether an alarm is open that scores became worse."""
 
 
 def overview(visit: Visit) -> Page:
@@ -35,10 +37,14 @@ def overview(visit: Visit) -> Page:
     start = _start(visit.query.get("from", ""), len(found))
     shown = found[start : start + SERIES_PER_PAGE]
     failures = _failures(visit)
+    worse = drift.worse(drift.every(visit))
+    places = {drift.place_of(one.view.stream) for one in worse}
     return Page(
         "overview.html",
         {
-            "series": list(map(_view, shown)),
+            "series": [_view(one, places) for one in shown],
+            "worse": worse[: drift.SCENARIOS],
+            "more_worse": max(0, len(worse) - drift.SCENARIOS),
             "further_series": summary.further_series,
             "total": len(found),
             "start": start,
@@ -66,7 +72,7 @@ def _failures(visit: Visit) -> models.Clusters:
     return reading.clusters(visit.sources, visit.tenant, query)
 
 
-def _view(series: models.Series) -> SeriesView:
+def _view(series: models.Series, worse: Container[drift.Place]) -> SeriesView:
     states: set[models.State] = {score.state for score in series.scores}
     worst: Sequence[models.State] = ("breached", "few_samples", "ok", "no_threshold")
     return SeriesView(
@@ -74,6 +80,7 @@ def _view(series: models.Series) -> SeriesView:
         links.scenario(series.agent, series.scenario_id, series.tenant),
         [(score, sparkline(score, series.versions)) for score in series.scores],
         next((state for state in worst if state in states), "no_threshold"),
+        (series.tenant, series.agent or "", series.scenario_id) in worse,
     )
 
 

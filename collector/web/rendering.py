@@ -8,7 +8,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from pathgauge.collector.web import display, links
 from pathgauge.collector.web.static_files import address
-from pathgauge.collector.web.wording import FLAGS, MARKS, STATES, VERDICTS, reason_text
+from pathgauge.collector.web.wording import (
+    DRIFTS,
+    FLAGS,
+    MARKS,
+    MISSES,
+    STATES,
+    VERDICTS,
+    reason_text,
+)
 
 _ENVIRONMENT = Environment(
     loader=PackageLoader("pathgauge.collector.web"),
@@ -27,13 +35,16 @@ _ENVIRONMENT.filters.update(
     measured=display.measured,
     moment=display.moment,
     number=display.number,
+    rarity=display.rarity,
     reason=reason_text,
 )
 _ENVIRONMENT.globals.update(
     address=address,
     links=links,
+    DRIFTS=DRIFTS,
     FLAGS=FLAGS,
     MARKS=MARKS,
+    MISSES=MISSES,
     STATES=STATES,
     VERDICTS=VERDICTS,
 )

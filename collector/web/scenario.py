@@ -12,7 +12,7 @@ from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import ClusterQuery
 from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.sinks.prometheus.labels import OTHER
-from pathgauge.collector.web import links
+from pathgauge.collector.web import drift, links
 from pathgauge.collector.web.calls import CallView, expected_view
 from pathgauge.collector.web.time_chart import HEIGHT, WIDTH, chart
 from pathgauge.collector.web.visit import Page, Visit
@@ -65,6 +65,7 @@ def scenario(visit: Visit) -> Page:
             "found": found,
             "max_results": MAX_RESULTS,
             "max_runs": MAX_RUNS,
+            "drift": drift.of_series(visit, series),
             "charts": [chart(line, found.versions) for line in found.lines],
             "chart_size": (WIDTH, HEIGHT),
             "scores": current[0].scores if current else [],

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pathgauge.collector.api.models import State
+from pathgauge.collector.core.drift.drift import Against
 from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.core.evidence.comparison import Mark
+from pathgauge.collector.core.evidence.miss import Kind
 from pathgauge.scorers.types import Flag
 
 VERDICTS: Mapping[Verdict, str] = {
@@ -43,6 +45,24 @@ FLAGS: Mapping[Flag, str] = {
     "no_tool_spans": "The telemetry has no spans of tools, so the tool calls are not known.",
     "scenario_conflict": "Spans of this run name different scenarios.",
     "clock_skew": "The clocks of the senders differ, so times may be wrong.",
+}
+AGAINST: Mapping[Against, str] = {
+    "threshold": "the threshold or the objective",
+    "learned": "the scores of the last days",
+    "version": "the version before",
+    "scenarios": "the baseline of each scenario",
+}
+MISSES: Mapping[Kind, str] = {
+    "missing": "missing call",
+    "unexpected": "unexpected call",
+    "argument": "wrong argument",
+    "other": "other differences",
+}
+DRIFTS: Mapping[str, str] = {
+    "worse": "became worse",
+    "suspected": "some evidence",
+    "steady": "no sign",
+    "learning": "learning",
 }
 _REASONS: Mapping[str, str] = {
     "no_scenario_id": "the run has no scenario id",

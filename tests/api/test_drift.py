@@ -8,14 +8,22 @@ from typing import Any
 from pathgauge.collector.core.drift.drift import SeriesKey
 from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.sinks.prometheus.drift.recording import explained
+from pathgauge.collector.sinks.prometheus.labels import AgentVersion
 from support.api_client import NORTH, SOUTH, client, get, sources, with_tokens
-from support.drifted import MEASURE, drifted
+from support.drifted import MEASURE, WALL, drifted
 
 KEY = SeriesKey("support", "refund", "f1")
 
 
+VERSIONS = {
+    AgentVersion("support", "2.4.0"): WALL - 7 * 3600,
+    AgentVersion("support", "2.5.0"): WALL,
+    AgentVersion("concierge", "3"): WALL + 50 * 60,
+}
+
+
 def answered(drifts: Drifts, path: str = "/drift") -> Any:
-    return get(client(sources(None, drifts=lambda: explained(drifts))), path)
+    return get(client(sources(None, drifts=lambda: explained(drifts, VERSIONS))), path)
 
 
 def test_a_stream_says_since_when_and_what_changed() -> None:
@@ -36,6 +44,7 @@ def test_a_stream_says_since_when_and_what_changed() -> None:
         "mean_before": 1.0,
         "samples": 40,
         "since": "2026-11-23T03:03:20Z",
+        "after_version": "2.5.0",
         "last": "2026-11-23T03:42:20Z",
         "changes": [
             {

@@ -12,6 +12,7 @@ from typer.testing import Result
 from pathgauge.collector.core.drift.drift import SeriesKey
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME, explained
+from pathgauge.collector.sinks.prometheus.labels import AgentVersion
 from pathgauge.collector.store import Progress
 from support.api_client import READER, client, sources, with_tokens
 from support.drifted import WALL, drifted
@@ -21,6 +22,7 @@ from support.serving import serving
 Run = Callable[..., Result]
 
 DRIFTS = drifted(SeriesKey("support", "refund", "f1"))
+VERSIONS = {AgentVersion("support", "2.5.0"): WALL}
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +31,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "pathgauge.yaml").write_text("store: {path: data}\n")
     key, state = next(one for one in DRIFTS.pending() if one[0].scenario)
     names = NAME, key.tenant, key.agent, key.scenario, key.metric, key.judge
+    counts = [Row(names, [state]), Row(("version_first_seen", "support", "2.5.0"), [WALL])]
     with opened(folder / "data") as opened_store:
-        assert opened_store.commit(Progress(0, 0.0, WALL, [], counts=[Row(names, [state])]))
+        assert opened_store.commit(Progress(0, 0.0, WALL, [], counts=counts))
     return folder
 
 
 @pytest.fixture(scope="module")
 def served(store: Path) -> Iterator[str]:
-    app = client(sources(None, drifts=lambda: explained(DRIFTS)), with_tokens(store)).app
+    app = client(sources(None, drifts=lambda: explained(DRIFTS, VERSIONS)), with_tokens(store)).app
     with serving(app) as port:
         yield f"http://127.0.0.1:{port}"
 
@@ -65,6 +68,7 @@ def test_it_shows_the_change_and_what_changed(explain: Run) -> None:
         "metric": "f1",
         "against": "threshold",
         "since": "2026-11-23 03:03 UTC",
+        "after version": "2.5.0",
         "mean": "0.000",
         "before": "1.000",
         "baseline": "0.900",

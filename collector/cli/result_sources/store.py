@@ -18,6 +18,7 @@ from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.core.references.closest_ids import ClosestIds
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME as DRIFT, explained, states_of
+from pathgauge.collector.sinks.prometheus.last_seen import VERSIONS, first_seen_of
 from pathgauge.collector.store.queries.counts import counts_named
 from pathgauge.collector.store.queries.reading import Reading, reading as reading_store
 from pathgauge.collector.store.queries.unmatched import unmatched_scenarios
@@ -91,9 +92,10 @@ class StoreSource:
         """Which scores became worse, and what changed, as of the last commit."""
         with self._reading() as connection:
             states = list(states_of(counts_named(connection, DRIFT)))
+            versions = first_seen_of(counts_named(connection, VERSIONS))
         found = Drifts(max_series=len(states))
         found.restore(states)
-        sources = replace(self._sources, drifts=lambda: explained(found))
+        sources = replace(self._sources, drifts=lambda: explained(found, versions))
         return drifts.report(sources, None, query)
 
     def _known_ids(self) -> ClosestIds:

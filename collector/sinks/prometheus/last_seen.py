@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.labels import (
     OTHER,
@@ -16,6 +17,18 @@ from pathgauge.collector.sinks.prometheus.labels import (
     LabelUse,
     TenantLabel,
 )
+
+VERSIONS = "version_first_seen"
+"""First part of the keys of stored first uses."""
+
+
+def first_seen_of(rows: Iterable[Row]) -> dict[AgentVersion, float]:
+    """Unix time of the first use of each version, as it is stored."""
+    times = {}
+    for (_, *tenant, agent, version), state in rows:
+        if state:
+            times[AgentVersion(agent, version, *tenant)] = float(state[0])
+    return times
 
 
 class LastSeen:
@@ -26,9 +39,7 @@ class LastSeen:
         self._labels = metrics.stored_values(
             "labels_in_use", tenant.names("agent", "scenario", "agent_version")
         )
-        self._versions = metrics.stored_values(
-            "version_first_seen", tenant.names("agent", "agent_version")
-        )
+        self._versions = metrics.stored_values(VERSIONS, tenant.names("agent", "agent_version"))
         self._scores = metrics.stored_values("last_evaluation", tenant.names("agent", "scenario"))
 
     def __iter__(self) -> Iterator[LabelUse]:

@@ -241,8 +241,8 @@ class PrometheusSink:
         with self._lock:
             now = self._clock()
             snapshot = [*self._windows.snapshot(now), *self._judged_windows.snapshot(now)]
-            streams, drift_limit = self._drift.explained(), self._drift.limit_days
             last, versions = dict(self._series.last_scores), self._series.first_seen()
+            streams, drift_limit = self._drift.explained(versions), self._drift.limit_days
             live, dialects = tuple(self._series.labels), self._evaluation_metrics.dialects()
             criteria = self._criteria
             if self._publishes_at_once:
@@ -255,7 +255,7 @@ class PrometheusSink:
         thresholds = {series: criteria.thresholds(series.scenario) for series in last}
         yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
         yield from aggregate_gauges(windows, criteria.aggregated, self._min_samples, self._tenant)
-        yield from drift_gauges(streams, versions, now, self._tenant, limit_days=drift_limit)
+        yield from drift_gauges(streams, now, self._tenant, limit_days=drift_limit)
         yield metric_info(criteria)
         yield judge_info(criteria)
         yield last_evaluations(last, self._tenant)
@@ -275,7 +275,7 @@ class PrometheusSink:
     def drifts(self) -> list[Explained]:
         """What is known about each stream of scores; for any thread."""
         with self._lock:
-            return self._drift.explained()
+            return self._drift.explained(self._series.first_seen())
 
     def _place(self, evaluation: Evaluation, now: float) -> Place:
         criteria = self._criteria.evaluator.criteria_for(evaluation.match)

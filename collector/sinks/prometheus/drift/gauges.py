@@ -13,14 +13,12 @@ from pathgauge.collector.core.drift.drift import Drift
 from pathgauge.collector.core.drift.policy import DAY_S
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, with_judge
-from pathgauge.collector.sinks.prometheus.labels import AgentVersion, TenantLabel
+from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 
 NOTICEABLE_DAYS = 30.0
 """Chance alone brings so much evidence once in so many days."""
 IDLE_S = DAY_S
 """Streams without a score for so long are not shown: nothing could end their alarm."""
-_NEAR_S = 6 * 3600
-"""A version that was first seen so long before or after a change may have caused it."""
 _LABELS = ("agent", "scenario", "metric", "against")
 _STREAM = {
     "evidence_days": (
@@ -41,7 +39,6 @@ _CHANGE = {
 
 def drift_gauges(
     streams: Iterable[Explained],
-    first_seen: Mapping[AgentVersion, float],
     now: float,
     tenant: TenantLabel,
     *,
@@ -70,7 +67,7 @@ def drift_gauges(
         "Share of the additional loss since the change that a kind of miss explains, from 0 to 1.",
         labels=tenant.names("agent", "scenario", "metric", "kind", "tool", "argument", JUDGE),
     )
-    for drift, changes in streams:
+    for drift, changes, version in streams:
         if drift.last is None or now - drift.last > IDLE_S:
             continue
         key = drift.key
@@ -81,7 +78,6 @@ def drift_gauges(
             continue
         _add(families, labels, _of_change(drift))
         if drift.since is not None:
-            version = drift.version or _version_near(drift, first_seen)
             since.add_metric(with_judge((*metric, drift.against, version), key.judge), drift.since)
         for change in changes:
             misses.add_metric(with_judge((*metric, *change.miss), key.judge), change.share)
@@ -110,14 +106,3 @@ def _add(
     for name, value in values.items():
         if value is not None:
             families[name].add_metric(labels, value)
-
-
-def _version_near(drift: Drift, first_seen: Mapping[AgentVersion, float]) -> str:
-    """The version of the agent that was first seen nearest to the change; `""` without one."""
-    distances = {
-        version.version: abs(seen - (drift.since or 0.0))
-        for version, seen in first_seen.items()
-        if (version.agent, version.tenant) == (drift.key.agent, drift.key.tenant)
-    }
-    nearest = min(distances, key=distances.__getitem__, default="")
-    return nearest if nearest and distances[nearest] <= _NEAR_S else ""

@@ -8,6 +8,7 @@ never counted twice; that can delay an alarm by the scores of a few seconds, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pathgauge.collector.config.drifting import Drift as Options
@@ -20,8 +21,13 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.core.internal_telemetry import Counter, Row
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
+from pathgauge.collector.sinks.prometheus.drift.nearest_version import nearest_version
 from pathgauge.collector.sinks.prometheus.judge_label import judge_value
-from pathgauge.collector.sinks.prometheus.labels import MAX_NAME_BYTES, label_value
+from pathgauge.collector.sinks.prometheus.labels import (
+    MAX_NAME_BYTES,
+    AgentVersion,
+    label_value,
+)
 from pathgauge.collector.sinks.prometheus.measure_fingerprint import measure_fingerprint
 from pathgauge.scorers.types import Json
 
@@ -37,12 +43,22 @@ class Explained(NamedTuple):
     drift: Drift
     changes: Sequence[Change]
     """Which misses cost more since its open alarm, the most costly first."""
+    after_version: str = ""
+    """The version of the agent that was first seen about when its scores became worse."""
 
 
-def explained(drifts: Drifts) -> list[Explained]:
-    """What is known about each stream."""
+def explained(
+    drifts: Drifts, first_seen: Mapping[AgentVersion, float] = MappingProxyType({})
+) -> list[Explained]:
+    """What is known about each stream. `first_seen` has the Unix time of the first use of each
+    version.
+    """
     return [
-        Explained(one, drifts.what_changed(one.key) if _has_changes(one) else ())
+        Explained(
+            one,
+            drifts.what_changed(one.key) if _has_changes(one) else (),
+            nearest_version(one, first_seen),
+        )
         for one in drifts.snapshot()
     ]
 
@@ -118,9 +134,11 @@ class DriftRecording:
         """The evidence that raises an alarm; `None`: no drift is detected."""
         return None if self._drifts is None else self._policy.evidence_days
 
-    def explained(self) -> list[Explained]:
-        """What is known about each stream of scores."""
-        return [] if self._drifts is None else explained(self._drifts)
+    def explained(self, first_seen: Mapping[AgentVersion, float]) -> list[Explained]:
+        """What is known about each stream of scores. `first_seen` has the Unix time of the first
+        use of each version.
+        """
+        return [] if self._drifts is None else explained(self._drifts, first_seen)
 
     @property
     def has_pending(self) -> bool:
