@@ -8,7 +8,9 @@ from pathgauge.collector.api.models import Model
 from pathgauge.collector.core.verdicts.comparison import Outcome, Reason
 from pathgauge.collector.core.verdicts.scale import Measure
 
-NothingCompared = Literal["no_results_of_version", "no_results_of_baseline", "no_metric"]
+NothingCompared = Literal[
+    "no_results_of_version", "no_results_of_baseline", "no_metric", "not_all_read"
+]
 
 
 class ScenarioDifference(Model):
@@ -67,6 +69,6 @@ class ReleaseVerdict(Model):
     version_results: int
     against_results: int
     complete: bool
-    """Whether all results were read; else only the newest."""
+    """Whether all results were read; else only the newest of each scenario, because of the time."""
     metrics: list[MetricVerdict]
     """The worst first."""

@@ -20,16 +20,18 @@ from pathgauge.collector.core.verdicts.comparison import Comparison, Scores, Str
 from pathgauge.collector.core.verdicts.release import decide
 from pathgauge.collector.core.verdicts.scale import scale_of
 from pathgauge.collector.store.queries.stored_result import CriterionResult, StoredResult
-from pathgauge.collector.store.queries.two_versions import ReleaseResults
+from pathgauge.collector.store.queries.two_versions import READ_S, ReleaseResults
 from pathgauge.collector.store.schema import name_of
 
 MAX_SCENARIOS = 50
 """Scenarios that an answer lists for each metric."""
 
 
-def verdict(sources: Sources, tenant: str | None, query: VerdictQuery) -> ReleaseVerdict:
-    """Compare two versions by their stored results. Raises `ProblemError` for a metric that no
-    active criterion has.
+def verdict(
+    sources: Sources, tenant: str | None, query: VerdictQuery, read_s: float = READ_S
+) -> ReleaseVerdict:
+    """Compare two versions by their stored results, which are read for at most `read_s` seconds.
+    Raises `ProblemError` for a metric that no active criterion has.
     """
     criteria = _Criteria(sources.evaluator(), query.metrics)
     read: Counter[str | None] = Counter()
@@ -37,11 +39,13 @@ def verdict(sources: Sources, tenant: str | None, query: VerdictQuery) -> Releas
     if sources.reading is not None:
         versions = query.version, query.against
         with sources.reading() as connection:
-            found = ReleaseResults(connection, query.filter(tenant), versions)
-            for results in found.by_scenario():
-                read.update(result.agent_version for result in results)
-                criteria.add(results, candidate=name_of(query.version))
+            found = ReleaseResults(connection, query.filter(tenant), versions, read_s)
+            for result in found.newest_first():
+                read[result.agent_version] += 1
+                criteria.add(result, candidate=name_of(query.version))
             complete = found.complete
+    for scores in criteria.scores.values():
+        scores.reverse()
     terms = Terms(query.confidence, query.margin, query.min_effect)
     release = decide(criteria.scores, terms)
     of_version, of_baseline = read[name_of(query.version)], read[name_of(query.against)]
@@ -50,7 +54,7 @@ def verdict(sources: Sources, tenant: str | None, query: VerdictQuery) -> Releas
         version=query.version,
         against=query.against,
         verdict=release.outcome,
-        reason=_reason(of_version, of_baseline, len(criteria.scores)),
+        reason=_reason(of_version, of_baseline, len(criteria.scores), complete=complete),
         confidence=query.confidence,
         margin=query.margin,
         min_effect=query.min_effect,
@@ -87,18 +91,17 @@ class _Criteria:
         judged = {name for own in owners for name in own if own[name].threshold is not None}
         return {name: one for name, one in every.items() if name in judged or not judged}
 
-    def add(self, results: Iterable[StoredResult], *, candidate: str) -> None:
-        """Add results of one scenario, in the order of time."""
-        for result in results:
-            active = self._overrides.get(result.scenario_id or "", self._common)
-            for one in result.criteria:
-                criterion = active.get(one.name)
-                if criterion is not None and one.name in self.scores:
-                    self.scores[one.name].add(
-                        _stratum(result, one, criterion),
-                        one.value,
-                        is_candidate=result.agent_version == candidate,
-                    )
+    def add(self, result: StoredResult, *, candidate: str) -> None:
+        """Add a result, older than those of its scenario before."""
+        active = self._overrides.get(result.scenario_id or "", self._common)
+        for one in result.criteria:
+            criterion = active.get(one.name)
+            if criterion is not None and one.name in self.scores:
+                self.scores[one.name].add(
+                    _stratum(result, one, criterion),
+                    one.value,
+                    is_candidate=result.agent_version == candidate,
+                )
 
 
 def _by_name(criteria: Iterable[Criterion]) -> Mapping[str, Criterion]:
@@ -115,7 +118,11 @@ def _some(names: Iterable[str]) -> str:
     return f"one of {', '.join(names)}" if names else "an active criterion, but there is none"
 
 
-def _reason(of_version: int, of_baseline: int, metrics: int) -> NothingCompared | None:
+def _reason(
+    of_version: int, of_baseline: int, metrics: int, *, complete: bool
+) -> NothingCompared | None:
+    if not complete and not (of_version and of_baseline):
+        return "not_all_read"
     if not of_version:
         return "no_results_of_version"
     if not of_baseline:

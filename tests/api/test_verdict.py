@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,13 @@ from starlette.testclient import TestClient
 
 from pathgauge import ResponseMatchScore
 from pathgauge.collector.api.endpoints import PREFIX
+from pathgauge.collector.api.queries import VerdictQuery
+from pathgauge.collector.api.releases import verdict
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
 from pathgauge.collector.store.queries import two_versions
+from pathgauge.collector.store.queries.reading import reading
+from pathgauge.collector.store.queries.results import Filter
+from pathgauge.collector.store.queries.two_versions import ReleaseResults
 from support.api_client import NORTH, READER, SOUTH, client, sources, with_tokens
 from support.evaluated import commit, evaluation, opened
 from support.two_versions import CRITERION, EVALUATOR, fill, runs, with_criteria
@@ -198,24 +205,40 @@ def test_results_without_a_scenario_are_compared_with_each_other(tmp_path: Path)
     assert [one["scenario_id"] for one in metric["scenarios"]] == [None]
 
 
-def test_the_newest_results_of_each_scenario_are_read_when_there_are_too_many(
-    api: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(two_versions, "MAX_ROWS", 60)
-    found = get(api, f"{WORSE}&tenant=")
-    [metric] = found["metrics"]
-    # The scenario `hard` needs 40 of its 30 rows, and `parcel` has 30 of its 81.
-    assert (found["complete"], found["version_results"]) == (False, 50)
-    assert sum(one["pairs"] for one in metric["scenarios"]) == 10
-
-
-def test_every_scenario_gets_a_part_of_the_time(
-    api: TestClient, monkeypatch: pytest.MonkeyPatch
+def test_without_time_for_all_results_the_answer_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(two_versions, "ROWS_BETWEEN_LOOKS", 1)
-    monkeypatch.setattr(two_versions, "READ_S", 0.0)
-    found = get(api, f"{WORSE}&tenant=")
-    assert (found["complete"], found["version_results"]) == (False, 0)
+    query = VerdictQuery(agent="support", version="2", against="1")
+    found = verdict(with_criteria(sources(folder)), None, query, read_s=0.0)
+    assert (found.complete, found.version_results) == (False, 0)
+    assert (found.verdict, found.reason) == ("undecided", "not_all_read")
+
+
+def test_every_scenario_gets_a_part_of_the_time_and_has_its_newest_results_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_versions, "ROWS_BETWEEN_LOOKS", 1)
+    clock = map(float, count())
+    wanted = Filter(agent="support", tenant="")
+    with reading(folder) as connection:
+        found = ReleaseResults(connection, wanted, "12", 63.5, lambda: next(clock))
+        read = Counter((one.scenario_id, one.agent_version) for one in found.newest_first())
+    assert found.complete is False
+    # Each row takes a second: there is time for 31 of the 40 rows of `hard`, and 29 of 80.
+    assert read == {("hard", "2"): 20, ("hard", "1"): 11, ("parcel", "2"): 29}
+
+
+@pytest.mark.slow
+def test_more_results_than_fit_into_a_page_are_all_compared(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        commit(store, [*runs("1", "p" * 300)])
+        for _ in range(21):
+            commit(store, [*runs("other", "p" * 500)])
+        commit(store, [*runs("2", "f" * 300)])
+    found = get(client(with_criteria(sources(tmp_path))), WORSE)
+    assert (found["complete"], found["verdict"]) == (True, "worse")
+    assert (found["version_results"], found["against_results"]) == (300, 300)
 
 
 def test_a_result_is_paired_with_those_that_were_stored_before_it(tmp_path: Path) -> None:

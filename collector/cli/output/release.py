@@ -29,6 +29,7 @@ _REASONS = {
     "too_few_pairs": "too few pairs for this difference",
     "no_results_of_version": "the store has no result of the version",
     "no_results_of_baseline": "the store has no result of the other version",
+    "not_all_read": "among the results that were read in time, one version has none",
     "no_metric": "no criterion is active",
 }
 
@@ -41,7 +42,8 @@ def print_release(found: ReleaseVerdict, out: Console) -> None:
         print_messages([_REASONS[found.reason]])
     Listing(_HEADINGS, "text", out).print(map(_entry, found.metrics))
     if not found.complete:
-        print_messages(["only the newest results were compared; --since and --scenario read fewer"])
+        text = "there was no time to read all results, so only the newest of each scenario were"
+        print_messages([f"{text} compared; --since and --scenario read fewer"])
 
 
 def _entry(one: MetricVerdict) -> Entry:

@@ -20,9 +20,16 @@ from pathgauge.collector.core.references.closest_ids import ClosestIds
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME as DRIFT, explained, states_of
 from pathgauge.collector.sinks.prometheus.last_seen import VERSIONS, first_seen_of
 from pathgauge.collector.store.queries.counts import counts_named
-from pathgauge.collector.store.queries.reading import Reading, reading as reading_store
+from pathgauge.collector.store.queries.reading import (
+    MAX_SECONDS,
+    Reading,
+    reading as reading_store,
+)
 from pathgauge.collector.store.queries.unmatched import unmatched_scenarios
 from pathgauge.collector.store.sqlite import files
+
+VERDICT_S = 60.0
+"""How long results are read for a verdict: no other reader waits for this process."""
 
 
 class StoreSource:
@@ -82,9 +89,10 @@ class StoreSource:
         the criteria cannot be built: they say which scores are better.
         """
         evaluator = resolve(self._config).evaluator
-        sources = replace(self._sources, evaluator=lambda: evaluator)
+        patient = _opening(self._config, 2 * VERDICT_S)
+        sources = replace(self._sources, database=patient, evaluator=lambda: evaluator)
         try:
-            return releases.verdict(sources, None, query)
+            return releases.verdict(sources, None, query, VERDICT_S)
         except ProblemError as error:
             raise SourceError(error.detail) from error
 
@@ -110,12 +118,14 @@ def _no_telemetry() -> models.Telemetry:
     raise SourceError("found no running collector, expected --url")
 
 
-def _opening(config: Config) -> Reading:
-    """Opens the results of one query. Raises `ConfigError` or `StoreError` if there are none."""
+def _opening(config: Config, max_seconds: float = MAX_SECONDS) -> Reading:
+    """Opens the results of one query, whose statements may take so long. Raises `ConfigError` or
+    `StoreError` if there are none.
+    """
     if config.postgres is not None:
         from pathgauge.collector.store.postgres.reading import PostgresReading
 
-        return PostgresReading(config.postgres.conninfo)
+        return PostgresReading(config.postgres.conninfo, max_seconds)
     if config.store is None:
         text = (
             "found memory, expected a store on disk: without one no results are kept; set"
@@ -128,4 +138,4 @@ def _opening(config: Config) -> Reading:
             f"{folder}: found no store, expected the folder of a collector; name its"
             " configuration with --config, or its address with --url"
         )
-    return partial(reading_store, folder)
+    return partial(reading_store, folder, max_seconds)

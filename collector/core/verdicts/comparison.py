@@ -59,13 +59,20 @@ class Scores:
     baseline: Side = field(default_factory=Side)
 
     def add(self, stratum: Stratum, value: float | None, *, is_candidate: bool) -> None:
-        """Add a result, later than those before; `None` if it has no score."""
+        """Add a result, later than those before, or earlier than those before if `reverse` is
+        called at the end; `None` if it has no score.
+        """
         side = self.candidate if is_candidate else self.baseline
         if value is None:
             side.not_scored += 1
         else:
             side.scored += 1
             self.values[stratum].append((is_candidate, value))
+
+    def reverse(self) -> None:
+        """Bring scores that were added newest first into the order of time."""
+        for values in self.values.values():
+            values.reverse()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 The index by agent and scenario has them in the order of time. The version is only in the body of a
 row: its text is looked for before the body is decoded, so that other versions cost little.
+
+Only time bounds how many are read. They are not held in memory: the reader takes one by one.
 """
 
 from __future__ import annotations
@@ -25,11 +27,9 @@ from pathgauge.collector.store.queries.stored_result import StoredResult, read
 from pathgauge.collector.store.schema import name_of
 from pathgauge.collector.store.sql import Connection
 
-MAX_ROWS = 10_000
-"""Rows of the agent that are looked at, of all its versions."""
-READ_S = 1.0
-"""How long rows are looked at."""
-_MAX_SCENARIOS = 1_000
+READ_S = 1.5
+"""How long rows are looked at, less than a statement may take (`MAX_SECONDS`)."""
+_MAX_SCENARIOS = 10_000
 
 
 class ReleaseResults:
@@ -40,27 +40,28 @@ class ReleaseResults:
         connection: Connection,
         wanted: Filter,
         versions: Sequence[str],
+        read_s: float = READ_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`wanted` names the agent."""
+        """`wanted` names the agent. Rows are looked at for `read_s` seconds."""
         self._connection = connection
         self._wanted = wanted
         self._versions = {name_of(version) for version in versions}
+        self._read_s = read_s
         self._clock = clock
-        self._rows_left = MAX_ROWS
         self.complete = True
         """Whether all results were read; else the newest of each scenario, or some scenarios."""
 
-    def by_scenario(self) -> Iterator[list[StoredResult]]:
-        """The results of each scenario of each tenant, the oldest first."""
-        end = self._clock() + READ_S
+    def newest_first(self) -> Iterator[StoredResult]:
+        """The results, one scenario of a tenant after the other, the newest of each first."""
+        end = self._clock() + self._read_s
         series = list(islice(self._series(), _MAX_SCENARIOS + 1))
         self.complete = len(series) <= _MAX_SCENARIOS
         del series[_MAX_SCENARIOS:]
         for place, one in enumerate(series):
-            # What a scenario does not need is left to the next ones.
-            left, now = len(series) - place, self._clock()
-            yield self._results(one, self._rows_left // left, now + (end - now) / left)
+            # The time that a scenario does not need is left to the next ones.
+            now = self._clock()
+            yield from self._results(one, now + (end - now) / (len(series) - place))
 
     def _series(self) -> Iterator[Filter]:
         """A filter for each tenant and scenario of the agent."""
@@ -72,23 +73,19 @@ class ReleaseResults:
             for scenario in scenarios:
                 yield replace(wanted, tenant=tenant, agent=agent, scenario=scenario)
 
-    def _results(self, series: Filter, most: int, deadline: float) -> list[StoredResult]:
-        found: list[StoredResult] = []
+    def _results(self, series: Filter, deadline: float) -> Iterator[StoredResult]:
         texts = [orjson.dumps(version).decode() for version in self._versions]
         oldest = oldest_of(self._connection, series)
         for number, row in enumerate(rows(self._connection, series, None), 1):
             if row.at < oldest:
                 break
-            is_late = number % ROWS_BETWEEN_LOOKS == 0 and self._clock() > deadline
-            if number > most or is_late:
+            if number % ROWS_BETWEEN_LOOKS == 0 and self._clock() > deadline:
                 self.complete = False
                 break
-            self._rows_left -= 1
             if may_match(row, series) and any(text in row.body for text in texts):
                 result = read(row)
                 if result is not None and result.agent_version in self._versions:
-                    found.append(result)
-        return found[::-1]
+                    yield result
 
 
 def _scenarios(connection: Connection, tenant: str, agent: str) -> Iterator[str]:
