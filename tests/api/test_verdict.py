@@ -209,7 +209,7 @@ def test_without_time_for_all_results_the_answer_says_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(two_versions, "ROWS_BETWEEN_LOOKS", 1)
-    query = VerdictQuery(agent="support", version="2", against="1")
+    query = VerdictQuery.model_validate({"agent": "support", "version": "2", "against": "1"})
     found = verdict(with_criteria(sources(folder)), None, query, read_s=0.0)
     assert (found.complete, found.version_results) == (False, 0)
     assert (found.verdict, found.reason) == ("undecided", "not_all_read")

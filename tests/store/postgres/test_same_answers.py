@@ -211,11 +211,15 @@ def test_summaries_are_the_same(both: tuple[Path, str], tenant: str | None) -> N
 def test_two_versions_have_the_same_results(
     both: tuple[Path, str], wanted: Filter, agent: str
 ) -> None:
-    def every(connection: Connection) -> list[list[Any]]:
-        read = ReleaseResults(connection, replace(wanted, agent=agent), ("1", "2"), lambda: 0.0)
-        found = [[replace(one, row=0) for one in scenario] for scenario in read.by_scenario()]
+    def every(connection: Connection) -> dict[Any, list[Any]]:
+        read = ReleaseResults(
+            connection, replace(wanted, agent=agent), ("1", "2"), clock=lambda: 0.0
+        )
+        found: dict[Any, list[Any]] = {}
+        for one in read.newest_first():
+            found.setdefault((one.tenant, one.scenario_id), []).append(replace(one, row=0))
         assert read.complete
-        return sorted(found, key=str)
+        return found
 
     sqlite, postgres = answers(both, every)
     assert postgres == sqlite
