@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from pathgauge.collector.cli import app
+from support.api_client import READER
 
 
 @pytest.fixture
@@ -28,3 +29,14 @@ def run(folder: Path) -> Callable[..., Result]:
         )
 
     return invoke
+
+
+@pytest.fixture(params=["store", "api"])
+def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Sequence[object]:
+    """The options that name a store, and those that name the API over it. The file of the test has
+    fixtures for both: `store`, the folder of a configuration, and `served`, a URL.
+    """
+    if request.param == "store":
+        return "--config", request.getfixturevalue("store") / "pathgauge.yaml"
+    monkeypatch.setenv("PATHGAUGE_TOKEN", READER)
+    return "--url", request.getfixturevalue("served")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME, explained
 from pathgauge.collector.sinks.prometheus.labels import AgentVersion
 from pathgauge.collector.store import Progress
-from support.api_client import READER, client, sources, with_tokens
+from support.api_client import client, sources, with_tokens
 from support.drifted import WALL, drifted
 from support.evaluated import opened
 from support.serving import serving
@@ -44,16 +44,9 @@ def served(store: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-@pytest.fixture(params=["store", "api"])
-def explain(
-    request: pytest.FixtureRequest, store: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> Run:
+@pytest.fixture
+def explain(source: Sequence[object], run: Run) -> Run:
     """`explain` with the store, and with the API."""
-    if request.param == "store":
-        source: tuple[object, ...] = ("--config", store / "pathgauge.yaml")
-    else:
-        monkeypatch.setenv("PATHGAUGE_TOKEN", READER)
-        source = ("--url", request.getfixturevalue("served"))
     return lambda *options: run("explain", *options, *source)
 
 

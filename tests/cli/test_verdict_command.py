@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from pathgauge.collector.api.release_models import ReleaseVerdict
 from pathgauge.collector.cli.result_sources.source import SourceError, UnavailableError
 from pathgauge.collector.cli.result_sources.waiting import POLL_S, when_decided
 from pathgauge.collector.core.verdicts.comparison import Outcome
-from support.api_client import READER, client, sources, with_tokens
+from support.api_client import client, sources, with_tokens
 from support.evaluated import opened
 from support.serving import serving
 from support.two_versions import fill, runs, with_criteria
@@ -45,16 +45,9 @@ def served(store: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-@pytest.fixture(params=["store", "api"])
-def verdict(
-    request: pytest.FixtureRequest, store: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> Run:
+@pytest.fixture
+def verdict(source: Sequence[object], run: Run) -> Run:
     """`verdict` with the store, and with the API."""
-    if request.param == "store":
-        source: tuple[object, ...] = ("--config", store / "pathgauge.yaml")
-    else:
-        monkeypatch.setenv("PATHGAUGE_TOKEN", READER)
-        source = ("--url", request.getfixturevalue("served"))
 
     def ask(version: str, against: str, *options: object) -> Result:
         names = "--agent", "support", "--version", version, "--against", against

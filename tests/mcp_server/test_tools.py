@@ -74,6 +74,7 @@ async def test_every_tool_only_reads_and_says_that_its_answer_is_data(collector:
         "summary",
         "failures",
         "explain_result",
+        "explain_drift",
         "compare_versions",
         "reference",
     ]
@@ -267,6 +268,7 @@ async def test_an_injection_in_a_tool_result_is_data_between_marks_that_it_canno
     ("tool", "arguments"),
     [
         ("summary", {}),
+        ("explain_drift", {}),
         ("failures", {"limit": 50}),
         ("explain_result", {"trace_id": trace_id(HUGE)}),
         ("compare_versions", {"agent": "desk"}),
@@ -295,6 +297,7 @@ async def test_answers_are_short_though_arguments_of_calls_have_megabytes(
         ("explain_result", {"trace_id": "0" * 32, "span_id": "?a=b"}),
         ("compare_versions", {}),
         ("reference", {"scenario": MEGABYTE}),
+        ("explain_drift", {"agent": MEGABYTE}),
     ],
 )
 async def test_invalid_arguments_are_short_errors(

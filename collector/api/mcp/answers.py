@@ -8,9 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pathgauge.collector.api.mcp.untrusted import NOTICE
 from pathgauge.collector.api.models import State, Telemetry
+from pathgauge.collector.core.drift.drift import Against
 from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.core.evidence.comparison import Mark
 from pathgauge.collector.core.evidence.failures import Category
+from pathgauge.collector.core.evidence.miss import Kind
 
 
 class Part(BaseModel):
@@ -221,3 +223,57 @@ class ReferenceAnswer(Answer):
     """Each as JSON, in the native format of references."""
     criteria: str | None = None
     """Criteria of this scenario, as JSON."""
+
+
+class ChangedMiss(Part):
+    """A tool call that costs more of the score since the change than before."""
+
+    kind: Kind
+    tool: str | None = None
+    argument: str | None = None
+    share: float
+    """Its share of the additional loss, from 0 to 1."""
+    rate: float
+    """How often in a run, since the change."""
+    rate_before: float
+
+
+class Drift(Part):
+    """Scores that are compared with a baseline. Means are in the scale of the metric."""
+
+    tenant: str | None = None
+    agent: str
+    scenario_id: str | None = None
+    """Without one: all scenarios of the agent together, as scores from 0 to 1."""
+    metric: str
+    judge: str | None = None
+    alarm: bool
+    """Whether the scores became worse."""
+    against: Against
+    """What they are compared with."""
+    version: str | None = None
+    """The version that is compared with the one before it."""
+    evidence_days: float
+    """In how many days chance alone brings so much evidence once."""
+    adjusted_evidence_days: float
+    """The same, adjusted for the number of series. Alerts use this."""
+    since: datetime | None = None
+    """When scores became worse."""
+    after_version: str | None = None
+    """The version of the agent that was first seen about then."""
+    mean_before: float | None = None
+    mean: float | None = None
+    """Since the change."""
+    samples: int
+    """Scores since the change."""
+    baseline: float | None = None
+    """Without one, it is being learned."""
+    changes: list[ChangedMiss]
+    """What explains the loss, the most costly first."""
+
+
+class DriftAnswer(Answer):
+    """Scores that became worse."""
+
+    streams: list[Drift]
+    """Those with the most evidence first."""

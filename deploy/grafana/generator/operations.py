@@ -194,6 +194,7 @@ def _traces() -> Panels:
             Query(
                 rate("pathgauge_log_records_dropped_total", OF_JOB, "reason"), "logs: {{reason}}"
             ),
+            width=8,
         ),
         graph(
             "Incomplete telemetry",
@@ -204,6 +205,18 @@ def _traces() -> Panels:
                 rate("pathgauge_invocation_flags_total", OF_JOB, "dialect, flag"),
                 "{{dialect}}: {{flag}}",
             ),
+            width=8,
+        ),
+        graph(
+            "Lost telemetry",
+            "Invocations per second that show that spans of them were lost, by agent and by the"
+            " first sign. Scores that depend on the lost spans have no value.",
+            "cps",
+            Query(
+                rate("pathgauge_lost_telemetry_total", OF_JOB, "agent, reason"),
+                "{{agent}}: {{reason}}",
+            ),
+            width=8,
         ),
     ]
 

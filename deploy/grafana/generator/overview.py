@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
+from generator import drift
 from generator.panels import (
     BAD,
     BREACHED,
@@ -74,6 +75,7 @@ def build() -> Dashboard:
     rows = {
         "At a glance": _single_values(),
         "Health": _health(),
+        "Drift": [drift.worse()],
         "SLOs and silence": _objectives(),
         "Over time": _graphs(),
         "Alerts": _alerts(),

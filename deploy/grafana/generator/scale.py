@@ -172,10 +172,19 @@ def _commits() -> Panels:
             Query(quantile(0.99, COMMIT, RESULTS, "instance"), "{{instance}}"),
         ),
         graph(
+            "Publications that no gauge has read",
+            "What scorers have committed and the gauge does not show yet. It grows while no process"
+            " is the gauge.",
+            "short",
+            Query(f"max(pathgauge_publications_unread{{{OF_JOB}}})", "unread"),
+            width=8,
+        ),
+        graph(
             "Which process is the gauge",
             "1 for the process that publishes, 0 for those that wait to take over.",
             "none",
             Query(f"max by (instance) (pathgauge_gauge_active{{{OF_JOB}}})", "{{instance}}"),
+            width=8,
             max_value=1,
         ),
         graph(
@@ -183,6 +192,7 @@ def _commits() -> Panels:
             "How often a process became the gauge between two points.",
             "short",
             Query(increase("pathgauge_gauge_takeovers_total", OF_JOB, "instance"), "{{instance}}"),
+            width=8,
             stacked=True,
         ),
     ]

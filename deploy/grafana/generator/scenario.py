@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard
 
+from generator import drift
 from generator.panels import Panels, as_limit, board, distribution, graph, with_rows
 from generator.queries import (
     AGENT,
@@ -53,6 +54,7 @@ def build() -> Dashboard:
         dashboard = dashboard.annotation(annotation)
     rows = {
         "Scores": _scores(),
+        "Drift": [drift.evidence(), drift.misses()],
         "Verdicts": _verdicts(),
         "Traces behind the scores": _traces(),
         "Cost of an invocation": _cost(),
