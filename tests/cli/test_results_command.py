@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.scorers.types import ToolCall
-from support.api_client import NORTH, READER, client, sources, with_tokens
+from support.api_client import NORTH, client, sources, with_tokens
 from support.evaluated import commit, evaluation, opened
 from support.serving import serving
 
@@ -64,16 +64,10 @@ def served(store: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-@pytest.fixture(params=["store", "api"])
-def asked(
-    request: pytest.FixtureRequest, store: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> Run:
+@pytest.fixture
+def asked(source: Sequence[object], run: Run) -> Run:
     """`results` with the store, and with the API."""
-    if request.param == "store":
-        return lambda *words: run("results", *words, "--config", store / "pathgauge.yaml")
-    monkeypatch.setenv("PATHGAUGE_TOKEN", READER)
-    url = request.getfixturevalue("served")
-    return lambda *words: run("results", *words, "--url", url)
+    return lambda *words: run("results", *words, *source)
 
 
 def traces(result: Result) -> list[str]:

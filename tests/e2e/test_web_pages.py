@@ -15,10 +15,16 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from pathgauge.collector.core.drift.drift import SeriesKey
+from pathgauge.collector.sinks.prometheus.drift.recording import explained
+from support.api_client import sources
 from support.browsed import TOKEN, browsed, result_links, send
 from support.browser import chromium, needs_chromium
+from support.drifted import drifted
 from support.monitoring import ONLY_MAKE_E2E
 from support.running import Collector
+from support.serving import serving
+from support.web_client import site
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, ONLY_MAKE_E2E, needs_chromium]
 WIDTHS = (360, 1280, 1920)
@@ -110,6 +116,32 @@ def test_every_page_is_accessible_quiet_and_fits_the_window(
             keep_picture(page, f"{name}-{width}-{theme}")
             assert (path, overhang, violations(page)) == (path, 0, [])
         assert wrong == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_scores_that_became_worse_are_accessible_and_fit_the_window(
+    browser: Browser, theme: Literal["light", "dark"], width: int
+) -> None:
+    refund = SeriesKey("support", "refund-order", "tool_trajectory_avg_score")
+    drifts = drifted(refund, refund._replace(scenario="track-parcel"), refund._replace(metric="f1"))
+    fine = drifted(refund._replace(metric="latency"), bad=6)
+    pages = site(sources(None, drifts=lambda: [*explained(drifts), *explained(fine)]))
+    context = browser.new_context(color_scheme=theme, viewport={"width": width, "height": 900})
+    with serving(pages.app) as port, context:
+        page = context.new_page()
+        for name, path in {
+            "worse": "/scenario?agent=support&scenario=refund-order",
+            "agent-worse": "/scenario?agent=support",
+            "overview-worse": "/",
+        }.items():
+            page.goto(f"http://127.0.0.1:{port}{path}")
+            overhang = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            keep_picture(page, f"{name}-{width}-{theme}")
+            assert (path, overhang, violations(page)) == (path, 0, [])
+            assert page.get_by_role("heading", name="became worse").first.is_visible()
 
 
 def test_the_link_of_an_alert_leads_to_the_diff_in_three_clicks(
