@@ -15,17 +15,26 @@ _NEAR_S = 6 * 3600
 """A version that was first seen so long before or after a change may have caused it."""
 
 
-def nearest_version(drift: Drift, first_seen: Mapping[AgentVersion, float]) -> str:
+FirstSeen = Mapping[tuple[str, str], Mapping[str, float]]
+"""Unix time of the first use of each version, by agent and tenant."""
+
+
+def by_agent(first_seen: Mapping[AgentVersion, float]) -> FirstSeen:
+    """The same times, so that a stream need not look at the versions of all agents."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for version, seen in first_seen.items():
+        found.setdefault((version.agent, version.tenant), {})[version.version] = seen
+    return found
+
+
+def nearest_version(drift: Drift, first_seen: FirstSeen) -> str:
     """The version of the agent that was first seen nearest to the change, or the one that is
-    compared with the previous one; `""` without one. Times are in Unix seconds.
+    compared with the previous one; `""` without one.
     """
     since = drift.since
     if drift.version or since is None:
         return drift.version or ""
-    distances = {
-        version.version: abs(seen - since)
-        for version, seen in first_seen.items()
-        if (version.agent, version.tenant) == (drift.key.agent, drift.key.tenant)
-    }
+    own = first_seen.get((drift.key.agent, drift.key.tenant), {})
+    distances = {version: abs(seen - since) for version, seen in own.items()}
     nearest = min(distances, key=distances.__getitem__, default="")
     return nearest if nearest and distances[nearest] <= _NEAR_S else ""

@@ -21,7 +21,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.core.internal_telemetry import Counter, Row
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
-from pathgauge.collector.sinks.prometheus.drift.nearest_version import nearest_version
+from pathgauge.collector.sinks.prometheus.drift.nearest_version import by_agent, nearest_version
 from pathgauge.collector.sinks.prometheus.judge_label import judge_value
 from pathgauge.collector.sinks.prometheus.labels import (
     MAX_NAME_BYTES,
@@ -53,11 +53,12 @@ def explained(
     """What is known about each stream. `first_seen` has the Unix time of the first use of each
     version.
     """
+    versions = by_agent(first_seen)
     return [
         Explained(
             one,
             drifts.what_changed(one.key) if _has_changes(one) else (),
-            nearest_version(one, first_seen),
+            nearest_version(one, versions),
         )
         for one in drifts.snapshot()
     ]
