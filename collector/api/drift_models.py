@@ -1,10 +1,13 @@
-"""The answer of the API about drift: which streams of scores became worse, and what changed."""
+"""The answer of the API about drift: which streams of scores became worse, which agents call
+other tools, and what changed.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from pathgauge.collector.api.models import Model
+from pathgauge.collector.api.traffic_models import TrafficDrift
 from pathgauge.collector.core.drift.drift import Against
 from pathgauge.collector.core.evidence.miss import Kind
 
@@ -65,3 +68,7 @@ class DriftReport(Model):
     streams: list[ScoreDrift]
     further_streams: int
     """Streams that are not listed."""
+    traffic: list[TrafficDrift]
+    """The tool calls of agents without references, open alarms first; none for a scenario or a
+    metric.
+    """

@@ -6,6 +6,7 @@ from pathgauge.collector.api.drift_models import ChangedMiss, DriftReport, Score
 from pathgauge.collector.api.models import time_of
 from pathgauge.collector.api.queries import DriftQuery
 from pathgauge.collector.api.sources import Sources
+from pathgauge.collector.api.traffic import traffic
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 
 MAX_STREAMS = 200
@@ -20,6 +21,7 @@ def report(sources: Sources, tenant: str | None, query: DriftQuery) -> DriftRepo
     return DriftReport(
         streams=list(map(_stream, found[:MAX_STREAMS])),
         further_streams=max(0, len(found) - MAX_STREAMS),
+        traffic=traffic(sources, tenant, query),
     )
 
 

@@ -137,7 +137,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/drift",
-        "Streams of scores that became worse, and what changed",
+        "Scores that became worse, agents that call other tools, and what changed",
         lambda sources, tenant, query, path: drifts.report(sources, tenant, query),
         DriftReport,
         DriftQuery,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pathgauge.collector.api.models import Telemetry
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
+from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
@@ -35,6 +36,8 @@ class Sources:
     """The active criteria."""
     drifts: Callable[[], Sequence[Explained]] = tuple
     """What is known about each stream of scores."""
+    traffic: Callable[[], Sequence[TrafficStatus]] = tuple
+    """What is known about the tool calls of each agent, without references."""
 
     @property
     def reading(self) -> Reading | None:

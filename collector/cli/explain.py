@@ -1,4 +1,4 @@
-"""`pathgauge explain`: since when scores are worse, and what changed."""
+"""`pathgauge explain`: since when scores are worse or tool calls differ, and what changed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ def explain(
     metric: Annotated[str | None, typer.Option(help="Only by this metric.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Explain why scores of an agent became worse.
+    """Explain why scores of an agent became worse, or which other tools it calls.
 
     Shows how much evidence there is for a change, since when, from which mean to which, and which
     tool calls cost more than before. Evidence is the number of days in which chance alone brings so
-    much once; an alarm is raised at 365 unless the configuration says otherwise.
+    much once; an alarm is raised at 365 unless the configuration says otherwise. Without SCENARIO
+    and --metric, it also shows whether invocations without a reference call other tools than
+    before: which tools, transitions and paths are new or have vanished.
 
     Reads the store of the configuration, or with --url asks a running collector. The store may be a
-    few seconds behind.
+    few seconds behind, and five minutes for invocations without a reference.
 
     Example: `pathgauge explain support refund`
     """

@@ -1,4 +1,4 @@
-"""The section `drift`: when scores that became worse raise an alarm."""
+"""The section `drift`: when scores that became worse, or other tool calls, raise an alarm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Drift(Section):
     """The drift detection. Times in seconds."""
 
     false_alarm_interval: Annotated[Duration, Field(ge=DAY_S)] = 365.0 * DAY_S
-    """The mean time between two false alarms of one series is at least this."""
+    """The mean time between two false alarms of one series, and of one agent, is at least this."""
     margin: Annotated[float, Field(gt=0, le=0.5, allow_inf_nan=False)] = 0.01
     """The least distance of a learned baseline from the mean, as a share of the range."""
     min_scores: Count = 50
@@ -26,11 +26,18 @@ class Drift(Section):
     """The version that the newest one is compared with, by agent. For other agents it is the
     previous version.
     """
+    max_agents: Count = 100
+    """Whose tool calls are watched without references. One that was idle for 28 days gives way."""
+
+    @property
+    def limit_days(self) -> float:
+        """The evidence that raises an alarm."""
+        return self.false_alarm_interval / DAY_S
 
     def policy(self) -> DriftPolicy:
         """The options of the detectors."""
         return DriftPolicy(
-            evidence_days=self.false_alarm_interval / DAY_S,
+            evidence_days=self.limit_days,
             margin=self.margin,
             min_scores=self.min_scores,
         )

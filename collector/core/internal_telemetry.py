@@ -197,7 +197,8 @@ class InternalTelemetry:
         )
         self.series_overflow = Counter(
             "series_overflow",
-            "Label values replaced by __other__, and scores without room for a baseline, by limit.",
+            "Label values replaced by __other__, and what is not compared with its past for lack of"
+            " room, by limit.",
             "limit",
         )
 

@@ -17,6 +17,7 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces.explain import Waiting
+from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.service.canary import Canary
 from pathgauge.collector.service.components import build_queues, build_store
 from pathgauge.collector.service.gauge import Gauge
@@ -101,6 +102,9 @@ class EmbeddedEngine:
     def drifts(self) -> Sequence[Explained]:
         return self._gauge.drifts()
 
+    def traffic(self) -> Sequence[TrafficStatus]:
+        return self._gauge.traffic()
+
     def references(self) -> Iterable[Reference]:
         return self._setup.references
 
@@ -147,6 +151,7 @@ class EmbeddedEngine:
 
     def finish(self, timeout: float) -> None:
         """Like `stop`, for other threads."""
+        self._gauge.finish()
         self._scorer.stop(timeout)
         self._store.close()
 

@@ -17,6 +17,7 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces.explain import Waiting
+from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
@@ -67,6 +68,10 @@ class Engine(Protocol):
 
     def drifts(self) -> Sequence[Explained]:
         """What is known about each stream of scores; for any thread."""
+        ...
+
+    def traffic(self) -> Sequence[TrafficStatus]:
+        """What is known about the tool calls of each agent; for any thread."""
         ...
 
     def references(self) -> Iterable[Reference]:

@@ -20,6 +20,7 @@ from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.windows import Recent
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.sink import Sink
+from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.service.canary import TENANT as CANARY_TENANT, Canary, WithoutCanary
 from pathgauge.collector.service.components import build_metrics_sink, label_limits, sink_queues
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
@@ -90,6 +91,14 @@ class Gauge:
     def drifts(self) -> Sequence[Explained]:
         """What is known about each stream of scores; for any thread."""
         return [one for one in self._series.drifts() if one.drift.key.tenant != CANARY_TENANT]
+
+    def traffic(self) -> Sequence[TrafficStatus]:
+        """What is known about the tool calls of each agent; for any thread."""
+        return [one for one in self._series.traffic() if one.tenant != CANARY_TENANT]
+
+    def finish(self) -> None:
+        """Have the next commits store everything, as the process stops; for any thread."""
+        self._series.finish()
 
     def restore(self, counts: Sequence[Row], recent: Iterable[Recent]) -> None:
         """Continue from what an earlier process stored. A tenant that was removed from the

@@ -45,6 +45,7 @@ def sources_of(
         references=engine.references,
         evaluator=engine.evaluator,
         drifts=engine.drifts,
+        traffic=engine.traffic,
         telemetry=telemetry,
         is_busy=lambda: engine.usage().queued_bytes > 0,
     )

@@ -6,7 +6,8 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from pathgauge.collector.api import models, overview as state, reading
-from pathgauge.collector.api.queries import ClusterQuery
+from pathgauge.collector.api.queries import ClusterQuery, DriftQuery
+from pathgauge.collector.api.traffic import traffic
 from pathgauge.collector.web import drift, links
 from pathgauge.collector.web.sparklines import HEIGHT, WIDTH, Sparkline, sparkline
 from pathgauge.collector.web.visit import Page, Visit
@@ -15,6 +16,9 @@ SERIES_PER_PAGE = 100
 CLUSTERS = 6
 CLUSTERS_SINCE = "24h"
 UNMATCHED = 20
+DIVERGING = 20
+CHANGES = 3
+"""Of each agent with other tool calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ def overview(visit: Visit) -> Page:
     failures = _failures(visit)
     worse = drift.worse(drift.every(visit))
     places = {drift.place_of(one.view.stream) for one in worse}
+    watched = traffic(visit.sources, visit.tenant, DriftQuery())
     return Page(
         "overview.html",
         {
@@ -61,6 +66,9 @@ def overview(visit: Visit) -> Page:
             "clusters": failures.clusters[:CLUSTERS],
             "failures": failures.failures,
             "failures_link": links.results(verdict="failed", since=CLUSTERS_SINCE),
+            "diverging": [one for one in watched if one.alarm][:DIVERGING],
+            "max_changes": CHANGES,
+            "low_traffic": [one for one in watched if one.status == "low_traffic"][:DIVERGING],
             "in_memory": visit.sources.reading is None,
             "sparkline_size": (WIDTH, HEIGHT),
         },

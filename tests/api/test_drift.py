@@ -10,9 +10,11 @@ from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.sinks.prometheus.drift.recording import explained
 from pathgauge.collector.sinks.prometheus.labels import AgentVersion
 from support.api_client import NORTH, SOUTH, client, get, sources, with_tokens
-from support.drifted import MEASURE, WALL, drifted
+from support.drifted import MEASURE, drifted
+from support.watched_traffic import HOUR, WALL, watched
 
 KEY = SeriesKey("support", "refund", "f1")
+NOW = WALL + 270 * HOUR
 
 
 VERSIONS = {
@@ -76,3 +78,53 @@ def test_a_tenant_sees_its_own_streams_only(tmp_path: Path) -> None:
     for token, tenant in ((NORTH, "north"), (SOUTH, "south")):
         found = get(api, "/drift?tenant=north", authorization=f"Bearer {token}")
         assert {one["tenant"] for one in found["streams"]} == {tenant}
+
+
+def test_an_agent_says_which_tool_calls_changed() -> None:
+    drift = watched("support")
+    api = client(sources(None, traffic=lambda: drift.snapshot(NOW)))
+    [found] = get(api, "/drift")["traffic"]
+    assert found.pop("evidence_days") >= 365
+    changes = found.pop("changes")
+    assert found == {
+        "tenant": "",
+        "agent": "support",
+        "version": None,
+        "status": "diverging",
+        "alarm": True,
+        "invocations": 168,
+        "missing_invocations": 0,
+        "missing_hours": 0.0,
+        "since": "2026-12-03T12:13:20Z",
+        "last": "2026-12-04T07:13:20Z",
+    }
+    [new] = [one for one in changes if (one["kind"], one["direction"]) == ("tool", "new")]
+    assert 0 < new.pop("share") < 1
+    assert new == {
+        "kind": "tool",
+        "name": "fetch",
+        "direction": "new",
+        "rate": 1.0,
+        "rate_before": 0.0,
+    }
+
+
+def test_agents_are_selected_and_those_with_an_alarm_come_first() -> None:
+    drift = watched("calm", changed=0)
+    usual, diverging = drift.snapshot(NOW), watched("support").snapshot(NOW)
+    api = client(sources(None, traffic=lambda: [*usual, *diverging]))
+    assert [one["agent"] for one in get(api, "/drift")["traffic"]] == ["support", "calm"]
+    assert [one["agent"] for one in get(api, "/drift?agent=calm")["traffic"]] == ["calm"]
+    for query in ("scenario=refund", "metric=f1"):
+        assert get(api, f"/drift?{query}")["traffic"] == []
+
+
+def test_a_tenant_sees_its_own_agents_only(tmp_path: Path) -> None:
+    streams = [
+        *watched("a", changed=0, tenant="north").snapshot(NOW),
+        *watched("a", changed=0, tenant="south").snapshot(NOW),
+    ]
+    api = client(sources(None, traffic=lambda: streams), with_tokens(tmp_path))
+    for token, tenant in ((NORTH, "north"), (SOUTH, "south")):
+        found = get(api, "/drift?tenant=north", authorization=f"Bearer {token}")
+        assert [one["tenant"] for one in found["traffic"]] == [tenant]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -11,18 +12,23 @@ from typer.testing import Result
 
 from pathgauge.collector.core.drift.drift import SeriesKey
 from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.traffic.drift import AgentKey
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME, explained
 from pathgauge.collector.sinks.prometheus.labels import AgentVersion
+from pathgauge.collector.sinks.prometheus.traffic.recording import NAME as TRAFFIC_NAME
 from pathgauge.collector.store import Progress
 from support.api_client import client, sources, with_tokens
 from support.drifted import WALL, drifted
 from support.evaluated import opened
 from support.serving import serving
+from support.watched_traffic import watched
 
 Run = Callable[..., Result]
 
 DRIFTS = drifted(SeriesKey("support", "refund", "f1"))
 VERSIONS = {AgentVersion("support", "2.5.0"): WALL}
+TRAFFIC = watched("shopper")
+SHOPPER = AgentKey("", "shopper")
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +39,19 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = NAME, key.tenant, key.agent, key.scenario, key.metric, key.judge
     counts = [Row(names, [state]), Row(("version_first_seen", "support", "2.5.0"), [WALL])]
     with opened(folder / "data") as opened_store:
+        counts.append(Row((TRAFFIC_NAME, *SHOPPER), [TRAFFIC.state(SHOPPER)]))
         assert opened_store.commit(Progress(0, 0.0, WALL, [], counts=counts))
     return folder
 
 
 @pytest.fixture(scope="module")
 def served(store: Path) -> Iterator[str]:
-    app = client(sources(None, drifts=lambda: explained(DRIFTS, VERSIONS)), with_tokens(store)).app
+    found = sources(
+        None,
+        drifts=lambda: explained(DRIFTS, VERSIONS),
+        traffic=lambda: TRAFFIC.snapshot(time.time()),
+    )
+    app = client(found, with_tokens(store)).app
     with serving(app) as port:
         yield f"http://127.0.0.1:{port}"
 
@@ -73,6 +85,27 @@ def test_it_shows_the_change_and_what_changed(explain: Run) -> None:
 def test_json_is_the_answer_of_the_api(explain: Run) -> None:
     found = json.loads(explain("support", "--json").stdout)
     assert [stream["alarm"] for stream in found["streams"]] == [True]
+
+
+def test_it_shows_which_tool_calls_of_an_agent_changed(explain: Run) -> None:
+    found = explain("shopper")
+    assert (found.exit_code, found.stderr) == (0, "")
+    lines = [line.split("\t") for line in found.stdout.splitlines()]
+    stream = dict(zip(lines[0], lines[1], strict=True))
+    assert float(stream.pop("evidence (days)")) >= 365
+    assert stream.pop("invocations").isdigit()
+    assert stream == {
+        "tool calls of": "known versions",
+        "status": "diverging",
+        "since": "2026-12-03 12:13 UTC",
+        "still needed": "",
+    }
+    changes = [[line[0], line[1], line[2], *line[4:]] for line in lines[4:]]
+    assert ["tool", "fetch", "new", "1.000", "0.000"] in changes
+
+
+def test_tool_calls_have_no_scenario(explain: Run) -> None:
+    assert "no scores" in explain("shopper", "refund").stderr
 
 
 def test_an_unknown_agent_is_no_error(explain: Run) -> None:

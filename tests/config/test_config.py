@@ -95,6 +95,7 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
             "min_scores": 50,
             "max_series": 10_000,
             "baseline_versions": {},
+            "max_agents": 100,
         },
         "conversations": {"idle": 1800.0},
         "exporters": {

@@ -39,6 +39,7 @@ from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.references import UNMATCHED, Match, ReferenceSet
 from pathgauge.collector.offline.trace_files import read_path
 from pathgauge.collector.store.publications import (
+    FORMAT,
     PublicationError,
     UnknownFormatError,
     decode,
@@ -333,7 +334,9 @@ SECRET = "4111-1111"
 SPOKEN = evaluated(
     user_input=SECRET,
     final_response=SECRET,
-    tool_calls=(ToolCall("find", {"card": SECRET}, SECRET, {"card": SECRET}, kind="agent"),),
+    tool_calls=(
+        ToolCall("find", {"card": SECRET}, SECRET, {"card": SECRET}, kind="agent", group=7),
+    ),
     tool_schemas={"find": {"title": SECRET}},
     turn=4,
     run_id="run",
@@ -354,7 +357,7 @@ def test_content_does_not_leave_the_scorer() -> None:
         SPOKEN.invocation,
         user_input=None,
         final_response=None,
-        tool_calls=(ToolCall("find", kind="agent"),),
+        tool_calls=(ToolCall("find", kind="agent", group=7),),
         tool_schemas={},
     )
 
@@ -399,7 +402,7 @@ def test_an_event_that_cannot_be_read_is_left_out_with_its_evidence() -> None:
     publication = Publication(1.0, [SPOKEN, Withdrawn(SPOKEN.key)], evidence={0: b"x", 1: b"yz"})
     lines = text_of(encode(publication)).split("\n")
     body = zstandard.compress("\n".join([*lines[:2], '["new"]', lines[3]]).encode())
-    data = struct.pack(">BI", 1, len(body)) + body + b"xyz"
+    data = struct.pack(">BI", FORMAT, len(body)) + body + b"xyz"
     with capture_logs() as logs:
         received = decode(data, EVALUATOR, REFERENCES)
     assert [line["event"] for line in logs] == ["an event of a publication cannot be read"]
@@ -427,7 +430,7 @@ def test_counts_records_and_evidence_arrive() -> None:
 DATA = encode(Publication(1.0, [SPOKEN], evidence={0: b"evidence"}))
 
 
-@pytest.mark.parametrize("data", [b"\x02" + DATA[1:], json.dumps({}).encode()])
+@pytest.mark.parametrize("data", [bytes([FORMAT + 1]) + DATA[1:], json.dumps({}).encode()])
 def test_another_format_is_an_error_that_says_so(data: bytes) -> None:
     with pytest.raises(UnknownFormatError, match="another version"):
         decode(data, EVALUATOR, REFERENCES)

@@ -15,6 +15,7 @@ from pathgauge.collector.api.endpoints import PREFIX
 from pathgauge.collector.api.models import Telemetry
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
+from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.receivers.auth.tenants import Tenants
 from pathgauge.collector.receivers.auth.tokens import TokenFile
 from pathgauge.collector.service.web.app import create_app
@@ -42,6 +43,7 @@ def sources(
     unknown: Sequence[UnknownScenario] = (),
     references: Sequence[Reference] = (),
     drifts: Callable[[], Sequence[Explained]] = tuple,
+    traffic: Callable[[], Sequence[TrafficStatus]] = tuple,
 ) -> Sources:
     return Sources(
         folder,
@@ -50,6 +52,7 @@ def sources(
         lambda: references,
         lambda: TELEMETRY,
         drifts=drifts,
+        traffic=traffic,
     )
 
 

@@ -22,6 +22,7 @@ from pathgauge.scorers.cost.latency_and_failure import Latency
 from pathgauge.scorers.types import AgentRun, ModelCall, Reference, ToolCall
 from support.api_client import sources
 from support.evaluated import EXPECTED, WALL, commit, evaluation, opened
+from support.watched_traffic import HOUR, WALL as TRAFFIC_WALL, watched
 from support.web_client import changed, site, text_of
 
 FAILED, PASSED = evaluation("a"), evaluation("b", "passed", version="2")
@@ -111,6 +112,16 @@ def test_the_overview_gives_the_health_of_the_telemetry_in_one_line(pages: TestC
         "receiving Telemetry since the start: 10 spans received, 1 refused, 2 dropped; 3 runs"
         " read, 2 scored, 1 skipped; 4 traces open." in text_of(read(pages, "/"))
     )
+
+
+def test_the_overview_names_agents_that_call_other_tools_and_those_with_too_few_runs() -> None:
+    drift = watched("support")
+    drift.observe("", "rare", None, ["search"], TRAFFIC_WALL)
+    now = TRAFFIC_WALL + 270 * HOUR
+    page = text_of(read(site(sources(None, traffic=lambda: drift.snapshot(now))), "/"))
+    assert "Agents that call other tools than before" in page
+    assert "tool fetch new: 0 % → 100 % of runs" in page
+    assert "Too few runs without a reference to see changes: rare (199 more runs needed)." in page
 
 
 def test_the_overview_finds_series_by_name(pages: TestClient) -> None:

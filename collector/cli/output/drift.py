@@ -1,15 +1,14 @@
-"""Streams of scores that became worse, as text."""
+"""Streams of scores that became worse, and agents that call other tools, as text."""
 
 from __future__ import annotations
-
-from datetime import datetime
 
 from rich.console import Console
 
 from pathgauge.collector.api.drift_models import ChangedMiss, DriftReport, ScoreDrift
 from pathgauge.collector.cli.console import print_messages
 from pathgauge.collector.cli.output.listing import Entry, Heading, Listing
-from pathgauge.collector.cli.output.numbers import number
+from pathgauge.collector.cli.output.numbers import number, time_text
+from pathgauge.collector.cli.output.traffic import print_traffic
 
 _STREAMS = (
     Heading("scenario"),
@@ -35,16 +34,21 @@ _CHANGES = (
 
 def print_drift(found: DriftReport, out: Console) -> None:
     """Print a row for each stream, and what changed in those with an alarm."""
-    if not found.streams:
+    if not found.streams and not found.traffic:
         print_messages(["no scores of this agent, scenario and metric were compared yet"])
         return
-    Listing(_STREAMS, "text", out).print(map(_stream, found.streams))
+    if found.streams:
+        Listing(_STREAMS, "text", out).print(map(_stream, found.streams))
     for stream in found.streams:
         if stream.changes:
             out.print()
             Listing(_CHANGES, "text", out).print(map(_change, stream.changes))
     if found.further_streams:
         print_messages([f"{found.further_streams} more are not shown: name a scenario or --metric"])
+    if found.traffic:
+        if found.streams:
+            out.print()
+        print_traffic(found.traffic, out)
 
 
 def _stream(one: ScoreDrift) -> Entry:
@@ -54,7 +58,7 @@ def _stream(one: ScoreDrift) -> Entry:
         one.metric,
         against,
         number(one.evidence_days),
-        _time(one.since),
+        time_text(one.since),
         one.after_version,
         _number(one.mean),
         _number(one.mean_before),
@@ -71,7 +75,3 @@ def _change(one: ChangedMiss) -> Entry:
 
 def _number(value: float | None) -> str:
     return "" if value is None else number(value)
-
-
-def _time(time: datetime | None) -> str:
-    return "" if time is None else time.strftime("%Y-%m-%d %H:%M UTC")

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 
 def number(value: float) -> str:
     """Three decimals; three digits for the cost of an invocation, which may be a hundredth cent."""
     return f"{value:.3g}" if 0 < abs(value) < 0.01 else f"{value:.3f}"
+
+
+def time_text(time: datetime | None) -> str:
+    """To the minute; empty without a time."""
+    return "" if time is None else time.strftime("%Y-%m-%d %H:%M UTC")
 
 
 def verdict_text(verdict: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -17,8 +18,10 @@ from pathgauge.collector.config.active import resolve
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.core.references.closest_ids import ClosestIds
+from pathgauge.collector.core.traffic.drift import TrafficDrift
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME as DRIFT, explained, states_of
 from pathgauge.collector.sinks.prometheus.last_seen import VERSIONS, first_seen_of
+from pathgauge.collector.sinks.prometheus.traffic import recording as traffic
 from pathgauge.collector.store.queries.counts import counts_named
 from pathgauge.collector.store.queries.reading import (
     MAX_SECONDS,
@@ -101,9 +104,16 @@ class StoreSource:
         with self._reading() as connection:
             states = list(states_of(counts_named(connection, DRIFT)))
             versions = first_seen_of(counts_named(connection, VERSIONS))
+            agents = list(traffic.states_of(counts_named(connection, traffic.NAME)))
         found = Drifts(max_series=len(states))
         found.restore(states)
-        sources = replace(self._sources, drifts=lambda: explained(found, versions))
+        watched = TrafficDrift(max_agents=len(agents))
+        watched.restore(one for one in agents if query.agent in (None, one[0].agent))
+        sources = replace(
+            self._sources,
+            drifts=lambda: explained(found, versions),
+            traffic=lambda: watched.snapshot(time.time()),
+        )
         return drifts.report(sources, None, query)
 
     def _known_ids(self) -> ClosestIds:

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pathgauge.collector.core.traffic.episodes import Episode
-from pathgauge.collector.core.traffic.series import DAY, Series
+from pathgauge.collector.core.traffic.series import ALARM_DAYS, DAY, Series
 
 TRIALS: Final = 2
 _KNOWN = 16
@@ -53,23 +53,29 @@ class AgentTraffic:
         yield from self._trials.items()
 
     def observe(
-        self, version: str | None, tool_names: Sequence[str], now: float
+        self,
+        version: str | None,
+        tool_names: Sequence[str],
+        now: float,
+        alarm_days: float = ALARM_DAYS,
     ) -> list[tuple[str | None, Episode]]:
-        """Add an invocation. The episodes that open or end, with their versions on trial."""
+        """Add an invocation. The episodes that open, at an evidence of `alarm_days`, or end, with
+        their versions on trial.
+        """
         changed: list[tuple[str | None, Episode]] = []
         for name, series in list(self.streams()):
             series.skipped += 1
             if series.is_abandoned(now):
                 changed += self._supersede(name, now)
         if version is None or version in self._known or self.main.baseline is None:
-            changed += self._observe_known(version, tool_names, now)
+            changed += self._observe_known(version, tool_names, now, alarm_days)
             return changed
         if version not in self._trials:
             if len(self._trials) == TRIALS:
                 oldest = min(self._trials, key=lambda name: self._trials[name].last)
                 changed += self._supersede(oldest, now)
             self._trials[version] = Series(now, self.main.baseline, on_trial=True)
-        changed += self._observe_trial(version, tool_names, now)
+        changed += self._observe_trial(version, tool_names, now, alarm_days)
         return changed
 
     def state(self) -> dict[str, Any]:
@@ -90,11 +96,11 @@ class AgentTraffic:
         return agent
 
     def _observe_known(
-        self, version: str | None, tool_names: Sequence[str], now: float
+        self, version: str | None, tool_names: Sequence[str], now: float, alarm_days: float
     ) -> list[tuple[str | None, Episode]]:
         if version is not None:
             self._remember(version)
-        episode = self.main.observe(tool_names, now, _MAIN_WEIGHT)
+        episode = self.main.observe(tool_names, now, _MAIN_WEIGHT, alarm_days)
         changed: list[tuple[str | None, Episode]] = [] if episode is None else [(None, episode)]
         if self.main.episode is not None and self.main.has_lasted(now):
             ended = self.main.report(now, "accepted")
@@ -103,10 +109,10 @@ class AgentTraffic:
         return changed
 
     def _observe_trial(
-        self, version: str, tool_names: Sequence[str], now: float
+        self, version: str, tool_names: Sequence[str], now: float, alarm_days: float
     ) -> list[tuple[str | None, Episode]]:
         trial = self._trials[version]
-        episode = trial.observe(tool_names, now, _TRIAL_WEIGHT)
+        episode = trial.observe(tool_names, now, _TRIAL_WEIGHT, alarm_days)
         changed: list[tuple[str | None, Episode]] = []
         if episode is not None:
             changed.append((version, episode))

@@ -25,13 +25,14 @@ What it does not see: arguments and results of calls, changes within the margins
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from pathgauge.collector.core.traffic.agent import AgentTraffic
 from pathgauge.collector.core.traffic.episodes import Episode
 from pathgauge.collector.core.traffic.series import (
+    ALARM_DAYS,
     DAY,
     LEARNING_INVOCATIONS,
     LEARNING_TIME,
@@ -40,7 +41,8 @@ from pathgauge.collector.core.traffic.series import (
 )
 
 _FORMAT = 1
-_IDLE = 28 * DAY
+IDLE: Final = 28 * DAY
+"""An agent without invocations for so long gives way to another."""
 _WATCHED_INVOCATIONS = 20
 """With fewer invocations in a week, even a large change takes weeks to be seen."""
 
@@ -64,6 +66,8 @@ class TrafficStatus:
     """A version that is compared with the earlier traffic of the agent; `None`: the others."""
     status: Status
     """`low_traffic`: too few invocations to say anything, be it for learning or afterwards."""
+    invocations: int
+    """While learning: those so far. Afterwards: those of the last seven days, at most 512."""
     missing_invocations: int
     """While learning: how many are still needed. With low traffic after that: how many more would
     have been needed in the last seven days.
@@ -71,7 +75,7 @@ class TrafficStatus:
     missing_hours: float
     """While learning: time that still has to pass."""
     evidence_days: float
-    """An episode opens at 365."""
+    """An episode opens at the limit; its evidence stays as it was then."""
     baseline_invocations: int
     """Invocations that the baseline was learned from; older ones count less than once."""
     last: float
@@ -94,16 +98,26 @@ class TrafficDrift:
     treated as the latest one of the agent.
     """
 
-    def __init__(self, max_agents: int = 500) -> None:
-        self._max_agents = max_agents
+    def __init__(self, max_agents: int = 500, alarm_days: float = ALARM_DAYS) -> None:
+        """An episode opens at an evidence of `alarm_days`."""
+        self._max_agents, self._alarm_days = max_agents, alarm_days
         self._agents: OrderedDict[AgentKey, AgentTraffic] = OrderedDict()
         """The one without invocations for the longest time is first."""
         self.dropped = 0
         """Invocations that were not observed, as there were too many agents."""
+        self.forgotten: list[AgentKey] = []
+        """Agents that made room for others. Whoever stores states deletes theirs, and clears this.
+        """
 
     def __len__(self) -> int:
         """Number of agents."""
         return len(self._agents)
+
+    def configure(self, max_agents: int, alarm_days: float) -> None:
+        """Apply other limits. Agents without room, idle ones first, are forgotten."""
+        self._max_agents, self._alarm_days = max_agents, alarm_days
+        while len(self._agents) > max_agents:
+            self._forget_oldest()
 
     def observe(
         self, tenant: str, agent: str, version: str | None, tool_names: Sequence[str], now: float
@@ -119,7 +133,7 @@ class TrafficDrift:
                 return []
             traffic = self._agents[key] = AgentTraffic(now)
         self._agents.move_to_end(key)
-        found = traffic.observe(version, tool_names, max(now, traffic.last))
+        found = traffic.observe(version, tool_names, max(now, traffic.last), self._alarm_days)
         return [EpisodeChange(*key, name, episode) for name, episode in found]
 
     def snapshot(self, now: float) -> list[TrafficStatus]:
@@ -130,39 +144,45 @@ class TrafficDrift:
             for version, series in traffic.streams()
         ]
 
-    def state(self) -> dict[str, Any]:
-        """All of it, as JSON values."""
-        agents = [[*key, traffic.state()] for key, traffic in self._agents.items()]
-        return {"format": _FORMAT, "dropped": self.dropped, "agents": agents}
+    def state(self, key: AgentKey) -> dict[str, Any] | None:
+        """All that is known about an agent, as JSON values; `None` for an unknown one."""
+        traffic = self._agents.get(key)
+        return None if traffic is None else {"format": _FORMAT, **traffic.state()}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state of `state`, exactly. A state of another format is ignored: all
-        agents learn again.
+    def restore(self, states: Iterable[tuple[AgentKey, Mapping[str, Any]]]) -> None:
+        """Continue exactly from what `state` returned, in any order. An agent whose state has
+        another format learns again.
         """
-        if state.get("format") != _FORMAT:
-            return
-        self.dropped = state["dropped"]
-        self._agents = OrderedDict(
-            (AgentKey(tenant, agent), AgentTraffic.restore(traffic))
-            for tenant, agent, traffic in state["agents"]
-        )
+        restored = {
+            key: AgentTraffic.restore(state)
+            for key, state in states
+            if state.get("format") == _FORMAT
+        }
+        self._agents = OrderedDict(sorted(restored.items(), key=lambda item: item[1].last))
+        self.configure(self._max_agents, self._alarm_days)
 
     def _has_room(self, now: float) -> bool:
         if len(self._agents) < self._max_agents:
             return True
-        oldest, traffic = next(iter(self._agents.items()))
-        if now - traffic.last <= _IDLE:
+        traffic = next(iter(self._agents.values()), None)
+        if traffic is None or now - traffic.last <= IDLE:
             return False
-        del self._agents[oldest]
+        self._forget_oldest()
         return True
+
+    def _forget_oldest(self) -> None:
+        key, _ = self._agents.popitem(last=False)
+        self.forgotten.append(key)
 
 
 def _status(key: AgentKey, version: str | None, series: Series, now: float) -> TrafficStatus:
-    status, missing_invocations, missing_hours = _progress(series, now)
+    recent = series.recent.since(now - WEEK)
+    status, missing_invocations, missing_hours = _progress(series, recent, now)
     return TrafficStatus(
         *key,
         version=version,
         status=status,
+        invocations=recent if series.baseline else int(series.pending.total),
         missing_invocations=missing_invocations,
         missing_hours=missing_hours,
         evidence_days=series.evidence_days,
@@ -172,8 +192,10 @@ def _status(key: AgentKey, version: str | None, series: Series, now: float) -> T
     )
 
 
-def _progress(series: Series, now: float) -> tuple[Status, int, float]:
-    """Status, and the invocations and hours that are missing."""
+def _progress(series: Series, recent: int, now: float) -> tuple[Status, int, float]:
+    """Status, and the invocations and hours that are missing. `recent`: invocations in the last
+    seven days.
+    """
     if series.baseline is None:
         pending = series.pending
         missing_invocations = max(0, LEARNING_INVOCATIONS - int(pending.total))
@@ -182,7 +204,7 @@ def _progress(series: Series, now: float) -> tuple[Status, int, float]:
         return status, missing_invocations, missing_hours
     if series.episode is not None:
         return "diverging", 0, 0.0
-    missing_invocations = max(0, _WATCHED_INVOCATIONS - series.recent.since(now - WEEK))
+    missing_invocations = max(0, _WATCHED_INVOCATIONS - recent)
     if missing_invocations and now - series.started >= WEEK:
         return "low_traffic", missing_invocations, 0.0
     return "watching", 0, 0.0

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 INVOCATIONS: Final = 512
 """How many are kept. A change that began earlier is reported as old as the oldest of them."""
+CHARACTERS: Final = 100_000
+"""Fewer are kept if the names of their events are longer than this in all, each counted once."""
 
 Events = tuple[str, ...]
 
@@ -20,8 +22,11 @@ class Recent:
     """The events of the last invocations, with their times."""
 
     def __init__(self) -> None:
-        self._invocations: deque[Events] = deque(maxlen=INVOCATIONS)
-        self._times: deque[float] = deque(maxlen=INVOCATIONS)
+        self._invocations: deque[Events] = deque()
+        self._times: deque[float] = deque()
+        self._uses: dict[str, int] = {}
+        """How many of the invocations have each event."""
+        self._characters = 0
 
     def __len__(self) -> int:
         return len(self._invocations)
@@ -30,6 +35,27 @@ class Recent:
         """Add an invocation. Invocations with the same events should share one tuple."""
         self._invocations.append(events)
         self._times.append(now)
+        uses = self._uses
+        for key in events:
+            count = uses.get(key, 0)
+            uses[key] = count + 1
+            if not count:
+                self._characters += len(key)
+        # The newest one always stays.
+        while self._is_too_much():
+            self._drop_oldest()
+
+    def _is_too_much(self) -> bool:
+        kept = len(self._invocations)
+        return kept > INVOCATIONS or (kept > 1 and self._characters > CHARACTERS)
+
+    def _drop_oldest(self) -> None:
+        self._times.popleft()
+        for key in self._invocations.popleft():
+            self._uses[key] -= 1
+            if not self._uses[key]:
+                del self._uses[key]
+                self._characters -= len(key)
 
     def after(self, start: int) -> Iterator[tuple[Events, float]]:
         """The invocations from position `start` on, oldest first."""
@@ -73,6 +99,6 @@ class Recent:
         recent = cls()
         names = [intern(key) for key in state["names"]]
         shapes = [tuple(names[number] for number in events) for events in state["shapes"]]
-        recent._invocations.extend(shapes[index] for index in state["invocations"])
-        recent._times.extend(state["times"])
+        for index, at in zip(state["invocations"], state["times"], strict=True):
+            recent.add(shapes[index], at)
         return recent

@@ -35,6 +35,8 @@ _SUSPICIOUS_DAYS = 3.0
 _LONGEST_PAUSE = WEEK
 """Weight of an invocation in seconds, at most. A smaller weight errs on the safe side."""
 _CACHE = 128
+_CACHED_CHARACTERS = 20_000
+"""Of the names in the cache."""
 _ABANDONED_INVOCATIONS = 50
 _ABANDONED_TIME = 28 * DAY
 
@@ -58,15 +60,19 @@ class Series:
         self._evidence = Evidence(baseline.bounds if baseline else ())
         self._cache: dict[tuple[str, ...], tuple[Events, tuple[int, ...]]] = {}
         """Events and bounds of invocations with the same calls."""
+        self._cached = 0
+        """Characters of these calls."""
 
     @property
     def evidence_days(self) -> float:
         """The evidence of divergence, also of an open episode."""
         return self.episode.evidence_days if self.episode else self._evidence.days
 
-    def observe(self, tool_names: Sequence[str], now: float, weight: float) -> Episode | None:
+    def observe(
+        self, tool_names: Sequence[str], now: float, weight: float, alarm_days: float = ALARM_DAYS
+    ) -> Episode | None:
         """Add an invocation; the episode, if one opens or ends. `weight`: share of the time that
-        counts.
+        counts. An episode opens at an evidence of `alarm_days`.
         """
         pause = min(now - self.last, _LONGEST_PAUSE)
         self.last, self.skipped = now, 0
@@ -79,7 +85,7 @@ class Series:
             return None
         if self.episode is not None:
             return self._continue(self.episode, events, now)
-        if self._evidence.update(places, weight * pause / DAY) >= ALARM_DAYS:
+        if self._evidence.update(places, weight * pause / DAY) >= alarm_days:
             return self._open(self.baseline, now)
         if not self.on_trial:
             self._extend(self.baseline, now)
@@ -119,6 +125,7 @@ class Series:
         self.pending = Counts(now)
         self._evidence = Evidence(self.baseline.bounds if self.baseline else ())
         self._cache.clear()
+        self._cached = 0
 
     def learn(self, counts: Counts, now: float) -> None:
         """Let invocations of another stream take part in the next baseline."""
@@ -160,8 +167,11 @@ class Series:
             events = events_of(names)
             keys = self.baseline.watched(events) if self.baseline else ()
             read = events, self._evidence.places(keys)
-            if len(self._cache) >= _CACHE:
+            self._cached += sum(map(len, names))
+            if len(self._cache) >= _CACHE or self._cached > _CACHED_CHARACTERS:
                 self._cache.clear()
+                self._cached = 0
+                return read
             self._cache[names] = read
         return read
 

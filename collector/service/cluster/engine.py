@@ -22,6 +22,7 @@ from pathgauge.collector.core.otlp import Signal
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.traces.explain import Waiting
+from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.receivers.kafka import topics
 from pathgauge.collector.receivers.kafka.consumer import GroupConsumer
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
@@ -145,6 +146,10 @@ class Cluster:
     def drifts(self) -> Sequence[Explained]:
         gauge = None if self._gauge is None else self._gauge.gauge
         return () if gauge is None else gauge.drifts()
+
+    def traffic(self) -> Sequence[TrafficStatus]:
+        gauge = None if self._gauge is None else self._gauge.gauge
+        return () if gauge is None else gauge.traffic()
 
     def references(self) -> Iterable[Reference]:
         return self._setup.references

@@ -178,11 +178,13 @@ class GaugeRole(Collector):
         _log.info("this process is the gauge")
         while not is_lost.is_set():
             is_closing = self._closed.is_set()
+            if is_closing:
+                gauge.finish()
             found = self._publish(gauge, publications)
             if publications.refused is not None:
                 raise _RefusedError(publications.refused)
             self.reason = None
-            if is_closing and not found:
+            if is_closing and not found and not gauge.needs_commit:
                 return
         raise LockLostError("postgres: another process may be the gauge")
 

@@ -26,6 +26,7 @@ from pathgauge.collector.core.partitioning import partition_of_trace
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.core.traces.explain import Waiting
+from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.service.canary import Canary
 from pathgauge.collector.service.components import build_gauge_store, stored as store_section
 from pathgauge.collector.service.engine import RELOADED
@@ -137,6 +138,9 @@ class Fleet:
     def drifts(self) -> Sequence[Explained]:
         return self._gauge.drifts()
 
+    def traffic(self) -> Sequence[TrafficStatus]:
+        return self._gauge.traffic()
+
     def references(self) -> Iterable[Reference]:
         return self._setup.references
 
@@ -171,6 +175,7 @@ class Fleet:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._relaying.stop()
+        self._gauge.finish()
         if not await asyncio.to_thread(self._thread.stop, timeout):
             _log.error("stopped before all results were published")
         await asyncio.to_thread(self._store.close)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from prometheus_client import CollectorRegistry
@@ -23,6 +23,7 @@ from pathgauge.collector.core.evaluations.windows import Recent, Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.agent_gauges import Shown, agent_info, agent_records
 from pathgauge.collector.sinks.prometheus.aggregate_gauges import aggregate_gauges
@@ -51,6 +52,8 @@ from pathgauge.collector.sinks.prometheus.scrape_gauges import (
     threshold_gauges,
     window_gauges,
 )
+from pathgauge.collector.sinks.prometheus.traffic.gauges import traffic_gauges
+from pathgauge.collector.sinks.prometheus.traffic.recording import NAME as TRAFFIC, TrafficRecording
 from pathgauge.collector.sinks.prometheus.window_restore import WindowRestore
 
 
@@ -104,6 +107,7 @@ class PrometheusSink:
             self._metrics, self._evaluation_metrics, self._tenant, limits, overflow
         )
         self._drift = DriftRecording(overflow)
+        self._traffic = TrafficRecording(overflow)
         self._metrics.add_telemetry(telemetry)
         self._criteria = ActiveCriteria(evaluator, references)
         self._reloaded, self._reload_time = process_metrics(self.registry, traces_open)
@@ -141,6 +145,10 @@ class PrometheusSink:
                     )
                 )
             self._drift.configure(now_active, drift)
+            self._traffic.configure(
+                None if drift is None else drift.limit_days,
+                0 if drift is None else drift.max_agents,
+            )
             self._start_expected_series()
             self._reloaded_counts = True
         self._reloaded.set(1)
@@ -159,8 +167,9 @@ class PrometheusSink:
         """
         with self._lock:
             rows = list(rows)
-            self._metrics.restore(row for row in rows if row.key[0] != DRIFT)
+            self._metrics.restore(row for row in rows if row.key[0] not in (DRIFT, TRAFFIC))
             self._drift.restore(row for row in rows if row.key[0] == DRIFT)
+            self._traffic.restore(row for row in rows if row.key[0] == TRAFFIC)
             self._series.restore(now)
             self._start_expected_series()
             windows = WindowRestore(
@@ -182,6 +191,7 @@ class PrometheusSink:
             if evaluation.revision == 0:
                 self._evaluation_metrics.count(evaluation, place.labels, now)
                 self._record_scores(evaluation, evaluation, place, now)
+                self._traffic.record(evaluation, place.series, place.version, now)
 
     def publish_judged(self, judged: Judged, now: float) -> None:
         """Publish the results of judges for an evaluation; `now` is in Unix seconds."""
@@ -219,12 +229,24 @@ class PrometheusSink:
 
     def pending(self) -> list[Row]:
         """All changes of counts that are not committed, for the store."""
-        return [*self._metrics.pending(), *self._drift.pending()]
+        return [
+            *self._metrics.pending(),
+            *self._drift.pending(),
+            *self._traffic.pending(self._clock()),
+        ]
 
     @property
     def needs_commit(self) -> bool:
         """Whether there are changes that no event announces."""
-        return self._reloaded_counts or self._drift.has_pending
+        return (
+            self._reloaded_counts
+            or self._drift.has_pending
+            or self._traffic.has_pending(self._clock())
+        )
+
+    def finish(self) -> None:
+        """Have the next commits store everything, as the process stops; for any thread."""
+        self._traffic.finish()
 
     def commit(self) -> None:
         """Show what `pending` returned last. No scrape sees a part of it."""
@@ -241,6 +263,7 @@ class PrometheusSink:
         with self._lock:
             now = self._clock()
             snapshot = [*self._windows.snapshot(now), *self._judged_windows.snapshot(now)]
+            traffic = self._traffic.snapshot(now)
             last, versions = dict(self._series.last_scores), self._series.first_seen()
             streams, drift_limit = self._drift.explained(versions), self._drift.limit_days
             live, dialects = tuple(self._series.labels), self._evaluation_metrics.dialects()
@@ -256,6 +279,8 @@ class PrometheusSink:
         yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
         yield from aggregate_gauges(windows, criteria.aggregated, self._min_samples, self._tenant)
         yield from drift_gauges(streams, now, self._tenant, limit_days=drift_limit)
+        if drift_limit is not None:
+            yield from traffic_gauges(traffic, now, self._tenant)
         yield metric_info(criteria)
         yield judge_info(criteria)
         yield last_evaluations(last, self._tenant)
@@ -276,6 +301,11 @@ class PrometheusSink:
         """What is known about each stream of scores; for any thread."""
         with self._lock:
             return self._drift.explained(self._series.first_seen())
+
+    def traffic(self) -> Sequence[TrafficStatus]:
+        """What is known about the tool calls of each agent; for any thread."""
+        with self._lock:
+            return self._traffic.snapshot(self._clock())
 
     def _place(self, evaluation: Evaluation, now: float) -> Place:
         criteria = self._criteria.evaluator.criteria_for(evaluation.match)

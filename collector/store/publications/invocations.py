@@ -30,7 +30,15 @@ def slim(one: Invocation) -> list[Json]:
         one.run_id,
         one.turn,
         [
-            [call.name, call.kind, _cut(call.error), call.agent, call.start_ns, call.end_ns]
+            [
+                call.name,
+                call.kind,
+                _cut(call.error),
+                call.agent,
+                call.group,
+                call.start_ns,
+                call.end_ns,
+            ]
             for call in one.tool_calls
         ],
         one.error,
@@ -84,8 +92,8 @@ def of_slim(values: list[Any]) -> Invocation:
         None,
         tuple(
             [
-                ToolCall(name, None, None, None, failed, by, None, kind, None, start, end)
-                for name, kind, failed, by, start, end in calls
+                ToolCall(name, None, None, None, failed, by, None, kind, group, start, end)
+                for name, kind, failed, by, group, start, end in calls
             ]
         ),
         (),

@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from pathgauge.collector.core.traffic.changes import Change
-from pathgauge.collector.core.traffic.drift import EpisodeChange, TrafficDrift, TrafficStatus
+from pathgauge.collector.core.traffic.drift import (
+    AgentKey,
+    EpisodeChange,
+    TrafficDrift,
+    TrafficStatus,
+)
+from pathgauge.collector.core.traffic.recent import CHARACTERS, INVOCATIONS, Recent
 from support.simulated_traffic import (
     DAY,
     HOUR,
@@ -26,13 +32,14 @@ from support.simulated_traffic import (
 
 RATE = 10
 LEARNED_DAYS = 15
+PLANNER = AgentKey("", "planner")
 
 
 @cache
 def _learned() -> str:
     drift = TrafficDrift()
     assert observe(drift, SimulatedAgent(1, RATE).runs(LEARNED_DAYS * 24), "v1") == []
-    return json.dumps(drift.state())
+    return json.dumps(drift.state(PLANNER))
 
 
 def learned() -> tuple[TrafficDrift, SimulatedAgent]:
@@ -40,7 +47,7 @@ def learned() -> tuple[TrafficDrift, SimulatedAgent]:
     drift, agent = TrafficDrift(), SimulatedAgent(1, RATE)
     for _ in agent.runs(LEARNED_DAYS * 24):
         pass
-    drift.restore(json.loads(_learned()))
+    drift.restore([(PLANNER, json.loads(_learned()))])
     return drift, agent
 
 
@@ -77,6 +84,7 @@ def test_learning_says_what_is_missing() -> None:
     found = status(drift, now)
     assert (found.status, found.missing_invocations, found.missing_hours) == ("learning", 189, 14.0)
     assert (found.baseline_invocations, found.evidence_days, found.last) == (0, 0.0, now)
+    assert found.invocations == 11
     assert found.episode is None
 
 
@@ -227,17 +235,17 @@ def test_a_detector_continues_exactly_from_its_state() -> None:
     drift, agent = learned()
     observe(drift, agent.runs(4, retried(0.1)), "v2")
     restored = TrafficDrift()
-    restored.restore(json.loads(json.dumps(drift.state())))
+    restored.restore([(PLANNER, json.loads(json.dumps(drift.state(PLANNER))))])
     runs = list(agent.runs(60, retried(0.2)))
     assert observe(restored, runs, "v2") == observe(drift, runs, "v2") != []
     now = runs[-1][0]
     assert restored.snapshot(now) == drift.snapshot(now)
-    assert json.dumps(restored.state()) == json.dumps(drift.state())
+    assert json.dumps(restored.state(PLANNER)) == json.dumps(drift.state(PLANNER))
 
 
 def test_a_state_of_another_format_is_ignored() -> None:
     drift = TrafficDrift()
-    drift.restore({"format": 0, "agents": "unknown"})
+    drift.restore([(PLANNER, {"format": 0, "main": "unknown"})])
     assert len(drift) == 0
 
 
@@ -260,6 +268,27 @@ def test_agents_beyond_the_limit_are_dropped_and_counted_until_one_is_idle() -> 
     drift.observe("", "a", None, [], START + 10 * DAY)
     drift.observe("", "c", None, [], START + 29 * DAY)
     assert [s.agent for s in drift.snapshot(START)] == ["a", "c"]
+    assert drift.forgotten == [AgentKey("", "b")]
+
+
+def test_of_too_many_agents_those_that_were_idle_for_longest_are_forgotten() -> None:
+    drift = TrafficDrift()
+    for number, agent in enumerate("abca"):
+        drift.observe("", agent, None, [], START + number)
+    drift.configure(1, 365.0)
+    assert [s.agent for s in drift.snapshot(START)] == ["a"]
+    assert drift.forgotten == [AgentKey("", "b"), AgentKey("", "c")]
+
+
+def test_an_episode_opens_at_the_evidence_that_was_asked_for() -> None:
+    def opened(alarm_days: float) -> EpisodeChange:
+        drift = TrafficDrift(alarm_days=alarm_days)
+        observe(drift, constant(0, 250))
+        return until_episode(drift, constant(250, 50, ("fetch", "search")))
+
+    soon, late = opened(30).episode, opened(1e9).episode
+    assert 30 <= soon.evidence_days < 1e9 <= late.evidence_days
+    assert soon.opened < late.opened
 
 
 def test_time_that_runs_backwards_is_the_latest_time() -> None:
@@ -275,6 +304,22 @@ def test_the_state_of_an_agent_with_ever_new_tools_is_bounded() -> None:
         for number in range(count):
             names = [f"tool {number} {call}" for call in range(6)]
             drift.observe("", "planner", None, names, START + number * 300)
-        return len(json.dumps(drift.state()))
+        return len(json.dumps(drift.state(PLANNER)))
 
     assert size(1000) < 1.2 * size(600)
+
+
+def test_long_names_leave_fewer_invocations_to_date_a_change_by() -> None:
+    recent = Recent()
+    for number in range(600):
+        recent.add((f"tool {number}", "tool search"), START + number)
+    assert len(recent) == INVOCATIONS
+    for number in range(600, 1200):
+        recent.add((f"tool {number}".ljust(1000, "x"), "tool search"), START + number)
+    assert len(recent) == CHARACTERS // 1000 - 1
+    assert Recent.restore(json.loads(json.dumps(recent.state()))).state() == recent.state()
+    recent.add(("x" * CHARACTERS, "y"), START + 1200)
+    assert len(recent) == 1
+    for number in range(600):
+        recent.add(("tool search",), START + 1201 + number)
+    assert len(recent) == INVOCATIONS

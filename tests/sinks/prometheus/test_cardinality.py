@@ -150,6 +150,7 @@ def test_invented_names_leave_the_exposition_bounded(attack: Attack) -> None:
         "total": 0,
         **attack.overflow,
         "drift": 0,
+        "traffic": 0,
     }
     samples = [sample for family in sink.registry.collect() for sample in family.samples]
     label_sets = {

@@ -82,3 +82,36 @@ def test_an_agent_is_an_alert_if_none_of_its_scenarios_is(
         labels = {name: value for name, value in labels.items() if value}
         expected.append((labels, texts[scenario]))
     assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift", *expected)
+
+
+def traffic(evidence: float, **labels: str) -> dict[str, Values]:
+    """An agent whose tool calls have so much evidence in the bad phase."""
+    of = {"agent": "support", **labels}
+    change = {**of, "kind": "tool", "what": "web_search", "direction": "new"}
+    less = {**change, "what": "search", "direction": "fewer"}
+    return {
+        named("pathgauge_drift_limit"): COURSE.gauge(365, 365),
+        named("pathgauge_traffic_drift_evidence_days", **of): COURSE.gauge(1, evidence),
+        named("pathgauge_traffic_drift_since_timestamp_seconds", **of): COURSE.gauge(None, SINCE),
+        named("pathgauge_traffic_drift_changes", **change): COURSE.gauge(None, 0.5),
+        named("pathgauge_traffic_drift_changes", **less): COURSE.gauge(None, 0.2),
+    }
+
+
+@pytest.mark.parametrize(("version", "text"), [("", ""), ("v2", " in version v2")])
+def test_other_tool_calls_are_an_alert_that_names_the_largest_change(
+    version: str, text: str, tmp_path: Path
+) -> None:
+    labels = {"job": "pathgauge", "severity": "warning", "agent": "support"}
+    labels |= {"agent_version": version} if version else {}
+    description = (
+        f'The tool calls of agent "support"{text} differ from the traffic before since'
+        ' 2026-11-23 10:00:00 +0000 UTC. Most of all: tool "web_search" (new). Chance alone brings'
+        " so much once in 365 days."
+    )
+    series = traffic(365, agent_version=version) if version else traffic(365)
+    assert_alerts(tmp_path, COURSE, series, "PathgaugeTrafficDrift", (labels, description))
+
+
+def test_usual_tool_calls_are_no_alert(tmp_path: Path) -> None:
+    assert_alerts(tmp_path, COURSE, traffic(364), "PathgaugeTrafficDrift")

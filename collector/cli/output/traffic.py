@@ -1,0 +1,59 @@
+"""Agents that call other tools than before, as text."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from pathgauge.collector.api.traffic_models import ChangedBehaviour, TrafficDrift
+from pathgauge.collector.cli.output.listing import Entry, Heading, Listing
+from pathgauge.collector.cli.output.numbers import number, time_text
+
+_STREAMS = (
+    Heading("tool calls of"),
+    Heading("status"),
+    Heading("evidence (days)", right=True),
+    Heading("since"),
+    Heading("invocations", right=True),
+    Heading("still needed", right=True),
+)
+_CHANGES = (
+    Heading("what changed"),
+    Heading("name"),
+    Heading("is"),
+    Heading("share of difference", right=True),
+    Heading("each invocation", right=True),
+    Heading("before", right=True),
+)
+
+
+def print_traffic(streams: list[TrafficDrift], out: Console) -> None:
+    """Print a row for each stream, and what changed in those with an alarm."""
+    Listing(_STREAMS, "text", out).print(map(_stream, streams))
+    for stream in streams:
+        if stream.changes:
+            out.print()
+            Listing(_CHANGES, "text", out).print(map(_change, stream.changes))
+
+
+def _stream(one: TrafficDrift) -> Entry:
+    cells = (
+        f"version {one.version}" if one.version else "known versions",
+        one.status.replace("_", " "),
+        number(one.evidence_days),
+        time_text(one.since),
+        one.invocations,
+        _needed(one),
+    )
+    return Entry(cells, one, "red" if one.alarm else "")
+
+
+def _needed(one: TrafficDrift) -> str:
+    needed = [f"{one.missing_invocations} invocations"] if one.missing_invocations else []
+    if one.missing_hours:
+        needed.append(f"{one.missing_hours:.0f} hours")
+    return ", ".join(needed)
+
+
+def _change(one: ChangedBehaviour) -> Entry:
+    rates = number(one.share), number(one.rate), number(one.rate_before)
+    return Entry((one.kind, one.name, one.direction, *rates), one)

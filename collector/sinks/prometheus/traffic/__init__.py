@@ -1,0 +1,1 @@
+"""Drift without references as series of `/metrics`: what is observed, stored and shown."""
