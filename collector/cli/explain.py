@@ -23,7 +23,7 @@ def explain(
     metric: Annotated[str | None, typer.Option(help="Only by this metric.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Explain why scores of an agent became worse, or which other tools it calls.
+    """Explain what changed in scores or tool calls of an agent.
 
     Shows how much evidence there is for a change, since when, from which mean to which, and which
     tool calls cost more than before. Evidence is the number of days in which chance alone brings so

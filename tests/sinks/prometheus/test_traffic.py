@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
+from prometheus_client import generate_latest
 
 from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.publication import Publication
-from pathgauge.collector.sinks.prometheus.traffic.gauges import SILENT_S
+from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
+from pathgauge.collector.sinks.prometheus.traffic.gauges import MAX_NAME_BYTES, SILENT_S
 from pathgauge.collector.sinks.prometheus.traffic.recording import MAX_ROWS, NAME, STORE_S
 from pathgauge.collector.store.publications import decode, encode
 from pathgauge.scorers.types import Flag, ToolCall
@@ -281,9 +283,31 @@ def test_scorers_of_other_processes_lead_to_the_same_series() -> None:
     assert shown(gauge)["planner", ""] >= 365
 
 
-def test_names_that_cannot_be_encoded_or_are_long_disturb_no_scrape() -> None:
+def test_names_that_have_no_bytes_disturb_neither_the_store_nor_scrapes() -> None:
     harness = learned()
-    tools = [f"tool\udc80 {'x' * 90}", *(f"{number} {'y' * 80}" for number in range(11))]
-    run(harness, tools, 20)
-    json.dumps(harness.sink.pending()).encode()
-    assert len(shown(harness, "changes")) <= 10
+    run(harness, ["tool\udc80"], 20)
+    rows = [row for row in harness.sink.pending() if row.key[0] == NAME]
+    assert b"tool?" in orjson.dumps([row.state for row in rows])
+    assert any(labels[-1] == "tool?" for labels in shown(harness, "changes"))
+
+
+def test_long_paths_with_one_beginning_are_one_series() -> None:
+    harness = watching()
+    begin = ["x" * 70, "y" * 70] * 2
+    run(harness, begin, 250)
+    for _ in range(20):
+        run(harness, [*begin, "one"], 1)
+        run(harness, [*begin, "other"], 1)
+    changes = shown(harness, "changes")
+    [path] = [labels[-1] for labels in changes if labels[2:4] == ("new", "path")]
+    assert len(path.encode()) == MAX_NAME_BYTES
+    exposition = generate_latest(harness.sink.registry).decode().splitlines()
+    series = [line.rpartition(" ")[0] for line in exposition if line.startswith(PREFIX)]
+    assert len(series) == len(set(series))
+
+
+def test_agents_under_one_label_are_not_watched() -> None:
+    harness = watching(limits=LabelLimits(max_agents=1))
+    run(harness, USUAL, 1, agent="first")
+    run(harness, USUAL, 1, agent="second")
+    assert status(harness) == [("first", "", "learning")]

@@ -13,14 +13,17 @@ from pathgauge.collector.config.active import resolve
 from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.publication import Publication
+from pathgauge.collector.core.references import Match
 from pathgauge.collector.core.usage import PipelineUsage
 from pathgauge.collector.service.cluster import gauge_role
 from pathgauge.collector.service.cluster.gauge_role import GaugeRole
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
+from pathgauge.collector.sinks.prometheus.traffic.recording import MAX_ROWS
 from pathgauge.collector.store import Usage, publications
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase
 from pathgauge.collector.store.postgres.sharing import SharedCleaning
+from pathgauge.scorers.types import Invocation
 from support.running import until
 from support.shared_database import cut_connections, gauge, rows, scorer, step
 
@@ -115,3 +118,21 @@ def test_what_only_another_version_can_read_is_kept_and_counted_by_nobody(
         rows(address, "DELETE FROM publications WHERE body = %s", later)
         assert until(lambda: role.gauge is not None and not role.unready())
         assert until(lambda: counted(role) == 1 + 2 + 4)
+
+
+def test_what_was_learned_about_tool_calls_is_kept_by_the_next_gauge(address: str) -> None:
+    agents = {f"agent{number}" for number in range(MAX_ROWS + 1)}
+    without = Match(unmatched="no_scenario_id")
+    runs = [Invocation("a" * 32, agent[-1] * 16, "test", agent=agent) for agent in agents]
+    events = [SETUP.evaluator.evaluate(one, without) for one in runs]
+    published(address, publications.encode(Publication(time.time(), events)))
+    for _ in range(2):
+        with process(address) as role:
+            assert until(lambda: learned(role).keys() == agents)
+            assert set(learned(role).values()) == {1}
+
+
+def learned(role: GaugeRole) -> dict[str, int]:
+    """Invocations by agent."""
+    gauge = role.gauge
+    return {} if gauge is None else {one.agent: one.invocations for one in gauge.traffic()}
