@@ -61,7 +61,7 @@ faults: .venv/.dev  ## an hour of kills, power cuts, damaged files, full disks, 
 	FAULTS=1 $(ALL_TESTS) tests/faults tests/sinks/prometheus/test_cardinality.py --capture=no $(ARGS)
 
 noise: .venv/.dev  ## simulate years of scores and of traffic that do not change: how often is there a false alarm?
-	NOISE=1 $(ALL_TESTS) --numprocesses=auto tests/core/drift tests/core/traffic tests/core/verdicts $(ARGS)
+	NOISE=1 $(ALL_TESTS) --numprocesses=auto tests/core/drift tests/core/traffic tests/core/verdicts tests/sinks/prometheus/rules $(ARGS)
 
 check-corpus: .venv/.dev  ## read every capture below CORPUS=<directory> in every order of arrival
 	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(ALL_TESTS) tests/core/invocations/test_corpus.py $(ARGS)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -36,7 +37,9 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 class SimulatedCollector:
     """Takes traces minute by minute, and remembers every scrape."""
 
-    def __init__(self, references: ReferenceSet, *criteria: Criterion) -> None:
+    def __init__(
+        self, references: ReferenceSet, *criteria: Criterion, drift: Drift | None = None
+    ) -> None:
         telemetry, evaluator = InternalTelemetry(), Evaluator(criteria)
         self._pipeline = Pipeline(
             INSTALLED, evaluator, references, telemetry, synthetic_tenants=frozenset({CANARY})
@@ -49,6 +52,7 @@ class SimulatedCollector:
             clock=lambda: EPOCH_S + self._now,
             records=self._pipeline.records.shown,
             content_settings=INSTALLED.content_settings,
+            drift=drift,
         )
         self._registry: CollectorRegistry = sink.registry
         self._sink = WithoutCanary("prometheus", sink)
