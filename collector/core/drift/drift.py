@@ -62,12 +62,19 @@ class Drift:
 
 
 def with_adjusted_evidence(drifts: list[Drift]) -> list[Drift]:
-    """The same, with the evidence adjusted for the number of streams that were compared at all."""
+    """The same, with the evidence adjusted for the number of streams that were compared at all.
+
+    Comparisons of versions count apart: they have an alert of their own, which would come later
+    for each series that has one anyway.
+    """
     compared = [drift for drift in drifts if drift.last is not None]
-    evidence = adjusted([drift.evidence for drift in compared])
-    by_stream = {
-        (drift.key, drift.against): value for drift, value in zip(compared, evidence, strict=True)
-    }
+    by_stream: dict[tuple[SeriesKey, Against], float] = {}
+    for of_versions in (False, True):
+        family = [one for one in compared if (one.against == "version") == of_versions]
+        evidence = adjusted([one.evidence for one in family])
+        by_stream |= {
+            (one.key, one.against): value for one, value in zip(family, evidence, strict=True)
+        }
     return [
         replace(drift, adjusted=by_stream.get((drift.key, drift.against), 0.0)) for drift in drifts
     ]

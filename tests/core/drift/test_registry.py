@@ -141,6 +141,18 @@ def test_evidence_is_adjusted_for_the_number_of_series_that_are_compared() -> No
     assert worst.adjusted == pytest.approx(worst.evidence / 3)
 
 
+def test_a_canary_is_adjusted_for_the_number_of_versions_that_are_compared() -> None:
+    drifts = Drifts()
+    for hour in range(100):
+        drifts.observe(KEY, MEASURE, 1.0, hour * HOUR_S, version="v1")
+    for hour in range(100, 108):
+        drifts.observe(KEY, MEASURE, 0.0, hour * HOUR_S, version="v2")
+        drifts.observe(KEY, MEASURE, 1.0, hour * HOUR_S, version="v1")
+    series, version = drifts.snapshot()
+    assert (series.against, version.against) == ("threshold", "version")
+    assert version.adjusted == version.evidence > series.evidence == series.adjusted
+
+
 def test_without_room_the_series_that_was_idle_for_longest_is_dropped_and_counted() -> None:
     drifts = Drifts(max_series=2)
     for now, number in enumerate((1, 2, 1, 3)):
