@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from prometheus_client.core import Metric
 
@@ -40,6 +41,7 @@ class Recorded:
 
     def promtool(self, folder: Path) -> str:
         """The complaints of promtool if its alerts differ, or `SUCCESS`."""
+        groups = [group for group in rule_groups() if group["name"].startswith("pathgauge.drift")]
         count = len(self.firing)
         series = {
             name: [*values, *[None] * (count - len(values))]
@@ -55,11 +57,23 @@ class Recorded:
                     "eval_time": f"{number * STEP}m",
                     "exp_samples": [{"labels": _labels(page), "value": 1} for page in pages],
                 }
-                for number, pages in enumerate(self.firing)
+                for number, pages in enumerate(self._kept(groups))
             ],
         }
-        groups = [group for group in rule_groups() if group["name"].startswith("pathgauge.drift")]
         return run(folder, groups, test, step=STEP)
+
+    def _kept(self, groups: list[dict[str, Any]]) -> list[set[Page]]:
+        """What fires at each scrape: an alert goes on for as long as its rule keeps it."""
+        [minutes] = {
+            int(rule["keep_firing_for"].removesuffix("m"))
+            for group in groups
+            for rule in group["rules"]
+        }
+        steps = minutes // STEP
+        return [
+            set().union(*self.firing[max(0, number - steps) : number + 1])
+            for number in range(len(self.firing))
+        ]
 
 
 def _labels(page: Page) -> str:

@@ -65,5 +65,5 @@ def test_the_comparison_can_fail(tmp_path: Path) -> None:
     recorded = Recorded()
     course = DriftCourse("fails", ANSWER, on_scrape=recorded.scrape)
     course.run(6 * HOUR_S, 20, passing(0.2))
-    recorded.firing[-1].clear()
+    recorded.firing[recorded.firing.index(course.firing)].clear()
     assert "FAILED" in recorded.promtool(tmp_path)
