@@ -45,5 +45,5 @@ def shown(drifts: Drifts, now: float) -> set[Page]:
     streams = drifts.snapshot()
     if all(one.adjusted <= LIMIT for one in streams):
         return set()
-    explained = [Explained(one, ()) for one in streams]
-    return firing(drift_gauges(explained, {}, now, TenantLabel(False), limit_days=LIMIT))
+    explained = [Explained(one, (), "") for one in streams]
+    return firing(drift_gauges(explained, now, TenantLabel(False), limit_days=LIMIT))

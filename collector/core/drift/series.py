@@ -159,7 +159,7 @@ class Series:
         if self._tallies is None:
             if not misses:
                 return
-            self._tallies = Tallies()
+            self._tallies = Tallies(max(0, int(self._baseline.scores.totals().samples) - 1))
         self._tallies.add(misses, loss)
         change, episode = self.watch.change(), self.watch.episode
         if before is None and episode is not None and change is not None:

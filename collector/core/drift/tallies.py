@@ -57,8 +57,9 @@ class Tallies:
 
     __slots__ = ("_before", "_evaluations", "_latest", "_moved", "_since")
 
-    def __init__(self) -> None:
-        self._evaluations = 0
+    def __init__(self, evaluations: int = 0) -> None:
+        """`evaluations` without any miss came before."""
+        self._evaluations = evaluations
         self._latest: deque[_Late] = deque()
         self._moved = 0
         """Number of the last evaluation in `_before`."""

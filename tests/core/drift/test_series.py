@@ -79,6 +79,15 @@ def test_a_fall_below_the_learned_baseline_is_found_with_its_misses() -> None:
     assert row.rate_before < 0.1
 
 
+def test_scores_without_any_miss_count_as_the_time_before() -> None:
+    course = Course(Measure())
+    course.run(10, 10, passing(1.0))
+    assert course.run(1, 10, passing(0.5)) == 1
+    (row,) = course.series.what_changed()
+    assert row.rate == pytest.approx(0.5, abs=0.2)
+    assert row.rate_before < 0.01
+
+
 def test_an_incident_does_not_become_the_baseline() -> None:
     course = Course(Measure())
     course.run(10, 10, passing(0.95))
