@@ -66,6 +66,7 @@ def test_it_inhibits_all_alerts_about_scores_of_the_agent() -> None:
     assert {one for one in alerts if re.fullmatch(pattern, one)} == {
         "PathgaugeScoreBelowThreshold",
         "PathgaugeScoreDrift",
+        "PathgaugeTrafficDrift",
         "PathgaugeVersionDrift",
         "PathgaugeAggregateBreached",
         "PathgaugeFailureBudgetBurn",
