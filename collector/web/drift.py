@@ -14,7 +14,7 @@ from pathgauge.collector.api import drifts
 from pathgauge.collector.api.drift_models import ChangedMiss, ScoreDrift
 from pathgauge.collector.api.queries import DriftQuery
 from pathgauge.collector.core.evaluations.windows import Series
-from pathgauge.collector.sinks.prometheus.drift.gauges import IDLE_S, NOTICEABLE_DAYS
+from pathgauge.collector.sinks.prometheus.drift.gauges import NOTICEABLE_DAYS, is_silent
 from pathgauge.collector.web import links
 from pathgauge.collector.web.visit import Visit
 from pathgauge.collector.web.wording import AGAINST
@@ -148,7 +148,7 @@ def _view(stream: ScoreDrift, now: float) -> StreamView:
         _state(stream),
         AGAINST[stream.against],
         _movement(stream),
-        last is not None and now - last.timestamp() > IDLE_S,
+        last is not None and is_silent(stream.against, last.timestamp(), now),
         links.scenario(stream.agent, stream.scenario_id, stream.tenant),
     )
 

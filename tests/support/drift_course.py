@@ -18,7 +18,7 @@ from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.sinks.prometheus.drift.gauges import IDLE_S
+from pathgauge.collector.sinks.prometheus.drift.gauges import SILENT_S
 from pathgauge.scorers.types import Reference, ReferenceTurn
 from support.drift_pages import Page, firing
 from support.durable_harness import DurableHarness
@@ -120,7 +120,7 @@ class DriftCourse:
             self._scrape_always(until)
         elif self._next_scrape is not None and self._next_scrape <= until:
             self._scrape(self._next_scrape)
-        if until - self.now > IDLE_S:
+        if until - self.now > SILENT_S:
             self._scrape(until)
         self.harness.now = until
 

@@ -9,7 +9,7 @@ import pytest
 
 from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.sinks.prometheus.drift.gauges import IDLE_S
+from pathgauge.collector.sinks.prometheus.drift.gauges import ROLLED_BACK_S, SILENT_S
 from pathgauge.collector.sinks.prometheus.drift.recording import MAX_ROWS
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 from support.durable_harness import DurableHarness
@@ -166,11 +166,24 @@ def test_many_states_are_stored_by_several_commits() -> None:
     assert shown(harness.restarted(drift=Drift()), ("agent050", *STREAM[1:]))["baseline"] == 0.5
 
 
-def test_a_series_that_is_silent_for_a_day_is_not_shown() -> None:
+def test_a_series_is_shown_over_a_weekend_without_scores_and_not_for_longer() -> None:
     harness = drifting()
     publish_scores(harness, 1.0)
-    harness.now += IDLE_S + 1
+    harness.now += SILENT_S
+    assert shown(harness) != {}
+    harness.now += 1
     assert shown(harness) == {}
+
+
+def test_a_version_that_was_rolled_back_is_shown_for_a_day() -> None:
+    harness = drifting()
+    publish_scores(harness, *[1.0] * 60, each=30 * MINUTE, agent_version="v1")
+    publish_scores(harness, *[0.5] * 60, each=30 * MINUTE, agent_version="v2")
+    harness.now += ROLLED_BACK_S
+    assert shown(harness, (*STREAM[:3], "version")) != {}
+    harness.now += 1
+    assert shown(harness, (*STREAM[:3], "version")) == {}
+    assert shown(harness) != {}
 
 
 def test_a_removed_criterion_is_forgotten() -> None:

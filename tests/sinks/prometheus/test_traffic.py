@@ -14,8 +14,9 @@ from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.publication import Publication
+from pathgauge.collector.sinks.prometheus.drift.gauges import SILENT_S
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
-from pathgauge.collector.sinks.prometheus.traffic.gauges import MAX_NAME_BYTES, SILENT_S
+from pathgauge.collector.sinks.prometheus.traffic.gauges import MAX_NAME_BYTES
 from pathgauge.collector.sinks.prometheus.traffic.recording import MAX_ROWS, NAME, STORE_S
 from pathgauge.collector.store.publications import decode, encode
 from pathgauge.scorers.types import Flag, ToolCall

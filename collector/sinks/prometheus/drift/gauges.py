@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from pathgauge.collector.core.drift.drift import Drift
+from pathgauge.collector.core.drift.drift import Against, Drift
 from pathgauge.collector.core.drift.policy import DAY_S
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, with_judge
@@ -17,8 +17,12 @@ from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 
 NOTICEABLE_DAYS = 30.0
 """Chance alone brings so much evidence once in so many days."""
-IDLE_S = DAY_S
-"""Streams without a score for so long are not shown: nothing could end their alarm."""
+SILENT_S = 3 * DAY_S
+"""Streams without a score for so long are not shown, since nothing could end their alarm. An alarm
+outlasts a weekend without traffic.
+"""
+ROLLED_BACK_S = DAY_S
+"""A version without a score for so long was rolled back."""
 _LABELS = ("agent", "scenario", "metric", "against")
 _STREAM = {
     "evidence_days": (
@@ -68,7 +72,7 @@ def drift_gauges(
         labels=tenant.names("agent", "scenario", "metric", "kind", "tool", "argument", JUDGE),
     )
     for drift, changes, version in streams:
-        if drift.last is None or now - drift.last > IDLE_S:
+        if drift.last is None or is_silent(drift.against, drift.last, now):
             continue
         key = drift.key
         metric = tenant.values(key.tenant, key.agent, key.scenario, key.metric)
@@ -84,6 +88,11 @@ def drift_gauges(
     yield from families.values()
     yield since
     yield misses
+
+
+def is_silent(against: Against, last: float, now: float) -> bool:
+    """Whether a stream with its last score at `last` is not shown at `now`, in Unix seconds."""
+    return now - last > (ROLLED_BACK_S if against == "version" else SILENT_S)
 
 
 def _of_stream(drift: Drift) -> dict[str, float | None]:

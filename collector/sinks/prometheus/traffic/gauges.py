@@ -13,13 +13,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from pathgauge.collector.core.traffic.changes import Change
 from pathgauge.collector.core.traffic.drift import IDLE, TrafficStatus
-from pathgauge.collector.core.traffic.series import DAY
+from pathgauge.collector.sinks.prometheus.drift.gauges import SILENT_S
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel, label_value
 
-SILENT_S = 3 * DAY
-"""The evidence of a stream without invocations for so long is not shown, since nothing could end
-its alarm. An alarm outlasts a weekend without traffic.
-"""
 MAX_NAME_BYTES = 200
 """Longer names of paths are cut."""
 _STREAM = ("agent", "agent_version")
