@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.otlp import decode_traces
 from pathgauge.collector.core.otlp.spans import Span
@@ -75,7 +76,7 @@ def canaries() -> Iterator[list[Span]]:
 
 def simulated(incident: Behaviour) -> SimulatedCollector:
     """Two agents and many canaries. After a calm time, one agent has the incident for an hour."""
-    collector, random = SimulatedCollector(REFERENCES, *CRITERIA), Random(2026)
+    collector, random = SimulatedCollector(REFERENCES, *CRITERIA, drift=Drift()), Random(2026)
     for minute in range(CALM + HOUR):
         behaviour = usual if minute < CALM else incident
         ours = [behaviour(f"{minute} {number}", random) for number in range(A_MINUTE)]
@@ -93,7 +94,7 @@ def simulated(incident: Behaviour) -> SimulatedCollector:
     return collector
 
 
-BELOW, MISSING = "PathgaugeScoreBelowThreshold", "PathgaugeContentMissing"
+WORSE, MISSING = "PathgaugeScoreDrift", "PathgaugeContentMissing"
 RESPONSE, TRAJECTORY = "response_match_score", "tool_trajectory_avg_score"
 
 
@@ -101,10 +102,10 @@ RESPONSE, TRAJECTORY = "response_match_score", "tool_trajectory_avg_score"
     ("incident", "alerts"),
     [
         (usual, {}),
-        (some_answers_are_empty, {BELOW: [RESPONSE]}),
+        (some_answers_are_empty, {WORSE: [RESPONSE]}),
         (content_is_switched_off, {MISSING: [RESPONSE, TRAJECTORY]}),
         (content_is_sometimes_switched_off, {MISSING: [RESPONSE, TRAJECTORY]}),
-        (tools_are_gone, {BELOW: [TRAJECTORY]}),
+        (tools_are_gone, {WORSE: [TRAJECTORY]}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

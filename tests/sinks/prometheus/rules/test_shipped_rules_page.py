@@ -31,11 +31,13 @@ def test_an_incident_fires_from_its_evidence_to_recovery(tmp_path: Path) -> None
     assert recorded.promtool(tmp_path) == "SUCCESS"
 
 
-def test_a_silent_alarm_ends_after_a_day(tmp_path: Path) -> None:
+def test_an_alarm_outlasts_a_weekend_without_scores_and_ends_then(tmp_path: Path) -> None:
     recorded = Recorded()
     course = DriftCourse("silent", ANSWER, on_scrape=recorded.scrape)
     course.run(6 * HOUR_S, 20, passing(0.2))
-    course.pass_time(course.now + DAY_S + HOUR_S)
+    course.pass_time(course.now + 2.5 * DAY_S)
+    assert course.firing != set()
+    course.pass_time(course.now + 0.6 * DAY_S)
     assert len(course.pages) == 1
     assert course.firing == set()
     assert recorded.promtool(tmp_path) == "SUCCESS"
