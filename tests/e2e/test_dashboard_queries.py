@@ -92,7 +92,7 @@ RULES = {
 AGES = {"start": "2000-01-01T00:00:00Z", "end": "2100-01-01T00:00:00Z"}
 RANGE = "5m"
 """Longer than the tests take."""
-OF_SEVERAL_PROCESSES = re.compile(r"pathgauge_(scorer|kafka|partitions?|gauge)_")
+OF_SEVERAL_PROCESSES = re.compile(r"pathgauge_(scorer|kafka|partitions?|publications|gauge)_")
 """What one process alone does not export."""
 NOTHING_YET = " or vector(0)"
 """What figures show where there is nothing to count. Here there must be something."""
