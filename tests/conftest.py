@@ -5,10 +5,15 @@ collected tests are kept out of every garbage collection.
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A shell that starts tests in the background ignores SIGINT, and so would the programs they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 # The machine may be busy, so only other tests measure time.
 settings.register_profile(
