@@ -168,6 +168,7 @@ def suffered(
     folder: Path, seed: int, faults: list[Fault], *patches: str, patience: float = PATIENCE_S
 ) -> list[str]:
     """Every broken guarantee of a collector with two scorers that suffers these faults."""
+    folder.mkdir(exist_ok=True)
     session = Session(folder, seed, 2, *patches)
     try:
         for fault in faults:
@@ -221,8 +222,10 @@ def test_the_number_of_scorers_can_change_with_every_start(
         state.close()
 
 
+SESSIONS_UNTIL_FOUND = 4
+"""A fault shows a mistake only if it comes between two steps, so one session may miss it."""
 MISTAKES: list[tuple[str, Fault]] = [
-    ("forget_what_the_gauge_has_read", kill_everything),
+    ("forget_what_the_gauge_has_read", kill_everything_while_a_scorer_hangs),
     ("do_not_store_counts", kill_everything),
     ("delete_what_was_only_sent", kill_everything_while_the_parent_hangs),
     ("publish_twice", kill_a_scorer),
@@ -240,6 +243,7 @@ MISTAKES: list[tuple[str, Fault]] = [
     ],
 )
 def test_faults_bring_to_light(tmp_path: Path, seed: int, mistake: str, fault: Fault) -> None:
-    breaches = suffered(tmp_path, seed, [fault] * 4, mistake, patience=4.0)
-    print(breaches)
-    assert breaches != []
+    assert any(
+        suffered(tmp_path / str(session), seed + session, [fault] * 4, mistake, patience=4.0)
+        for session in range(SESSIONS_UNTIL_FOUND)
+    )

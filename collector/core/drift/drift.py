@@ -67,24 +67,24 @@ def with_adjusted_evidence(drifts: list[Drift]) -> list[Drift]:
     Comparisons of versions count apart: they have an alert of their own, which would come later
     for each series that has one anyway.
     """
-    compared = [drift for drift in drifts if drift.last is not None]
-    by_stream: dict[tuple[SeriesKey, Against], float] = {}
+    found = [0.0] * len(drifts)
     for of_versions in (False, True):
-        family = [one for one in compared if (one.against == "version") == of_versions]
-        evidence = adjusted([one.evidence for one in family])
-        by_stream |= {
-            (one.key, one.against): value for one, value in zip(family, evidence, strict=True)
-        }
-    return [
-        replace(drift, adjusted=by_stream.get((drift.key, drift.against), 0.0)) for drift in drifts
-    ]
+        family = [
+            index
+            for index, one in enumerate(drifts)
+            if one.last is not None and (one.against == "version") == of_versions
+        ]
+        evidence = adjusted([drifts[index].evidence for index in family])
+        for index, value in zip(family, evidence, strict=True):
+            found[index] = value
+    return [replace(one, adjusted=value) for one, value in zip(drifts, found, strict=True)]
 
 
 def of_series(key: SeriesKey, series: Series) -> Drift:
     """A series against its baseline."""
-    drift = _drift(key, series.watch, series, series.baseline)
     against: Against = "learned" if series.measure.target is None else "threshold"
-    return replace(drift, against=against, mean_before=series.mean_before)
+    baseline = None if series.baseline is None else series.value(series.baseline)
+    return _drift(key, against, series.watch, baseline, mean_before=series.mean_before)
 
 
 def of_version(key: SeriesKey, series: Series) -> Drift | None:
@@ -92,13 +92,12 @@ def of_version(key: SeriesKey, series: Series) -> Drift | None:
     versions = series.versions
     if versions is None or versions.previous is None:
         return None
-    before = versions.mean_before
-    drift = _drift(key, versions.watch, series, versions.baseline)
-    return replace(
-        drift,
-        against="version",
-        version=versions.newest,
-        mean_before=None if before is None else series.value(before),
+    baseline, before = (
+        None if mean is None else series.value(mean)
+        for mean in (versions.baseline, versions.mean_before)
+    )
+    return _drift(
+        key, "version", versions.watch, baseline, mean_before=before, version=versions.newest
     )
 
 
@@ -107,18 +106,23 @@ def of_agent(key: SeriesKey, watch: Watch) -> Drift:
     the scores since the change.
     """
     change = watch.change()
-    drift = _drift(key, watch, None, change.expected if change else None)
-    return replace(drift, against="scenarios")
+    return _drift(key, "scenarios", watch, change.expected if change else None)
 
 
-def _drift(key: SeriesKey, watch: Watch, series: Series | None, baseline: float | None) -> Drift:
+def _drift(
+    key: SeriesKey,
+    against: Against,
+    watch: Watch,
+    baseline: float | None,
+    *,
+    mean_before: float | None = None,
+    version: str | None = None,
+) -> Drift:
     change, episode = watch.change(), watch.episode
-    if series is not None and baseline is not None:
-        baseline = series.value(baseline)
     return Drift(
         key=key,
-        against="learned",
-        version=None,
+        against=against,
+        version=version,
         evidence=watch.evidence,
         adjusted=0.0,
         alarm=episode is not None,
@@ -127,7 +131,7 @@ def _drift(key: SeriesKey, watch: Watch, series: Series | None, baseline: float 
         raised=episode.raised if episode else None,
         samples=change.samples if change else 0,
         mean=change.value if change else None,
-        mean_before=None,
+        mean_before=mean_before,
         episodes=watch.episodes,
         last=watch.last,
     )
