@@ -289,7 +289,7 @@ class Cluster:
         registry.register(Live([self._commits]))
         if self._canary is not None and self._gauge is None:
             registry.register(self._canary)
-        registry.register(ClusterMetrics(self._gauge, self._scorers, self._lag, self._log))
+        registry.register(ClusterMetrics(self._scorers, self._lag, self._log))
         return registry
 
 

@@ -10,12 +10,10 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 
 import structlog
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
 
 from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -44,8 +42,8 @@ IDLE_COMMIT_S = 30.0
 Build = Callable[[InternalTelemetry, AgentRecords], Gauge]
 
 
-class GaugeRole(Collector):
-    """For one process. Its series are those of the gauge while it is the gauge, else none."""
+class GaugeRole:
+    """For one process."""
 
     def __init__(
         self,
@@ -116,16 +114,6 @@ class GaugeRole(Collector):
         self._closed.set()
         self._thread.join(timeout)
         return not self._thread.is_alive()
-
-    def collect(self) -> Iterator[Metric]:
-        """The series of the gauge. prometheus_client calls this at a scrape."""
-        gauge = self.gauge
-        if gauge is not None:
-            yield from gauge.registry.collect()
-
-    def describe(self) -> Iterator[Metric]:
-        """Nothing is known before this process is the gauge."""
-        return iter(())
 
     def _run(self) -> None:
         while not self._closed.is_set():

@@ -21,13 +21,17 @@ PARTITION = "partition"
 
 
 class ProcessSeries(Collector):
-    """The process, and what it has received: while it is the gauge, the gauge shows them."""
+    """The process, and what it has received: while it is the gauge, the gauge shows them.
+
+    The role may change during a scrape, which shows one state whole: `pathgauge_gauge_active` is 1
+    exactly when the series of the gauge are there.
+    """
 
     def __init__(
-        self, telemetry: InternalTelemetry, traces_open: Callable[[], int], gauge: GaugeRole | None
+        self, telemetry: InternalTelemetry, traces_open: Callable[[], int], role: GaugeRole | None
     ) -> None:
         self._telemetry = telemetry
-        self._gauge = gauge
+        self._role = role
         self._registry = CollectorRegistry()
         self._reloaded, self._reload_time = process_metrics(self._registry, traces_open)
         self.reloaded(successful=True)
@@ -40,8 +44,11 @@ class ProcessSeries(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All series. prometheus_client calls this at a scrape."""
-        if self._gauge is not None and self._gauge.gauge is not None:
-            yield from self._gauge.collect()
+        gauge = None if self._role is None else self._role.gauge
+        if self._role is not None:
+            yield from _of_role(self._role, is_gauge=gauge is not None)
+        if gauge is not None:
+            yield from gauge.registry.collect()
             return
         yield from self._registry.collect()
         for counter in self._telemetry:
@@ -59,25 +66,21 @@ class ProcessSeries(Collector):
 
 
 class ClusterMetrics(Collector):
-    """Who does what in the cluster, and how far behind the partitions are."""
+    """How far behind the partitions are, and whether Kafka can be reached."""
 
     def __init__(
         self,
-        gauge: GaugeRole | None,
         scorers: PartitionScorers | None,
         lag: Callable[[], Mapping[int, int]],
         log: KafkaLog | None,
     ) -> None:
         """`lag` returns the number of records of each partition that were not read."""
-        self._gauge = gauge
         self._scorers = scorers
         self._lag = lag
         self._log = log
 
     def collect(self) -> Iterator[Metric]:
         """All series. prometheus_client calls this at a scrape."""
-        if self._gauge is not None:
-            yield from _of_gauge(self._gauge)
         if self._scorers is not None:
             yield from _of_partitions(self._scorers, self._lag())
         if self._log is not None:
@@ -94,18 +97,18 @@ class ClusterMetrics(Collector):
             )
 
 
-def _of_gauge(gauge: GaugeRole) -> Iterator[Metric]:
+def _of_role(role: GaugeRole, *, is_gauge: bool) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "pathgauge_gauge_active",
         "1 in the process that is the gauge, 0 in one that waits to become it.",
-        float(gauge.gauge is not None),
+        float(is_gauge),
     )
     yield CounterMetricFamily(
         "pathgauge_gauge_takeovers",
         "How often this process has become the gauge.",
-        gauge.takeovers,
+        role.takeovers,
     )
-    yield from unread_publications([gauge.unread])
+    yield from unread_publications([role.unread])
 
 
 def _of_partitions(scorers: PartitionScorers, lag: Mapping[int, int]) -> Iterator[Metric]:

@@ -29,7 +29,7 @@ from pathgauge.collector.receivers.kafka.producer import KafkaLog
 from pathgauge.collector.receivers.kafka.records import Skip
 from pathgauge.collector.service.canary import Canary
 from pathgauge.collector.service.cluster.gauge_role import GaugeRole
-from pathgauge.collector.service.cluster.metrics import ClusterMetrics
+from pathgauge.collector.service.cluster.metrics import ClusterMetrics, ProcessSeries
 from pathgauge.collector.service.cluster.partition_scorers import PartitionScorers
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.service.process_limits import fit_to_process
@@ -160,10 +160,14 @@ def exported_when_scaled_out() -> dict[str, Series]:
     plan = fit_to_process(Config(), telemetry).plan
     scorers = PartitionScorers(plan, resolve(Config()), "", 1, lambda kind, seconds: None)
     database = GaugeDatabase("", SharedCleaning())
-    gauge = GaugeRole(database, telemetry, no_gauge, nothing_decoded)
+    role = GaugeRole(database, telemetry, no_gauge, nothing_decoded)
     log = KafkaLog(Kafka(client={"bootstrap.servers": "127.0.0.1:1"}), telemetry, 1 << 20)
     try:
-        return series_of(fleet) | series_of(ClusterMetrics(gauge, scorers, lambda: {0: 1}, log))
+        return (
+            series_of(fleet)
+            | series_of(ProcessSeries(telemetry, lambda: 0, role))
+            | series_of(ClusterMetrics(scorers, lambda: {0: 1}, log))
+        )
     finally:
         log.close()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from prometheus_client import Metric
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import resolve
@@ -17,6 +18,7 @@ from pathgauge.collector.core.references import Match
 from pathgauge.collector.core.usage import PipelineUsage
 from pathgauge.collector.service.cluster import gauge_role
 from pathgauge.collector.service.cluster.gauge_role import GaugeRole
+from pathgauge.collector.service.cluster.metrics import ProcessSeries
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.sinks.prometheus.traffic.recording import MAX_ROWS
@@ -98,6 +100,29 @@ def test_a_gauge_is_ready_again_after_postgresql_was_away(address: str) -> None:
         assert cut_connections(address) > 0
         assert until(role.unready)
         assert until(lambda: role.gauge is not None and not role.unready())
+
+
+def test_a_scrape_during_a_takeover_shows_the_process_before_or_after_it(address: str) -> None:
+    with gauge(address) as other:
+        assert other.try_acquire()
+        with process(address) as role:
+            series = ProcessSeries(InternalTelemetry(), lambda: 0, role)
+            as_standby = series.collect()
+            assert active(next(as_standby)) == 0
+            other.close()
+            assert until(lambda: role.gauge is not None)
+            as_gauge = series.collect()
+            assert active(next(as_gauge)) == 1
+            assert "pathgauge_invocations" not in {family.name for family in as_standby}
+            assert cut_connections(address) > 0
+            assert until(role.inactive)
+            assert "pathgauge_invocations" in {family.name for family in as_gauge}
+
+
+def active(family: Metric) -> float:
+    [sample] = family.samples
+    assert sample.name == "pathgauge_gauge_active"
+    return sample.value
 
 
 def test_what_only_another_version_can_read_is_kept_and_counted_by_nobody(
