@@ -126,6 +126,8 @@ def test_an_alarm_of_all_scenarios_together_is_linked() -> None:
     text = read(both)
     assert "All scenarios of this agent together became worse, too: f1 ." in text
     together = read(both, "/scenario?agent=support")
+    assert "support · all scenarios together" in together
+    assert "unknown · no scenario" in read(both, "/scenario?agent=unknown")
     assert "The scores of all scenarios of this agent together became worse" in together
     assert "f1 became worse: its mean is 0 Since" in together
     assert "Compared with the baseline of each scenario baseline 0.9" in together
@@ -158,6 +160,13 @@ def test_the_overview_lists_alarms_first_and_marks_their_scenarios() -> None:
     assert "version 2.5.0 missing call: search 100%" in text
     assert "support · refund breached became worse newest run" in text
     assert "support · fine breached newest run" in text
+
+
+def test_the_overview_does_not_ask_for_spans_while_an_alarm_is_open() -> None:
+    drifts = explained(drifted(KEY), VERSIONS)
+    text = text_of(site(sources(None, drifts=lambda: drifts)).get("/").text)
+    assert "Scores that became worse" in text
+    assert "No results yet" not in text
 
 
 def test_the_overview_without_an_alarm_does_not_mention_drift() -> None:
