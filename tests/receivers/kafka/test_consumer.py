@@ -15,6 +15,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.partitioning import partition_of_trace
 from pathgauge.collector.receivers.kafka import LogError, consumer as consuming
+from pathgauge.collector.receivers.kafka.lanes import FRESH_S
 from pathgauge.collector.receivers.kafka.partition_source import Position
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
 from support.kafka import Broker
@@ -44,12 +45,20 @@ def write(cluster: Cluster, trace: int, at_ms: int = 0, signal: str = "traces") 
     cluster.broker.produce(topic, body, key=trace_id(trace), timestamp=at_ms)
 
 
-def caught_up(*scorers: Scorer) -> bool:
-    """Whether all members together have everything."""
+def caught_up(*scorers: Scorer, now: float | None = None) -> bool:
+    """Whether all members together have everything that a broker has stated by `now`."""
     sources = [one for scorer in scorers for one in list(scorer.consumer.sources.values())]
     return len(sources) == scorers[0].cluster.partitions and all(
-        source.at_end(time.time()) for source in sources
+        source.at_end(time.time() if now is None else now) for source in sources
     )
+
+
+def catch_up(*scorers: Scorer) -> bool:
+    """Wait until all members together have everything that was written before: an end that a broker
+    stated before may be older.
+    """
+    after = time.time() + FRESH_S
+    return until(lambda: caught_up(*scorers, now=max(after, time.time())))
 
 
 def test_a_scorer_gets_what_gateways_were_given(broker: Broker) -> None:
@@ -85,10 +94,10 @@ def test_scorers_share_partitions_and_process_each_record_once(broker: Broker) -
             assert until(lambda: (len(first.owned), len(second.owned)) == (3, 3))
             assert first.owned | second.owned == set(range(6))
             produce(cluster, *(spans_batch(n) for n in range(600, 900)))
-            assert until(lambda: caught_up(first, second))
+            assert catch_up(first, second)
         assert until(lambda: first.owned == set(range(6)))
         produce(cluster, *(spans_batch(n) for n in range(900, 1000)))
-        assert until(lambda: caught_up(first))
+        assert catch_up(first)
     expected = [span.span_id for n in range(1000) for span in spans_batch(n).spans]
     assert sorted(cluster.span_ids()) == sorted(expected)
     assert {kind for kind, _ in first.log + second.log} == {"assigned", "revoked"}
@@ -152,7 +161,8 @@ def test_a_full_scorer_is_offered_the_same_record_until_it_has_capacity(broker: 
         scorer.is_full = False
         assert until(lambda: caught_up(scorer))
         produce(cluster, spans_batch(1000))
-        assert until(lambda: caught_up(scorer) and scorer.source().lag() == 0)
+        assert catch_up(scorer)
+        assert scorer.source().lag() == 0
         scorer.commit_idle()
     offsets = [one.offset for one in cluster.committed]
     assert offsets == list(range(1501))
@@ -170,7 +180,7 @@ def test_a_lane_that_was_paused_at_its_end_does_not_hold_up_the_other(broker: Br
         scorer.is_full = False
         assert until(lambda: caught_up(scorer))
         produce(cluster, logs_batch(1))
-        assert until(lambda: len(scorer.source().offsets()) == 2 and caught_up(scorer))
+        assert catch_up(scorer)
         scorer.commit_idle()
     assert len(cluster.committed) == 21
 
