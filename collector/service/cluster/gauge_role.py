@@ -43,7 +43,7 @@ Build = Callable[[InternalTelemetry, AgentRecords], Gauge]
 
 
 class GaugeRole:
-    """For one process."""
+    """Whether this process is the gauge, and its work while it is."""
 
     def __init__(
         self,
@@ -117,33 +117,35 @@ class GaugeRole:
 
     def _run(self) -> None:
         while not self._closed.is_set():
-            try:
-                if self._database.try_acquire():
-                    self._be_gauge()
-                else:
-                    self._count_unread()
-                    self._closed.wait(STANDBY_S)
-                self.reason = None
-            except _RefusedError as error:
-                # Another version may become the gauge. This one would go round in circles.
-                self.reason = str(error)
-                self._end()
-                self._database.close()
-                self._closed.wait(REFUSED_S)
-            except StoreError as error:
-                self._failed(error)
-            except Exception:  # if the thread ended, nothing would be published any more
-                _log.exception("the gauge failed and starts anew")
-                self._closed.wait(STANDBY_S)
-            finally:
-                self._end()
+            self._closed.wait(self._try())
         self._database.close()
 
-    def _failed(self, error: StoreError) -> None:
-        if self.reason is None:
-            _log.error("the gauge cannot use PostgreSQL; trying again", reason=str(error))
-        self.reason = str(error)
-        self._closed.wait(STANDBY_S)
+    def _try(self) -> float:
+        """Be the gauge as long as possible; returns the seconds until the next attempt. Whoever
+        waits is not the gauge: another process may be it by then.
+        """
+        try:
+            is_gauge = self._database.try_acquire()
+            if is_gauge:
+                self._be_gauge()
+            else:
+                self._count_unread()
+            self.reason = None
+        except _RefusedError as error:
+            # Another version may become the gauge. This one would go round in circles.
+            self.reason = str(error)
+            self._end()
+            self._database.close()
+            return REFUSED_S
+        except StoreError as error:
+            if self.reason is None:
+                _log.error("the gauge cannot use PostgreSQL; trying again", reason=str(error))
+            self.reason = str(error)
+        except Exception:  # if the thread ended, nothing would be published any more
+            _log.exception("the gauge failed and starts anew")
+        finally:
+            self._end()
+        return STANDBY_S
 
     def _be_gauge(self) -> None:
         """Publish until the process stops. Raises `LockLostError`."""

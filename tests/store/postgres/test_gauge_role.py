@@ -102,6 +102,14 @@ def test_a_gauge_is_ready_again_after_postgresql_was_away(address: str) -> None:
         assert until(lambda: role.gauge is not None and not role.unready())
 
 
+def test_a_process_without_its_database_is_not_the_gauge(address: str) -> None:
+    with process(address) as role:
+        assert until(lambda: role.gauge is not None)
+        assert cut_connections(address) > 0
+        assert until(role.unready)
+        assert until(role.inactive, gauge_role.STANDBY_S / 2)  # before it asks again
+
+
 def test_a_scrape_during_a_takeover_shows_the_process_before_or_after_it(address: str) -> None:
     with gauge(address) as other:
         assert other.try_acquire()
@@ -111,11 +119,12 @@ def test_a_scrape_during_a_takeover_shows_the_process_before_or_after_it(address
             assert active(next(as_standby)) == 0
             other.close()
             assert until(lambda: role.gauge is not None)
+            gauge_then = role.gauge
             as_gauge = series.collect()
             assert active(next(as_gauge)) == 1
             assert "pathgauge_invocations" not in {family.name for family in as_standby}
             assert cut_connections(address) > 0
-            assert until(role.inactive)
+            assert until(lambda: role.gauge is not gauge_then)
             assert "pathgauge_invocations" in {family.name for family in as_gauge}
 
 
