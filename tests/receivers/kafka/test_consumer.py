@@ -45,20 +45,21 @@ def write(cluster: Cluster, trace: int, at_ms: int = 0, signal: str = "traces") 
     cluster.broker.produce(topic, body, key=trace_id(trace), timestamp=at_ms)
 
 
-def caught_up(*scorers: Scorer, now: float | None = None) -> bool:
-    """Whether all members together have everything that a broker has stated by `now`."""
+def caught_up(*scorers: Scorer, since: float = 0.0) -> bool:
+    """Whether all members together have everything that was written before `since`, in Unix time.
+    What was written in the last seconds may be missing without it.
+    """
+    now = max(time.time(), since + FRESH_S)
     sources = [one for scorer in scorers for one in list(scorer.consumer.sources.values())]
     return len(sources) == scorers[0].cluster.partitions and all(
-        source.at_end(time.time() if now is None else now) for source in sources
+        source.at_end(now) for source in sources
     )
 
 
 def catch_up(*scorers: Scorer) -> bool:
-    """Wait until all members together have everything that was written before: an end that a broker
-    stated before may be older.
-    """
-    after = time.time() + FRESH_S
-    return until(lambda: caught_up(*scorers, now=max(after, time.time())))
+    """Wait until all members together have everything that was written before this call."""
+    since = time.time()
+    return until(lambda: caught_up(*scorers, since=since))
 
 
 def test_a_scorer_gets_what_gateways_were_given(broker: Broker) -> None:

@@ -17,8 +17,8 @@ from support.drift_learning import learned
 from support.sink_harness import Seconds
 
 LONG = "NOISE" in os.environ
-RUNS = 100 if LONG else 5
-SHORT_SLACK = 1.0 if LONG else 2.0
+RUNS = 100 if LONG else 25
+SHORT_SLACK = 1.0 if LONG else 1.5
 """The median of few courses varies more."""
 LATENCY = Criterion("latency", Seconds())
 
@@ -71,7 +71,7 @@ def test_a_fall_pages_within_the_expected_time(rate: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mean", "expected"), CANARIES if LONG else CANARIES[2:])
+@pytest.mark.parametrize(("mean", "expected"), CANARIES if LONG else CANARIES[1:])
 def test_a_worse_canary_pages_within_the_expected_time(mean: float, expected: float) -> None:
     """A canary gets 10 of 100 evaluations an hour.
 
@@ -91,7 +91,7 @@ def test_a_worse_canary_pages_within_the_expected_time(mean: float, expected: fl
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("spread", "expected"), [(0.5, 2.9), (0.8, 5.5)] if LONG else [(0.5, 2.9)])
+@pytest.mark.parametrize(("spread", "expected"), [(0.5, 2.9), (0.8, 5.5)])
 def test_a_latency_that_doubles_pages_within_the_expected_time(
     spread: float, expected: float
 ) -> None:
