@@ -136,6 +136,8 @@ class Pipeline:
         try:
             if turn.invocation is None:
                 return list(self._withdraw_turn(turn))
+            if self._is_outdated(turn):
+                return []
             events = list(self._place_forwarded(turn, turn.invocation, now))
         except Exception as error:  # as of a trace
             return [self._unreadable(turn.key[1], error)]
@@ -297,6 +299,14 @@ class Pipeline:
         else:
             match = Match(unmatched="unexpected_turn")
         yield self._evaluated(invocation, match, turn.closed_by, turn.revision)
+
+    def _is_outdated(self, turn: ForwardedTurn) -> bool:
+        """Whether late spans have changed the invocation in the meantime. It was forwarded when
+        there was another number of partitions, and has stayed here since.
+        """
+        tenant, trace_id, span_id = turn.key
+        published = self._published.get((tenant, trace_id))
+        return published is not None and published.has_newer(span_id, turn.revision)
 
     def _withdraw_turn(self, turn: ForwardedTurn) -> Iterator[Withdrawn]:
         """Forget a turn. Its partition withdraws the evaluation too, but the order in which the

@@ -72,6 +72,13 @@ class PublishedTrace:
         known = self.fingerprints.get(span_id)
         return known is not None and known[0].startswith(_FORWARDED)
 
+    def has_newer(self, span_id: str, revision: int) -> bool:
+        """Whether this partition has evaluated the invocation itself since it forwarded this
+        revision.
+        """
+        known = self.fingerprints.get(span_id)
+        return known is not None and not self.is_forwarded(span_id) and known[1] > revision | _ROOM
+
     def recall(self, span_id: str) -> None:
         """Have the next revision follow those that the other partition may have made."""
         known, revision = self.fingerprints[span_id]
