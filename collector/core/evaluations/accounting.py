@@ -1,4 +1,4 @@
-"""Counts evaluations and finished conversations.
+"""Counts evaluations, finished conversations, and what could not be evaluated.
 
 Every invocation is counted once, as scored or as skipped with a reason, however often late spans
 cause it to be read again.
@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.pipeline_events import Unreadable
+from pathgauge.collector.core.reading_budget import TooSlowError
 
 SYNTHETIC = "synthetic"
 """The dialect of an invocation that is no agent's, and the reason why it is skipped."""
@@ -54,3 +56,10 @@ def count_conversation(conversation: ConversationResult, telemetry: InternalTele
     telemetry.case_turns.add("matched", n=conversation.matched)
     telemetry.case_turns.add("missing", n=conversation.missing)
     telemetry.case_turns.add("unexpected", n=conversation.unexpected)
+
+
+def count_unreadable(trace_id: str, error: Exception, telemetry: InternalTelemetry) -> Unreadable:
+    """Count a trace, or a turn, whose content cannot be read or evaluated."""
+    is_too_slow = isinstance(error, TooSlowError)
+    telemetry.traces_skipped.add("too_slow" if is_too_slow else "unreadable")
+    return Unreadable(trace_id, error)

@@ -1,0 +1,124 @@
+"""Scores invocations, counts each one once, and knows which evaluations wait for judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+
+from pathgauge.collector.core.evaluations.accounting import (
+    count_evaluation,
+    count_scored,
+    count_synthetic,
+)
+from pathgauge.collector.core.evaluations.evaluator import (
+    Evaluation,
+    EvaluationKey,
+    Evaluator,
+    WhenJudged,
+)
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment, PendingJudgments
+from pathgauge.collector.core.evidence.failures import with_failure
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.pipeline_events import Judged
+from pathgauge.collector.core.references import Match
+from pathgauge.collector.core.traces import TraceKey
+from pathgauge.scorers.authoring.extras import Extras
+from pathgauge.scorers.types import Invocation
+
+
+class Scoring:
+    """Scores the invocations of one pipeline."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        telemetry: InternalTelemetry,
+        judging: Callable[[Invocation, str | None], WhenJudged] | None,
+        synthetic_tenants: Set[str],
+    ) -> None:
+        """`Pipeline` documents the arguments."""
+        self._evaluator = evaluator
+        self._telemetry = telemetry
+        self._judging = judging
+        self._synthetic_tenants = synthetic_tenants
+        self._pending = PendingJudgments()
+
+    def configure(self, evaluator: Evaluator) -> None:
+        """Apply other criteria to everything that is scored from now on."""
+        self._evaluator = evaluator
+
+    @property
+    def extras(self) -> Extras:
+        """What the criteria need beside the usual fields of invocations."""
+        return self._evaluator.extras
+
+    def evaluate(
+        self, invocation: Invocation, match: Match, closed_by: str, revision: int
+    ) -> Evaluation:
+        """Score an invocation, and count it. A revision replaces the evaluation that is pending."""
+        evaluation = with_failure(
+            self._evaluator.evaluate(
+                invocation,
+                match,
+                closed_by=closed_by,
+                revision=revision,
+                judging=self._when_judged(invocation, match),
+            )
+        )
+        if invocation.tenant in self._synthetic_tenants:
+            count_synthetic(evaluation, self._telemetry)
+        else:
+            count_evaluation(evaluation, self._telemetry)
+        self._update_pending(evaluation)
+        return evaluation
+
+    def repeat(self, invocation: Invocation, match: Match, revision: int) -> Evaluation:
+        """The evaluation that an earlier process has published: it is not counted again."""
+        return self._evaluator.evaluate(invocation, match, revision=revision)
+
+    def withdraw(self, key: EvaluationKey) -> None:
+        """Stop waiting for the judges of an evaluation that is void."""
+        pending = self._pending.end(key)
+        if pending is not None and pending.unscored:
+            self._telemetry.invocations_skipped.add("withdrawn")
+
+    def judged(self, pending: PendingJudgment, evaluation: Evaluation) -> Judged | None:
+        """The results of judges; `None` if the evaluation was revised or withdrawn meanwhile."""
+        if not self._pending.is_current(pending):
+            return None
+        self._pending.end(pending.key)
+        if pending.unscored:
+            count_scored(evaluation, self._telemetry)
+        return Judged(with_failure(evaluation), pending.first, pending.failed)
+
+    def restore(self, pending: PendingJudgment) -> None:
+        """Wait for judges again, as an earlier process did."""
+        self._pending.restore(pending)
+
+    def discard(self, traces: Set[TraceKey]) -> None:
+        """Forget the evaluations of purged traces."""
+        self._pending.discard(traces)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether `changes` would return anything."""
+        return self._pending.has_changes
+
+    def changes(self) -> tuple[tuple[PendingJudgment, ...], tuple[EvaluationKey, ...]]:
+        """Judgments that began, and keys of those that ended, since the last call."""
+        return self._pending.changes()
+
+    def _when_judged(self, invocation: Invocation, match: Match) -> WhenJudged:
+        if self._judging is None:
+            return "unconfigured"
+        if (invocation.tenant, invocation.trace_id, invocation.span_id) in self._pending:
+            return "later"  # a revision keeps the place in the queue
+        scenario_id = invocation.scenario_id
+        if match.reference is not None:
+            scenario_id = match.reference.scenario_id
+        return self._judging(invocation, scenario_id)
+
+    def _update_pending(self, evaluation: Evaluation) -> None:
+        earlier = self._pending.update(evaluation)
+        counts_now = evaluation.scored or not evaluation.awaits
+        if earlier is not None and earlier.unscored and counts_now:
+            count_scored(evaluation, self._telemetry)  # the earlier revision was not counted yet
