@@ -36,11 +36,13 @@ def invocation(
     arguments: str | None = "{}",
     start: float = 0.0,
     tenant: str = "",
+    steps: bool = False,
 ) -> list[Span]:
     """The spans of one turn: the agent, its calls of `tools`, and as many model calls as it needs.
 
     `answer`: `None` if content is switched off. `agent` and `chat` are more attributes of the agent
-    and of the last model call; `chats` replaces all model calls.
+    and of the last model call; `chats` replaces all model calls. `steps`: a model call and the tool
+    that it asks for are below a span of their own.
     """
     about: dict[str, Any] = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name}
     if version:
@@ -50,15 +52,23 @@ def invocation(
     if answer is not None:
         about |= {INPUT: text("user", "Refund it."), OUTPUT: text("assistant", answer)}
 
-    def below(id: str, title: str, offset: float, attributes: Mapping[str, Any]) -> Span:
+    def below(
+        id: str,
+        title: str,
+        offset: float,
+        attributes: Mapping[str, Any],
+        *,
+        parent: str = "agent",
+        took: float = 0.4,
+    ) -> Span:
         return span(
             f"{id} of {trace}",
             title,
             attributes,
             trace=trace,
-            parent=f"agent of {trace}",
+            parent=f"{parent} of {trace}",
             start=start + offset,
-            end=start + offset + 0.4,
+            end=start + offset + took,
             tenant=tenant,
         )
 
@@ -75,14 +85,19 @@ def invocation(
     ]
     if chats is None:
         chats = [*({} for _ in tools), dict(chat or {})]
-    for number, more in enumerate(chats):
+    parents = [f"step {number}" if steps else "agent" for number in range(len(chats))]
+    if steps:
+        spans += [below(step, "step", at, {}, took=0.95) for at, step in enumerate(parents)]
+    for number, (parent, more) in enumerate(zip(parents, chats, strict=True)):
         attributes = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 10, **more}
-        spans.append(below(f"chat {number}", "chat gpt", number, attributes))
+        spans.append(below(f"chat {number}", "chat gpt", number, attributes, parent=parent))
     for number, tool in enumerate(tools):
         attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
         if arguments is not None:
             attributes["gen_ai.tool.call.arguments"] = arguments
-        spans.append(below(f"tool {number}", f"execute_tool {tool}", number + 0.5, attributes))
+        title, at = f"execute_tool {tool}", number + 0.5
+        parent = parents[number] if steps else "agent"
+        spans.append(below(f"tool {number}", title, at, attributes, parent=parent))
     return spans
 
 

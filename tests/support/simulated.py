@@ -44,7 +44,7 @@ class SimulatedCollector:
         self._pipeline = Pipeline(
             INSTALLED, evaluator, references, telemetry, synthetic_tenants=frozenset({CANARY})
         )
-        self._minutes = 0
+        self._minutes, self._seconds = 0, 0.0
         sink = PrometheusSink(
             evaluator,
             references,
@@ -60,17 +60,20 @@ class SimulatedCollector:
 
     @property
     def _now(self) -> float:
-        return self._minutes * MINUTE_S
+        return self._minutes * MINUTE_S + self._seconds
 
     def minute(self, traces: Iterable[list[Span]]) -> None:
-        """Process the traces of one minute, and scrape at its end."""
+        """Process the traces of one minute as soon as each is due, and scrape at its end."""
         for spans in traces:
             events = self._pipeline.feed(spans, (), self._now)
             self._publish(events)
-        self._publish(self._pipeline.expire(self._now + MINUTE_S - 1))
+        began, end = self._now, self._now + MINUTE_S
+        while (due := self._pipeline.deadline()) is not None and due < end:
+            self._seconds = max(due - began, self._seconds)
+            self._publish(self._pipeline.expire(self._now))
         self._pipeline.records.pending()
         self._pipeline.records.commit()
-        self._minutes += 1
+        self._minutes, self._seconds = self._minutes + 1, 0.0
         self._scrape()
 
     def alerts(self, folder: Path, minutes: int) -> set[Alert]:

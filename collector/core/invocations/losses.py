@@ -41,7 +41,7 @@ class Orphans:
     def __init__(self, spans: Collection[Span], groups: Iterable[Group]) -> None:
         """`groups` are all those of the trace."""
         known = {span.span_id for span in spans}
-        orphans = [span for span in spans if _is_orphan(span, known)]
+        orphans = [span for span in spans if span.is_orphan(known)]
         self._ids = {span.span_id for span in orphans}
         self._parents = {span.parent_id for span in orphans}
         self._has_root = any(span.parent_id is None for span in spans)
@@ -64,12 +64,6 @@ class Orphans:
             span is not top and entry.start_ns <= span.start_ns and span.end_ns <= entry.end_ns
             for span in self._elsewhere
         )
-
-
-def _is_orphan(span: Span, known: Collection[str]) -> bool:
-    if span.parent_id is None or span.parent_id in known:
-        return False
-    return not span.remote_parent and not span.serves_request
 
 
 @dataclass(frozen=True, slots=True)

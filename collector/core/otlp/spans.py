@@ -7,7 +7,7 @@ when the trace is read. Ids are lower-case hexadecimal; times are Unix nanosecon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -164,6 +164,12 @@ class Span(_Encoded[SpanProto]):
     def serves_request(self) -> bool:
         """Whether it serves a request of another process, so that its parent is there."""
         return self.proto.kind in _SERVED
+
+    def is_orphan(self, known: Container[str]) -> bool:
+        """Whether its parent is of the same process, and not among these span ids."""
+        if self.parent_id is None or self.parent_id in known:
+            return False
+        return not self.remote_parent and not self.serves_request
 
     @property
     def trace_state(self) -> str:

@@ -6,8 +6,10 @@ it closes.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
 from pathgauge.collector.core.otlp.spans import Span
@@ -51,6 +53,14 @@ class Ancestry:
         self._latest_of_series: dict[str | None, int | None] = {}
         """The latest start of an entry agent below each parent; `None` if their names differ."""
         self._children: dict[str | None, list[Span]] = defaultdict(list)
+        orphans = (one for one in spans.values() if one.is_orphan(spans))
+        times = sorted(
+            (one.start_ns, one.end_ns) for one in orphans if one.span_id not in self._entry_agents
+        )
+        self._orphan_starts = [start for start, _ in times]
+        ends = accumulate((end for _, end in reversed(times)), min)
+        self._first_ends = [*ends][::-1]
+        """The first end among this orphan and those that started later."""
         for span in spans.values():
             self._children[span.parent_id].append(span)
 
@@ -68,6 +78,13 @@ class Ancestry:
                 continue
             if path.top.parent_id is None or self._is_one_of_a_series(entry_agent):
                 yield entry_agent
+
+    def may_lack_spans(self, entry_agent: Span) -> bool:
+        """Whether a span that ran during an entry agent has a parent, of the same process, that has
+        not arrived: it may belong to the agent.
+        """
+        place = bisect_left(self._orphan_starts, entry_agent.start_ns)
+        return place < len(self._first_ends) and self._first_ends[place] <= entry_agent.end_ns
 
     def above(self, span: Span) -> list[Span]:
         """The known ancestors, nearest first, at most `MAX_ANCESTORS`."""

@@ -10,7 +10,9 @@ only after a pause in proportion to its size, at most `late_ttl`.
 
 A long trace may never be quiet. An invocation in it is read separately as soon as its entry agent
 is certainly the top-most one and no record arrived below it for the quiet period (`settle`). See
-`Ancestry.known_tops` for the case that the parent of the entry agent has not arrived.
+`Ancestry.known_tops` for the case that the parent of the entry agent has not arrived. A span that
+ran meanwhile, and whose parent has not arrived, may be part of the invocation: half of a trajectory
+must not be scored as if it were the whole.
 """
 
 from __future__ import annotations
@@ -80,6 +82,8 @@ def quiet_invocations(trace: OpenTrace, bounds: Bounds, now: float) -> Iterator[
         read_until = read.get(entry_agent.span_id)
         if read_until is not None and now < trace.next_reading:
             continue
+        if ancestry.may_lack_spans(entry_agent):
+            continue  # the whole trace waits for the missing parent, at most until `idle`
         below = ancestry.below(entry_agent)
         last = max(trace.arrived[span.span_id] for span in below)
         if now >= last + bounds.settle and (read_until is None or last > read_until):

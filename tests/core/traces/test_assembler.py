@@ -126,6 +126,26 @@ def test_the_turns_of_an_open_session_are_read_separately() -> None:
     assert [[s.span_id for s in trace.spans] for trace in core.expire(8)] == [[span_id("turn1")]]
 
 
+def test_an_invocation_waits_for_the_missing_parent_of_a_span_that_ran_during_it() -> None:
+    agent = span("agent", "invoke_agent a", start=0, end=10)
+    inside = span("tool", "execute_tool refund", parent="step", start=2, end=3)
+    after = span("other", "execute_tool refund", parent="step", start=11, end=12)
+    core, _ = assembler()
+    feed(core, 0, agent, inside)
+    assert core.expire(29.999) == []
+    [trace] = core.expire(30)
+    assert {one.span_id for one in trace.spans} == {span_id("agent"), span_id("tool")}
+    core, _ = assembler()
+    feed(core, 0, agent, inside)
+    feed(core, 2, span("step", "step", parent="agent", start=1, end=4))
+    assert [len(trace.spans) for trace in core.expire(8)] == [3]
+    core, _ = assembler()
+    feed(core, 0, agent, after)
+    assert [[one.span_id for one in trace.spans] for trace in core.expire(6)] == [
+        [span_id("agent")]
+    ]
+
+
 def test_the_steps_of_a_running_workflow_wait_for_it() -> None:
     core, _ = assembler()
     feed(core, 0, span("a", "invoke_agent coordinator", parent="workflow", start=0, end=1))

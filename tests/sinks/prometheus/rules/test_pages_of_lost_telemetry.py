@@ -68,6 +68,18 @@ def half_of_the_spans_are_lost(trace: str, random: Random) -> list[Span]:
     return [span for span in usual(trace, random) if random.random() < 0.5]
 
 
+def half_of_the_spans_of_nested_traces_are_lost(trace: str, random: Random) -> list[Span]:
+    nested = invocation(
+        *TOOLS, trace=trace, scenario="refund", answer="It is done.", chats=chats(), steps=True
+    )
+    return [span for span in nested if random.random() < 0.5]
+
+
+def a_step_is_lost_where_models_have_no_messages(trace: str, random: Random) -> list[Span]:
+    nested = invocation(*TOOLS, trace=trace, scenario="refund", answer="It is done.", steps=True)
+    return [span for span in nested if span.name != "step" or random.random() < 0.7]
+
+
 def content_is_sometimes_switched_off(trace: str, random: Random) -> list[Span]:
     if random.random() < 0.3:
         return invocation(*TOOLS, trace=trace, scenario="refund", answer=None, arguments=None)
@@ -78,6 +90,8 @@ def content_is_sometimes_switched_off(trace: str, random: Random) -> list[Span]:
     ("incident", "alert"),
     [
         (half_of_the_spans_are_lost, "PathgaugeTelemetryLost"),
+        (half_of_the_spans_of_nested_traces_are_lost, "PathgaugeTelemetryLost"),
+        (a_step_is_lost_where_models_have_no_messages, "PathgaugeTelemetryLost"),
         (content_is_sometimes_switched_off, "PathgaugeContentMissing"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
