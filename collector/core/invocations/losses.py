@@ -6,8 +6,8 @@ its tool calls. What an instrumentation never writes and content that is switche
 - `lost_parents`: the parent of a span never arrived, although it is of the same process. For the
   outermost span alone this proves nothing: many senders leave out the spans of their web server.
 - `lost_tool_calls`: a later prompt holds tool calls that are not recorded; or a call succeeded
-  without a span, although other calls of that tool have one; or the SDK dropped the attributes of a
-  model call that would hold them.
+  without a span, or its agent went on without a result, although other calls of that tool have a
+  span; or the SDK dropped the attributes of a model call that would hold them.
 - `lost_model_calls`: an agent states more tokens than its model calls; or it answered after tool
   calls whose results no model call has seen.
 """
@@ -115,12 +115,16 @@ class Losses:
 
     def _calls_lack_spans(self) -> bool:
         """Calls that were rejected or failed at once have no span, nor those that the provider of
-        the model carries out.
+        the model carries out. What the last model call asked for may wait for an approval.
         """
         calls = self.invocation.tool_calls
         with_span = {call.name for call in calls if call.start_ns is not None}
+        steps = self.dialogue.steps
+        last = {step.run: number for number, step in enumerate(steps)}
         return any(
-            call.name in with_span and call.result is not None and call.error is None
+            call.name in with_span
+            and call.error is None
+            and (call.result is not None or _is_followed(call, steps, last))
             for call in calls
             if call.start_ns is None and call.kind == "function"
         )
@@ -163,6 +167,11 @@ class Losses:
         number = self.dialogue.steps.index(last)
         calls = [call for call in self.invocation.tool_calls if call.group == number]
         return not any(_may_answer(call, answer) for call in calls)
+
+
+def _is_followed(call: ToolCall, steps: Sequence[Step], last: Mapping[str | None, int]) -> bool:
+    """Whether the agent asked a model again after the call; `last` has the last step of runs."""
+    return call.group is not None and call.group < last[steps[call.group].run]
 
 
 def _states_sum_of_runs(agent: Node) -> bool:

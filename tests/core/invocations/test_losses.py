@@ -85,6 +85,10 @@ TWICE = invocation(
 )
 
 
+SAID = [{OUTPUT: json.dumps([calls("look", ids=ids)])} for ids in "ab"]
+UNSEEN_TWICE = invocation("look", "look", chats=[*SAID, {OUTPUT: text("assistant", "Done.")}])
+
+
 def unseen(answer: str = "Done.") -> list[Span]:
     """The model call after the tool call is missing."""
     tool = {
@@ -122,6 +126,7 @@ def nested(*, middle: bool = True, **more: Any) -> list[Span]:
     [
         (without(WHOLE, "chat gpt", "execute_tool look"), ["lost_tool_calls"]),
         (without(TWICE, "execute_tool look"), ["lost_tool_calls"]),
+        (without(UNSEEN_TWICE, "execute_tool look"), ["lost_tool_calls"]),
         (without(STATED, "chat gpt"), ["lost_model_calls"]),
         (unseen(), ["lost_model_calls"]),
         (nested(middle=False), ["lost_parents"]),
@@ -129,6 +134,7 @@ def nested(*, middle: bool = True, **more: Any) -> list[Span]:
     ids=[
         "the last prompt holds a call that is not recorded",
         "one of two calls of a tool has no span",
+        "one of two calls of a tool has neither a span nor a result",
         "the agent states more tokens than its model calls",
         "no model call has seen the result before the answer",
         "a parent between agent and tool",
@@ -157,6 +163,8 @@ def resumed() -> list[Span]:
         WHOLE,
         STATED,
         TWICE,
+        UNSEEN_TWICE,
+        invocation("look", chats=SAID, answer=None),
         nested(),
         invocation("look", chats=[FIRST, {}], answer=None),
         invocation(chats=[FIRST, SECOND]),
@@ -176,6 +184,8 @@ def resumed() -> list[Span]:
         "complete",
         "all tokens",
         "two calls of a tool",
+        "two calls of a tool without results",
+        "a call at the end that waits for an approval",
         "only the web server above is missing",
         "content is switched off",
         "tools without spans",
