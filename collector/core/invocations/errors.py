@@ -17,6 +17,7 @@ _CONTROL_FLOW = frozenset(
         "GraphBubbleUp",
         "CallDeferred",
         "ApprovalRequired",
+        "ToolInterruptError",
     }
 )
 """Exceptions that frameworks use for control flow. A span that ends with one did not fail."""

@@ -39,6 +39,7 @@ WRAPPERS = (
     "ai.telemetry.metadata.",
     "ai.settings.context.",
     "mlflow.traceTag.",
+    "genkit:metadata:",
 )
 """Prefixes under which frameworks write the metadata of their users."""
 

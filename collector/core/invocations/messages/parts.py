@@ -78,14 +78,24 @@ _RESULT_TYPES = frozenset(
         "function_call_output",
     }
 )
+_RESULT_MEMBERS = (
+    "function_response",
+    "functionResponse",
+    "toolResult",
+    "tool_call_result",
+    "toolResponse",
+)
 _TEXT_TYPES = frozenset({None, "text", "output_text", "input_text", "refusal"})
 
 _REASONING_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
+_UNTYPED_REASONING = ({"reasoningContent"}, {"reasoning"}, {"reasoning", "metadata"})
+"""The members of parts of reasoning that have no type: Bedrock's and Genkit's."""
+
 _REMOVED: Mapping[str, Any] = {"type": "text"}
 """A text without its content, as instrumentations write it that only remove the content."""
 
-_ID_KEYS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_use_id", "id")
+_ID_KEYS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
 
 
 def listed_parts(message: Mapping[str, Any]) -> list[Any]:
@@ -163,18 +173,18 @@ def is_reasoning(part: Any) -> bool:
     kind = part.get("type")
     if isinstance(kind, str) and kind in _REASONING_TYPES:
         return True
-    return bool(part.get("thought")) or part.keys() == {"reasoningContent"}
+    return bool(part.get("thought")) or part.keys() in _UNTYPED_REASONING
 
 
 def _untyped(part: Mapping[str, Any]) -> str | AskedCall | Response | None:
-    """Parts that are identified by their only member: Google's, Bedrock's, Haystack's, and plain
-    text.
+    """Parts that are identified by their only member: Google's, Bedrock's, Haystack's, Genkit's,
+    and plain text.
     """
-    for key in ("function_call", "functionCall", "toolUse", "tool_call"):
+    for key in ("function_call", "functionCall", "toolUse", "tool_call", "toolRequest"):
         call = as_object(part.get(key))
         if call is not None:
             return read_call(call)
-    for key in ("function_response", "functionResponse", "toolResult", "tool_call_result"):
+    for key in _RESULT_MEMBERS:
         response = as_object(part.get(key))
         if response is not None:
             return _response(response)
