@@ -19,7 +19,8 @@ from pathgauge.collector.core.invocations.reading import Doubts, Record
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.scorers.types import Flag, ToolCall
 
-_UNREADABLE: frozenset[Flag] = frozenset({"truncated", "redacted"})
+UNREADABLE: frozenset[Flag] = frozenset({"truncated", "redacted"})
+"""The flags of content that was recorded and cannot be read any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Gaps:
         """Whether the last model call ended normally and recorded its prompt, but no answer. Some
         instrumentations leave an empty answer out.
         """
-        if not self.answering_steps or not _UNREADABLE.isdisjoint(flags):
+        if not self.answering_steps or not UNREADABLE.isdisjoint(flags):
             return False
         step = self.answering_steps[-1]
         output = step.content.output
@@ -104,7 +105,7 @@ class Gaps:
         """Whether tools were called that are not recorded. `with_calls` are the numbers of the
         model calls whose tool calls are recorded.
         """
-        if not with_calls and (self.dialogue.rounds or any(map(_hides_tools, self.agents))):
+        if not with_calls and (self.dialogue.rounds or any(map(hides_tools, self.agents))):
             return self._calls_unknown(with_calls)
         return any("tool" in (_finish_reasons(step) or "") for step in self._silent(with_calls))
 
@@ -112,7 +113,7 @@ class Gaps:
         """Whether tools may have been called without any record."""
         if not self.dialogue.steps and not self.tools:
             return True
-        if not with_calls and any(map(_hides_tools, self.agents)):
+        if not with_calls and any(map(hides_tools, self.agents)):
             return True
         if self.tools or self._answered_at_once():
             return False
@@ -132,7 +133,8 @@ class Gaps:
         return self.dialogue.ended_with_answer(self.answering_agents)
 
 
-def _hides_tools(node: Node) -> bool:
+def hides_tools(node: Node) -> bool:
+    """Whether the instrumentation of an agent records no tool calls at all."""
     return node.dialect is not None and not node.dialect.shows_tools
 
 

@@ -6,8 +6,9 @@ its tool calls. What an instrumentation never writes and content that is switche
 - `lost_parents`: the parent of a span never arrived, although it is of the same process. For the
   outermost span alone this proves nothing: many senders leave out the spans of their web server.
 - `lost_tool_calls`: a later prompt holds tool calls that are not recorded; or a call succeeded
-  without a span, or its agent went on without a result, although other calls of that tool have a
-  span; or the SDK dropped the attributes of a model call that would hold them.
+  without a span, although other calls of that tool have one; or an agent went on after a call that
+  has neither a span nor a result; or the SDK dropped the attributes of a model call that would hold
+  them.
 - `lost_model_calls`: an agent states more tokens than its model calls; or it answered after tool
   calls whose results no model call has seen.
 """
@@ -20,9 +21,10 @@ from dataclasses import dataclass
 
 from pathgauge.collector.core.invocations.dialects.field_paths import first
 from pathgauge.collector.core.invocations.errors import error_of
+from pathgauge.collector.core.invocations.gaps import UNREADABLE, hides_tools
 from pathgauge.collector.core.invocations.grouping import Group
 from pathgauge.collector.core.invocations.input_output import Dialogue, Step
-from pathgauge.collector.core.invocations.messages.message import Message, asked_calls
+from pathgauge.collector.core.invocations.messages.message import Message, asked_calls, said
 from pathgauge.collector.core.invocations.messages.values import as_text
 from pathgauge.collector.core.invocations.model_calls import stated_total
 from pathgauge.collector.core.invocations.node import Node
@@ -82,6 +84,7 @@ class Losses:
         if (
             self._prompts_hold_other_calls()
             or self._calls_lack_spans()
+            or self._went_on_without_results()
             or self._dropped_attributes_held_calls()
         ):
             yield "lost_tool_calls"
@@ -115,19 +118,38 @@ class Losses:
 
     def _calls_lack_spans(self) -> bool:
         """Calls that were rejected or failed at once have no span, nor those that the provider of
-        the model carries out. What the last model call asked for may wait for an approval.
+        the model carries out.
         """
         calls = self.invocation.tool_calls
         with_span = {call.name for call in calls if call.start_ns is not None}
-        steps = self.dialogue.steps
-        last = {step.run: number for number, step in enumerate(steps)}
         return any(
-            call.name in with_span
-            and call.error is None
-            and (call.result is not None or _is_followed(call, steps, last))
+            call.name in with_span and call.result is not None and call.error is None
             for call in calls
             if call.start_ns is None and call.kind == "function"
         )
+
+    def _went_on_without_results(self) -> bool:
+        """Whether a call left nothing behind, although its agent called the model again. At the end
+        of a run, such calls are left to the client or wait for approval.
+        """
+        if not self._calls_leave_traces():
+            return False
+        last = {step.run: number for number, step in enumerate(self.dialogue.steps)}
+        return any(
+            call.group is not None
+            and call.group < last[self.dialogue.steps[call.group].run]
+            and call.kind == "function"
+            and call.start_ns is None
+            and call.result is None
+            and call.error is None
+            for call in self.invocation.tool_calls
+        )
+
+    def _calls_leave_traces(self) -> bool:
+        """Whether a call that is carried out is recorded, and what is recorded can be read."""
+        if any(map(hides_tools, self.agents)):
+            return False
+        return UNREADABLE.isdisjoint(self.invocation.flags)
 
     def _dropped_attributes_held_calls(self) -> bool:
         """Whether the SDK dropped attributes of a model call whose output is not recorded, and no
@@ -166,12 +188,10 @@ class Losses:
             return False
         number = self.dialogue.steps.index(last)
         calls = [call for call in self.invocation.tool_calls if call.group == number]
-        return not any(_may_answer(call, answer) for call in calls)
-
-
-def _is_followed(call: ToolCall, steps: Sequence[Step], last: Mapping[str | None, int]) -> bool:
-    """Whether the agent asked a model again after the call; `last` has the last step of runs."""
-    return call.group is not None and call.group < last[steps[call.group].run]
+        if any(call.result is None for call in calls) and not self._calls_leave_traces():
+            return False
+        spoken = said(last.content.output)
+        return not any(_may_answer(call, answer, spoken) for call in calls)
 
 
 def _states_sum_of_runs(agent: Node) -> bool:
@@ -186,10 +206,14 @@ def _ended_unseen(step: Step) -> bool:
     return not step.content.output and stated is None and error_of(node) is None
 
 
-def _may_answer(call: ToolCall, answer: str) -> bool:
-    """Whether a call was not carried out, or holds the answer."""
+def _may_answer(call: ToolCall, answer: str, spoken: str) -> bool:
+    """Whether a call holds the answer, or was not carried out: then the answer was `spoken` beside
+    it, or tells that it waits.
+    """
+    if call.result is None and (answer in spoken or call.name in answer):
+        return True
     texts = filter(None, (as_text(call.result), as_text(call.arguments)))
-    return call.result is None or any(text in answer or answer in text for text in texts)
+    return any(text in answer or answer in text for text in texts)
 
 
 def lacking_models(

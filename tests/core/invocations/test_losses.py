@@ -101,6 +101,19 @@ def unseen(answer: str = "Done.") -> list[Span]:
     return [agent, first, span("t", "execute_tool look", tool, parent=parent, start=1, end=2)]
 
 
+def given_up(*output: Mapping[str, Any], answer: str | None, later: bool) -> list[Span]:
+    """A call that has neither a span nor a result, and perhaps another model call after it."""
+    first = {INPUT: json.dumps([USER]), OUTPUT: json.dumps(output)}
+    return invocation(chats=[first, chat(USER)] if later else [first], answer=answer)
+
+
+SPOKEN = {
+    "role": "assistant",
+    "parts": [{"type": "text", "content": "Which color?"}, *calls("pick_color")["parts"]],
+}
+CUT = {INPUT: '[{"role": "user", "parts": [{"ty', OUTPUT: json.dumps([calls("look")])}
+
+
 def nested(*, middle: bool = True, **more: Any) -> list[Span]:
     """A tool below a step of the framework; with a web server above that never arrives."""
     agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a"}
@@ -129,6 +142,8 @@ def nested(*, middle: bool = True, **more: Any) -> list[Span]:
         (without(UNSEEN_TWICE, "execute_tool look"), ["lost_tool_calls"]),
         (without(STATED, "chat gpt"), ["lost_model_calls"]),
         (unseen(), ["lost_model_calls"]),
+        (given_up(calls("look"), answer="Done.", later=True), ["lost_tool_calls"]),
+        (given_up(calls("look"), answer="Done.", later=False), ["lost_model_calls"]),
         (nested(middle=False), ["lost_parents"]),
     ],
     ids=[
@@ -137,6 +152,8 @@ def nested(*, middle: bool = True, **more: Any) -> list[Span]:
         "one of two calls of a tool has neither a span nor a result",
         "the agent states more tokens than its model calls",
         "no model call has seen the result before the answer",
+        "the agent went on after a call without a trace",
+        "the agent answered after a call without a trace",
         "a parent between agent and tool",
     ],
 )
@@ -169,6 +186,10 @@ def resumed() -> list[Span]:
         invocation("look", chats=[FIRST, {}], answer=None),
         invocation(chats=[FIRST, SECOND]),
         invocation(chats=[chat(USER, out=calls("pick_color"))], answer=None),
+        given_up(SPOKEN, answer="Which color?", later=False),
+        given_up(calls("pick_color"), answer='[{"waits": "pick_color"}]', later=False),
+        given_up(calls("transfer_to_billing"), answer="Done.", later=True),
+        invocation(chats=[CUT, chat(USER)]),
         unseen("It was found."),
         invocation("look", chats=[FIRST, chat(USER, calls("look"), result("found"), USER)]),
         resumed(),
@@ -190,6 +211,10 @@ def resumed() -> list[Span]:
         "content is switched off",
         "tools without spans",
         "a call for the client at the end",
+        "a call for the client, and what was said beside it",
+        "a call that waits for approval",
+        "a handoff",
+        "a prompt that was cut off",
         "a call whose result is the answer",
         "a prompt without earlier messages",
         "a resumed run",

@@ -192,7 +192,7 @@ def test_truncated_calls_are_flagged_as_unknown_and_give_no_answer() -> None:
     assert [call.id for call in read_one.tool_calls] == ["c1", "c2"]
     assert (read_one.final_response, sorted(read_one.flags)) == (
         None,
-        ["content_missing", "lost_tool_calls", "no_tool_spans", "truncated"],
+        ["content_missing", "no_tool_spans", "truncated"],
     )
 
 
