@@ -58,7 +58,7 @@ class Dialogue:
         self._logs = logs
         self._flags = flags
         models = [node for node in nodes if node.kind == "model"]
-        self._models_below = Counter(id(node.parent) for node in models) if logs else Counter[int]()
+        self._models_below = Counter(id(node.parent) for node in models)
         self.steps = [Step(node, self._content(node)) for node in models]
         self.rounds = [Step(node, self._content(node)) for node in nodes if node.kind == "tools"]
         """The spans that execute several tool calls, with the results as their output."""
@@ -127,17 +127,19 @@ class Dialogue:
         return shown or self._messages(agent, agent.fields.agent_input, "user")
 
     def _content(self, node: Node) -> ModelContent:
+        step = self._step_around(node)
         logs = [log for span in node.own_spans for log in self._logs.get(span.span_id, ())]
-        return ModelContent(node, logs or self._logs_of_parent(node), self._flags)
+        if step is not None and not logs:
+            # Some instrumentations emit the log records of a model call after its span has ended.
+            logs = self._logs.get(step.span.span_id, [])
+        return ModelContent(node, logs, self._flags, step)
 
-    def _logs_of_parent(self, node: Node) -> Sequence[LogRecord]:
-        """The log records of the step around a model call. Some instrumentations emit them after
-        the span of the call has ended.
-        """
+    def _step_around(self, node: Node) -> Node | None:
+        """The step in which the node is the only model call."""
         step = node.parent
         if step is None or step.kind != "other" or self._models_below[id(step)] != 1:
-            return ()
-        return self._logs.get(step.span.span_id, ())
+            return None
+        return step
 
     def _messages(self, node: Node, paths: FieldPaths, role: str) -> tuple[Message, ...]:
         """The input or output on an agent span, read as messages."""

@@ -2,7 +2,8 @@
 
 The first source with content wins: span attributes; then log records, then span events, named
 `gen_ai.client.inference.operation.details`; then the older message events, first as log records,
-then as span events. Texts that a distribution moved out of spans are restored.
+then as span events. Texts that a distribution moved out of spans are restored. Tool calls that are
+in none of them may be on the step around the model call.
 
 An output without content is recorded, too: an empty text, or an empty list of messages.
 """
@@ -14,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.adot import with_moved_texts
-from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, value_at
+from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first, value_at
 from pathgauge.collector.core.invocations.messages.message import (
     Message,
     most_telling,
@@ -41,11 +42,18 @@ _CONTENT_EVENTS = frozenset({DETAILS, "gen_ai.content.prompt", "gen_ai.content.c
 class ModelContent:
     """The input and output messages of one model call, read on first use."""
 
-    def __init__(self, node: Node, logs: Sequence[LogRecord], flags: set[Flag]) -> None:
-        """`logs`: the log records of the node's spans in time order. Adds to `flags` if content was
-        truncated or removed.
+    def __init__(
+        self,
+        node: Node,
+        logs: Sequence[LogRecord],
+        flags: set[Flag],
+        step: Node | None = None,
+    ) -> None:
+        """`logs`: the log records of the node's spans in time order. `step`: the step in which the
+        node is the only model call. Adds to `flags` if content was truncated or removed.
         """
         self._node = node
+        self._step = step
         self._logs = logs
         self._flags = flags
         self._input: tuple[Message, ...] | None = None
@@ -63,15 +71,22 @@ class ModelContent:
     def output(self) -> tuple[Message, ...]:
         """The output of the model."""
         if self._output is None:
-            self._output = self._find(
-                self._node.fields.output_messages, "assistant", _OUTPUT_EVENTS
-            )
+            found = self._find(self._node.fields.output_messages, "assistant", _OUTPUT_EVENTS)
+            self._output = found if _has_calls(found) else self._output_of_step() or found
         return self._output
 
     @property
     def tool_definitions(self) -> Iterator[Any]:
         """The tools offered to the model: one value for each source that has some."""
         return self._values(self._node.fields.tool_definitions)
+
+    def _output_of_step(self) -> tuple[Message, ...]:
+        """The output that the step has, if it has tool calls."""
+        if self._step is None or not self._step.fields.step_output:
+            return ()
+        raw = first(self._step.spans, self._step.fields.step_output)
+        messages = self._read(raw, "assistant")
+        return messages if _has_calls(messages) else ()
 
     def _find(self, paths: FieldPaths, role: str, events: Mapping[str, str]) -> tuple[Message, ...]:
         return most_telling(self._sources(paths, role, events))
@@ -139,6 +154,10 @@ class ModelContent:
                     for key, value in event.attributes.items()
                 }
                 yield event.name, body
+
+
+def _has_calls(messages: Iterable[Message]) -> bool:
+    return any(message.calls for message in messages)
 
 
 def _messages(events: Iterable[tuple[str, Any]], roles: Mapping[str, str]) -> Iterator[Message]:

@@ -40,6 +40,7 @@ WRAPPERS = (
     "ai.settings.context.",
     "mlflow.traceTag.",
     "genkit:metadata:",
+    "mastra.metadata.",
 )
 """Prefixes under which frameworks write the metadata of their users."""
 

@@ -33,6 +33,7 @@ CONTENT = (
     "result",
     "input_messages",
     "output_messages",
+    "step_output",
     "agent_input",
     "agent_output",
     "final_response",

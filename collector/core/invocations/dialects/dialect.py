@@ -83,6 +83,10 @@ class Fields:
     input_messages: FieldPaths = ()
     """The prompt of a model call."""
     output_messages: FieldPaths = ()
+    step_output: FieldPaths = ()
+    """On the step around a single model call: the output of the model with its tool calls, for
+    instrumentations that leave the calls out of the output of the model call itself.
+    """
     agent_input: FieldPaths = ()
     """The input of an agent or workflow: messages, or the text of the user."""
     agent_output: FieldPaths = ()
