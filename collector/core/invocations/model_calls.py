@@ -13,6 +13,9 @@ from pathgauge.scorers.types import ModelCall
 MAX_TEXT = 4_000
 """Characters of what a model said in one call; the rest is cut off."""
 
+_NO_MODEL = "none"
+"""Micrometer writes it for a missing value."""
+
 
 def model_call(step: Step, *, with_text: bool) -> ModelCall:
     """The model call of a step. `with_text` also reads what the model said."""
@@ -39,8 +42,13 @@ def model_call(step: Step, *, with_text: bool) -> ModelCall:
 
 def model_of(node: Node) -> str | None:
     """The model that answered, else the one that was asked."""
-    response_model = as_id(first(node.spans, node.fields.response_model))
-    return response_model or as_id(first(node.spans, node.fields.request_model))
+    response_model = _model_at(node, node.fields.response_model)
+    return response_model or _model_at(node, node.fields.request_model)
+
+
+def _model_at(node: Node, paths: FieldPaths) -> str | None:
+    name = as_id(first(node.spans, paths))
+    return None if name == _NO_MODEL else name
 
 
 def stated_total(node: Node) -> ModelCall:

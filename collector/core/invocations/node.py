@@ -247,11 +247,17 @@ class Node:
             return True
         if self.kind != outer.kind or self.kind not in _MERGING:
             return False
+        if self.kind == "model":
+            return not self._is_next_call(outer)
         if self.name is None:
             return not self.called
-        if self.kind == "model":
-            return True
         return self.name == outer.name and not self._is_another_call(outer)
+
+    def _is_next_call(self, outer: Node) -> bool:
+        """Whether a model call inside another one is the next call of the same client."""
+        if self.dialect is None or self.dialect.adds_up_usage is None:
+            return False
+        return self.dialect is outer.dialect
 
     def _is_another_call(self, outer: Node) -> bool:
         """Whether a tool is called again inside itself, as by a sub-agent that calls sub-agents."""

@@ -28,6 +28,7 @@ from pathgauge.collector.core.invocations.span_records import span_records
 from pathgauge.collector.core.invocations.tool_calls import tool_calls
 from pathgauge.collector.core.invocations.tool_schemas import tool_schemas
 from pathgauge.collector.core.invocations.tree import Tree
+from pathgauge.collector.core.invocations.usage import own_usage
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.scorers.authoring.extras import NO_EXTRAS, Extras, SpanRecord
 from pathgauge.scorers.types import AgentRun, Flag, Invocation, ModelCall, ToolCall, total_tokens
@@ -120,8 +121,9 @@ class _Reader:
             self.flags.add("scenario_conflict")
         turn, run_id = scenario.turn_and_run(found.scenario_id, spans, self.group.nodes)
         with_text = self.extras.model_texts
-        models = tuple(model_call(step, with_text=with_text) for step in self.steps)
-        input_tokens, output_tokens = self._tokens(models)
+        stated = [model_call(step, with_text=with_text) for step in self.steps]
+        usage = own_usage(stated, self.steps, self.tools, self.flags)
+        input_tokens, output_tokens = self._tokens(usage.to_sum)
         failed = self._failed_node() or self._unanswered_model_call(final_response)
         start_ns, end_ns = self.group.times()
         doubts = gaps.flag(self.flags, calls, user_input, final_response, failed=failed is not None)
@@ -141,7 +143,7 @@ class _Reader:
             user_input=user_input,
             tool_calls=calls,
             sub_agents=tuple(self._sub_agents(agent, user_input, calls)),
-            model_calls=models,
+            model_calls=usage.models,
             final_response=final_response,
             error=failed is not None,
             error_type=error_type(failed) if failed else None,

@@ -156,6 +156,12 @@ class Dialect:
     """Whether the run of an agent that is called as a tool is a sibling of its caller instead of a
     child of the call.
     """
+    adds_up_usage: Callable[[Span], bool] | None = None
+    """For instrumentations whose model calls state the tokens of all calls of a loop so far.
+    Receives the span of a tool that ran between two model calls. Returns whether both calls are of
+    one loop, so that the second states the tokens of both. With this hook, a model call inside
+    another is one more call and not the same one.
+    """
     may_be_entry: Callable[[Span], bool] | None = None
     """Whether a span may be the entry span of an invocation, if `entry_names` cannot tell. Called
     for every arriving span, or every span with one of the `scopes`, so it must not decode
