@@ -4,6 +4,9 @@ Four things go wrong: the parent of a span never arrived; the span of an agent i
 run instead of around it; an agent that was called as a tool is a sibling of its caller instead of
 below the call; the work of the members of a team is below the messages that they receive, and these
 are siblings.
+
+If the parent of a whole run never arrived, the run stays an invocation of its own. It is attached
+to what the process did meanwhile, because the scenario id may be there.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ def reparent(tree: Tree) -> set[int]:
     _gather_teams(tree)
     _nest_runs(tree)
     _attach_called_agents(tree)
-    return _attach_orphans(tree)
+    hosts = _attach_orphans(tree)
+    _attach_runs(tree)
+    return hosts
 
 
 def _gather_teams(tree: Tree) -> None:
@@ -147,6 +152,27 @@ def _host(root: Node, entry_agents: list[Node]) -> Node | None:
     if len(hosts) != 1 or hosts[0].span.parent_id == root.span.parent_id:
         return None
     return hosts[0]
+
+
+def _attach_runs(tree: Tree) -> None:
+    """Attach each entry agent whose parent never arrived to the one root of its process during
+    which it ran.
+    """
+    roots = tree.roots()
+    tops = [root for root in roots if root.kind == "other" and root.span.parent_id is None]
+    if len(tops) > MAX_CANDIDATES:
+        return
+    for run in roots:
+        span = run.span
+        if run.entry_agent is not run or span.parent_id is None or span.remote_parent:
+            continue
+        around = [
+            top
+            for top in tops
+            if top.span.resource == span.resource and _ran_during(span, top.span)
+        ]
+        if len(around) == 1:
+            tree.attach(run, around[0])
 
 
 def _ran_during(inner: Span, outer: Span) -> bool:

@@ -65,11 +65,18 @@ def test_few_scored_trajectories_lack_calls_when_half_of_the_spans_are_lost() ->
 
 
 def test_no_complete_capture_has_lost_anything() -> None:
-    """`lost-root` is a capture of a trace without its root."""
+    """`lost-root` is a capture of a trace without its root. Two instrumentations for JavaScript do
+    not export the spans of runs and tools that fail.
+    """
     flagged = {
         path.parent.relative_to(CAPTURES).as_posix()
         for path in CAPTURES.glob("*/*/invocations.json")
         for one in json.loads(path.read_text())
         if any(flag.startswith("lost_") or flag == "missing_root" for flag in one["flags"])
     }
-    assert flagged == {"mlflow-3.17-by-hand/lost-root"}
+    assert flagged == {
+        "mlflow-3.17-by-hand/lost-root",
+        "openai-agents-js-openinference/S7",
+        "openai-js-openllmetry/S3",
+        "openai-js-openllmetry/S7",
+    }

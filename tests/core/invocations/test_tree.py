@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.otlp.spans import Span, Trace
+from pathgauge.collector.core.otlp.spans import Resource, Span, Trace
 from pathgauge.collector.testing import span, span_id, trace_id
 from pathgauge.scorers.types import Invocation
 from support.dialects import read
@@ -344,3 +344,45 @@ def test_calls_without_their_agent_span_do_not_belong_to_the_sub_agent_below() -
         ["billing"],
     )
     assert "missing_root" in read_one.flags
+
+
+def failed_run(parent: str, at: tuple[float, float] = (1, 8)) -> list[Span]:
+    return [
+        run("g", "my run", "CHAIN", at, parent, **agent("desk")),
+        run("m", "ChatOpenAI", "LLM", at, "g", **node("model", "desk")),
+    ]
+
+
+def request(id: str, at: tuple[float, float], service: str = "app") -> Span:
+    return span(
+        id,
+        "POST /chat",
+        {"eval.scenario.id": id},
+        start=at[0],
+        end=at[1],
+        scope="web",
+        resource={"service.name": service},
+    )
+
+
+def in_process(spans: list[Span], service: str = "app") -> list[Span]:
+    resource = Resource({"service.name": service})
+    return [Span(one.raw, resource, one.scope) for one in spans]
+
+
+@pytest.mark.parametrize(
+    ("requests", "scenario"),
+    [
+        ([request("around", (0, 9))], "around"),
+        ([request("around", (0, 9)), request("later", (10, 20))], "around"),
+        ([request("around", (0, 9)), request("also", (0.5, 9))], None),
+        ([request("before", (0, 7))], None),
+        ([request("elsewhere", (0, 9), "other")], None),
+    ],
+)
+def test_a_run_whose_parent_never_arrived_has_the_scenario_of_the_one_request_around_it(
+    requests: list[Span], scenario: str | None
+) -> None:
+    [read_one] = of(*requests, *in_process(failed_run("never sent")))
+    assert (read_one.span_id, read_one.scenario_id) == (span_id("g"), scenario)
+    assert read_one.flags >= {"lost_parents"}

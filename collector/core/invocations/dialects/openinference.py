@@ -6,7 +6,11 @@ flattened over numbered keys (`llm.input_messages.0.message.content`), so a limi
 drops the oldest messages. Raw input and output are in `input.value` and `output.value`, LangChain's
 metadata is JSON in `metadata`. Every span with "agent" in its name gets the kind AGENT, including
 tools: `tool.name` identifies a tool. `tool.parameters` is the schema of the tool in some
-instrumentations and the arguments of a call in others. Empty arguments of a call are omitted.
+instrumentations and the arguments of a call in others. Empty arguments of a call are omitted. Only
+a reply has `llm.model_name`: a failed call names its model in its parameters.
+
+The instrumentation of OpenAI Agents for JavaScript writes the whole run as AGENT, with the name of
+the workflow, and again as CHAIN below it. If a run fails, it never exports the first.
 """
 
 from __future__ import annotations
@@ -30,10 +34,14 @@ from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE = "openinference.instrumentation."
 LANGCHAIN, OPENAI_AGENTS = SCOPE + "langchain", SCOPE + "openai_agents"
+OPENAI_AGENTS_JS = "@arizeai/openinference-instrumentation-openai-agents"
 KIND = "openinference.span.kind"
 
 _INPUT, _OUTPUT, _METADATA = "input.value", "output.value", "metadata"
 _AGENT_NAME, _TOOL_NAME = "agent.name", "tool.name"
+_NODE = "graph.node.id"
+_PARAMETERS = "llm.invocation_parameters"
+_HANDOFF = "handoff to "
 
 _TOOLS_NODE = "tools"
 
@@ -55,21 +63,33 @@ def kind(span: Span) -> Kind | None:
     """The stated kind, corrected by what is known of the instrumentation."""
     attributes = span.attributes
     stated = _KINDS.get(str(attributes[KIND]).upper(), "other")
+    if span.name.startswith(_HANDOFF) and _is_handoff(span, stated):
+        return "handoff"
     if _TOOL_NAME in attributes and stated != "model":
         return "tool"
     if stated not in ("agent", "chain"):
-        if span.name.startswith("handoff to "):
-            return "handoff"
         return stated
     if span.scope.name == LANGCHAIN:
         return _graph_kind(span)
-    if span.scope.name == OPENAI_AGENTS:
-        if stated == "chain":
-            return "other"
-        if _AGENT_NAME in attributes:
-            return "agent"
-        return "workflow"
+    if span.scope.name in (OPENAI_AGENTS, OPENAI_AGENTS_JS):
+        return _kind_of_run(span, stated)
     return stated
+
+
+def _is_handoff(span: Span, stated: Kind) -> bool:
+    """For JavaScript it also has the name of a tool, which does not exist."""
+    if span.scope.name == OPENAI_AGENTS_JS:
+        return True
+    return _TOOL_NAME not in span.attributes and stated not in ("agent", "chain")
+
+
+def _kind_of_run(span: Span, stated: Kind) -> Kind:
+    """An agent, or the run of a whole workflow."""
+    if stated == "chain":
+        return "chain" if span.scope.name == OPENAI_AGENTS_JS else "other"
+    if _AGENT_NAME in span.attributes or _NODE in span.attributes:
+        return "agent"
+    return "workflow"
 
 
 def _graph_kind(span: Span) -> Kind:
@@ -168,7 +188,7 @@ OPENINFERENCE = Dialect(
     byte_marks=(KIND.encode(),),
     matches=matches,
     kind=kind,
-    reads=(KIND, JsonMember(_METADATA, (langgraph.NODE,))),
+    reads=(KIND, _NODE, JsonMember(_METADATA, (langgraph.NODE,))),
     may_be_entry=may_be_entry,
     name_of=name_of,
     content_setting="OPENINFERENCE_HIDE_INPUTS=false OPENINFERENCE_HIDE_OUTPUTS=false",
@@ -177,7 +197,7 @@ OPENINFERENCE = Dialect(
         agent_name=(
             _AGENT_NAME,
             JsonMember(_METADATA, (langgraph.AGENT_NAME,)),
-            "graph.node.id",
+            _NODE,
             Derived(enclosing_graph, reads=(JsonMember(_METADATA, (langgraph.PATH,)),)),
         ),
         conversation_id=("session.id", JsonMember(_METADATA, (langgraph.THREAD,))),
@@ -192,6 +212,7 @@ OPENINFERENCE = Dialect(
         ),
         arguments=(_of_only_call("args"), _INPUT),
         result=(_OUTPUT,),
+        request_model=(JsonMember(_PARAMETERS, ("model",)),),
         response_model=("llm.model_name",),
         input_tokens=("llm.token_count.prompt",),
         output_tokens=("llm.token_count.completion",),
@@ -208,7 +229,7 @@ OPENINFERENCE = Dialect(
             _INPUT,
         ),
         agent_output=(Derived(output_of),),
-        tool_definitions=(Derived(tools_of), JsonMember("llm.invocation_parameters", ("tools",))),
+        tool_definitions=(Derived(tools_of), JsonMember(_PARAMETERS, ("tools",))),
         tool_schema=(Derived(schema_of),),
     ),
 )

@@ -476,3 +476,38 @@ def test_runs_may_be_entry_spans_anywhere_and_steps_only_without_a_parent(
     name: str, parent: str | None, may: bool
 ) -> None:
     assert INSTALLED.may_be_entry(run("x", name, "CHAIN", LLAMA_INDEX, parent=parent)) is may
+
+
+def test_a_failed_model_call_names_the_model_of_its_parameters() -> None:
+    parameters = {"llm.invocation_parameters": json.dumps({"model": "small", "tools": []})}
+    [read_one] = of(
+        run("a", "desk", "AGENT", OTHER),
+        run("m", "call", "LLM", OTHER, parameters, parent="a", error="500"),
+    )
+    assert (read_one.model, read_one.error) == ("small", True)
+
+
+JAVASCRIPT = "@arizeai/openinference-instrumentation-openai-agents"
+
+
+def test_a_failed_run_of_openai_agents_for_javascript_with_a_handoff_is_one_invocation() -> None:
+    """Its outermost span is never exported."""
+    handoff = {"tool.name": "handoff_to_billing"}
+    [read_one] = of(
+        span("r", "POST /chat", end=11),
+        run("c", "Refunds", "CHAIN", JAVASCRIPT, parent="never sent", error="500"),
+        run("a", "desk", "AGENT", JAVASCRIPT, {"graph.node.id": "desk"}, parent="c", end=4),
+        run("m", "response", "LLM", JAVASCRIPT, asking("transfer_to_billing"), parent="a", end=2),
+        run("h", "handoff to billing", "TOOL", JAVASCRIPT, handoff, parent="a", start=3, end=4),
+        run("b", "billing", "AGENT", JAVASCRIPT, {"graph.node.id": "billing"}, parent="c", start=5),
+        run("n", "response", "LLM", JAVASCRIPT, parent="b", start=6, error="500"),
+    )
+    assert (read_one.agent, read_one.error, read_one.flags >= {"lost_parents"}) == (
+        "desk",
+        True,
+        True,
+    )
+    assert [(call.name, call.kind) for call in read_one.tool_calls] == [
+        ("transfer_to_billing", "handoff")
+    ]
+    assert [one.agent for one in read_one.sub_agents] == ["billing"]
