@@ -94,12 +94,20 @@ class Gaps:
         """Whether input, output or arguments are not recorded."""
         if any(call.arguments is None for call in calls):
             return True
+        if user_input is None and self._prompt_missing():
+            return True
         if final_response is not None:
             return False
         if self.dialogue.steps and user_input is None:
             return True
         has_output = any(step.content.output for step in self.answering_steps[-1:])
         return not failed and bool(self.dialogue.steps) and not has_output
+
+    def _prompt_missing(self) -> bool:
+        """Whether no model call has its prompt. A recorded prompt without a user has none."""
+        steps = self.dialogue.steps
+        prompts = (step.content.input for step in steps)
+        return bool(steps) and not any(one.is_recorded for prompt in prompts for one in prompt)
 
     def _calls_lost(self, with_calls: set[int | None]) -> bool:
         """Whether tools were called that are not recorded. `with_calls` are the numbers of the

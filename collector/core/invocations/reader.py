@@ -29,6 +29,7 @@ from pathgauge.collector.core.invocations.tool_calls import tool_calls
 from pathgauge.collector.core.invocations.tool_schemas import tool_schemas
 from pathgauge.collector.core.invocations.tree import Tree
 from pathgauge.collector.core.invocations.usage import own_usage
+from pathgauge.collector.core.invocations.written_calls import ONE_OF_SEVERAL
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.scorers.authoring.extras import NO_EXTRAS, Extras, SpanRecord
 from pathgauge.scorers.types import AgentRun, Flag, Invocation, ModelCall, ToolCall, total_tokens
@@ -316,7 +317,8 @@ class _Reader:
         """Flag what is wrong with the telemetry, except what it lacks."""
         entry = self.group.entry.span
         spans = [span for node in self.group.nodes if node.kind != "other" for span in node.spans]
-        if any(node.own_spans != node.spans for node in self.agents):
+        is_one_of_several = any(ONE_OF_SEVERAL in span.attributes for span in spans)
+        if is_one_of_several or any(node.own_spans != node.spans for node in self.agents):
             self.flags.add("llm_detail_unreliable")
         if any(span.dropped_attributes for span in spans):
             self.flags.add("dropped_attributes")

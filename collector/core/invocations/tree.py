@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.node import Node
+from pathgauge.collector.core.invocations.written_calls import with_calls_apart
 from pathgauge.collector.core.otlp.spans import Trace, start_order
 from pathgauge.collector.core.reading_budget import spend
 
@@ -21,7 +22,7 @@ class Tree:
     """All nodes of a trace, ordered by start, an enclosing span before the one inside it."""
 
     def __init__(self, trace: Trace, registry: Registry) -> None:
-        spans = sorted(trace.spans, key=start_order)
+        spans = sorted(with_calls_apart(trace.spans, registry), key=start_order)
         classified = [registry.classify(span) for span in spans]
         fields = registry.fields(
             frozenset(dialect for _, dialects in classified for dialect in dialects)

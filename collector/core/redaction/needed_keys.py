@@ -39,7 +39,7 @@ _NAME_FIELDS = (
     "finish_reasons",
     "error_type",
 )
-_ID_FIELDS = ("conversation_id", "user_id", "call_id")
+_ID_FIELDS = ("conversation_id", "user_id", "call_id", "response_id")
 
 _SHARED_KEYS = ("event.name", "exception.type", "service.version", TURN, REDACTED_KEY)
 

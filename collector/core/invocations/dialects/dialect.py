@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, JsonMember
 from pathgauge.collector.core.invocations.messages.message import Message
 from pathgauge.collector.core.invocations.messages.unwrap import Result
-from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.otlp.spans import Attributes, Span
 
 Kind = Literal[
     "agent",
@@ -71,6 +71,9 @@ class Fields:
     result: FieldPaths = ()
     request_model: FieldPaths = ()
     response_model: FieldPaths = ()
+    response_id: FieldPaths = ()
+    """The id that the provider gave to the answer of a model call. Two spans with it are one call.
+    """
     input_tokens: FieldPaths = ()
     output_tokens: FieldPaths = ()
     cached_tokens: FieldPaths = ()
@@ -183,6 +186,11 @@ class Dialect:
     """
     failure: Callable[[Span], str | None] | None = None
     """The error of a span whose status and error type do not report it."""
+    written_call: Callable[[Attributes], tuple[Attributes, Attributes]] | None = None
+    """For instrumentations that write a model call onto the span around it, whoever made that.
+    Divides the attributes of such a span, which matches and has none of the `scopes` and `names`,
+    into its own and those of the call.
+    """
     empty_means_not_captured: Callable[[Sequence[Span]], FieldPaths] | None = None
     """Receives the model spans of an invocation. Returns the field paths at which `{}` means that
     content was not captured, and not that there is none.

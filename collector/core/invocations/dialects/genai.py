@@ -100,6 +100,7 @@ GENAI = Dialect(
         result=("gen_ai.tool.call.result",),
         request_model=("gen_ai.request.model",),
         response_model=("gen_ai.response.model",),
+        response_id=("gen_ai.response.id",),
         input_tokens=("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
         output_tokens=("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
         cached_tokens=(

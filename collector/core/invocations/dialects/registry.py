@@ -40,6 +40,7 @@ class Registry:
         """Cache of the matching dialects by scope, name and attribute keys: there are few such
         combinations, compared with the number of spans.
         """
+        self._writers = tuple(one for one in self.dialects if one.written_call is not None)
         self._by_scope = lru_cache(_MAX_SCOPES)(self._find_by_scope)
         self.fields = lru_cache(_MAX_SCOPES)(self._merge)
 
@@ -71,6 +72,15 @@ class Registry:
             if kind is not None:
                 return kind, matching
         return "other", matching
+
+    def writer_of(self, span: Span) -> Dialect | None:
+        """The dialect whose instrumentation wrote a model call onto this span of another one."""
+        for dialect in self._writers:
+            if span.scope.name.startswith(dialect.scopes) or span.name.startswith(dialect.names):
+                continue
+            if any(mark in span.raw for mark in dialect.byte_marks) and dialect.matches(span):
+                return dialect
+        return None
 
     def may_be_entry(self, span: Span) -> bool:
         """Whether a span may be the entry span of an invocation. Called for every arriving span, so

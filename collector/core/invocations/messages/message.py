@@ -63,20 +63,25 @@ def most_telling(sources: Iterable[tuple[Message, ...]]) -> tuple[Message, ...]:
 
 
 def with_call_ids(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Add ids to results without id and name: they answer the calls of the last message with calls,
-    in their order.
+    """Complete the results in a prompt. Those with only an id get the name of the call that they
+    answer. Those without id and name answer the calls of the last message with calls, in their
+    order, and get their ids.
     """
     pending: deque[AskedCall] = deque()
+    names: dict[str, str] = {}
     completed: list[Message] = []
     for message in messages:
         if message.calls:
             pending = deque(message.calls)
+            names.update({call.id: call.name for call in message.calls if call.id is not None})
         if not message.responses:
             completed.append(message)
             continue
         responses = []
         for response in message.responses:
-            if pending and response.id is None and response.name is None:
+            if response.name is None and response.id is not None:
+                responses.append(response._replace(name=names.get(response.id)))
+            elif pending and response.id is None and response.name is None:
                 responses.append(response._replace(id=pending.popleft().id))
             else:
                 responses.append(response)

@@ -25,6 +25,7 @@ PLACEHOLDERS = frozenset(
         "__REDACTED__",
         "[REDACTED]",
         "<REDACTED>",
+        "redacted-by-litellm",
     }
 )
 """What instrumentations write if content was not captured."""
@@ -38,7 +39,9 @@ UNWRITTEN = PLACEHOLDERS - {"N/A"}
 EMPTY: tuple[Any, ...] = ("", '""', "[]", [])
 """An output that is recorded and has no content."""
 
-_REDACTED = frozenset({"__REDACTED__", "[REDACTED]", "<REDACTED>", "<elided>"})
+_REDACTED = frozenset(
+    {"__REDACTED__", "[REDACTED]", "<REDACTED>", "<elided>", "redacted-by-litellm"}
+)
 _MAX_DEPTH = 3
 _MAX_COUNT = 2**53
 """Prometheus stores floats, which cannot represent every larger integer."""
