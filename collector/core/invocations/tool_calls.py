@@ -1,9 +1,11 @@
 """Combines the tool calls that the models asked for with the tool spans of an invocation.
 
-A call is joined with its tool span by call id, otherwise by name and order within the same agent
-run. Calls without a span (many handoffs) come from the model message alone, spans without a message
-from the span alone. Calls are ordered by model call, then by their order in its message. A span
-without a message is placed by its start time.
+A call is joined with its tool span by call id; then all that are left, within the same agent run,
+by name and equal arguments; then what is left of these by name and order. A span whose arguments
+contradict the call that is left is a call of its own. Calls without a span (many handoffs) come
+from the model message alone, spans without a message from the span alone. Calls are ordered by
+model call, then by their order in its message. A span without a message is placed by its start
+time.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from pathgauge.collector.core.invocations.messages.message import AskedCall, ask
 from pathgauge.collector.core.invocations.messages.unwrap import Result, bare_arguments, bare_result
 from pathgauge.collector.core.invocations.messages.values import decode
 from pathgauge.collector.core.invocations.node import Node
+from pathgauge.collector.core.invocations.same_arguments import are_equal, contradict
 from pathgauge.collector.core.invocations.tool_results import PromptResults
 from pathgauge.scorers.types import CallKind, Flag, Json, ToolCall
 
@@ -82,8 +85,17 @@ def function_naming(node: Node) -> Callable[[str], str] | None:
 def _join(slots: list[Slot], tools: Sequence[Node], steps: Sequence[Step]) -> None:
     """Assign every tool span to the call that asked for it, or to a new slot."""
     index = _SlotIndex(slots, steps)
-    without_id = [node for node in tools if not index.fill_by_id(node)]
-    slots += [index.new_slot(node) for node in without_id if not index.fill(node)]
+    left = [(node, _executed(node)) for node in tools if not index.fill_by_id(node)]
+    left = [one for one in left if not index.fill_by_arguments(*one)]
+    slots += [index.new_slot(node) for node, args in left if not index.fill_by_order(node, args)]
+
+
+def _executed(node: Node) -> Any:
+    """The arguments with which a tool was executed. The span of an agent has its prompt instead."""
+    if node.kind != "tool":
+        return None
+    recorded = decode(first(node.spans, node.fields.arguments)).value
+    return bare_arguments(recorded, _unwrap_arguments(node))
 
 
 class _SlotIndex:
@@ -127,17 +139,28 @@ class _SlotIndex:
         slot = own.first_of_last_call(start_ns)
         return _fill(slot or self._by_id[identifier, None, None].first_of_last_call(start_ns), node)
 
-    def fill(self, node: Node) -> bool:
-        """Assign a tool span without a known call id. Returns whether a call was found."""
-        run = _run_of(node)
-        if run not in self._numbers:
-            run = None  # A tool that is a sibling of the agents belongs to any that asked for it.
+    def fill_by_arguments(self, node: Node, executed: Any) -> bool:
+        """Assign a tool span to the call of its agent run with equal arguments. Returns whether
+        there is one.
+        """
+        slots = self._by_name[self._known_run_of(node), node.name or ""]
+        return node.kind != "handoff" and _fill_equal(slots, node, executed)
+
+    def fill_by_order(self, node: Node, executed: Any) -> bool:
+        """Assign a tool span to a call that is left, unless their arguments contradict each other.
+        Returns whether there is one.
+        """
+        run, name = self._known_run_of(node), node.name or ""
         if node.kind == "handoff":
             return _fill(self._handoffs[run].first(), node)
-        name = node.name or ""
-        if _fill_by_name(self._by_name[run, name], node):
+        if _fill_possible(self._by_name[run, name], node, executed):
             return True
-        return _fill_by_name(self._by_name[None, name], node, only_equal=True)
+        return _fill_equal(self._by_name[None, name], node, executed)
+
+    def _known_run_of(self, node: Node) -> str | None:
+        """A tool that is a sibling of the agents belongs to any that asked for it: `None`."""
+        run = _run_of(node)
+        return run if run in self._numbers else None
 
     def new_slot(self, node: Node) -> Slot:
         """A slot for a span without a message: after the last model call of its agent that started
@@ -185,21 +208,29 @@ def _fill(slot: Slot | None, node: Node) -> bool:
     return True
 
 
-def _fill_by_name(candidates: FreeSlots, node: Node, *, only_equal: bool = False) -> bool:
-    """Assign the node to the free slot with the same arguments, otherwise to the first free slot of
-    the last message before it.
-
-    Other messages in between may have calls without a span, because they were rejected or their
-    spans were lost. With `only_equal` the arguments must be the same.
-    """
+def _fill_equal(candidates: FreeSlots, node: Node, executed: Any) -> bool:
+    """Assign the node to a free slot with the same arguments."""
+    if executed is None:
+        return False
     before = candidates.last_before(node.span.start_ns)
-    recorded = decode(first(node.spans, node.fields.arguments)).value
-    executed = bare_arguments(recorded, _unwrap_arguments(node))
-    matching = [] if only_equal else before
-    if executed is not None:
-        equal = [slot for slot in before if slot.asked and slot.asked.arguments == executed]
-        matching = equal or matching
-    return _fill(next((slot for slot in matching if slot.group == matching[-1].group), None), node)
+    equal = [slot for slot in before if slot.asked and are_equal(slot.asked.arguments, executed)]
+    return _fill_first_of_last_message(equal, node)
+
+
+def _fill_possible(candidates: FreeSlots, node: Node, executed: Any) -> bool:
+    """Assign the node to a free slot whose arguments may be the same."""
+    before = candidates.last_before(node.span.start_ns)
+    possible = [
+        slot for slot in before if not slot.asked or not contradict(slot.asked.arguments, executed)
+    ]
+    return _fill_first_of_last_message(possible, node)
+
+
+def _fill_first_of_last_message(slots: Sequence[Slot], node: Node) -> bool:
+    """Other messages in between may have calls without a span, because they were rejected or their
+    spans were lost.
+    """
+    return _fill(next((slot for slot in slots if slot.group == slots[-1].group), None), node)
 
 
 @dataclass(frozen=True, slots=True)

@@ -618,9 +618,10 @@ def test_equal_calls_of_a_later_message_are_not_answered_by_the_first() -> None:
     [read_one] = of(
         agent(), chat("m", 0, first), strange, chat("m2", 2, second), tool("t2", "get", 3)
     )
-    assert [(call.arguments, call.error) for call in read_one.tool_calls] == [
-        ({"n": 1}, "first"),
-        ({"n": 2}, None),
+    assert [(call.arguments, call.error, call.group) for call in read_one.tool_calls] == [
+        ({"n": 1}, None, 0),
+        ({"n": 2}, "first", 0),
+        ({"n": 2}, None, 1),
     ]
 
 
@@ -701,9 +702,7 @@ def test_a_call_without_a_span_does_not_get_that_of_a_later_call_of_the_same_too
     ]
 
 
-def test_the_span_of_a_call_whose_arguments_were_changed_belongs_to_the_last_one_asked_for() -> (
-    None
-):
+def test_a_span_whose_arguments_contradict_what_is_left_is_a_call_of_its_own() -> None:
     [read_one] = of(
         agent(),
         chat("m1", 0, asking(("pay", {"x": 1}))),
@@ -712,7 +711,37 @@ def test_the_span_of_a_call_whose_arguments_were_changed_belongs_to_the_last_one
     )
     assert [(call.arguments, call.result) for call in read_one.tool_calls] == [
         ({"x": 1}, None),
-        ({"x": 2}, {"paid": 3}),
+        ({"x": 2}, None),
+        ({"x": 3}, {"paid": 3}),
+    ]
+
+
+def test_equal_arguments_are_joined_before_any_span_takes_what_is_left() -> None:
+    """Of several calls in one reply, some instrumentations record the last one alone."""
+    [read_one] = of(
+        agent(),
+        chat("m1", 0, asking(("pay", {"x": 3}))),
+        pay("t1", 1, 1),
+        pay("t2", 2, 1.1),
+        pay("t3", 3, 1.2),
+    )
+    assert [(call.id, call.arguments, call.result) for call in read_one.tool_calls] == [
+        ("c0", {"x": 3}, {"paid": 3}),
+        (None, {"x": 1}, {"paid": 1}),
+        (None, {"x": 2}, {"paid": 2}),
+    ]
+
+
+def test_a_span_without_arguments_does_not_take_the_call_of_one_with_equal_ones() -> None:
+    [read_one] = of(
+        agent(),
+        chat("m1", 0, asking(("pay", {"x": 1}), ("pay", {"x": 2}))),
+        tool("t1", "pay", 1, error="refused"),
+        pay("t2", 1, 1.1),
+    )
+    assert [(call.arguments, call.error, call.result) for call in read_one.tool_calls] == [
+        ({"x": 1}, None, {"paid": 1}),
+        ({"x": 2}, "refused", None),
     ]
 
 

@@ -264,3 +264,22 @@ def test_dropped_attributes_of_a_model_call_may_have_held_its_calls() -> None:
         (invocation("look", chats=[{}, SECOND]), []),
     ):
         assert losses(list(map(dropped, spans))) == expected
+
+
+@pytest.mark.parametrize(
+    ("prompt", "lost"),
+    [
+        ((USER, calls("look"), result("found")), []),
+        ((USER, calls("look")), ["lost_tool_calls"]),
+        ((), []),
+    ],
+)
+def test_a_call_without_span_and_result_is_lost_if_the_agent_went_on(
+    prompt: tuple[Mapping[str, Any], ...], lost: list[str]
+) -> None:
+    """Its prompt would have the result."""
+    assert losses(invocation(chats=[FIRST, chat(*prompt)])) == lost
+
+
+def test_a_call_is_not_lost_if_the_run_ended_with_it() -> None:
+    assert losses(invocation(chats=[FIRST], answer=None)) == []

@@ -99,7 +99,7 @@ def test_the_children_of_a_root_that_was_lost_are_one_invocation() -> None:
     assert (read_one.span_id, read_one.agent, sorted(read_one.flags)) == (
         span_id("a"),
         None,
-        ["missing_root"],
+        ["content_missing", "missing_root"],
     )
     assert ([call.name for call in read_one.tool_calls], read_one.final_response) == (
         ["look"],
