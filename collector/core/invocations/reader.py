@@ -20,7 +20,12 @@ from pathgauge.collector.core.invocations.grouping import Group, groups
 from pathgauge.collector.core.invocations.input_output import Dialogue, Step
 from pathgauge.collector.core.invocations.losses import Losses, Orphans, lacking_models
 from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY, as_id
-from pathgauge.collector.core.invocations.model_calls import model_call, model_of, stated_total
+from pathgauge.collector.core.invocations.model_calls import (
+    is_last_of_several,
+    model_call,
+    model_of,
+    stated_total,
+)
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.reading import Reading, shown_by
 from pathgauge.collector.core.invocations.side_agents import side_agents
@@ -121,8 +126,7 @@ class _Reader:
         if found.conflict:
             self.flags.add("scenario_conflict")
         turn, run_id = scenario.turn_and_run(found.scenario_id, spans, self.group.nodes)
-        with_text = self.extras.model_texts
-        stated = [model_call(step, with_text=with_text) for step in self.steps]
+        stated = list(map(self._model_call, self.steps))
         usage = own_usage(stated, self.steps, self.tools, self.flags)
         input_tokens, output_tokens = self._tokens(usage.to_sum)
         failed = self._failed_node() or self._unanswered_model_call(final_response)
@@ -172,6 +176,13 @@ class _Reader:
         """
         losses = Losses(self.dialogue, self.agents, self.top_steps, invocation)
         return replace(invocation, flags=invocation.flags.union(losses.flags()))
+
+    def _model_call(self, step: Step) -> ModelCall:
+        call = model_call(step, with_text=self.extras.model_texts)
+        if is_last_of_several(step, self.tools):
+            self.flags.add("llm_detail_unreliable")
+            return replace(call, input_tokens=None, output_tokens=None)
+        return call
 
     def _gaps(self) -> Gaps:
         agents, steps = self._answering_agents(), self._answering_steps()

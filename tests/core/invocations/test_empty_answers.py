@@ -163,8 +163,20 @@ NOT_RECORDED: dict[str, list[Span | LogRecord]] = {
 @pytest.mark.parametrize("case", EMPTY)
 def test_an_empty_answer_scores_0(case: str) -> None:
     found = of(*EMPTY[case])
-    assert (found.final_response, "content_missing" in found.flags) == ("", False)
+    assert found.final_response == ""
     assert ResponseMatchScore().score(found, EXPECTED).value == 0
+
+
+def test_an_empty_answer_is_not_missing_but_what_the_user_asked_may_be() -> None:
+    asked, silent = {INPUT: text("user", "Hi")}, {OUTPUT: message(parts=[])}
+    assert "content_missing" not in of(agent(), chat({**asked, **silent})).flags
+    assert "content_missing" in of(agent(), chat(silent)).flags
+
+
+def test_a_prompt_without_a_user_is_not_missing() -> None:
+    prompt, said = {INPUT: text("system", "Tidy up.")}, {OUTPUT: text("assistant", "Done.")}
+    found = of(agent(), chat({**prompt, **said}))
+    assert (found.user_input, found.flags) == (None, frozenset())
 
 
 @pytest.mark.parametrize("case", NOT_RECORDED)

@@ -165,6 +165,10 @@ class Dialect:
     one loop, so that the second states the tokens of both. With this hook, a model call inside
     another is one more call and not the same one.
     """
+    states_last_round: bool = False
+    """Whether a model span around tool calls encloses several rounds with the model, and states the
+    tokens of the last one.
+    """
     may_be_entry: Callable[[Span], bool] | None = None
     """Whether a span may be the entry span of an invocation, if `entry_names` cannot tell. Called
     for every arriving span, or every span with one of the `scopes`, so it must not decode
