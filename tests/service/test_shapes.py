@@ -63,7 +63,7 @@ SETTINGS: dict[str, Any] = {
         "tool_calls": None,
         "total_tokens": None,
     },
-    "assembly": {"settle": "3s", "idle": "4s", "max_age": "2m", "late_ttl": "30s"},
+    "assembly": {"settle": "3s", "idle": "4s", "max_age": "2m", "late_ttl": "10m"},
     "conversations": {"idle": "1h"},
     "evidence": {"keep": "all"},
 }
