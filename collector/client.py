@@ -64,6 +64,7 @@ PLACEHOLDERS = frozenset(
         "__REDACTED__",
         "[REDACTED]",
         "<REDACTED>",
+        "redacted-by-litellm",
     }
 )
 """Texts that instrumentations write for content that was not captured. pathgauge does not accept
