@@ -7,14 +7,14 @@ from typing import Annotated
 from pydantic import Field
 
 from pathgauge.collector.config.section import Section
-from pathgauge.collector.core.documents.quantities import Count, Duration
+from pathgauge.collector.core.documents.quantities import Count, Duration, at_least, parse_duration
 from pathgauge.collector.core.drift.policy import DAY_S, DriftPolicy
 
 
 class Drift(Section):
     """The drift detection. Times in seconds."""
 
-    false_alarm_interval: Annotated[Duration, Field(ge=DAY_S)] = 365.0 * DAY_S
+    false_alarm_interval: Annotated[Duration, at_least(parse_duration, "1d")] = 365.0 * DAY_S
     """The mean time between two false alarms of one series, and of one agent, is at least this."""
     margin: Annotated[float, Field(gt=0, le=0.5, allow_inf_nan=False)] = 0.01
     """The least distance of a learned baseline from the mean, as a share of the range."""

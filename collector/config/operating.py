@@ -14,6 +14,9 @@ from pathgauge.collector.core.documents.quantities import (
     Duration,
     FileName,
     Size,
+    at_least,
+    parse_duration,
+    parse_size,
 )
 from pathgauge.scorers.types import Json
 
@@ -23,7 +26,7 @@ _MiB = 2**20
 class Canary(Section):
     """A trace that the collector sends to itself. Times in seconds."""
 
-    interval: Annotated[Duration, Field(ge=1.0)] = 30.0
+    interval: Annotated[Duration, at_least(parse_duration, "1s")] = 30.0
 
 
 class Logging(Section):
@@ -38,7 +41,7 @@ class Store(Section):
 
     path: FileName = "pathgauge-data"
     """A folder, relative to `folder`."""
-    max_bytes: Annotated[Size, Field(ge=64 * _MiB)] = 10 * 1024 * _MiB
+    max_bytes: Annotated[Size, at_least(parse_size, "64MiB")] = 10 * 1024 * _MiB
     max_backlog_age: Annotated[Duration, Field(gt=0)] = 20.0
     """Seconds that the oldest request may wait to be read. Beyond it, senders are told to retry."""
     retention: Duration = 7 * 86_400.0

@@ -25,4 +25,8 @@ def default_if_empty(value: Json) -> Json:
 
 def none_if_false(value: Json) -> Json:
     """`None` for a section that `false` switches off; empty sections have their defaults."""
-    return None if value is False else default_if_empty(value)
+    if value is False:
+        return None
+    if isinstance(value, str | int | float | list):
+        raise ValueError("a mapping, or false")
+    return default_if_empty(value)

@@ -294,7 +294,7 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
         ),
         (
             "receivers: {otlp: {protocols: {grpc: true}}}",
-            "1:38: receivers.otlp.protocols.grpc: found true, expected a mapping",
+            "1:38: receivers.otlp.protocols.grpc: found true, expected a mapping, or false",
         ),
         (
             "receivers: {otlp: {protocols: {grpc: false, http: false}}}",
@@ -421,7 +421,7 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
         ),
         (
             "canary: {interval: 0.5}",
-            "1:20: canary.interval: found 0.5, expected greater than or equal to 1",
+            "1:20: canary.interval: found 0.5, expected at least 1s",
         ),
         (
             "assembly: {idle: 1h}",
@@ -453,6 +453,11 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
             "conversations: {idle: -5}",
             "1:23: conversations.idle: found -5, expected a duration such as 6s, 10m or 1h30m",
         ),
+        ("drift: off", "1:8: drift: found 'off', expected a mapping, or false"),
+        (
+            "drift: {false_alarm_interval: 1h}",
+            "1:31: drift.false_alarm_interval: found '1h', expected at least 1d",
+        ),
         ("conversations: 30m", "1:16: conversations: found '30m', expected a mapping"),
         (
             "store: memry",
@@ -474,7 +479,7 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
         ),
         (
             "store: {max_bytes: 63MiB}",
-            "1:20: store.max_bytes: found '63MiB', expected greater than or equal to 67108864",
+            "1:20: store.max_bytes: found '63MiB', expected at least 64MiB",
         ),
         (
             "store: {retention: -7}",

@@ -127,7 +127,7 @@ def local(written: str) -> str:
     ("text", "at", "expected"),
     [
         ("{}", "{}", "judge.model: found nothing, expected this key"),
-        ("true", "true", "judge: found true, expected a mapping"),
+        ("true", "true", "judge: found true, expected a mapping, or false"),
         ("{model: ''}", "''", "judge.model: found '', expected text that is not empty"),
         (
             "{model: m}",

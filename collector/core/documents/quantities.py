@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator
@@ -118,6 +119,18 @@ def _positive(value: Json, expected: str) -> int:
     if value >= _MAX_EXCLUSIVE:
         raise ValueError(f"{expected}, below 10^18")
     return value
+
+
+def at_least(parse: Callable[[Json], float], least: str) -> AfterValidator:
+    """The lower bound of a `Duration` or `Size`, named in the unit people write."""
+    bound = parse(least)
+
+    def check(value: float) -> float:
+        if value < bound:
+            raise ValueError(f"at least {least}")
+        return value
+
+    return AfterValidator(check)
 
 
 Duration = Annotated[float, BeforeValidator(parse_duration)]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Annotated
 
 import pytest
 from hypothesis import given, strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from pathgauge.collector.core.documents.quantities import (
+    Duration,
     Endpoint,
+    at_least,
     parse_count,
     parse_duration,
     parse_endpoint,
@@ -170,3 +174,13 @@ def test_any_value_is_parsed_or_refused(value: Json) -> None:
     for parse in (parse_duration, parse_size, parse_count, parse_endpoint):
         with suppress(ValueError):
             parse(value)
+
+
+@pytest.mark.parametrize(("value", "accepted"), [("1d", True), ("25h", True), ("23h59m", False)])
+def test_a_bound_is_named_in_the_unit_people_write(value: str, accepted: bool) -> None:
+    duration: TypeAdapter[float] = TypeAdapter(Annotated[Duration, at_least(parse_duration, "1d")])
+    if accepted:
+        assert duration.validate_python(value) == parse_duration(value)
+    else:
+        with pytest.raises(ValidationError, match="at least 1d"):
+            duration.validate_python(value)
