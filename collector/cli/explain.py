@@ -26,10 +26,11 @@ def explain(
     """Explain what changed in scores or tool calls of an agent.
 
     Shows how much evidence there is for a change, since when, from which mean to which, and which
-    tool calls cost more than before. Evidence is the number of days in which chance alone brings so
-    much once; an alarm is raised at 365 unless the configuration says otherwise. Without SCENARIO
-    and --metric, it also shows whether invocations without a reference call other tools than
-    before: which tools, transitions and paths are new or have vanished.
+    tool calls cost more than before. Evidence of N days means: by chance alone, this much evidence
+    is reached once in N days. Adjusted evidence allows for the number of series. An alarm is raised
+    above 365 days, unless the configuration says otherwise. Without SCENARIO and --metric, it also
+    shows whether invocations without a reference call other tools than before: which tools,
+    transitions and paths are new or have vanished.
 
     Reads the store of the configuration, or with --url asks a running collector. The store may be a
     few seconds behind, and five minutes for invocations without a reference.

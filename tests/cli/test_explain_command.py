@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import Result
 
+from pathgauge.collector.api.drifts import report
+from pathgauge.collector.api.queries import DriftQuery
+from pathgauge.collector.cli.output.drift import print_drift
 from pathgauge.collector.core.drift.drift import SeriesKey
 from pathgauge.collector.core.internal_telemetry import Row
-from pathgauge.collector.core.traffic.drift import AgentKey
+from pathgauge.collector.core.traffic.drift import AgentKey, TrafficDrift, TrafficStatus
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME, explained
 from pathgauge.collector.sinks.prometheus.labels import AgentVersion
 from pathgauge.collector.sinks.prometheus.traffic.recording import NAME as TRAFFIC_NAME
@@ -29,6 +33,11 @@ DRIFTS = drifted(SeriesKey("support", "refund", "f1"))
 VERSIONS = {AgentVersion("support", "2.5.0"): WALL}
 TRAFFIC = watched("shopper")
 SHOPPER = AgentKey("", "shopper")
+TENANTS = ("north", "south")
+
+
+def snapshot(traffic: TrafficDrift) -> list[TrafficStatus]:
+    return traffic.snapshot(time.time())
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +76,10 @@ def test_it_shows_the_change_and_what_changed(explain: Run) -> None:
     assert (found.exit_code, found.stderr) == (0, "")
     lines = [line.split("\t") for line in found.stdout.splitlines()]
     stream = dict(zip(lines[0], lines[1], strict=True))
-    assert float(stream.pop("evidence (days)")) > 365
     assert stream == {
+        "evidence (days)": ">36500",
+        "adjusted (days)": ">36500",
+        "alarm": "yes",
         "scenario": "refund",
         "metric": "f1",
         "against": "threshold",
@@ -79,7 +90,30 @@ def test_it_shows_the_change_and_what_changed(explain: Run) -> None:
         "baseline": "0.900",
         "scores": "40",
     }
-    assert lines[-1] == ["missing", "search", "", "1.000", "1.000", "0.000"]
+    assert lines[-1] == ["refund", "f1", "missing", "search", "", "1.000", "1.000", "0.000"]
+
+
+def test_rows_of_several_tenants_name_their_tenant(capsys: pytest.CaptureFixture[str]) -> None:
+    drifts = drifted(*(SeriesKey("support", "refund", "f1", tenant=one) for one in TENANTS))
+    tool_calls = [one for name in TENANTS for one in snapshot(watched("support", tenant=name))]
+    found = sources(None, drifts=lambda: explained(drifts), traffic=lambda: tool_calls)
+    print_drift(report(found, None, DriftQuery(agent="support")), Console(width=1000))
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines if line[0] == "tenant"] == ["tenant"] * 6
+    rows = [tuple(line) for line in lines if len(line) > 1 and line[0] != "tenant"]
+    assert {row[0] for row in rows} == set(TENANTS)
+    assert len(rows) == len(set(rows))
+
+
+@pytest.mark.parametrize(("bad", "alarm"), [(6, "no"), (40, "yes")])
+def test_an_alarm_is_said_in_words(
+    bad: int, alarm: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drifts = drifted(SeriesKey("support", "refund", "f1"), bad=bad)
+    found = sources(None, drifts=lambda: explained(drifts))
+    print_drift(report(found, None, DriftQuery(agent="support")), Console(width=1000))
+    headings, row = (line.split("\t") for line in capsys.readouterr().out.splitlines()[:2])
+    assert dict(zip(headings, row, strict=True))["alarm"] == alarm
 
 
 def test_json_is_the_answer_of_the_api(explain: Run) -> None:
@@ -97,6 +131,7 @@ def test_it_shows_which_tool_calls_of_an_agent_changed(explain: Run) -> None:
     assert stream == {
         "tool calls of": "known versions",
         "status": "diverging",
+        "alarm": "yes",
         "since": "2026-12-03 12:13 UTC",
         "still needed": "",
     }

@@ -6,15 +6,17 @@ from rich.console import Console
 
 from pathgauge.collector.api.drift_models import ChangedMiss, DriftReport, ScoreDrift
 from pathgauge.collector.cli.console import print_messages
-from pathgauge.collector.cli.output.listing import Entry, Heading, Listing
-from pathgauge.collector.cli.output.numbers import number, time_text
+from pathgauge.collector.cli.output.listing import Entry, Heading, print_of_tenants
+from pathgauge.collector.cli.output.numbers import days, number, time_text
 from pathgauge.collector.cli.output.traffic import print_traffic
 
 _STREAMS = (
     Heading("scenario"),
     Heading("metric"),
     Heading("against"),
+    Heading("alarm"),
     Heading("evidence (days)", right=True),
+    Heading("adjusted (days)", right=True),
     Heading("since"),
     Heading("after version"),
     Heading("mean", right=True),
@@ -23,6 +25,8 @@ _STREAMS = (
     Heading("scores", right=True),
 )
 _CHANGES = (
+    Heading("scenario"),
+    Heading("metric"),
     Heading("what changed"),
     Heading("tool"),
     Heading("argument"),
@@ -33,22 +37,28 @@ _CHANGES = (
 
 
 def print_drift(found: DriftReport, out: Console) -> None:
-    """Print a row for each stream, and what changed in those with an alarm."""
+    """Print a row for each stream, and what changed in those with an alarm. Rows name their tenant
+    if there are several.
+    """
     if not found.streams and not found.traffic:
         print_messages(["no scores of this agent, scenario and metric were compared yet"])
         return
+    tenants = {one.tenant for one in found.streams} | {one.tenant for one in found.traffic}
+    with_tenant = len(tenants) > 1
     if found.streams:
-        Listing(_STREAMS, "text", out).print(map(_stream, found.streams))
+        rows = ((one.tenant, _stream(one)) for one in found.streams)
+        print_of_tenants(_STREAMS, rows, out, with_tenant=with_tenant)
     for stream in found.streams:
         if stream.changes:
             out.print()
-            Listing(_CHANGES, "text", out).print(map(_change, stream.changes))
+            rows = ((stream.tenant, _change(stream, one)) for one in stream.changes)
+            print_of_tenants(_CHANGES, rows, out, with_tenant=with_tenant)
     if found.further_streams:
         print_messages([f"{found.further_streams} more are not shown: name a scenario or --metric"])
     if found.traffic:
         if found.streams:
             out.print()
-        print_traffic(found.traffic, out)
+        print_traffic(found.traffic, out, with_tenant=with_tenant)
 
 
 def _stream(one: ScoreDrift) -> Entry:
@@ -57,7 +67,9 @@ def _stream(one: ScoreDrift) -> Entry:
         one.scenario_id or "(all)",
         one.metric,
         against,
-        number(one.evidence_days),
+        "yes" if one.alarm else "no",
+        days(one.evidence_days),
+        days(one.adjusted_evidence_days),
         time_text(one.since),
         one.after_version,
         _number(one.mean),
@@ -68,9 +80,10 @@ def _stream(one: ScoreDrift) -> Entry:
     return Entry(cells, one, "red" if one.alarm else "")
 
 
-def _change(one: ChangedMiss) -> Entry:
+def _change(stream: ScoreDrift, one: ChangedMiss) -> Entry:
     rates = number(one.share), number(one.rate), number(one.rate_before)
-    return Entry((one.kind, one.tool, one.argument, *rates), one)
+    place = stream.scenario_id or "(all)", stream.metric
+    return Entry((*place, one.kind, one.tool, one.argument, *rates), one)
 
 
 def _number(value: float | None) -> str:

@@ -95,6 +95,22 @@ class Listing:
         return [_text(cell) for heading, cell in pairs if heading.on_terminal]
 
 
+def print_of_tenants(
+    headings: Sequence[Heading],
+    entries: Iterable[tuple[str, Entry]],
+    out: Console,
+    *,
+    with_tenant: bool,
+) -> None:
+    """Print entries as text, with the tenant of each in front if wanted."""
+    if not with_tenant:
+        Listing(headings, "text", out).print(entry for _, entry in entries)
+        return
+    Listing((Heading("tenant"), *headings), "text", out).print(
+        entry._replace(cells=(tenant, *entry.cells)) for tenant, entry in entries
+    )
+
+
 def _csv_line(cells: Iterable[str | float | None]) -> str:
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(map(_csv_cell, cells))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from rich.console import Console
 
 from pathgauge.collector.api.traffic_models import ChangedBehaviour, TrafficDrift
-from pathgauge.collector.cli.output.listing import Entry, Heading, Listing
-from pathgauge.collector.cli.output.numbers import number, time_text
+from pathgauge.collector.cli.output.listing import Entry, Heading, print_of_tenants
+from pathgauge.collector.cli.output.numbers import days, number, time_text
 
 _STREAMS = (
     Heading("tool calls of"),
     Heading("status"),
+    Heading("alarm"),
     Heading("evidence (days)", right=True),
     Heading("since"),
     Heading("invocations", right=True),
@@ -26,20 +27,23 @@ _CHANGES = (
 )
 
 
-def print_traffic(streams: list[TrafficDrift], out: Console) -> None:
+def print_traffic(streams: list[TrafficDrift], out: Console, *, with_tenant: bool) -> None:
     """Print a row for each stream, and what changed in those with an alarm."""
-    Listing(_STREAMS, "text", out).print(map(_stream, streams))
+    rows = ((one.tenant, _stream(one)) for one in streams)
+    print_of_tenants(_STREAMS, rows, out, with_tenant=with_tenant)
     for stream in streams:
         if stream.changes:
             out.print()
-            Listing(_CHANGES, "text", out).print(map(_change, stream.changes))
+            rows = ((stream.tenant, _change(one)) for one in stream.changes)
+            print_of_tenants(_CHANGES, rows, out, with_tenant=with_tenant)
 
 
 def _stream(one: TrafficDrift) -> Entry:
     cells = (
         f"version {one.version}" if one.version else "known versions",
         one.status.replace("_", " "),
-        number(one.evidence_days),
+        "yes" if one.alarm else "no",
+        days(one.evidence_days),
         time_text(one.since),
         one.invocations,
         _needed(one),
