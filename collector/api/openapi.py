@@ -45,7 +45,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     errors = {
         "401": "No valid token",
         "404": "Not stored",
-        "409": "Several tenants have it",
+        "409": "Several tenants have it, or no results are kept",
         "422": "Invalid parameters",
         "503": "Busy: try again",
     }

@@ -6,7 +6,16 @@ import time
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
 from pathgauge.collector.api.problems import ProblemError
@@ -14,6 +23,7 @@ from pathgauge.collector.core.documents.quantities import parse_duration
 from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.core.evidence.failures import Category
 from pathgauge.collector.store.queries.results import DEFAULT_LIMIT, MAX_LIMIT, Filter
+from pathgauge.collector.store.schema import name_of
 from pathgauge.scorers.types import Json
 
 _MAX_CHARS = 1_000
@@ -136,6 +146,14 @@ class VerdictQuery(VersionQuery):
     """`not_worse`: certainly worse by less than this."""
     min_effect: float = Field(0.0, ge=0, le=1)
     """`worse`, `better`: certainly by more than this."""
+
+    @field_validator("against")
+    @classmethod
+    def _is_another_version(cls, against: str, info: ValidationInfo) -> str:
+        if name_of(against) == name_of(info.data.get("version")):
+            expected = {"expected": "another version than `version`"}
+            raise PydanticCustomError("same_version", "Input should be {expected}", expected)
+        return against
 
     @property
     def metrics(self) -> list[str]:

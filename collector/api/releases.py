@@ -31,19 +31,21 @@ def verdict(
     sources: Sources, tenant: str | None, query: VerdictQuery, read_s: float = READ_S
 ) -> ReleaseVerdict:
     """Compare two versions by their stored results, which are read for at most `read_s` seconds.
-    Raises `ProblemError` for a metric that no active criterion has.
+    Raises `ProblemError` for a metric that no active criterion has, and without a store: there are
+    no results then, however long somebody waits.
     """
+    if sources.reading is None:
+        detail = "store: found memory, expected a store on disk: without one no results are kept"
+        raise ProblemError(409, detail)
     criteria = _Criteria(sources.evaluator(), query.metrics)
     read: Counter[str | None] = Counter()
-    complete = True
-    if sources.reading is not None:
-        versions = query.version, query.against
-        with sources.reading() as connection:
-            found = ReleaseResults(connection, query.filter(tenant), versions, read_s)
-            for result in found.newest_first():
-                read[result.agent_version] += 1
-                criteria.add(result, candidate=name_of(query.version))
-            complete = found.complete
+    versions = query.version, query.against
+    with sources.reading() as connection:
+        found = ReleaseResults(connection, query.filter(tenant), versions, read_s)
+        for result in found.newest_first():
+            read[result.agent_version] += 1
+            criteria.add(result, candidate=name_of(query.version))
+        complete = found.complete
     for scores in criteria.scores.values():
         scores.reverse()
     terms = Terms(query.confidence, query.margin, query.min_effect)

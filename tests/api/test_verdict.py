@@ -140,9 +140,10 @@ def test_without_results_a_verdict_says_which_are_missing(
     assert (found["verdict"], found["reason"]) == ("undecided", reason)
 
 
-def test_without_a_store_on_disk_nothing_is_decided() -> None:
-    found = get(client(with_criteria(sources(None))), WORSE)
-    assert (found["verdict"], found["reason"]) == ("undecided", "no_results_of_version")
+def test_without_a_store_on_disk_there_can_never_be_a_verdict() -> None:
+    answer = client(with_criteria(sources(None))).get(f"{PREFIX}/verdict?{WORSE}")
+    detail = "store: found memory, expected a store on disk: without one no results are kept"
+    assert (answer.status_code, answer.json()["detail"]) == (409, detail)
 
 
 def test_a_higher_confidence_gives_a_wider_interval(api: TestClient) -> None:
@@ -165,6 +166,10 @@ def test_a_tenant_compares_only_its_own_results(folder: Path, tmp_path: Path) ->
         ("agent=support&version=2", "against: Field required"),
         ("agent=&version=2&against=1", "agent: String should have at least 1 character"),
         (f"{WORSE}&confidence=1", "confidence: Input should be less than or equal to 0.9999"),
+        (
+            "agent=support&version=1&against=1",
+            "against: Input should be another version than `version`",
+        ),
         (f"{WORSE}&margin=nan", "margin: Input should be less than or equal to 1"),
     ],
 )

@@ -111,6 +111,23 @@ def test_a_wrong_option_is_no_verdict(verdict: Run, options: tuple[str, ...], me
     assert message in found.stderr
 
 
+def test_a_version_is_not_compared_with_itself(verdict: Run) -> None:
+    found = verdict("1", "1", "--wait", "30m")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "--against: found '1', expected another version than" in found.stderr
+
+
+def test_without_a_store_on_disk_there_is_no_verdict_to_wait_for(run: Run, tmp_path: Path) -> None:
+    names = "--agent", "support", "--version", "2", "--against", "1", "--wait", "30m"
+    configuration = tmp_path / "pathgauge.yaml"
+    configuration.write_text("store: memory\n")
+    with serving(client(with_criteria(sources(None))).app) as port:
+        for source in (("--config", configuration), ("--url", f"http://127.0.0.1:{port}")):
+            found = run("verdict", *names, *source)
+            assert (found.exit_code, found.stdout) == (2, "")
+            assert "found memory, expected a store on disk" in found.stderr
+
+
 def test_a_store_that_is_not_there_is_no_verdict(run: Run) -> None:
     found = run("verdict", "--agent", "a", "--version", "2", "--against", "1")
     assert (found.exit_code, found.stdout) == (2, "")
