@@ -6,7 +6,7 @@ each, because usually nothing is wrong with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +22,8 @@ from pathgauge.collector.web.wording import AGAINST
 State = Literal["worse", "suspected", "steady", "learning"]
 Place = tuple[str, str, str | None]
 """Tenant, agent and scenario; `None`: all scenarios of the agent together."""
+Measured = tuple[str, str, str, str | None]
+"""Tenant, agent, metric and judge."""
 
 SCENARIOS = 10
 """Scenarios that are listed for an agent that became worse, and in the overview."""
@@ -76,7 +78,9 @@ class DriftView:
     scenarios: Sequence[WorseView] = ()
     """If the page is about all scenarios of an agent: those that became worse."""
     together: Sequence[StreamView] = ()
-    """If it is about one scenario: open alarms of all scenarios of the agent together."""
+    """If it is about one scenario: open alarms of all scenarios of the agent together that none of
+    them has.
+    """
 
 
 def of_series(visit: Visit, series: Series) -> DriftView:
@@ -94,13 +98,15 @@ def of_series(visit: Visit, series: Series) -> DriftView:
     )
 
 
-def worse(views: Iterable[StreamView]) -> list[WorseView]:
+def worse(views: Sequence[StreamView]) -> list[WorseView]:
     """Agents in scenarios with an open alarm, those with the most evidence first. The `views` must
-    have this order.
+    have this order. As for alerts, all scenarios of an agent together are left out if one of them
+    has an alarm of its own.
     """
+    explained = _explained(views)
     found: dict[Place, list[StreamView]] = {}
     for one in views:
-        if one.state == "worse":
+        if one.state == "worse" and not _is_duplicate(one, explained):
             found.setdefault(place_of(one.stream), []).append(one)
     return [WorseView(own[0], len(own) - 1, _cause(own)) for own in found.values()]
 
@@ -129,7 +135,32 @@ def _scenarios(visit: Visit, series: Series) -> list[StreamView]:
 
 
 def _together(visit: Visit, series: Series) -> list[StreamView]:
-    return [one for one in _views(visit, _query(series, "")) if one.state == "worse"]
+    views = _views(visit, _query(series, None))
+    explained = _explained(views)
+    return [
+        one
+        for one in views
+        if one.state == "worse"
+        and one.stream.scenario_id is None
+        and not _is_duplicate(one, explained)
+    ]
+
+
+def _explained(views: Iterable[StreamView]) -> set[Measured]:
+    """What became worse in a scenario, so that an alarm of all scenarios together adds nothing."""
+    return {
+        _measured(one.stream)
+        for one in views
+        if one.state == "worse" and one.stream.against in ("threshold", "learned")
+    }
+
+
+def _is_duplicate(view: StreamView, explained: Container[Measured]) -> bool:
+    return view.stream.against == "scenarios" and _measured(view.stream) in explained
+
+
+def _measured(stream: ScoreDrift) -> Measured:
+    return stream.tenant, stream.agent, stream.metric, stream.judge
 
 
 def _query(series: Series, scenario: str | None) -> DriftQuery:

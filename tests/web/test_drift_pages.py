@@ -123,8 +123,6 @@ def two_versions(measure: Measure) -> Drifts:
 
 def test_an_alarm_of_all_scenarios_together_is_linked() -> None:
     both = drifted(KEY, KEY._replace(scenario="order"))
-    text = read(both)
-    assert "All scenarios of this agent together became worse, too: f1 ." in text
     together = read(both, "/scenario?agent=support")
     assert "support · all scenarios together" in together
     assert "unknown · no scenario" in read(both, "/scenario?agent=unknown")
@@ -134,6 +132,31 @@ def test_an_alarm_of_all_scenarios_together_is_linked() -> None:
     listed = together[together.index("Scenarios that became worse") :]
     assert "support · refund f1 1 → 0 2026-11-23" in listed
     assert "support · order f1" in listed
+
+
+def test_an_alarm_that_one_scenario_explains_is_not_told_twice() -> None:
+    """As alerts: `PathgaugeScoreDrift` leaves out the agent while one of its scenarios fires."""
+    drifts = steady(steady(Drifts(), FINE), KEY, bad=40)
+    together = next(one for one in drifts.snapshot() if one.against == "scenarios")
+    assert together.alarm
+    assert "All scenarios of this agent together" not in read(drifts)
+    overview = read(drifts, "/")
+    assert "support · refund f1 1 → 0" in overview
+    assert "all scenarios together" not in overview
+
+
+def test_scenarios_that_became_worse_only_together_link_to_the_agent() -> None:
+    keys = [KEY._replace(scenario=f"scenario {number}") for number in range(30)]
+    drifts = Drifts()
+    for number in range(14):
+        for index, key in enumerate(keys):
+            value = 1.0 if number < 10 else float((number + index) % 2)
+            drifts.observe(key, MEASURE, value, WALL + 60 * number)
+    alarms = {one.against for one in drifts.snapshot() if one.alarm}
+    assert alarms == {"scenarios"}
+    text = read(drifts, "/scenario?agent=support&scenario=scenario%201")
+    assert "All scenarios of this agent together became worse: f1 ." in text
+    assert "support · all scenarios together f1" in read(drifts, "/")
 
 
 def test_an_alarm_without_new_scores_says_that_alerts_are_silent() -> None:
