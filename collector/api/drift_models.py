@@ -42,7 +42,7 @@ class ScoreDrift(Model):
     """The version that is compared with the previous one."""
     alarm: bool
     evidence_days: float
-    """The number of days in which chance alone brings so much once."""
+    """N means: by chance alone, this much evidence is reached once in N days."""
     adjusted_evidence_days: float
     """The same, adjusted for the number of streams."""
     baseline: float | None

@@ -34,7 +34,7 @@ class TrafficDrift(Model):
     status: Status
     alarm: bool
     evidence_days: float
-    """The number of days in which chance alone brings so much once."""
+    """N means: by chance alone, this much evidence is reached once in N days."""
     invocations: int
     """To learn from so far; once learned, those of the last seven days, at most 512."""
     missing_invocations: int

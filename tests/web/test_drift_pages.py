@@ -66,7 +66,7 @@ def test_an_open_alarm_comes_first_with_all_that_is_known_about_it() -> None:
         "First seen about then version 2.5.0",
         "Compared with the threshold or the objective baseline 0.9",
         "Scores since then 40 newest",
-        "Evidence chance alone does this once in more than 100 years",
+        "Evidence by chance alone, this much is reached once in more than 100 years",
         "missing call: search 100% 1 0",
     ):
         assert part in text
@@ -109,7 +109,7 @@ def test_what_a_metric_is_compared_with_takes_one_box() -> None:
     assert page.count('class="card worse"') == 1
     text = text_of(page)
     assert "Compared with the scores of the last days baseline" in text
-    assert re.search("Also worse than the version before 2 .baseline 0.9[0-9]+.: chance", text)
+    assert re.search("Also worse than the version before 2 .baseline 0.9[0-9]+.: by chance", text)
 
 
 def two_versions(measure: Measure) -> Drifts:

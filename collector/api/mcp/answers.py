@@ -254,7 +254,7 @@ class Drift(Part):
     version: str | None = None
     """The version that is compared with the one before it."""
     evidence_days: float
-    """In how many days chance alone brings so much evidence once."""
+    """N means: by chance alone, this much evidence is reached once in N days."""
     adjusted_evidence_days: float
     """The same, adjusted for the number of series. Alerts use this."""
     since: datetime | None = None

@@ -19,8 +19,9 @@ def worse() -> table.Panel:
     found = f"{_EVIDENCE} > {_LIMIT}"
     panel = present_table(
         "Scores that became worse",
-        "Evidence above the limit, adjusted for the number of series: chance alone brings so much"
-        " once in so many days. agent_version was first seen about since. Empty is good.",
+        "Evidence above the limit, adjusted for the number of series. N days mean: by chance alone,"
+        " this much is reached once in N days. agent_version was first seen about since. Empty is"
+        " good.",
         {
             "evidence": (found, "d"),
             "since": (_worse("since_timestamp_seconds", "agent_version", " * 1000"), _TIME),
@@ -40,8 +41,8 @@ def evidence() -> timeseries.Panel:
     """The evidence over time."""
     panel = graph(
         "Evidence that scores became worse",
-        "Days in which chance alone brings so much once, adjusted for the number of series. Dashed:"
-        " the limit, above which alerts fire.",
+        "Adjusted for the number of series. N days mean: by chance alone, this much evidence is"
+        " reached once in N days. Dashed: the limit, above which alerts fire.",
         "d",
         Query(_EVIDENCE, _NAME),
         Query("max(pathgauge_drift_limit)", "limit"),

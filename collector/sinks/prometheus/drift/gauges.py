@@ -16,7 +16,7 @@ from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, with_judge
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 
 NOTICEABLE_DAYS = 30.0
-"""Chance alone brings so much evidence once in so many days."""
+"""Changes with less evidence are not described, in days."""
 SILENT_S = 3 * DAY_S
 """Streams without a score for so long are not shown, since nothing could end their alarm. An alarm
 outlasts a weekend without traffic.
@@ -26,8 +26,8 @@ ROLLED_BACK_S = DAY_S
 _LABELS = ("agent", "scenario", "metric", "against")
 _STREAM = {
     "evidence_days": (
-        "Evidence that scores became worse, as the number of days in which chance alone brings so"
-        " much once."
+        "Evidence that scores became worse, in days. N means: by chance alone, this much evidence"
+        " is reached once in N days."
     ),
     "adjusted_evidence_days": (
         "Evidence that scores became worse, adjusted for the number of streams that are compared."

@@ -28,8 +28,8 @@ def traffic_gauges(
     names = tenant.names(*_STREAM)
     evidence = GaugeMetricFamily(
         "pathgauge_traffic_drift_evidence_days",
-        "Evidence that an agent calls other tools than before, as the number of days in which"
-        " chance alone brings so much once.",
+        "Evidence that an agent calls other tools than before, in days. N means: by chance alone,"
+        " this much evidence is reached once in N days.",
         labels=names,
     )
     since = GaugeMetricFamily(

@@ -44,7 +44,8 @@ TEXT = (
     'f1 of agent "support" in scenario "refund" is 0.6 (mean of 40 scores since 2026-11-23 10:00:00'
     " +0000 UTC) and was 0.95 before; the baseline is 0.9. Version v2 was first seen about then."
 )
-END = " Chance alone brings so much once in 1000 days."
+RARITY = " By chance alone, this much evidence is reached once in"
+END = f"{RARITY} 1000 days."
 
 
 @pytest.mark.parametrize("against", ["threshold", "learned"])
@@ -52,6 +53,12 @@ def test_evidence_above_the_limit_says_what_changed(against: str, tmp_path: Path
     series: Mapping[str, Values] = drift(against, 1000) | misses(0.75)
     text = f"{TEXT} 75% of the loss: missing search.{END}"
     alert = ({**LABELS, "against": against}, text)
+    assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift", alert)
+
+
+def test_a_number_of_days_that_says_nothing_is_not_written(tmp_path: Path) -> None:
+    alert = ({**LABELS, "against": "learned"}, f"{TEXT}{RARITY} more than 100 years.")
+    series = drift("learned", 111_113_792)
     assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift", alert)
 
 
@@ -106,8 +113,8 @@ def test_other_tool_calls_are_an_alert_that_names_the_largest_change(
     labels |= {"agent_version": version} if version else {}
     description = (
         f'The tool calls of agent "support"{text} differ from the traffic before since'
-        ' 2026-11-23 10:00:00 +0000 UTC. Most of all: tool "web_search" (new). Chance alone brings'
-        " so much once in 365 days."
+        ' 2026-11-23 10:00:00 +0000 UTC. Most of all: tool "web_search" (new).'
+        f"{RARITY} 365 days."
     )
     series = traffic(365, agent_version=version) if version else traffic(365)
     assert_alerts(tmp_path, COURSE, series, "PathgaugeTrafficDrift", (labels, description))
