@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from pathgauge.collector.config.drifting import Drift
-from pathgauge.collector.core.evaluations.evaluator import Criterion
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.sinks.prometheus.drift.gauges import ROLLED_BACK_S, SILENT_S
 from pathgauge.collector.sinks.prometheus.drift.recording import MAX_ROWS
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
@@ -25,6 +25,9 @@ EVERYTHING = (
     "samples",
 )
 MINUTE = 60.0
+HOUR = 60 * MINUTE
+UNLIMITED = Criterion("answer", Answer())
+LEARNED = (*STREAM[:3], "learned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ def publish_scores(
     for score in scores:
         harness.now += each
         harness.publish(score, **fields)
+
+
+def reconfigure(harness: SinkHarness, evaluator: Evaluator) -> None:
+    harness.evaluator = evaluator
+    harness.sink.configure(evaluator, harness.references, drift=Drift())
 
 
 def shown(harness: SinkHarness, stream: tuple[str, ...] = STREAM) -> dict[str, float]:
@@ -194,6 +202,45 @@ def test_a_removed_criterion_is_forgotten() -> None:
     assert shown(harness) == {}
     harness.sink.configure(harness.evaluator, harness.references, drift=Drift())
     assert shown(harness) == {}
+
+
+def frozen_alarm(*criteria: Criterion) -> DurableHarness:
+    """A baseline was learned, and then the scores stay at another level for a month."""
+    harness = drifting(*criteria)
+    publish_scores(harness, *[1.0] * 200, each=HOUR)
+    publish_scores(harness, *[0.7, 0.8] * 360, each=HOUR)
+    assert shown(harness, LEARNED)["evidence_days"] > 365
+    assert shown(harness, LEARNED)["baseline"] > 0.9
+    return harness
+
+
+def test_a_threshold_accepts_a_new_level() -> None:
+    harness = frozen_alarm(UNLIMITED)
+    reconfigure(harness, Evaluator((replace(UNLIMITED, threshold=0.7),)))
+    publish_scores(harness, *[0.7, 0.8] * 360, each=HOUR)
+    assert shown(harness, LEARNED) == {}
+    assert shown(harness)["baseline"] == pytest.approx(0.7)
+    assert shown(harness)["evidence_days"] < 30
+
+
+def test_an_objective_accepts_a_new_level() -> None:
+    perfect = replace(UNLIMITED, threshold=1.0)
+    harness = frozen_alarm(perfect)
+    reconfigure(harness, Evaluator((replace(perfect, objective=0.7),)))
+    publish_scores(harness, *[0.7, 0.8] * 360, each=HOUR)
+    assert shown(harness)["baseline"] == pytest.approx(0.7)
+    assert shown(harness)["evidence_days"] < 30
+
+
+def test_a_criterion_that_is_switched_off_for_a_while_accepts_a_new_level() -> None:
+    harness = frozen_alarm(UNLIMITED)
+    own = harness.evaluator
+    reconfigure(harness, Evaluator(own.criteria, {"refund": ()}))
+    reconfigure(harness, own)
+    publish_scores(harness, *[0.7, 0.8] * 360, each=HOUR)
+    learned = shown(harness, LEARNED)
+    assert learned["evidence_days"] < 30
+    assert 0.6 < learned["baseline"] < 0.75
 
 
 def test_without_the_section_nothing_is_detected() -> None:
