@@ -55,7 +55,9 @@ class ScoreDrift(Model):
     since: datetime | None
     """When scores became worse."""
     after_version: str | None
-    """The version of the agent that was first seen within six hours of that time, or `version`."""
+    """The version of the agent that was first seen within six hours of that time. In a comparison
+    of versions, `version` or none.
+    """
     last: datetime | None
     """The last score that was compared."""
     changes: list[ChangedMiss]

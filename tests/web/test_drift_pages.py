@@ -100,7 +100,9 @@ def test_a_baseline_that_is_being_learned_is_not_known_yet() -> None:
 
 
 def test_a_version_is_compared_with_the_one_before_it() -> None:
-    text = read(two_versions(Measure(threshold=0.2)))
+    drifts = two_versions(Measure(threshold=0.2))
+    seen = {AgentVersion("support", "2"): WALL + 3600 * 100}
+    text = text_of(pages(drifts, seen).get(PAGE).text)
     assert "First seen about then version 2 Compared with the version before 2 baseline" in text
 
 

@@ -41,3 +41,7 @@ class DriftPolicy:
     """The evidence that a new version starts with: a change is most likely at a rollout. The
     chance of a false alarm at a rollout is at most this divided by `evidence_days`.
     """
+    version_days: float = 3.0
+    """A new version is compared with the previous one for at least so many days, and until it has a
+    learned baseline of its own.
+    """

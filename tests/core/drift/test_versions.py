@@ -21,13 +21,27 @@ class Rollout:
         self.versions, self.random, self.now = Versions(), Random(seed), 1e9
         self.pinned: str | None = None
 
-    def run(self, hours: float, per_hour: int, **means: float) -> None:
+    def run(self, hours: float, per_hour: float, **means: float) -> None:
         """Scores for each version, with its mean."""
         for _ in range(int(hours * per_hour)):
             self.now += HOUR_S / per_hour
             for version, mean in means.items():
                 score = float(self.random.random() < mean)
                 self.versions.observe(version, score, self.now, POLICY, pinned=self.pinned)
+
+    def canary(self, hours: int, **means: float) -> None:
+        """Of forty scores an hour, v2 gets ten."""
+        for _ in range(hours * 10):
+            self.run(0.075, 40, v1=means["v1"])
+            self.run(0.025, 40, v2=means["v2"])
+
+    def compared(self) -> tuple[str | None, str | None]:
+        """The newest version and the one that it is compared with."""
+        return self.versions.newest, self.versions.previous
+
+    def alarms(self) -> int:
+        """So many were raised about the newest version."""
+        return self.versions.watch.episodes
 
 
 def test_a_single_version_is_compared_with_nothing() -> None:
@@ -55,7 +69,7 @@ def test_a_pinned_version_stays_the_one_that_others_are_compared_with() -> None:
     rollout.run(60, 30, v1=0.95)
     rollout.run(60, 30, v2=0.94)
     rollout.run(60, 30, v3=0.93)
-    assert (rollout.versions.newest, rollout.versions.previous) == ("v3", "v1")
+    assert rollout.compared() == ("v3", "v1")
     assert rollout.versions.mean_before == pytest.approx(0.95, abs=0.015)
 
 
@@ -63,12 +77,12 @@ def test_a_version_that_is_pinned_later_is_compared_with_as_soon_as_it_has_score
     rollout = Rollout()
     for version in ("v1", "v2", "v3"):
         rollout.run(60, 30, **{version: 0.5})
-    assert (rollout.versions.newest, rollout.versions.previous) == ("v3", "v2")
+    assert rollout.compared() == ("v3", "v2")
     rollout.pinned = "v1"
     rollout.run(60, 30, v3=0.5)
-    assert rollout.versions.previous == "v2"
+    assert rollout.compared() == ("v3", None)
     rollout.run(60, 30, v1=0.95, v3=0.5)
-    assert (rollout.versions.newest, rollout.versions.previous) == ("v3", "v1")
+    assert rollout.compared() == ("v3", "v1")
     assert rollout.versions.watch.episode is not None
 
 
@@ -100,7 +114,7 @@ def test_a_version_with_few_scores_is_skipped() -> None:
     rollout.run(60, 10, v1=0.9)
     rollout.run(5, 10, v2=0.1)
     rollout.run(5, 10, v3=0.9)
-    assert (rollout.versions.newest, rollout.versions.previous) == ("v3", "v1")
+    assert rollout.compared() == ("v3", "v1")
 
 
 def test_a_version_that_was_found_to_be_worse_is_no_baseline() -> None:
@@ -122,13 +136,61 @@ def test_without_enough_scores_the_version_before_goes_on_to_learn() -> None:
     assert rollout.versions.baseline is not None
 
 
+def test_an_incident_long_after_a_release_is_not_blamed_on_it() -> None:
+    rollout = Rollout()
+    rollout.run(60, 30, v1=0.95)
+    rollout.run(24 * 30, 10, v2=0.95)
+    assert rollout.compared() == ("v2", None)
+    rollout.run(48, 10, v2=0.6)
+    assert rollout.versions.watch.episodes == 0
+
+
+def test_a_version_with_few_scores_is_compared_until_it_has_a_baseline_of_its_own() -> None:
+    rollout = Rollout()
+    rollout.run(60, 30, v1=0.95)
+    rollout.run(24 * 8, 0.25, v2=0.95)
+    assert rollout.compared() == ("v2", "v1")
+    rollout.run(24 * 8, 0.25, v2=0.95)
+    assert rollout.compared() == ("v2", None)
+
+
+def test_an_open_alarm_about_a_version_outlasts_the_comparison() -> None:
+    rollout = Rollout()
+    rollout.run(60, 30, v1=0.95)
+    rollout.run(24 * 2, 10, v2=0.95)
+    rollout.run(24 * 10, 10, v2=0.6)
+    assert (rollout.compared(), rollout.alarms()) == (("v2", "v1"), 1)
+    rollout.run(24 * 3, 10, v2=0.95)
+    assert (rollout.compared(), rollout.alarms()) == (("v2", None), 1)
+
+
+def test_a_tool_that_breaks_for_both_versions_is_not_blamed_on_the_newest() -> None:
+    for seed in range(5):
+        rollout = Rollout(seed)
+        rollout.run(60, 30, v1=0.95)
+        rollout.canary(20, v1=0.95, v2=0.95)
+        rollout.canary(30, v1=0.6, v2=0.6)
+        assert rollout.alarms() == 0
+        rollout.canary(20, v1=0.95, v2=0.6)
+        assert rollout.alarms() == 1
+
+
+def test_a_version_that_begins_during_an_incident_of_the_one_before_is_not_blamed() -> None:
+    rollout = Rollout()
+    rollout.run(60, 30, v1=0.95)
+    rollout.run(24 * 5, 10, v2=0.95)
+    rollout.run(24, 10, v2=0.6)
+    rollout.run(24, 10, v3=0.6)
+    assert (rollout.versions.previous, rollout.versions.watch.episodes) == ("v2", 0)
+
+
 def test_an_older_version_that_comes_back_is_not_the_newest() -> None:
     rollout = Rollout()
     rollout.run(60, 10, v1=0.95)
     rollout.run(60, 10, v2=0.95)
     rollout.run(60, 10, v3=0.95)
     rollout.run(60, 10, v1=0.1)
-    assert (rollout.versions.newest, rollout.versions.previous) == ("v3", "v2")
+    assert rollout.compared() == ("v3", "v2")
     assert rollout.versions.watch.episodes == 0
 
 
@@ -149,7 +211,7 @@ steps = st.lists(
 def test_restored_versions_continue_exactly(
     before: list[tuple[str, float]], after: list[tuple[str, float]]
 ) -> None:
-    policy = DriftPolicy(min_scores=5, min_hours=3, evidence_days=20)
+    policy = DriftPolicy(min_scores=5, min_hours=3, evidence_days=20, version_days=0.5)
     versions, now = Versions(), 1e9
     for version, score in before:
         now += 1000

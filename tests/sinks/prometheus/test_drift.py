@@ -103,6 +103,15 @@ def test_the_newest_version_is_compared_with_the_one_before() -> None:
     assert shown(harness)["evidence_days"] < 1
 
 
+def test_a_version_that_is_worse_later_was_not_first_seen_about_then() -> None:
+    harness = drifting()
+    publish_scores(harness, *[1.0, 0.9] * 50, each=30 * MINUTE, agent_version="v1")
+    publish_scores(harness, *[0.95] * 20, each=30 * MINUTE, agent_version="v2")
+    publish_scores(harness, *[0.0] * 20, each=30 * MINUTE, agent_version="v2")
+    since = harness.series("pathgauge_drift_since_timestamp_seconds")
+    assert since.keys() >= {("planner", "refund", "answer", "", "version")}
+
+
 def test_the_newest_version_is_compared_with_the_one_that_is_pinned() -> None:
     pinned = {"planner": "v1", "other": "v2"}
     harness = drifting(drift=Drift(baseline_versions=pinned))

@@ -28,13 +28,17 @@ def by_agent(first_seen: Mapping[AgentVersion, float]) -> FirstSeen:
 
 
 def nearest_version(drift: Drift, first_seen: FirstSeen) -> str:
-    """The version of the agent that was first seen nearest to the change, or the one that is
-    compared with the previous one; `""` without one.
+    """The version of the agent that was first seen nearest to the change; `""` without one. If a
+    version is compared with the previous one, no other version is meant.
     """
     since = drift.since
-    if drift.version or since is None:
-        return drift.version or ""
+    if since is None:
+        return ""
     own = first_seen.get((drift.key.agent, drift.key.tenant), {})
-    distances = {version: abs(seen - since) for version, seen in own.items()}
+    distances = {
+        version: abs(seen - since)
+        for version, seen in own.items()
+        if drift.version in (None, version)
+    }
     nearest = min(distances, key=distances.__getitem__, default="")
     return nearest if nearest and distances[nearest] <= _NEAR_S else ""

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from support.courses import Course, Values, named
 from support.promtool import assert_alerts, needs_promtool
+from support.repository import DEPLOY
 
 pytestmark = needs_promtool
 
@@ -18,7 +20,7 @@ LABELS = {"job": "pathgauge", "severity": "warning", **SERIES}
 SINCE = 1_795_428_000.0
 
 
-def drift(against: str, evidence: float, **labels: str) -> dict[str, Values]:
+def drift(against: str, evidence: float, version: str = "v2", **labels: str) -> dict[str, Values]:
     """A stream that has so much evidence in the bad phase."""
     of = {**SERIES, **labels, "against": against}
     shown = {"mean": 0.6, "mean_before": 0.95, "samples": 40.0, "baseline": 0.9}
@@ -29,7 +31,7 @@ def drift(against: str, evidence: float, **labels: str) -> dict[str, Values]:
             named(f"pathgauge_drift_{name}", **of): COURSE.gauge(None, value)
             for name, value in shown.items()
         },
-        named("pathgauge_drift_since_timestamp_seconds", **of, agent_version="v2"): COURSE.gauge(
+        named("pathgauge_drift_since_timestamp_seconds", **of, agent_version=version): COURSE.gauge(
             None, SINCE
         ),
     }
@@ -67,10 +69,29 @@ def test_less_evidence_is_no_alert(tmp_path: Path) -> None:
 
 
 def test_a_version_that_is_worse_has_an_alert_of_its_own(tmp_path: Path) -> None:
-    alert = ({**LABELS, "against": "version"}, f"{TEXT}{END}")
+    alert = ({**LABELS, "against": "version", "agent_version": "v2"}, f"{TEXT}{END}")
     series = drift("version", 1000)
     assert_alerts(tmp_path, COURSE, series, "PathgaugeVersionDrift", alert)
     assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift")
+
+
+def test_a_version_is_not_blamed_for_a_change_that_came_later(tmp_path: Path) -> None:
+    seen = "pathgauge_agent_version_first_seen_timestamp_seconds"
+    series = drift("version", 1000, version="") | {
+        named(seen, agent="support", agent_version=version): COURSE.gauge(at, at)
+        for version, at in (("v1", 1.0), ("v2", 2.0))
+    }
+    text = TEXT.replace(
+        "v2 was first seen about then", "v2 is the newest, but was first seen at another time"
+    )
+    alert = ({**LABELS, "against": "version"}, f"{text}{END}")
+    assert_alerts(tmp_path, COURSE, series, "PathgaugeVersionDrift", alert)
+
+
+def test_only_the_alert_about_a_version_that_came_with_the_change_inhibits_others() -> None:
+    config = yaml.safe_load((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
+    matchers = [one["source_matchers"] for one in config["inhibit_rules"]]
+    assert ["alertname = PathgaugeVersionDrift", 'agent_version != ""'] in matchers
 
 
 @pytest.mark.parametrize(("explained", "alerts"), [(1000, ["refund"]), (100, [""])])
