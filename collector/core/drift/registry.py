@@ -118,10 +118,12 @@ class Drifts:
         ]
         return with_adjusted_evidence(drifts)
 
-    def what_changed(self, key: SeriesKey) -> list[Row]:
-        """Which misses cost more since the open alarm of a series, the most costly first."""
+    def what_changed(self, key: SeriesKey, *, of_version: bool = False) -> list[Row]:
+        """Which misses cost more since the open alarm of a series, or of its newest version; the
+        most costly first.
+        """
         series = self._series.get(key)
-        return [] if series is None else series.what_changed()
+        return [] if series is None else series.what_changed(of_version=of_version)
 
     def forget(self, unwanted: Callable[[SeriesKey], bool]) -> None:
         """Drop the series for whose key `unwanted` returns true, with everything learned. An agent

@@ -120,13 +120,19 @@ class Series:
             self._tally(misses, 1 - score, before)
             if version is not None:
                 self.versions = self.versions or Versions()
-                self.versions.observe(version, score, now, policy, value, pinned=pinned)
+                self.versions.observe(
+                    version, score, now, policy, value, misses=misses, pinned=pinned
+                )
         if self._quantiles is not None and self.watch.episode is None:
             self._quantiles.add(value, now, policy)
         return bet
 
-    def what_changed(self) -> list[Row]:
-        """Which misses cost more since the open episode began, the most costly first."""
+    def what_changed(self, *, of_version: bool = False) -> list[Row]:
+        """Which misses cost more since the open episode began, or that of the newest version; the
+        most costly first.
+        """
+        if of_version:
+            return [] if self.versions is None else self.versions.misses.changes()
         return [] if self._tallies is None else self._tallies.changes()
 
     def value(self, score: float) -> float | None:
@@ -161,11 +167,7 @@ class Series:
                 return
             self._tallies = Tallies(max(0, int(self._baseline.scores.totals().samples) - 1))
         self._tallies.add(misses, loss)
-        change, episode = self.watch.change(), self.watch.episode
-        if before is None and episode is not None and change is not None:
-            self._tallies.begin(change.samples)
-        elif before is not None and episode is None:
-            self._tallies.end()
+        self._tallies.follow(before, self.watch)
 
     def _known_before(self) -> float | None:
         change = self.watch.change()

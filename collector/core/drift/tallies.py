@@ -13,6 +13,7 @@ from itertools import islice
 from sys import intern
 from typing import NamedTuple
 
+from pathgauge.collector.core.drift.watch import Episode, Watch
 from pathgauge.collector.core.evidence.miss import Miss
 from pathgauge.scorers.types import Json
 
@@ -63,8 +64,8 @@ class Tallies:
         self._latest: deque[_Late] = deque()
         self._moved = 0
         """Number of the last evaluation in `_before`."""
-        self._before = _Sums()
-        self._since: _Sums | None = None
+        self._before = Sums()
+        self._since: Sums | None = None
         """The misses of the open incident."""
 
     def add(self, misses: Collection[Miss], loss: float) -> None:
@@ -87,7 +88,7 @@ class Tallies:
             self._move()
         start = max(start, self._moved)
         self._before.evaluations += start - self._moved
-        self._since = _Sums(self._evaluations - start)
+        self._since = Sums(self._evaluations - start)
         for late in self._latest:
             self._since.add(late.miss, late.loss)
         self._latest.clear()
@@ -98,20 +99,41 @@ class Tallies:
         self._since = None
         self._moved = self._evaluations
 
-    def changes(self) -> list[Row]:
-        """What costs more since the open incident began, the most costly first."""
+    def follow(self, before: Episode | None, watch: Watch) -> None:
+        """Begin or end the incident that the latest evaluation began or ended: `before` is the
+        episode of the `watch` before it.
+        """
+        change, episode = watch.change(), watch.episode
+        if before is None and episode is not None and change is not None:
+            self.begin(change.samples)
+        elif before is not None and episode is None:
+            self.end()
+
+    def sums(self) -> Sums:
+        """All misses outside an incident. Nothing may be added after this."""
+        while self._latest:
+            self._move()
+        self._before.evaluations += self._evaluations - self._moved
+        self._moved = self._evaluations
+        return self._before
+
+    def changes(self, before: Sums | None = None) -> list[Row]:
+        """What costs more since the open incident began than before it, or than in other
+        evaluations; the most costly first.
+        """
+        before = before or self._before
         since = self._since
         if since is None or not since.evaluations:
             return []
         losses: dict[Miss, float] = {}
         for miss in since:
-            additional = since.rates(miss)[1] - self._before.rates(miss)[1]
+            additional = since.rates(miss)[1] - before.rates(miss)[1]
             if additional > 0:
                 losses[miss] = additional
         total = sum(losses.values())
         ranked = sorted(losses, key=lambda miss: (-losses[miss], miss))
         return [
-            Row(miss, since.rates(miss)[0], self._before.rates(miss)[0], losses[miss] / total)
+            Row(miss, since.rates(miss)[0], before.rates(miss)[0], losses[miss] / total)
             for miss in ranked[:MAX_ROWS]
         ]
 
@@ -120,8 +142,7 @@ class Tallies:
         self._before.evaluations += late.evaluation - self._moved
         self._moved = late.evaluation
         self._before.add(late.miss, late.loss)
-        if self._before.evaluations > FADE_AFTER:
-            self._before.halve()
+        self._before.fade()
 
     def state(self) -> list[Json]:
         """Everything, as JSON values."""
@@ -142,8 +163,8 @@ class Tallies:
         tallies._latest.extend(
             _Late(evaluation, Miss(*miss), loss) for evaluation, *miss, loss in latest
         )
-        tallies._before = _Sums.restored(before)
-        tallies._since = None if since is None else _Sums.restored(since)
+        tallies._before = Sums.restored(before)
+        tallies._since = None if since is None else Sums.restored(since)
         return tallies
 
 
@@ -159,7 +180,7 @@ def _divided(misses: Collection[Miss], loss: float) -> list[tuple[Miss, float]]:
     return losses
 
 
-class _Sums:
+class Sums:
     """Number and loss of each miss over some evaluations."""
 
     __slots__ = ("_sums", "evaluations")
@@ -185,8 +206,17 @@ class _Sums:
         evaluations = max(1, self.evaluations)
         return count / evaluations, loss / evaluations
 
-    def halve(self) -> None:
-        """Give past evaluations half the weight."""
+    def add_evaluation(self, misses: Collection[Miss], loss: float) -> None:
+        """Add an evaluation that lost so much of its score, by each of its misses equally."""
+        self.evaluations += 1
+        for miss, lost in _divided(misses, loss):
+            self.add(miss, lost)
+        self.fade()
+
+    def fade(self) -> None:
+        """Give past evaluations half the weight if there are many."""
+        if self.evaluations <= FADE_AFTER:
+            return
         self.evaluations /= 2
         self._sums = {miss: (count / 2, loss / 2) for miss, (count, loss) in self._sums.items()}
 
@@ -199,7 +229,7 @@ class _Sums:
         return [self.evaluations, [[*miss, *sums] for miss, sums in self._sums.items()]]
 
     @classmethod
-    def restored(cls, state: Sequence[Json]) -> _Sums:
+    def restored(cls, state: Sequence[Json]) -> Sums:
         """The sums of a `state`."""
         evaluations, rows = state
         sums = cls(evaluations)

@@ -16,11 +16,13 @@ alarms rarer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pathgauge.collector.core.drift.baseline import Baseline
 from pathgauge.collector.core.drift.policy import DAY_S, HOUR_S, DriftPolicy
+from pathgauge.collector.core.drift.version_misses import VersionMisses
 from pathgauge.collector.core.drift.watch import Watch
+from pathgauge.collector.core.evidence.miss import Miss
 from pathgauge.scorers.types import Json
 
 MAX_VERSIONS = 10
@@ -44,6 +46,7 @@ class Versions:
         "_previous",
         "_seen",
         "_steady",
+        "misses",
         "watch",
     )
 
@@ -62,6 +65,7 @@ class Versions:
         comparison the newest one.
         """
         self.watch = Watch()
+        self.misses = VersionMisses()
 
     @property
     def newest(self) -> str | None:
@@ -96,6 +100,7 @@ class Versions:
         policy: DriftPolicy,
         value: float = 0.0,
         *,
+        misses: Collection[Miss] = (),
         pinned: str | None = None,
     ) -> None:
         """Add a score of a version, and the value that it stands for. Time must not run
@@ -105,18 +110,42 @@ class Versions:
             self._start(version, now, policy, pinned)
         if version == pinned and version not in (self._previous, self.newest):
             self._compare_with(version, Baseline(), now, policy)
-        is_compared, baseline = self.previous is not None, self.baseline
+            self.misses.forget_before()
         if version == self._previous:
-            if is_compared and baseline is not None:
-                self._steady.observe(score, baseline, now, policy)
-            self._learn(self._before, score, now, policy)
+            self._observe_previous(score, now, policy, misses)
         elif version == self.newest:
-            if not is_compared and self._newest.value is not None:
-                self._steady.observe(score, self._newest.value, now, policy)
-            elif baseline is not None and not self._falls_too():
-                self.watch.observe(score, baseline, now, policy, value)
-            self._learn(self._newest, score, now, policy)
+            self._observe_newest(score, now, policy, value, misses)
             self._end(now, policy)
+
+    def _observe_previous(
+        self, score: float, now: float, policy: DriftPolicy, misses: Collection[Miss]
+    ) -> None:
+        if self.previous is not None and self.baseline is not None:
+            self._steady.observe(score, self.baseline, now, policy)
+        if self._steady.episode is None:
+            self.misses.add_before(misses, 1 - score, self._before)
+        self._learn(self._before, score, now, policy)
+
+    def _observe_newest(
+        self,
+        score: float,
+        now: float,
+        policy: DriftPolicy,
+        value: float,
+        misses: Collection[Miss],
+    ) -> None:
+        before, baseline, is_counted = self.watch.episode, self.baseline, True
+        if self.previous is None:
+            if self._newest.value is not None:
+                self._steady.observe(score, self._newest.value, now, policy)
+            is_counted = self._steady.episode is None
+        elif baseline is not None:
+            is_counted = not self._falls_too()
+            if is_counted:
+                self.watch.observe(score, baseline, now, policy, value)
+        if is_counted:
+            self.misses.add(misses, 1 - score, scores=self._newest, before=before, watch=self.watch)
+        self._learn(self._newest, score, now, policy)
 
     def _falls_too(self) -> bool:
         """Whether the previous version falls, or seems to fall as far as the newest one."""
@@ -151,8 +180,10 @@ class Versions:
         previous, before = self._previous, self._before
         usable = self._newest.value is not None and self.watch.episode is None
         is_pinned = pinned is not None and previous == pinned
-        if self._seen and not is_pinned and (usable or previous is None):
+        replaced = bool(self._seen) and not is_pinned and (usable or previous is None)
+        if replaced:
             previous, before = self._seen[-1], self._newest
+        self.misses.next_version(replaced=replaced)
         self._compare_with(previous, before, now, policy)
         self._seen = [*self._seen[-MAX_VERSIONS + 1 :], version]
         self._newest = Baseline()
@@ -178,6 +209,7 @@ class Versions:
             self._began,
             self._is_over,
             self._steady.state(),
+            self.misses.state(),
         ]
 
     @classmethod
@@ -189,6 +221,7 @@ class Versions:
         versions._newest, versions._before = Baseline.restored(newest), Baseline.restored(before)
         versions.watch = Watch.restored(watch)
         if comparison:  # a development version stored none
-            versions._began, versions._is_over, steady = comparison
+            versions._began, versions._is_over, steady, misses = comparison
             versions._steady = Watch.restored(steady)
+            versions.misses = VersionMisses.restored(misses)
         return versions

@@ -52,7 +52,7 @@ def evidence() -> timeseries.Panel:
 
 def misses() -> timeseries.Panel:
     """What explains the loss."""
-    by = f"{SERIES}, kind, tool, argument"
+    by = f"{_STREAM}, kind, tool, argument"
     return graph(
         "What explains the loss",
         "Share of the additional loss since the change, while an alarm is open, by tool call that"

@@ -212,6 +212,7 @@ def test_a_restored_series_continues_exactly(
     assert restored.state() == series.state()
     assert restored.mean_before == series.mean_before
     assert restored.what_changed() == series.what_changed()
+    assert restored.what_changed(of_version=True) == series.what_changed(of_version=True)
 
 
 @pytest.mark.slow

@@ -158,3 +158,13 @@ def test_restored_tallies_continue_exactly(
     assert restored.state() == tallies.state()
     assert restored.changes() == tallies.changes()
     assert sum(row.share for row in tallies.changes()) <= 1 + 1e-9
+
+
+def test_an_incident_is_compared_with_the_misses_of_other_evaluations() -> None:
+    other, tallies = Tallies(), Tallies()
+    add(other, 30, SEARCH)
+    add(other, 30)
+    add(tallies, 10, SEARCH, CITY, loss=2)
+    tallies.begin(10)
+    rows = tallies.changes(other.sums())
+    assert rows == [Row(CITY, 1.0, 0.0, 1 / 1.5), Row(SEARCH, 1.0, 0.5, 0.5 / 1.5)]

@@ -128,7 +128,22 @@ def test_the_tool_that_explains_the_loss_is_named_while_an_alarm_is_open() -> No
     assert harness.series("pathgauge_drift_misses") == {}
     publish_scores(harness, *[0.0] * 40)
     assert harness.series("pathgauge_drift_misses") == {
-        ("planner", "refund", "calls", "missing", "search", ""): 1.0
+        ("planner", "refund", "calls", "threshold", "missing", "search", ""): 1.0
+    }
+
+
+def test_the_tool_that_a_worse_version_misses_is_named() -> None:
+    harness = drifting(Criterion("calls", Calls(), 0.5))
+    publish_scores(harness, *[1.0] * 60, each=30 * MINUTE, agent_version="v1")
+    publish_scores(harness, *[0.0] * 2, each=30 * MINUTE, agent_version="v1")
+    publish_scores(harness, *[1.0] * 38, each=30 * MINUTE, agent_version="v1")
+    publish_scores(harness, *[0.0] * 20, each=30 * MINUTE, agent_version="v2")
+    streams = {one.drift.against: one.changes for one in harness.sink.drifts()}
+    (change,) = streams["version"]
+    assert (change.miss.tool, change.rate, change.rate_before) == ("search", 1.0, 0.02)
+    assert harness.series("pathgauge_drift_misses") == {
+        ("planner", "refund", "calls", against, "missing", "search", ""): 1.0
+        for against in ("threshold", "version")
     }
 
 

@@ -5,6 +5,7 @@ The series that describe a change exist only while there is noticeable evidence 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -23,6 +24,8 @@ outlasts a weekend without traffic.
 """
 ROLLED_BACK_S = DAY_S
 """A version without a score for so long was rolled back."""
+MAX_MISSES = 10
+"""Rows of one series: five if its newest version has an alarm, too."""
 _LABELS = ("agent", "scenario", "metric", "against")
 _STREAM = {
     "evidence_days": (
@@ -69,8 +72,12 @@ def drift_gauges(
     misses = GaugeMetricFamily(
         "pathgauge_drift_misses",
         "Share of the additional loss since the change that a kind of miss explains, from 0 to 1.",
-        labels=tenant.names("agent", "scenario", "metric", "kind", "tool", "argument", JUDGE),
+        labels=tenant.names(
+            "agent", "scenario", "metric", "against", "kind", "tool", "argument", JUDGE
+        ),
     )
+    streams = list(streams)
+    explained = Counter(one.drift.key for one in streams if one.changes)
     for drift, changes, version in streams:
         if drift.last is None or is_silent(drift.against, drift.last, now):
             continue
@@ -83,8 +90,9 @@ def drift_gauges(
         _add(families, labels, _of_change(drift))
         if drift.since is not None:
             since.add_metric(with_judge((*metric, drift.against, version), key.judge), drift.since)
-        for change in changes:
-            misses.add_metric(with_judge((*metric, *change.miss), key.judge), change.share)
+        for change in changes[: MAX_MISSES // max(1, explained[key])]:
+            of = (*metric, drift.against, *change.miss)
+            misses.add_metric(with_judge(of, key.judge), change.share)
     yield from families.values()
     yield since
     yield misses

@@ -57,7 +57,7 @@ def explained(
     return [
         Explained(
             one,
-            drifts.what_changed(one.key) if _has_changes(one) else (),
+            _changes(drifts, one),
             nearest_version(one, versions),
         )
         for one in drifts.snapshot()
@@ -183,8 +183,10 @@ class DriftRecording:
         return measures
 
 
-def _has_changes(drift: Drift) -> bool:
-    return drift.alarm and drift.against in ("threshold", "learned")
+def _changes(drifts: Drifts, drift: Drift) -> Sequence[Change]:
+    if not drift.alarm or drift.against == "scenarios":
+        return ()
+    return drifts.what_changed(drift.key, of_version=drift.against == "version")
 
 
 def _key(series: Series, criterion: Criterion) -> SeriesKey:

@@ -37,8 +37,8 @@ def drift(against: str, evidence: float, version: str = "v2", **labels: str) -> 
     }
 
 
-def misses(share: float) -> dict[str, Values]:
-    of = {**SERIES, "kind": "missing", "tool": "search"}
+def misses(share: float, against: str, **labels: str) -> dict[str, Values]:
+    of = {**SERIES, "against": against, "kind": "missing", "tool": "search", **labels}
     return {named("pathgauge_drift_misses", **of): COURSE.gauge(None, share)}
 
 
@@ -52,7 +52,7 @@ END = f"{RARITY} 1000 days."
 
 @pytest.mark.parametrize("against", ["threshold", "learned"])
 def test_evidence_above_the_limit_says_what_changed(against: str, tmp_path: Path) -> None:
-    series: Mapping[str, Values] = drift(against, 1000) | misses(0.75)
+    series: Mapping[str, Values] = drift(against, 1000) | misses(0.75, against)
     text = f"{TEXT} 75% of the loss: missing search.{END}"
     alert = ({**LABELS, "against": against}, text)
     assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift", alert)
@@ -69,8 +69,10 @@ def test_less_evidence_is_no_alert(tmp_path: Path) -> None:
 
 
 def test_a_version_that_is_worse_has_an_alert_of_its_own(tmp_path: Path) -> None:
-    alert = ({**LABELS, "against": "version", "agent_version": "v2"}, f"{TEXT}{END}")
-    series = drift("version", 1000)
+    text = f"{TEXT} 75% of the loss: missing search.{END}"
+    alert = ({**LABELS, "against": "version", "agent_version": "v2"}, text)
+    series = drift("version", 1000) | misses(0.75, "version")
+    series |= misses(1.0, "learned", tool="other") | misses(1.0, "version", judge="j", tool="other")
     assert_alerts(tmp_path, COURSE, series, "PathgaugeVersionDrift", alert)
     assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift")
 
