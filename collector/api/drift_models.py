@@ -44,7 +44,7 @@ class ScoreDrift(Model):
     evidence_days: float
     """N means: by chance alone, this much evidence is reached once in N days."""
     adjusted_evidence_days: float
-    """The same, adjusted for the number of streams."""
+    """The same, adjusted for the number of streams of the tenant. It decides about `alarm`."""
     baseline: float | None
     """`None`: it is being learned."""
     mean: float | None

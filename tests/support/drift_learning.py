@@ -41,7 +41,7 @@ def learned(
         key = SeriesKey("planner", sender.fields.get("scenario", "s0"), criterion.name)
         version = sender.fields.get("agent_version")
         drifts.observe(key, measure, sender.draw(random), at, version=version)
-    if any(one.alarm for one in drifts.snapshot()):
+    if any(one.raised is not None for one in drifts.snapshot()):
         return None
     return [
         Row((NAME, key.tenant, key.agent, key.scenario, key.metric, key.judge), [_stored(state)])

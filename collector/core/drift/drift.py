@@ -42,42 +42,48 @@ class Drift:
     evidence: float
     """In days: how rarely chance alone brings so much."""
     adjusted: float
-    """The same, adjusted for the number of streams."""
+    """The same, adjusted for the number of streams of the tenant."""
     alarm: bool
+    """Whether the adjusted evidence is above the limit, since a change."""
     baseline: float | None
     """`None`: it is being learned, so there is no evidence."""
     since: float | None
     """When scores became worse, in Unix seconds; `None` if nothing points to a change."""
     raised: float | None
-    """When the open alarm was raised, in Unix seconds."""
+    """When the evidence of the stream alone raised an alarm that is still open, in Unix seconds."""
     samples: int
     """Number of scores since the change."""
     mean: float | None
     """Mean since the change."""
     mean_before: float | None
     episodes: int
-    """Alarms so far."""
+    """How often the evidence of the stream alone raised an alarm so far."""
     last: float | None
     """When the last score was compared, in Unix seconds."""
 
 
-def with_adjusted_evidence(drifts: list[Drift]) -> list[Drift]:
-    """The same, with the evidence adjusted for the number of streams that were compared at all.
+def with_adjusted_evidence(drifts: list[Drift], limit_days: float) -> list[Drift]:
+    """The same, with the evidence adjusted for the number of streams that were compared at all. It
+    decides about alarms, as it does about alerts.
 
-    Comparisons of versions count apart: they have an alert of their own, which would come later
-    for each series that has one anyway.
+    Each tenant counts apart, so that none learns from its alarms what happens to others. So do
+    comparisons of versions: they have an alert of their own, which would come later for each series
+    that has one anyway.
     """
+    families: dict[tuple[str, bool], list[int]] = {}
+    for index, one in enumerate(drifts):
+        if one.last is not None:
+            family = one.key.tenant, one.against == "version"
+            families.setdefault(family, []).append(index)
     found = [0.0] * len(drifts)
-    for of_versions in (False, True):
-        family = [
-            index
-            for index, one in enumerate(drifts)
-            if one.last is not None and (one.against == "version") == of_versions
-        ]
-        evidence = adjusted([drifts[index].evidence for index in family])
-        for index, value in zip(family, evidence, strict=True):
+    for members in families.values():
+        evidence = adjusted([drifts[index].evidence for index in members])
+        for index, value in zip(members, evidence, strict=True):
             found[index] = value
-    return [replace(one, adjusted=value) for one, value in zip(drifts, found, strict=True)]
+    return [
+        replace(one, adjusted=value, alarm=one.alarm and value > limit_days)
+        for one, value in zip(drifts, found, strict=True)
+    ]
 
 
 def of_series(key: SeriesKey, series: Series) -> Drift:

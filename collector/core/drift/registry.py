@@ -62,7 +62,7 @@ class Drifts:
     def configure(
         self, policy: DriftPolicy, max_series: int, pinned: Mapping[str, str] | None = None
     ) -> None:
-        """Apply other options and another limit. Open alarms stay open.
+        """Apply other options and another limit.
 
         `pinned` has the version that the newest one is compared with, by agent, if it is not the
         previous one.
@@ -105,7 +105,7 @@ class Drifts:
 
     def snapshot(self) -> list[Drift]:
         """What is known about each series, each newest version, and each agent with more than one
-        scenario, with the evidence adjusted for their number.
+        scenario, with the evidence adjusted for their number in each tenant.
         """
         drifts = []
         for key, series in self._series.items():
@@ -116,7 +116,7 @@ class Drifts:
         drifts += [
             of_agent(key, watch) for key, watch in self._agents.items() if self._scenarios[key] > 1
         ]
-        return with_adjusted_evidence(drifts)
+        return with_adjusted_evidence(drifts, self._policy.evidence_days)
 
     def what_changed(self, key: SeriesKey, *, of_version: bool = False) -> list[Row]:
         """Which misses cost more since the open alarm of a series, or of its newest version; the

@@ -141,6 +141,29 @@ def test_evidence_is_adjusted_for_the_number_of_series_that_are_compared() -> No
     assert worst.adjusted == pytest.approx(worst.evidence / 3)
 
 
+def test_evidence_is_adjusted_for_each_tenant_apart() -> None:
+    drifts = Drifts()
+    for number in range(3):
+        drifts.observe(KEY._replace(tenant=f"t{number}"), MEASURE, 1.0, 0.0)
+    for hour in range(50):
+        drifts.observe(KEY._replace(tenant="t0"), MEASURE, 0.0, hour * HOUR_S)
+    worst = max(drifts.snapshot(), key=lambda drift: drift.evidence)
+    assert worst.adjusted == worst.evidence
+
+
+def test_the_adjusted_evidence_decides_about_alarms() -> None:
+    drifts = Drifts()
+    for number in range(50):
+        drifts.observe(KEY._replace(agent=f"a{number}"), MEASURE, 1.0, 0.0)
+    alarms = []
+    for hour in range(30):
+        drifts.observe(KEY._replace(agent="a0"), MEASURE, 0.0, hour * HOUR_S)
+        worst = max(drifts.snapshot(), key=lambda drift: drift.evidence)
+        assert worst.alarm == (worst.adjusted > 365)
+        alarms.append((worst.raised is not None, worst.alarm))
+    assert {(False, False), (True, False), (True, True)} == set(alarms)
+
+
 def test_a_canary_is_adjusted_for_the_number_of_versions_that_are_compared() -> None:
     drifts = Drifts()
     for hour in range(100):

@@ -33,7 +33,7 @@ _STREAM = {
         " is reached once in N days."
     ),
     "adjusted_evidence_days": (
-        "Evidence that scores became worse, adjusted for the number of streams that are compared."
+        "Evidence that scores became worse, adjusted for the number of streams of the tenant."
     ),
     "baseline": "Mean score that recent ones are compared with, in the scale of the metric.",
 }
