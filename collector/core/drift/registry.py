@@ -79,29 +79,35 @@ class Drifts:
         *,
         version: str | None = None,
         misses: Collection[Miss] = (),
-    ) -> None:
-        """Add a value, in the scale of the metric, `now` in Unix seconds.
+    ) -> bool:
+        """Add a value, in the scale of the metric, `now` in Unix seconds. Returns whether the
+        series began anew.
 
         Call it once for each evaluation and metric, at the first revision that has a value. Later
         revisions and withdrawals must not be passed: what was counted cannot be taken back.
 
-        A series whose values are measured in another way than before begins anew.
+        A series whose values are measured in another way than before begins anew. If that ends an
+        alarm, the evidence of its agent begins anew, too: no alarm explains it any more.
         """
         if not key.scenario or MIXED in (key.agent, key.scenario) or not math.isfinite(value):
-            return
-        series = self._series.get(key)
-        if series is None or not series.measured_by(measure):
-            self._scenarios[_agent_of(key)] += series is None
-            series = self._series[key] = Series(measure)
+            return False
+        agent, known = _agent_of(key), self._series.get(key)
+        was_alarm = known is not None and known.watch.episode is not None
+        series = known if known is not None and known.measured_by(measure) else Series(measure)
+        self._series[key] = series
+        self._scenarios[agent] += known is None
+        if was_alarm and series.watch.episode is None and agent in self._agents:
+            self._agents[agent] = Watch()
+            self._change(agent)
         self._series.move_to_end(key)
         self._change(key)
         bet = series.observe(
             value, version, now, self._policy, misses, pinned=self._pinned.get(key.agent)
         )
-        agent = _agent_of(key)
         if bet is not None and self._scenarios[agent] > 1:
             self._observe_agent(agent, bet, series.last)
         self._drop_longest_idle()
+        return known is not None and known is not series
 
     def snapshot(self) -> list[Drift]:
         """What is known about each series, each newest version, and each agent with more than one

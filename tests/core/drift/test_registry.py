@@ -204,9 +204,23 @@ def test_another_way_of_measuring_starts_a_series_again() -> None:
     for hour in range(30):
         drifts.observe(KEY, MEASURE, 0.0, hour * HOUR_S)
     assert only(drifts).alarm
-    drifts.observe(KEY, Measure(threshold=0.9, fingerprint=2.0), 0.0, 31 * HOUR_S)
+    assert drifts.observe(KEY, Measure(threshold=0.9, fingerprint=2.0), 0.0, 31 * HOUR_S)
+    assert not drifts.observe(KEY, Measure(threshold=0.9, fingerprint=2.0), 0.0, 31 * HOUR_S)
     drift = only(drifts)
     assert (drift.alarm, drift.evidence, drift.episodes) == (False, 0.0, 0)
+
+
+@pytest.mark.parametrize("other", [Measure(threshold=0.9, fingerprint=2.0), Measure(threshold=0.2)])
+def test_an_alarm_that_ends_with_another_way_of_measuring_leaves_none_of_its_agent(
+    other: Measure,
+) -> None:
+    drifts = Drifts()
+    drifts.observe(scenario(1), MEASURE, 1.0, 0.0)
+    for hour in range(30):
+        drifts.observe(scenario(0), MEASURE, 0.0, hour * HOUR_S)
+    assert {drift.key.scenario for drift in drifts.snapshot() if drift.alarm} == {"s0", ""}
+    drifts.observe(scenario(0), other, 0.0, 30 * HOUR_S)
+    assert not any(drift.alarm for drift in drifts.snapshot())
 
 
 def test_another_threshold_applies_from_the_next_value_on() -> None:

@@ -6,14 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pytest
+import structlog
 
 from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
+from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.drift.gauges import ROLLED_BACK_S, SILENT_S
 from pathgauge.collector.sinks.prometheus.drift.recording import MAX_ROWS
-from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score, TurnRubric
 from support.durable_harness import DurableHarness
-from support.sink_harness import ANSWER, NOW, Answer, SinkHarness
+from support.sink_harness import ANSWER, NOW, Answer, SinkHarness, Trajectory
 
 STREAM = ("planner", "refund", "answer", "threshold")
 EVERYTHING = (
@@ -265,6 +267,28 @@ def test_a_criterion_that_is_switched_off_for_a_while_accepts_a_new_level() -> N
     learned = shown(harness, LEARNED)
     assert learned["evidence_days"] < 30
     assert 0.6 < learned["baseline"] < 0.75
+
+
+@pytest.mark.parametrize(
+    ("turn", "logged"),
+    [
+        (ReferenceTurn("Please"), 0),
+        (ReferenceTurn(rubrics=(TurnRubric("polite", "It is polite."),)), 0),
+        (ReferenceTurn(tool_calls=()), 1),
+        (ReferenceTurn(agents={"sub": ReferenceTurn(response="Done")}), 1),
+    ],
+)
+def test_a_series_begins_anew_with_other_expectations_only(
+    turn: ReferenceTurn, logged: int
+) -> None:
+    harness = drifting(Criterion("trajectory", Trajectory(), 0.5))
+    publish_scores(harness, *[1.0] * 50, *[0.0] * 40)
+    other = ReferenceSet([Reference("refund", (turn,))])
+    harness.sink.configure(harness.evaluator, other, drift=Drift())
+    with structlog.testing.capture_logs() as logs:
+        publish_scores(harness, 0.0, 0.0)
+    evidence = shown(harness, ("planner", "refund", "trajectory", "threshold"))["evidence_days"]
+    assert (evidence < 365, len(logs)) == (bool(logged), logged)
 
 
 def test_without_the_section_nothing_is_detected() -> None:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+import structlog
+
 from pathgauge.collector.config.drifting import Drift as Options
 from pathgauge.collector.core.drift.drift import Drift, SeriesKey
 from pathgauge.collector.core.drift.measure import Measure
@@ -30,6 +32,8 @@ from pathgauge.collector.sinks.prometheus.labels import (
 )
 from pathgauge.collector.sinks.prometheus.measure_fingerprint import measure_fingerprint
 from pathgauge.scorers.types import Json
+
+_log = structlog.get_logger(__name__)
 
 NAME = "drift"
 """First part of the keys of stored states."""
@@ -118,14 +122,13 @@ class DriftRecording:
             measure = measures.get(criterion.name)
             if measure is None or value is None:
                 continue
-            self._drifts.observe(
-                _key(series, criterion),
-                measure,
-                value,
-                now,
-                version=version,
-                misses=evaluation.misses,
-            )
+            key = _key(series, criterion)
+            misses = evaluation.misses
+            if self._drifts.observe(key, measure, value, now, version=version, misses=misses):
+                _log.info(
+                    "drift begins anew: the reference or the options of the criterion changed",
+                    **{name: label for name, label in key._asdict().items() if label},
+                )
         if self._drifts.dropped > self._dropped:
             self._overflow.add("drift", n=self._drifts.dropped - self._dropped)
             self._dropped = self._drifts.dropped
