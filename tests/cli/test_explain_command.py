@@ -24,7 +24,9 @@ from pathgauge.collector.store import Progress
 from support.api_client import client, sources, with_tokens
 from support.drifted import WALL, drifted
 from support.evaluated import opened
+from support.postgres import server
 from support.serving import serving
+from support.shared_database import gauge
 from support.watched_traffic import watched
 
 Run = Callable[..., Result]
@@ -41,16 +43,36 @@ def snapshot(traffic: TrafficDrift) -> list[TrafficStatus]:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def counts() -> Sequence[Row]:
+    key, state = next(one for one in DRIFTS.pending() if one[0].scenario)
+    return [
+        Row((NAME, key.tenant, key.agent, key.scenario, key.metric, key.judge), [state]),
+        Row(("version_first_seen", "support", "2.5.0"), [WALL]),
+        Row((TRAFFIC_NAME, *SHOPPER), [TRAFFIC.state(SHOPPER)]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory, counts: Sequence[Row]) -> Path:
     folder = tmp_path_factory.mktemp("collector")
     (folder / "pathgauge.yaml").write_text("store: {path: data}\n")
-    key, state = next(one for one in DRIFTS.pending() if one[0].scenario)
-    names = NAME, key.tenant, key.agent, key.scenario, key.metric, key.judge
-    counts = [Row(names, [state]), Row(("version_first_seen", "support", "2.5.0"), [WALL])]
     with opened(folder / "data") as opened_store:
-        counts.append(Row((TRAFFIC_NAME, *SHOPPER), [TRAFFIC.state(SHOPPER)]))
         assert opened_store.commit(Progress(0, 0.0, WALL, [], counts=counts))
     return folder
+
+
+@pytest.fixture(scope="module")
+def cluster(store: Path, counts: Sequence[Row]) -> Iterator[Path]:
+    """The configuration of a cluster with the same counts in PostgreSQL."""
+    with server() as postgres:
+        address = postgres.database()
+        with gauge(address) as shared:
+            assert shared.try_acquire()
+            shared.commit(counts, {}, WALL)
+        kafka = {"client": {"bootstrap.servers": "127.0.0.1:1"}}
+        file = store / "cluster.yaml"
+        file.write_text(json.dumps({"kafka": kafka, "postgres": {"conninfo": address}}))
+        yield file
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +163,19 @@ def test_it_shows_which_tool_calls_of_an_agent_changed(explain: Run) -> None:
 
 def test_tool_calls_have_no_scenario(explain: Run) -> None:
     assert "no scores" in explain("shopper", "refund").stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["support", "shopper"])
+def test_it_reads_postgres_like_a_folder(store: Path, cluster: Path, run: Run, agent: str) -> None:
+    of_folder, of_cluster = (
+        run("explain", agent, "--json", "--config", file)
+        for file in (store / "pathgauge.yaml", cluster)
+    )
+    assert (of_cluster.exit_code, of_cluster.stderr) == (0, "")
+    assert of_cluster.stdout == of_folder.stdout
+    found = json.loads(of_cluster.stdout)
+    assert len(found["streams"]) + len(found["traffic"]) == 1
 
 
 def test_an_unknown_agent_is_no_error(explain: Run) -> None:

@@ -135,7 +135,7 @@ def _opening(config: Config, max_seconds: float = MAX_SECONDS) -> Reading:
     if config.postgres is not None:
         from pathgauge.collector.store.postgres.reading import PostgresReading
 
-        return PostgresReading(config.postgres.conninfo, max_seconds)
+        return PostgresReading(config.postgres.conninfo, max_seconds, keep_idle=False)
     if config.store is None:
         text = (
             "found memory, expected a store on disk: without one no results are kept; set"

@@ -1,6 +1,6 @@
 """Opens the database for one query of the API, the pages or the commands.
 
-Connecting takes longer than most queries, so one idle connection is kept.
+Connecting takes longer than most queries, so a service keeps one idle connection.
 """
 
 from __future__ import annotations
@@ -36,9 +36,13 @@ AND classid = (?::bigint & 4294967295)::oid
 class PostgresReading:
     """For any thread. Called, it opens the database."""
 
-    def __init__(self, conninfo: str, max_seconds: float = MAX_SECONDS) -> None:
+    def __init__(
+        self, conninfo: str, max_seconds: float = MAX_SECONDS, *, keep_idle: bool = True
+    ) -> None:
+        """Without `keep_idle`, no connection stays open between two queries."""
         self._conninfo = conninfo
         self._max_seconds = max_seconds
+        self._keep_idle = keep_idle
         self._idle: PostgresConnection | None = None
         self._lock = Lock()
 
@@ -93,7 +97,7 @@ class PostgresReading:
 
     def _keep(self, connection: PostgresConnection) -> None:
         with self._lock:
-            if self._idle is None:
+            if self._keep_idle and self._idle is None:
                 self._idle = connection
                 return
         connection.close()

@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
+from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import (
     Changes,
     Judged,
@@ -28,6 +29,7 @@ from pathgauge.collector.store.postgres.partition import PartitionDatabase
 from pathgauge.collector.store.postgres.reading import PostgresReading
 from pathgauge.collector.store.queries import results
 from pathgauge.collector.store.queries.clusters import clusters
+from pathgauge.collector.store.queries.counts import counts_named
 from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.results import Filter
 from pathgauge.collector.store.queries.runs import last_runs
@@ -41,12 +43,17 @@ from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.scorers.types import Invocation
 from support.evaluated import WALL, evaluation, opened
 from support.postgres import Server
-from support.shared_database import scorer, step
+from support.shared_database import gauge, scorer, step
 from support.thinning import thinned
 
 TENANTS, AGENTS = ("", "north", "Süd"), ("support", "billing")
 SCENARIOS, OUTCOMES = ("parcel", "other", "ünïcode"), ("passed", "failed", "stopped")
 HOSTILE = ("a\0b", "\ud800", "x" * 100_000, "%s ? :name '")
+COUNTS = [
+    Row([name, value], [number])
+    for number, name in enumerate(("drift", "drift_of", "Drift", "drïft", 'drift"]'))
+    for value in ("drift", "Süd", "%_[1]")
+]
 _INVOCATION = TypeAdapter(Invocation)
 
 
@@ -123,6 +130,10 @@ def both(
             wall = WALL + 10 * number
             assert store.commit(Progress(number, float(number), wall, events, changes))
             assert database.commit(step(number, events, changes=changes, wall=wall))
+        assert store.commit(Progress(number, float(number), wall, [], counts=COUNTS))
+    with gauge(address) as shared:
+        assert shared.try_acquire()
+        shared.commit(COUNTS, {}, WALL)
     return folder, address
 
 
@@ -223,6 +234,12 @@ def test_two_versions_have_the_same_results(
 
     sqlite, postgres = answers(both, every)
     assert postgres == sqlite
+
+
+@pytest.mark.parametrize("name", ["drift", "drift_of", "Drift", "drïft", 'drift"]', "drif", ""])
+def test_counts_of_one_kind_are_the_same(both: tuple[Path, str], name: str) -> None:
+    sqlite, postgres = answers(both, lambda connection: sorted(counts_named(connection, name)))
+    assert sqlite == postgres == sorted(one for one in COUNTS if one.key[0] == name)
 
 
 def test_evidence_and_rebuilt_traces_are_the_same(both: tuple[Path, str]) -> None:
