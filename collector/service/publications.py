@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import structlog
 
@@ -31,7 +31,7 @@ class Arrived(NamedTuple):
     """A publication that a scorer has sent."""
 
     scorer: str
-    """The name of its store."""
+    """The name of its store, or the number of its partition."""
     row: int
     body: bytes
 
@@ -68,15 +68,18 @@ class Publications:
         decode: Callable[[bytes], Publication],
         commit: Callable[[Progress], bool],
         position: tuple[int, float] = (0, 0.0),
+        scorers_are: Literal["scorer", "partition"] = "scorer",
     ) -> None:
         """`decode` raises `PublicationError` and `UnknownFormatError`. `commit` makes progress
-        durable. `position` is the journal row and the running time of the store.
+        durable. `position` is the journal row and the running time of the store. `scorers_are` is
+        the key of their names in the log.
         """
         self._gauge = gauge
         self._records = records
         self._decode = decode
         self._commit = commit
         self._position = position
+        self._scorers_are = scorers_are
         self._counters = {counter.name: counter for counter in telemetry if not counter.local}
         self._published: dict[str, int] = {}
         self._transaction: _Transaction | None = None
@@ -117,10 +120,10 @@ class Publications:
             publication = self._decode(arrived.body)
         except UnknownFormatError as error:
             self._refused[arrived.scorer] = str(error)
-            _log.error("publication refused", scorer=arrived.scorer, reason=str(error))
+            self._log_error("publication refused", arrived, error)
             return
         except PublicationError as error:
-            _log.error("publication skipped", scorer=arrived.scorer, reason=str(error))
+            self._log_error("publication skipped", arrived, error)
             publication = None
         self._published[arrived.scorer] = arrived.row
         transaction = self.begin()
@@ -128,6 +131,9 @@ class Publications:
         transaction.publications += 1
         if publication is not None:
             self._apply(publication, transaction)
+
+    def _log_error(self, event: str, arrived: Arrived, error: ValueError) -> None:
+        _log.error(event, **{self._scorers_are: arrived.scorer}, reason=str(error))
 
     def _apply(self, publication: Publication, transaction: _Transaction) -> None:
         first = len(transaction.events)

@@ -6,8 +6,9 @@ or as publications for another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from types import MappingProxyType
 
 import structlog
 
@@ -43,7 +44,12 @@ class Scorer:
         telemetry: InternalTelemetry,
         store: Store,
         partition: Partition = WHOLE,
+        *,
+        named: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
+        """`named` is in each line of the log that is about this scorer, because a process may have
+        several.
+        """
         self.store = store
         self.judging = build_judging(plan, setup, self._on_judged)
         self.pipeline = build_pipeline(
@@ -52,6 +58,7 @@ class Scorer:
         self.requests = build_requests(plan, store, self.pipeline)
         self._setup = setup
         self._telemetry = telemetry
+        self._named = named
 
     def connect(
         self,
@@ -118,6 +125,7 @@ class Scorer:
         if restored.requests:
             _log.info(
                 "resumed",
+                **self._named,
                 requests=restored.requests,
                 to_read=restored.last_row - restored.row,
                 traces=self.pipeline.usage().open_traces,
@@ -136,6 +144,7 @@ class Scorer:
         if not self.worker.stop(timeout):
             _log.error(
                 "stopped before all queued requests were processed",
+                **self._named,
                 open_traces=self.pipeline.usage().open_traces,
             )
 

@@ -10,6 +10,8 @@ from typing import Any, LiteralString
 import psycopg
 
 from pathgauge.collector.core.pipeline_events import Changes, PublishedEvent
+from pathgauge.collector.receivers.kafka.records import KafkaRecord
+from pathgauge.collector.receivers.kafka.rereading import Place
 from pathgauge.collector.store import Progress
 from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase
@@ -18,6 +20,16 @@ from pathgauge.collector.store.postgres.partition import PartitionDatabase
 from pathgauge.collector.store.postgres.sharing import SharedCleaning
 from pathgauge.collector.store.postgres.steps import Step
 from support.evaluated import WALL
+
+
+class NoRecords:
+    """A partition that nothing was written to."""
+
+    def at_end(self, now: float) -> bool:
+        return True
+
+    def fetch(self, places: Sequence[Place]) -> Iterator[KafkaRecord]:
+        return iter(())
 
 
 def head(row: int, *traces: str, tenant: str = "") -> Head:

@@ -84,7 +84,7 @@ class Rereader:
             with self._turn:
                 record = self._record(_Key(topic, partition, offset))
             if record is None and self._closed:
-                raise LogError("the requests cannot be read any more")
+                raise LogError(f"partition {partition}: its requests cannot be read any more")
             if record is not None:
                 yield record
 

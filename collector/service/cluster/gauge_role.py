@@ -161,6 +161,7 @@ class GaugeRole:
             records,
             decode=self._decode,
             commit=lambda progress: self._commit(progress, is_lost),
+            scorers_are="partition",
         )
         publications.resume({str(one): row for one, row in left.positions.items()})
         self.gauge, self.counted = gauge, telemetry

@@ -70,7 +70,9 @@ class PartitionScorer:
             on_purge=self._on_purge,
             on_dropped=telemetry.turns_dropped.add,
         )
-        self.scorer = Scorer(plan, setup, telemetry, self.store, partition)
+        self.scorer = Scorer(
+            plan, setup, telemetry, self.store, partition, named={"partition": partition.number}
+        )
         config = plan.config
         self.scorer.connect(
             complete=Publishing(
@@ -165,7 +167,11 @@ class PartitionScorers:
                 scorer.store.close()
                 if self._closed.is_set() or time.monotonic() >= ends:
                     raise
-                _log.error("partition cannot be claimed; trying again", reason=str(error))
+                _log.error(
+                    "partition cannot be claimed; trying again",
+                    partition=source.partition,
+                    reason=str(error),
+                )
                 self._closed.wait(_RETRY_S)
         self._scorers = {**self._scorers, source.partition: scorer}
         return scorer.store.position

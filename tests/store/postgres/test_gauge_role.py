@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from prometheus_client import Metric
+from structlog.testing import capture_logs
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import resolve
@@ -140,9 +141,11 @@ def test_what_only_another_version_can_read_is_kept_and_counted_by_nobody(
     monkeypatch.setattr(gauge_role, "REFUSED_S", 0.2)
     later = bytes([publications.FORMAT + 1])
     published(address, 1, later, 2)
-    with process(address) as role:
+    with capture_logs() as lines, process(address) as role:
         assert until(role.unready)
         [reason] = role.unready()
+        refused = {"event": "publication refused", "log_level": "error", "partition": "0"}
+        assert refused | {"reason": reason} in lines
         assert f"format {publications.FORMAT + 1}, expected {publications.FORMAT}" in reason
         assert until(lambda: unread(address) == 2)  # what came before is counted
         published(address, 4, partition=1)

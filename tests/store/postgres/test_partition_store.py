@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from pathgauge.collector.core.pipeline_events import ForwardedTurn
-from pathgauge.collector.receivers.kafka.records import KafkaRecord
-from pathgauge.collector.receivers.kafka.rereading import Place
 from pathgauge.collector.service.cluster.partition_store import PartitionStore
 from pathgauge.collector.store import Delivery, Progress
 from pathgauge.collector.store.forwarded_turns import encode
 from pathgauge.collector.store.postgres.connection import connect
 from pathgauge.collector.store.postgres.partition import PartitionDatabase
+from support.shared_database import NoRecords
 
 GOOD = ForwardedTurn(("", "ab" * 16, "cd" * 8), void=True)
-
-
-class NoRecords:
-    """A partition that nothing was written to."""
-
-    def at_end(self, now: float) -> bool:
-        return True
-
-    def fetch(self, places: Sequence[Place]) -> Iterator[KafkaRecord]:
-        return iter(())
 
 
 def test_a_forwarded_turn_that_cannot_be_read_does_not_hold_up_the_next(address: str) -> None:
