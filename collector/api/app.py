@@ -13,7 +13,7 @@ from pathgauge.collector.api.authorization import Authorization, authorized
 from pathgauge.collector.api.endpoints import ENDPOINTS, PREFIX, Endpoint
 from pathgauge.collector.api.events import Events
 from pathgauge.collector.api.openapi import document
-from pathgauge.collector.api.problems import answered
+from pathgauge.collector.api.problems import STANDBY, ProblemError, answered
 from pathgauge.collector.api.queries import parameters
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
@@ -51,6 +51,8 @@ def _handler(
         query = endpoint.query.model_validate(parameters(request))
 
         def encoded() -> bytes:
+            if endpoint.of_gauge and sources.is_standby():
+                raise ProblemError(503, STANDBY)
             found = endpoint.answer(sources, tenant, query, request.path_params)
             return found.model_dump_json().encode()
 

@@ -40,6 +40,8 @@ class Endpoint:
     answer: Answer
     model: type[BaseModel]
     query: type[Query] = Query
+    of_gauge: bool = False
+    """Whether the answer is in the memory of the gauge, so that a standby has none."""
 
 
 def _explained(
@@ -80,6 +82,7 @@ ENDPOINTS = (
         "Agents and scenarios with recent scores, the worst first",
         lambda sources, tenant, query, path: overview.summary(sources, tenant),
         models.Summary,
+        of_gauge=True,
     ),
     Endpoint(
         "/results",
@@ -121,6 +124,7 @@ ENDPOINTS = (
         "Scenario ids in the traffic without a reference",
         lambda sources, tenant, query, path: overview.unmatched(sources, tenant),
         models.Unmatched,
+        of_gauge=True,
     ),
     Endpoint(
         "/references",
@@ -141,6 +145,7 @@ ENDPOINTS = (
         lambda sources, tenant, query, path: drifts.report(sources, tenant, query),
         DriftReport,
         DriftQuery,
+        of_gauge=True,
     ),
     Endpoint(
         "/verdict",

@@ -47,7 +47,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "404": "Not stored",
         "409": "Several tenants have it, or no results are kept",
         "422": "Invalid parameters",
-        "503": "Busy: try again",
+        "503": "Busy: try again; or a standby, which does not know this",
     }
     return {
         "operationId": re.sub(r"\W+", "_", endpoint.path).strip("_"),

@@ -13,6 +13,11 @@ from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries.reading import QueryTooSlowError
 from pathgauge.collector.store.queries.traces import AmbiguousTraceError
 
+STANDBY = (
+    "This process is a standby, and only the gauge knows this: ask the process of the role gauge"
+    " whose /activez answers 200."
+)
+"""The answer to what only the gauge of a cluster has in memory."""
 _RETRY = {"retry-after": "5"}
 
 

@@ -38,6 +38,10 @@ class Sources:
     """What is known about each stream of scores."""
     traffic: Callable[[], Sequence[TrafficStatus]] = tuple
     """What is known about the tool calls of each agent, without references."""
+    is_standby: Callable[[], bool] = lambda: False
+    """Whether another process of the cluster is the gauge: scores, unknown ids, drifts and traffic
+    are empty then, and the telemetry is that of this process.
+    """
 
     @property
     def reading(self) -> Reading | None:

@@ -87,7 +87,10 @@ class Endpoints:
             access.readers,
             inactive=engine.inactive,
             traces=traces_page(engine.usage, engine.explain_open_traces),
-            scenarios=scenarios_page(engine.unknown_scenarios.snapshot),
+            scenarios=scenarios_page(
+                sources.unknown,
+                is_known=lambda: "gauge" in roles and not engine.inactive(),
+            ),
             with_own_authorization=people if "gauge" in roles else (),
         )
         self._web = HttpServer(

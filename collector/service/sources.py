@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pathgauge.collector.api.models import Telemetry
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.config import Config
 from pathgauge.collector.service.engine import Engine
+from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.collector.store.queries.reading import Reading
 
 
@@ -37,15 +38,19 @@ def sources_of(
             unready=unready(),
         )
 
+    def unknown() -> tuple[Sequence[UnknownScenario], int]:
+        return engine.unknown_scenarios.snapshot()  # a process that becomes the gauge has others
+
     return Sources(
         folder=folder,
         database=database,
         scores=engine.current_scores,
-        unknown=engine.unknown_scenarios.snapshot,
+        unknown=unknown,
         references=engine.references,
         evaluator=engine.evaluator,
         drifts=engine.drifts,
         traffic=engine.traffic,
         telemetry=telemetry,
+        is_standby=lambda: bool(engine.inactive()),
         is_busy=lambda: engine.usage().queued_bytes > 0,
     )

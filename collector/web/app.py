@@ -99,6 +99,7 @@ def _page(request: Request, page: Page, visit: Visit, has_sign_out: bool) -> Res
         now=visit.now,
         tenant=visit.tenant,
         has_sign_out=has_sign_out,
+        is_standby=visit.sources.is_standby(),
     )
     return answers.html(request, answers.compressed(request, body), page.status)
 

@@ -44,6 +44,7 @@ def sources(
     references: Sequence[Reference] = (),
     drifts: Callable[[], Sequence[Explained]] = tuple,
     traffic: Callable[[], Sequence[TrafficStatus]] = tuple,
+    is_standby: bool = False,
 ) -> Sources:
     return Sources(
         folder,
@@ -53,6 +54,7 @@ def sources(
         lambda: TELEMETRY,
         drifts=drifts,
         traffic=traffic,
+        is_standby=lambda: is_standby,
     )
 
 

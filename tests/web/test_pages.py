@@ -347,3 +347,18 @@ def test_the_scenario_page_links_to_its_dashboard(folder: Path) -> None:
     page = site(sources(folder), dashboard_url=address).get("/scenario?agent=a%26b&scenario=c d")
     link = "https://grafana.example/d/x?var-agent=a%26b&var-scenario=c%20d"
     assert f'href="{html.escape(link)}"' in page.text
+
+
+@pytest.mark.parametrize("path", ["/", "/scenario?agent=support&scenario=parcel"])
+def test_a_standby_says_so_and_shows_what_is_stored(tmp_path: Path, path: str) -> None:
+    with opened(tmp_path) as store:
+        commit(store, EVENTS)
+        answer = site(sources(tmp_path, is_standby=True)).get(path)
+    text = text_of(answer.text)
+    assert answer.status_code == 200
+    assert "This process is a standby. Only the gauge knows recent scores" in text
+    assert ("find_order" in text) is (path != "/")  # the overview has failures of today
+    assert "No results yet" not in text
+    assert "Telemetry since the start" not in text
+    with opened(tmp_path):
+        assert "standby" not in text_of(site(sources(tmp_path)).get(path).text)

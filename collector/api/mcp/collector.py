@@ -13,7 +13,7 @@ import requests
 from pydantic import ValidationError
 
 from pathgauge.collector.api.endpoints import PREFIX
-from pathgauge.collector.api.models import Model, Problem, Unmatched
+from pathgauge.collector.api.models import Model, Problem, Results
 
 MAX_BYTES = 8 << 20
 """Of an answer of the collector."""
@@ -55,7 +55,7 @@ class Collector:
 
     def check(self, token: str | None) -> None:
         """Raises `CollectorError` unless the token opens the API."""
-        self.get(Unmatched, token, ("unmatched",))
+        self.get(Results, token, ("results",), {"limit": 1})
 
     def get(
         self,

@@ -11,21 +11,29 @@ from dataclasses import asdict
 from html import escape
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from pathgauge.collector.service.web.debug_page import HEADERS, html_page, wants_json
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 
+_ELSEWHERE = (
+    "This process is not the gauge, and only the gauge knows these ids: ask the process of the role"
+    " gauge whose /activez answers 200.\n"
+)
 _HEAD = "<tr><th>tenant<th>scenario id<th>invocations<th>known ids most like it"
 
 Snapshot = Callable[[], tuple[Sequence[UnknownScenario], int]]
 """The ids, and how many invocations have further ids."""
 
 
-def scenarios_page(snapshot: Snapshot) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint."""
+def scenarios_page(
+    snapshot: Snapshot, is_known: Callable[[], bool] = lambda: True
+) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint. `is_known`: whether this process knows the ids of the cluster."""
 
     async def page(request: Request) -> Response:
+        if not is_known():
+            return PlainTextResponse(_ELSEWHERE, 503, HEADERS)
         found, further = snapshot()
         if wants_json(request):
             body = {"unknown": [asdict(one) for one in found], "further_invocations": further}

@@ -30,6 +30,15 @@ def test_ids_are_shown_with_the_known_ones_most_like_them() -> None:
     assert "<p>7 invocations with further ids." in text
 
 
+@pytest.mark.parametrize("accept", ["text/html", "application/json"])
+def test_a_process_that_is_not_the_gauge_does_not_say_that_there_are_none(accept: str) -> None:
+    page = scenarios_page(lambda: ((), 0), is_known=lambda: False)
+    app = create_app(CollectorRegistry(), scenarios=page)
+    answer = TestClient(app).get("/debug/scenarios", headers={"accept": accept})
+    assert answer.status_code == 503
+    assert answer.text.startswith("This process is not the gauge, and only the gauge knows")
+
+
 def test_ids_appear_as_text() -> None:
     page = client(HOSTILE).get("/debug/scenarios")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.text
