@@ -13,7 +13,7 @@ from pathgauge.collector.api.authorization import Authorization, authorized
 from pathgauge.collector.api.endpoints import ENDPOINTS, PREFIX, Endpoint
 from pathgauge.collector.api.events import Events
 from pathgauge.collector.api.openapi import document
-from pathgauge.collector.api.problems import STANDBY, ProblemError, answered
+from pathgauge.collector.api.problems import NOT_A_GAUGE, STANDBY, ProblemError, answered, response
 from pathgauge.collector.api.queries import parameters
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
@@ -37,6 +37,15 @@ def routes(sources: Sources, authorization: Authorization, thread: QueryThread) 
             for one in ENDPOINTS
         ),
     ]
+
+
+def routes_elsewhere() -> list[Route]:
+    """The API of a process that does not have it: it says which process does."""
+    return [Route(PREFIX + "/{path:path}", _elsewhere)]
+
+
+async def _elsewhere(_: Request) -> Response:
+    return response(ProblemError(404, NOT_A_GAUGE))
 
 
 async def _openapi(request: Request) -> Response:

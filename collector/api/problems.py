@@ -18,6 +18,11 @@ STANDBY = (
     " whose /activez answers 200."
 )
 """The answer to what only the gauge of a cluster has in memory."""
+NOT_A_GAUGE = (
+    "This process is not a gauge, and only a gauge has the API: ask the process of the role gauge"
+    " whose /activez answers 200."
+)
+"""The answer of gateways and scorers to everything."""
 _RETRY = {"retry-after": "5"}
 
 

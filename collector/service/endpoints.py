@@ -9,7 +9,7 @@ from functools import cache, partial
 
 import structlog
 
-from pathgauge.collector.api.app import routes as api_routes
+from pathgauge.collector.api.app import routes as api_routes, routes_elsewhere
 from pathgauge.collector.api.authorization import LOOPBACK, Authorization
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.config import Config, Grpc, Http
@@ -91,7 +91,7 @@ class Endpoints:
                 sources.unknown,
                 is_known=lambda: "gauge" in roles and not engine.inactive(),
             ),
-            with_own_authorization=people if "gauge" in roles else (),
+            with_own_authorization=people if "gauge" in roles else routes_elsewhere(),
         )
         self._web = HttpServer(
             pages,

@@ -96,7 +96,7 @@ def test_parts_of_the_path_and_parameters_are_escaped() -> None:
         ("html", 502, "status 200 and no known content"),
         ("other", 502, "status 200 and no known content"),
         ("no-problem", 502, "status 500 and no known content"),
-        ("absent", 502, "status 404 and no known content"),
+        ("absent", 502, "status 404 and no known content: is it a collector of this version, and"),
         ("long", 502, "the answer is longer than 8 MiB: ask for less"),
         ("problem", 404, "xxx"),
     ],

@@ -18,6 +18,8 @@ from pathgauge.collector.api.models import Model, Problem, Results
 MAX_BYTES = 8 << 20
 """Of an answer of the collector."""
 _MAX_DETAIL = 500
+_HINTS = {404: ", and in a cluster the process of the role gauge"}
+"""What else a status may mean: other processes of a cluster have no API."""
 _TIMEOUT_S = (5.0, 30.0)
 """For connecting, and for each part of the answer."""
 
@@ -79,7 +81,7 @@ class Collector:
         raise CollectorError(
             502,
             f"{self.url} answered /{'/'.join(path)[:100]} with status {status} and no known"
-            " content: is it a collector of this version?",
+            f" content: is it a collector of this version{_HINTS.get(status, '')}?",
         )
 
     def _request(

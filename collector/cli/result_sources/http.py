@@ -90,9 +90,14 @@ class HttpSource:
                     f" accepts: give it with --token-file, or in {tokens.VARIABLE}"
                 )
             case HTTPStatus.SERVICE_UNAVAILABLE:
-                return UnavailableError(str(error))
+                return UnavailableError(self._named(error))
             case _:
-                return SourceError(f"{self._collector.url}: {error}")
+                return SourceError(self._named(error))
+
+    def _named(self, error: CollectorError) -> str:
+        """The text with the address that was asked."""
+        text, url = str(error), self._collector.url
+        return text if url in text else f"{url}: {text}"
 
 
 def _parameters(query: Query | None) -> dict[str, str | float | None]:
