@@ -175,8 +175,9 @@ def purge(
 
     Use it when telemetry must not be kept, such as personal data that was sent by mistake. It
     removes telemetry and results, whether a collector runs on the store or not, and leaves nothing
-    of them in the files; with PostgreSQL, if you add --rewrite. Counters stay: they hold no
-    content. Give exactly one of --trace, --scenario and --before.
+    of them in the files; with PostgreSQL, if you add --rewrite. Kafka keeps requests until the
+    retention.ms of its topics is over. Counters stay: they hold no content. Give exactly one of
+    --trace, --scenario and --before.
 
     Example: `pathgauge purge --config pathgauge.yaml --trace 4bf92f3577b34da6a3ce929d0e0e4736`
     """
@@ -212,6 +213,11 @@ def purge(
             conninfo = settings.postgres.conninfo
             purged = purge_database(conninfo, selection, since, rewrite=rewrite)
     typer.echo(f"{place}: {report(purged)}")
+    if settings.kafka is not None:
+        topics = f"{settings.kafka.traces_topic} and {settings.kafka.logs_topic}"
+        print_messages(
+            [f"Kafka keeps the requests until the retention.ms of the topics {topics} is over"]
+        )
     if purged.unfinished is not None and settings.postgres is not None and not rewrite:
         print_messages([purged.unfinished])
     elif purged.unfinished is not None:

@@ -154,7 +154,8 @@ def _vacuumed(connection: PostgresConnection, purged: Purged, *, rewrite: bool) 
     except psycopg.Error as error:
         unfinished, unread = [str(error)], 0
     if unread:
-        unfinished.append(f"the gauge has not read {unread} publications, which may name it")
+        publications = "1 publication" if unread == 1 else f"{unread} publications"
+        unfinished.append(f"the gauge has not read {publications}, which may name it")
     return Purged(
         purged.requests,
         purged.results,

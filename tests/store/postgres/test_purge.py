@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from pathgauge.collector.cli import app
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.pipeline_events import Changes, ForwardedTurn, StoredTrace
@@ -105,6 +109,39 @@ def test_a_purge_can_rewrite_the_tables_so_that_no_byte_is_left(filled: str) -> 
     assert purge(filled, newest, 0.0, rewrite=True).unfinished is None
     assert files_with(filled, IDS[1]) == set()
     assert rows(filled, SEEN) == [(IDS[0],)]
+
+
+@pytest.mark.parametrize(("unread", "counted"), [(1, "1 publication"), (2, "2 publications")])
+def test_publications_that_no_gauge_has_read_are_counted(
+    filled: str, unread: int, counted: str
+) -> None:
+    with scorer(filled) as database:
+        for row in range(4, 4 + unread):
+            assert database.commit(step(row, publication=b"of the trace"))
+    assert purge(filled, SELECTIONS[0], 0.0, rewrite=True).unfinished == (
+        f"the gauge has not read {counted}, which may name it"
+    )
+
+
+@pytest.mark.parametrize("options", [[], ["--rewrite"]])
+def test_the_command_says_what_it_leaves_in_kafka_and_in_the_files(
+    filled: str, tmp_path: Path, options: list[str]
+) -> None:
+    kafka = {"client": {"bootstrap.servers": "127.0.0.1:1"}, "logs_topic": "logs"}
+    config = tmp_path / "pathgauge.yaml"
+    config.write_text(json.dumps({"kafka": kafka, "postgres": {"conninfo": filled}}))
+    command = ["purge", "--config", str(config), "--trace", IDS[0], *options]
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 0
+    assert found.stdout == "postgres: removed it from 2 requests, 1 result\n"
+    of_kafka, *of_files = found.stderr.splitlines()
+    assert of_kafka == (
+        "pathgauge: Kafka keeps the requests until the retention.ms of the topics otlp_spans and"
+        " logs is over"
+    )
+    assert [line.partition(" until")[0] for line in of_files] == (
+        [] if options else ["pathgauge: PostgreSQL keeps the bytes of removed rows in its files"]
+    )
 
 
 def test_a_scorer_has_to_read_the_purge_before_it_commits_again(filled: str) -> None:
