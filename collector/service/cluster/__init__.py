@@ -5,6 +5,7 @@ commits results to PostgreSQL. The *gauge* publishes what all scorers have commi
 takes over when it ends.
 
     engine.py              the engine of one process, whatever its roles
+    partitions.py          checks the number of partitions at the start; decodes their records
     partition_store.py     a partition as a store: requests in Kafka, everything else in PostgreSQL
     partition_scorers.py   the scorers of the partitions that this process has
     gauge_role.py          becomes the gauge, and publishes while it is

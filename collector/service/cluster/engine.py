@@ -18,7 +18,6 @@ from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.otlp import Signal
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.traces.explain import Waiting
@@ -26,12 +25,16 @@ from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.receivers.kafka import topics
 from pathgauge.collector.receivers.kafka.consumer import GroupConsumer
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
-from pathgauge.collector.receivers.kafka.records import RecordDecoder, Tenants
 from pathgauge.collector.receivers.redact import RedactingConsumer
-from pathgauge.collector.service.canary import TENANT as CANARY_TENANT, Canary
+from pathgauge.collector.service.canary import Canary
 from pathgauge.collector.service.cluster.gauge_role import GaugeRole
 from pathgauge.collector.service.cluster.metrics import ClusterMetrics, ProcessSeries
 from pathgauge.collector.service.cluster.partition_scorers import PartitionScorers
+from pathgauge.collector.service.cluster.partitions import (
+    build_decoder,
+    settle_partitions,
+    topic_names,
+)
 from pathgauge.collector.service.cluster.roles import Role
 from pathgauge.collector.service.components import build_redactor, evidence_policy, retention
 from pathgauge.collector.service.gauge import Gauge
@@ -88,6 +91,8 @@ class Cluster:
         self._partitions = found.partitions
         if roles & {"scorer", "gauge"}:
             starting.wait(self._conninfo)
+        if "scorer" in roles:
+            settle_partitions(config, self._kafka, self._conninfo, found.partitions)
         redactor = build_redactor(config)
         self._redact = None
         if redactor is not None:
@@ -225,13 +230,8 @@ class Cluster:
     def _join(self) -> None:
         """Become a member of the consumer group."""
         assert self._scorers is not None
-        signals: dict[str, Signal] = {
-            self._kafka.traces_topic: "traces",
-            self._kafka.logs_topic: "logs",
-        }
-        tenants = Tenants.of(self._config)
-        tenants = tenants._replace(known=tenants.known | {CANARY_TENANT})
-        decoder = RecordDecoder(signals, tenants, self._partitions, redact=self._redact)
+        names = topic_names(self._kafka)
+        decoder = build_decoder(self._config, names, self._partitions, redact=self._redact)
         self._consumer = GroupConsumer(self._kafka, decoder, self._scorers, self._telemetry)
         self._consumer.start()
 

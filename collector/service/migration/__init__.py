@@ -23,6 +23,7 @@ from pathgauge.collector.service.migration.requests import Producing, refuse_rec
 from pathgauge.collector.service.migration.rows import copy_results, copy_state, refuse_rows
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.outbox import OutboxReader
+from pathgauge.collector.store.postgres import partition_count
 from pathgauge.collector.store.postgres.connection import PostgresConnection, connect
 from pathgauge.collector.store.postgres.schema import migrate as migrate_schema
 from pathgauge.collector.store.resharding import reshard
@@ -58,6 +59,9 @@ def migrate(
             migrate_schema(database)
             refuse_rows(database)
             with database.transaction():
+                names = (kafka.traces_topic, kafka.logs_topic)
+                counted = partition_count.PartitionCount(found.partitions, names)
+                partition_count.write(database, counted)
                 return _move(folder, scorers, database, Producing(kafka, found.max_message_bytes))
     except psycopg.Error as error:
         raise StoreError(f"postgres: nothing was moved: {error}") from error

@@ -121,7 +121,16 @@ ALTER TABLE publications ADD COLUMN at double precision NOT NULL
   DEFAULT extract(epoch FROM clock_timestamp());
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _PUBLISHED_AT)
+_PARTITION_COUNT = """
+CREATE TABLE partition_count (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one), partitions integer NOT NULL,
+  topics text[] NOT NULL
+);
+INSERT INTO partition_count (partitions, topics)
+  SELECT max(partition) + 1, '{}' FROM partitions HAVING count(*) > 0;
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _PUBLISHED_AT, _PARTITION_COUNT)
 """The statements that lead from each version to the next. Never change one that was released."""
 
 
