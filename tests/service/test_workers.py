@@ -187,6 +187,37 @@ def test_a_request_to_a_scorer_that_is_down_is_refused_until_it_is_back(tmp_path
         assert until(lambda: running.value("pathgauge_invocations_read_total") == 4)
 
 
+def test_a_scorer_that_hangs_is_not_up_and_a_purge_names_it(tmp_path: Path) -> None:
+    def is_up() -> float:
+        return running.value("pathgauge_scorer_up", scorer="0")
+
+    with collector(tmp_path) as running:
+        first, *_ = scorers(running)
+        assert is_up() == 1
+        os.kill(first, signal.SIGSTOP)
+        config = tmp_path / "pathgauge.yaml"
+        ended = subprocess.run(
+            [PATHGAUGE, "purge", "--config", config, "--trace", trace_id("run")],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert (ended.returncode, ended.stderr) == (
+            2,
+            "pathgauge: scorer 0 does not answer, so not everything was removed: purge again when"
+            " /readyz is 200\n",
+        )
+        assert is_up() == 0
+        assert running.get("/debug/traces")[0] == 200
+        assert until(lambda: running.events("scorer does not answer"))
+        os.kill(first, signal.SIGCONT)
+        assert until(lambda: running.events("scorer answers again"))
+        assert is_up() == 1
+        assert running.value("pathgauge_scorer_restarts_total") == 0
+        assert len(running.events("scorer does not answer")) == 1
+
+
 def test_pages_and_metrics_answer_while_all_scorers_are_down(tmp_path: Path) -> None:
     with collector(tmp_path) as running:
         for pid in scorers(running):

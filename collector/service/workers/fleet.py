@@ -35,10 +35,9 @@ from pathgauge.collector.service.left_publications import apply_left_publication
 from pathgauge.collector.service.publications import Arrived, Publications, Stored
 from pathgauge.collector.service.purge import total
 from pathgauge.collector.service.workers import messages
-from pathgauge.collector.service.workers.channel import ChannelClosedError
 from pathgauge.collector.service.workers.publication_thread import PublicationThread
 from pathgauge.collector.service.workers.relaying import Relaying
-from pathgauge.collector.service.workers.scorer_process import ScorerProcess
+from pathgauge.collector.service.workers.scorer_process import ScorerProcess, ScorerSilentError
 from pathgauge.collector.service.workers.usage import FleetUsage
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
@@ -149,9 +148,9 @@ class Fleet:
 
     def explain_open_traces(self, max_traces: int) -> Future[list[Waiting]]:
         async def explain() -> list[Waiting]:
-            asked = (scorer.call(messages.Explain(max_traces)) for scorer in self._scorers)
+            asked = (scorer.ask(messages.Explain(max_traces)) for scorer in self._scorers)
             found = await asyncio.gather(*asked, return_exceptions=True)
-            # Those of a scorer that does not run are shown when it runs again.
+            # Those of a scorer that does not answer are shown when it does again.
             every = [one for known in found if isinstance(known, list) for one in known]
             return nlargest(max_traces, every, key=lambda one: one.age)
 
@@ -277,7 +276,13 @@ class Fleet:
         task.add_done_callback(self._notes.discard)
 
     async def _ask_all(self, message: object) -> list[Any]:
-        return await asyncio.gather(*(scorer.call(message) for scorer in self._scorers))
+        """The answers of all scorers. Raises `ScorerSilentError`."""
+        asked = [asyncio.ensure_future(scorer.ask(message)) for scorer in self._scorers]
+        try:
+            return await asyncio.gather(*asked)
+        finally:
+            for one in asked:
+                one.cancel()
 
     async def _purge(self, selection: Selection) -> Purged:
         """The results say which traces are selected; the scorers hold them; what they have
@@ -297,8 +302,9 @@ class Fleet:
             )
             # The first time the publications about purged traces were still in the files.
             again = await self._ask_all(purge)
-        except ChannelClosedError as error:
-            raise StoreError("a scorer is not running: purge again when it is") from error
+        except ScorerSilentError as error:
+            text = f"{error}, so not everything was removed: purge again when /readyz is 200"
+            raise StoreError(text) from error
         return total([results, *removed, *again])
 
     def _purge_results(self, selection: Selection, removed: Iterable[Purged]) -> Purged:

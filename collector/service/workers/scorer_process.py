@@ -1,4 +1,6 @@
-"""One scorer process as its parent sees it. It is started again whenever it ends."""
+"""One scorer process as its parent sees it. It is started again whenever it ends, and is ended when
+it does not answer for long.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,19 @@ STARTED_S = 60.0
 CANNOT_START = 78
 """The exit status of a scorer that cannot use its store or configuration; its log says why."""
 STALE_S = 10.0
-"""A scorer that has told nothing for so long is not ready."""
+"""A scorer that has told nothing for so long does not answer."""
+HUNG_S = 60.0
+"""After so long it is killed, and started again."""
+_LOOK_S = 1.0
 _FIRST_PAUSE_S, _MAX_PAUSE_S = 0.2, 10.0
 _STABLE_S = 30.0
 """After so long, the end of a process is the first of a new series."""
 
 OnMessage = Callable[["ScorerProcess", Any], Awaitable[None]]
+
+
+class ScorerSilentError(Exception):
+    """A scorer does not answer, or does not run."""
 
 
 class ScorerProcess:
@@ -39,7 +48,7 @@ class ScorerProcess:
         """`start` returns the first message. `on_message` handles what the scorer tells."""
         self.number = number
         self.status: Status | None = None
-        """The last one; `None` while the process does not run."""
+        """The last one, however old; `None` while the process does not run."""
         self.restarts = 0
         self._start = start
         self._on_message = on_message
@@ -48,6 +57,11 @@ class ScorerProcess:
         self._decided = asyncio.Event()
         self._told_at = 0.0
         self._stopping = asyncio.Event()
+
+    @property
+    def present(self) -> Status | None:
+        """How the scorer is; `None` while it does not run or does not answer. For any thread."""
+        return self.status if time.monotonic() <= self._told_at + STALE_S else None
 
     @property
     def pid(self) -> int | None:
@@ -101,6 +115,22 @@ class ScorerProcess:
             raise ChannelClosedError("the scorer does not run")
         return await self._channel.call(message)
 
+    async def ask(self, message: object) -> Any:
+        """Send a message and wait for its answer, as long as the scorer answers anything. Raises
+        `ScorerSilentError`, and what the scorer has raised.
+        """
+        call = asyncio.ensure_future(self.call(message))
+        try:
+            while not call.done():
+                if self.present is None:
+                    raise ScorerSilentError(self.unready()[0])
+                await asyncio.wait([call], timeout=_LOOK_S)
+            return call.result()
+        except ChannelClosedError as error:
+            raise ScorerSilentError(f"scorer {self.number} is not running") from error
+        finally:
+            call.cancel()
+
     async def tell(self, message: object) -> None:
         """Send a message, if the scorer runs."""
         if self._channel is not None:
@@ -123,10 +153,9 @@ class ScorerProcess:
 
     def unready(self) -> list[str]:
         """The reasons for which it accepts no requests; for any thread."""
-        status = self.status
-        if status is None:
+        if self.status is None:
             return [f"scorer {self.number} is not running"]
-        if time.monotonic() > self._told_at + STALE_S:
+        if (status := self.present) is None:
             return [f"scorer {self.number} does not answer"]
         return [f"scorer {self.number}: {reason}" for reason in status.unready]
 
@@ -141,13 +170,32 @@ class ScorerProcess:
                 start_new_session=True,  # Ctrl-C is for the parent, which stops its scorers
             )
         self._channel = await open_channel(ours)
+        watch = asyncio.create_task(self._watch(self._process))
         try:
             await self._channel.tell(self._start())
             await self._channel.serve(self._handle)
         finally:
+            watch.cancel()
             self._channel.close()
             self._channel, self.status = None, None
             await self._end(APPEND_S)
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        """Say that the scorer does not answer, and kill it if that does not end."""
+        silent_s, is_stale = 0.0, False
+        while silent_s < HUNG_S:
+            told_at = self._told_at
+            await asyncio.sleep(_LOOK_S)
+            # Time in which this process was stopped itself does not count.
+            answered = self.status is None or self._told_at != told_at
+            silent_s = 0.0 if answered else silent_s + _LOOK_S
+            if is_stale and answered:
+                _log.info("scorer answers again", scorer=self.number)
+            elif silent_s >= STALE_S and not is_stale:
+                _log.error("scorer does not answer", scorer=self.number, killed_after_s=HUNG_S)
+            is_stale = silent_s >= STALE_S
+        _log.error("scorer is killed: it does not answer", scorer=self.number, after_s=HUNG_S)
+        process.kill()
 
     async def _handle(self, message: Any) -> None:
         if isinstance(message, Status):

@@ -52,7 +52,9 @@ class FleetUsage(Collector):
     def collect(self) -> Iterator[Metric]:
         """What each scorer says of itself. prometheus_client calls this at a scrape."""
         up = GaugeMetricFamily(
-            "pathgauge_scorer_up", "1 while the scorer process runs, else 0.", labels=(SCORER,)
+            "pathgauge_scorer_up",
+            "1 while the scorer process runs and answers, else 0.",
+            labels=(SCORER,),
         )
         restarts = CounterMetricFamily(
             "pathgauge_scorer_restarts",
@@ -65,7 +67,7 @@ class FleetUsage(Collector):
             labels=(SCORER,),
         )
         for scorer in self._scorers:
-            name, status = str(scorer.number), scorer.status
+            name, status = str(scorer.number), scorer.present
             up.add_metric((name,), float(status is not None))
             restarts.add_metric((name,), scorer.restarts)
             if status is not None:
@@ -73,12 +75,15 @@ class FleetUsage(Collector):
         yield from (up, restarts, backlog)
         yield from unread_publications(status.unread for status in self._statuses())
         of_scorers = {
-            str(one.number): one.status.metrics for one in self._scorers if one.status is not None
+            str(one.number): status.metrics
+            for one in self._scorers
+            if (status := one.present) is not None
         }
         yield from labelled(SCORER, {GAUGE: self._own(), **of_scorers})
 
     def _statuses(self) -> list[Status]:
-        return [scorer.status for scorer in self._scorers if scorer.status is not None]
+        """Of those that answer: what the others hold is unknown."""
+        return [status for one in self._scorers if (status := one.present) is not None]
 
     def _size(self, queue: str) -> float:
         return sum(one.queues[queue].size for one in self._statuses() if queue in one.queues)

@@ -62,7 +62,7 @@ def cases() -> list[Case]:
                 named("pathgauge_scorer_up", scorer="0"): SHORT.gauge(1, 1),
             },
             {**MAJOR, **CRITICAL, "scorer": "1"},
-            "Scorer 1 of a:9464 does not run.",
+            "Scorer 1 of a:9464 does not run, or hangs.",
         ),
         Case(
             "PathgaugeScorerRestarting",
