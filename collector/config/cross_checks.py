@@ -38,6 +38,7 @@ def problems_across_sections(config: Config, document: Document, folder: Path) -
         _unknown_tenants(config, document),
         _judge_problems(config, document, folder),
         _kafka_problems(config, document, folder),
+        _unsalted_hashes(config, document),
         _postgres_problems(config, document),
         _worker_problems(config, document),
     )
@@ -136,6 +137,19 @@ def _kafka_problems(config: Config, document: Document, folder: Path) -> Iterato
     if tenant and tenant not in known:
         text = f"found {tenant!r}, expected {_tenants(known, tenant)}"
         yield document.problem(("kafka", "tenant"), text)
+
+
+def _unsalted_hashes(config: Config, document: Document) -> Iterator[Problem]:
+    """Without a salt each gateway makes up its own, and equal values get different hashes."""
+    redaction = config.redaction
+    if config.kafka is None or redaction is None or redaction.salt is not None:
+        return
+    if redaction.hashes():
+        text = (
+            "found the action hash without salt, expected a salt that all gateways have: with"
+            " kafka, each would replace equal values by different hashes"
+        )
+        yield document.problem(("redaction",), text, of_key=True)
 
 
 def _postgres_problems(config: Config, document: Document) -> Iterator[Problem]:

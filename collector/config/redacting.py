@@ -64,6 +64,14 @@ class Redaction(Section):
             )
         return self
 
+    def hashes(self) -> bool:
+        """Whether anything is replaced by its hash."""
+        of_tenants = self.rules_of_tenants().values()
+        return any(
+            "hash" in (*rules.detectors.values(), *(key.action for key in rules.attributes))
+            for rules in (self.rules(), *of_tenants)
+        )
+
     def rules(self) -> redaction.Rules:
         """The rules for tenants that have none of their own."""
         return _rules(self.attributes, self.detectors.model_dump(), content=self.content)

@@ -137,3 +137,30 @@ def test_mistakes_in_files_are_explained(files: str, expected: str, tmp_path: Pa
     (tmp_path / "empty").write_text("\n")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     assert expected in message(f"kafka: {{{SERVERS}, client_files: {files}}}", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "detectors: {email: hash}",
+        "attributes: [{match: user.*, action: hash}]",
+        "tenants: {a: {detectors: {card: hash}}}",
+        "tenants: {a: {attributes: [{match: user.*, action: hash}]}}",
+    ],
+)
+def test_gateways_hash_only_with_a_common_salt(rules: str, tmp_path: Path) -> None:
+    auth = "auth: {tenants: {a: {client_names: [a.example]}}}"
+    section = f"kafka: {{{SERVERS}}}\n{auth}\nredaction:\n  {rules}"
+    assert message(section, tmp_path) == (
+        f"{tmp_path}/pathgauge.yaml:3:1: redaction: found the action hash without salt, expected a"
+        " salt that all gateways have: with kafka, each would replace equal values by different"
+        " hashes"
+    )
+    load(f"{section}\n  salt: {'0' * 16}a", tmp_path)
+    load(section.replace("hash", "mask"), tmp_path)
+
+
+def test_one_gateway_may_make_up_a_salt(tmp_path: Path) -> None:
+    file = tmp_path / "pathgauge.yaml"
+    file.write_text("redaction: {detectors: {email: hash}}\nworkers: 2")
+    assert config.load(file).redaction is not None
