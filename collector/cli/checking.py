@@ -35,6 +35,8 @@ def check(path: Path | None, *, insecure_bind: bool) -> Checked:
     config = _load(path)
     problems = Problems(MAX_PROBLEMS_IN_TOTAL)
     with problems:
+        check_cluster(config)
+    with problems:
         active = resolve(config)
     with problems:
         access = load_access(config, insecure_bind=insecure_bind)
@@ -45,6 +47,14 @@ def check(path: Path | None, *, insecure_bind: bool) -> Checked:
             raise ConfigError([Problem(str(path or ""), None, (), str(error))]) from error
     problems.report()
     return Checked(config, active, access)
+
+
+def check_cluster(config: Config) -> None:
+    """Check what only the client of Kafka can tell, without a broker. Raises `ConfigError`."""
+    if config.kafka is not None:
+        from pathgauge.collector.receivers.kafka.checking import check_client
+
+        check_client(config)
 
 
 def _load(path: Path | None) -> Config:

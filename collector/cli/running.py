@@ -35,6 +35,7 @@ def serve(
     import asyncio
 
     from pathgauge.collector import config as configuration
+    from pathgauge.collector.cli.checking import check_cluster
     from pathgauge.collector.service import logging
     from pathgauge.collector.service.cluster.roles import roles_of
     from pathgauge.collector.service.memory.limits import read_limits
@@ -45,6 +46,7 @@ def serve(
     with operator_errors():
         settings = configuration.load(config)
         roles = roles_of(role or (), settings)
+        check_cluster(settings)
         logging.configure(settings.logging.level, settings.logging.format)
         service = Service(settings, config, insecure_bind=insecure_bind, roles=roles)
         asyncio.run(run(service))
@@ -122,6 +124,7 @@ def migrate(
     Example: `pathgauge migrate --config cluster.yaml --from pathgauge-data`
     """
     from pathgauge.collector import config as configuration
+    from pathgauge.collector.cli.checking import check_cluster
     from pathgauge.collector.config.active import resolve
     from pathgauge.collector.core.documents import ConfigError
     from pathgauge.collector.service import logging
@@ -131,6 +134,7 @@ def migrate(
         if settings.kafka is None or settings.postgres is None:
             text = "found no cluster, expected the sections kafka and postgres"
             raise ConfigError([settings.problem((), text)])
+        check_cluster(settings)
         from pathgauge.collector.service.migration import migrate as move
 
         logging.configure("warning")

@@ -7,17 +7,25 @@ password: no message quotes it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from pathgauge.collector.config.section import Section
+from pathgauge.collector.core.documents import did_you_mean
 
 _EXPECTED = (
     "an address such as postgresql://pathgauge@db.example/pathgauge?sslmode=verify-full, or libpq's"
     " names and values such as host=db.example dbname=pathgauge"
 )
+_CHOICES: Mapping[str, Sequence[str]] = {
+    "sslmode": ("prefer", "disable", "allow", "require", "verify-ca", "verify-full"),
+    "channel_binding": ("prefer", "disable", "require"),
+    "gssencmode": ("prefer", "disable", "require"),
+}
+"""Values that libpq checks only when it connects; the defaults come first."""
 
 
 def _conninfo(value: str) -> str:
@@ -29,9 +37,14 @@ def _conninfo(value: str) -> str:
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
 
     try:
-        conninfo_to_dict(value)
+        settings = conninfo_to_dict(value)
     except (ProgrammingError, UnicodeError):
         raise ValueError(f"found an address that libpq cannot read, expected {_EXPECTED}") from None
+    for name, choices in _CHOICES.items():
+        found = str(settings.get(name) or choices[0])
+        if found not in choices:
+            hint = did_you_mean(found, choices)
+            raise ValueError(f"found {name}={found}, expected one of {', '.join(choices)}{hint}")
     return value
 
 

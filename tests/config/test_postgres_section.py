@@ -59,3 +59,25 @@ def test_a_mistake_stops_the_start_without_quoting_a_password(text: str, tmp_pat
         load(text, tmp_path)
     assert "postgres" in str(caught.value)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "found"),
+    [
+        (
+            "sslmode=verify_full",
+            "found sslmode=verify_full, expected one of prefer, disable, allow, require, verify-ca,"
+            " verify-full; did you mean 'verify-full'?",
+        ),
+        (
+            "channel_binding=on",
+            "found channel_binding=on, expected one of prefer, disable, require",
+        ),
+    ],
+)
+def test_values_that_libpq_checks_when_it_connects_are_checked_at_once(
+    setting: str, found: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(f"{{conninfo: 'host=db.example {setting}'}}", tmp_path)
+    assert str(caught.value) == f"{tmp_path}/pathgauge.yaml:1:22: postgres.conninfo: {found}"

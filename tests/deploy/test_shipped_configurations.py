@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from pathgauge.collector import config
 from pathgauge.collector.cli import app
+from support.certificates import Authority
 from support.shipped import DEPLOY, TOKEN, default_ports
 
 CONFIGURATIONS = [
@@ -53,7 +54,9 @@ def test_validate_accepts_the_configuration(
 ) -> None:
     (tmp_path / "references").mkdir()
     (tmp_path / "references" / "s1.yaml").write_text(REFERENCE)
-    (tmp_path / "pathgauge.yaml").write_text((DEPLOY / name).read_text())
+    (tmp_path / "ca.crt").write_bytes(Authority().certificate)
+    text = (DEPLOY / name).read_text().replace("/etc/pathgauge/kafka-ca", str(tmp_path))
+    (tmp_path / "pathgauge.yaml").write_text(text)
     checked = CliRunner().invoke(
         app, ["validate", "--config", str(tmp_path / "pathgauge.yaml")], env=environment
     )

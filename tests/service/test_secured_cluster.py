@@ -143,7 +143,6 @@ def test_a_wrong_ca_or_password_ends_the_start_with_the_reason(
     cases: list[tuple[str, dict[str, Any], dict[str, str], str, str]] = [
         ("gateway", written, GATEWAY | {"KAFKA_PASSWORD": WRONG}, no_broker, "authentication"),
         ("gateway", with_client(ssl_ca_location=str(other)), GATEWAY, no_broker, "certificate"),
-        ("gateway", with_client(ssl_ca_location="/no.pem"), GATEWAY, "kafka.client: ", "ssl.ca."),
         ("gateway", written, SCORER | {"KAFKA_USER": "nobody"}, no_broker, "authentication"),
         ("scorer", written, SCORER | DATABASE | {"PGPASSWORD": WRONG}, no_database, "password"),
         ("gauge", written, SCORER | no_password, no_database, "no password supplied"),
