@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import yaml
 
@@ -34,6 +35,7 @@ from benchmarks.test_throughput import (
     process,
     resident,
 )
+from pathgauge.collector.store.postgres.sharing import RESULT_BYTES
 from support import kafka, postgres
 
 pytestmark = pytest.mark.slow
@@ -45,8 +47,11 @@ MAX_RATIO = 1.5
 use the machine.
 """
 PARTITIONS = 4
+COUNTED_S = 2.0
 SCRAPE_S = 1.0
 """How often the test looks at `/metrics`, which takes as long as scoring three invocations."""
+_COUNTED = {"results": f"octet_length(body) + {RESULT_BYTES}", "evidence": "size"}
+"""What of a row counts for `max_bytes`, by table."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -88,6 +93,7 @@ def test_what_a_span_costs_in_each_shape(tmp_path: Path) -> None:
     shapes = {"one process": one, "workers: 2": workers}
     with kafka.running_broker() as broker, postgres.server() as server:
         topics = [broker.topic(partitions=PARTITIONS) for _ in range(2)]
+        address = server.database()
         shapes["gateway, scorer, gauge"] = measured(
             tmp_path / "cluster",
             {"gateway": ("gateway",), "scorer": ("scorer",), "gauge": ("gauge",)},
@@ -98,13 +104,14 @@ def test_what_a_span_costs_in_each_shape(tmp_path: Path) -> None:
                     "logs_topic": topics[1],
                     "group": topics[0],
                 },
-                "postgres": {"conninfo": server.database()},
+                "postgres": {"conninfo": address},
             },
         )
+        stored = [*_database(address, shapes["gateway, scorer, gauge"].evaluations)]
     beside = one.us_per_span()
     head = f"{'':24}{'':10}{'us/span':>10}{'ratio':>8}{'idle':>8}{'RSS MiB':>10}{'p99 ms':>10}"
     rows = [row for name, shape in shapes.items() for row in shape.rows(name, beside)]
-    print("\n" + "\n".join([head, *rows, *_growth(shapes["gateway, scorer, gauge"])]))
+    print("\n" + "\n".join([head, *rows, *_growth(shapes["gateway, scorer, gauge"]), *stored]))
     if LONG:
         ratios = {name: shape.us_per_span() / beside for name, shape in shapes.items()}
         assert {name: ratio for name, ratio in ratios.items() if ratio > MAX_RATIO} == {}
@@ -118,6 +125,34 @@ def _growth(cluster: Shape) -> Iterator[str]:
         f" {1e6 / cluster.us_per_span('scorer'):,.0f} spans/s; the gauge: {gauge:.0f} us for an"
         f" evaluation, {1e6 / gauge:,.0f} evaluations/s, {1e6 / cluster.us_per_span('gauge'):,.0f}"
         " spans/s"
+    )
+
+
+def _database(address: str, evaluations: float) -> Iterator[str]:
+    """What PostgreSQL stores and does for an evaluation. It counts its work with a delay."""
+    time.sleep(COUNTED_S)
+    with psycopg.connect(address, autocommit=True) as database:
+        for table, counted in _COUNTED.items():
+            database.execute(f"VACUUM {table}")
+            found = database.execute(
+                f"SELECT count(*), pg_total_relation_size('{table}'), avg({counted})::float"
+                f" FROM {table}"
+            )
+            number, size, kept = found.fetchone() or (0, 0, 0)
+            if number:
+                yield (
+                    f"{table}: {number} rows, {size / number:.0f} bytes each with indexes,"
+                    f" {kept:.0f} of them count for max_bytes"
+                )
+        done = database.execute(
+            "SELECT xact_commit, tup_inserted, tup_updated, tup_deleted FROM pg_stat_database"
+            " WHERE datname = current_database()"
+        )
+        commits, *rows = done.fetchone() or (0, 0, 0, 0)
+    inserted, updated, deleted = (f"{number / evaluations:.1f}" for number in rows)
+    yield (
+        f"for an evaluation: {inserted} rows inserted, {updated} updated, {deleted} deleted;"
+        f" {commits} commits in all"
     )
 
 
