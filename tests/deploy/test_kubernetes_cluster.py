@@ -14,6 +14,7 @@ import yaml
 from psycopg.conninfo import conninfo_to_dict
 
 from pathgauge.collector import config
+from pathgauge.collector.service.cluster.engine import MAX_PARTITIONS_SHARING
 from pathgauge.collector.service.cluster.roles import ROLES
 from support.documented_rights import Right, documented_rights
 from support.shipped import DEPLOY, default_ports, document, documents
@@ -142,6 +143,7 @@ def test_the_number_of_scorers_follows_the_lag_and_stays_below_that_of_partition
     assert spec["scaleTargetRef"]["name"] in DEPLOYMENTS
     assert "replicas" not in DEPLOYMENTS[spec["scaleTargetRef"]["name"]]["spec"]
     assert spec["minReplicaCount"] < spec["maxReplicaCount"] == partitions
+    assert partitions <= spec["minReplicaCount"] * MAX_PARTITIONS_SHARING
     by_type = {trigger["type"]: trigger["metadata"] for trigger in spec["triggers"]}
     assert "pathgauge_partition_lag_records" in by_type["prometheus"]["query"]
     [gateways] = of_kind("HorizontalPodAutoscaler").values()
