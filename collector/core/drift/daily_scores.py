@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from pathgauge.collector.core.drift.policy import DAY_S, HOUR_S, DriftPolicy
+from pathgauge.collector.core.drift.policy import DAY_S, HOUR_S, MAX_BACK_S, DriftPolicy
 from pathgauge.scorers.types import Json
 
 
@@ -73,6 +73,8 @@ class DailyScores:
     def advance(self, now: float, policy: DriftPolicy) -> bool:
         """Drop what is too old; returns whether an hour with scores has ended."""
         hour = int(now // HOUR_S)
+        if now < self._hour * HOUR_S - MAX_BACK_S:  # the clock was wrong; its hour goes on as now
+            self._hour = hour
         if hour <= self._hour or not self._samples:
             self._hour = max(hour, self._hour)
             return False

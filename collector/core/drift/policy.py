@@ -14,6 +14,12 @@ silence would raise an alarm. A smaller weight makes false alarms rarer, never m
 """
 
 
+MAX_BACK_S = HOUR_S
+"""A clock that goes back by more was wrong before, such as a day ahead. Then time goes on from
+there. Otherwise no time would pass, and no evidence could grow, until the wrong time has come.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class DriftPolicy:
     """When an alarm is raised and ends, and how a baseline is learned."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pathgauge.collector.core.drift.baseline import Baseline
 from pathgauge.collector.core.drift.measure import Measure
-from pathgauge.collector.core.drift.policy import DriftPolicy
+from pathgauge.collector.core.drift.policy import MAX_BACK_S, DriftPolicy
 from pathgauge.collector.core.drift.quantiles import Quantiles
 from pathgauge.collector.core.drift.tallies import Row, Tallies
 from pathgauge.collector.core.drift.versions import Versions
@@ -106,11 +106,13 @@ class Series:
         pinned: str | None = None,
     ) -> Bet | None:
         """Add a value, in the scale of the metric; returns the bet on it, `None` while the
-        baseline is being learned. `now` is in Unix seconds; an earlier time than the latest one
-        counts as that. `pinned` is the version that the newest one is compared with; `None`: the
-        previous one.
+        baseline is being learned. `now` is in Unix seconds; a time up to an hour before the
+        latest one counts as that. `pinned` is the version that the newest one is compared with;
+        `None`: the previous one.
         """
-        now = self._last = max(now, self._last)
+        if now < self._last <= now + MAX_BACK_S:
+            now = self._last
+        self._last = now
         value = max(-_LARGEST, min(_LARGEST, value))
         score = self._score(value)
         bet = None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 from pathgauge.collector.core.drift.detector import Change, Detector
-from pathgauge.collector.core.drift.policy import DAY_S, MAX_WEIGHT_DAYS, DriftPolicy
+from pathgauge.collector.core.drift.policy import DAY_S, MAX_BACK_S, MAX_WEIGHT_DAYS, DriftPolicy
 from pathgauge.scorers.types import Json
 
 
@@ -80,10 +80,12 @@ class Watch:
         self, score: float, baseline: float, now: float, policy: DriftPolicy, value: float = 0.0
     ) -> bool:
         """Add a score between 0 and 1; returns whether it raised an alarm. `now` is in Unix
-        seconds; time that runs backwards counts as no time. `value` is what the score stands for.
+        seconds; time that runs backwards counts as no time, and goes on from there after a jump of
+        more than an hour. `value` is what the score stands for.
         """
         last = self._last
-        now = now if last is None else max(now, last)
+        if last is not None and now < last:
+            last = now = now if last - now > MAX_BACK_S else last
         weight = 0.0 if last is None else min((now - last) / DAY_S, MAX_WEIGHT_DAYS)
         self._last = now
         evidence = self._detector.update(score, baseline, weight, now, value)

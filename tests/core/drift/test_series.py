@@ -171,13 +171,28 @@ def test_versions_are_compared_if_they_are_known() -> None:
     assert (series.versions.newest, series.versions.previous) == ("v2", "v1")
 
 
-def test_a_clock_that_jumps_counts_no_time_twice() -> None:
+def test_a_clock_that_is_set_back_a_little_counts_no_time_twice() -> None:
     steady, jumping = Series(Measure(threshold=0.5)), Series(Measure(threshold=0.5))
-    for now, seen in ((10, 10), (20, 20), (5, 20), (-1e9, 20), (30, 30)):
+    for now, seen in ((10, 10), (20, 20), (19.97, 20), (19.99, 20), (30, 30)):
         jumping.observe(0.4, "v1", now * DAY_S, POLICY)
         steady.observe(0.4, "v1", seen * DAY_S, POLICY)
     assert jumping.state() == steady.state()
     assert jumping.last == 30 * DAY_S
+
+
+@pytest.mark.parametrize("threshold", [0.9, None])
+def test_a_clock_that_was_a_month_ahead_for_one_score_delays_no_alarm(
+    threshold: float | None,
+) -> None:
+    course = Course(Measure(threshold=threshold))
+    course.run(9, 20, passing(0.95))
+    course.series.observe(1.0, None, course.now + 30 * DAY_S, POLICY)
+    assert course.run(2, 20, passing(0.95)) == 0
+    assert course.series.last == course.now
+    assert course.run(1, 20, passing(0.0)) == 1
+    change = course.series.watch.change()
+    assert change is not None
+    assert change.since == pytest.approx(course.now - DAY_S, abs=HOUR_S)
 
 
 QUICK = DriftPolicy(min_scores=5, min_hours=3, evidence_days=3, recovery=3)
@@ -185,7 +200,7 @@ steps = st.lists(
     st.tuples(
         st.sampled_from([0.0, 0.0, 0.25, 1.0, 1.0]),
         st.sampled_from([None, "v1", "v2"]),
-        st.sampled_from([1.0, 600.0, HOUR_S, -50.0, DAY_S]),
+        st.sampled_from([1.0, 600.0, HOUR_S, -50.0, DAY_S, -3 * DAY_S]),
         st.lists(st.sampled_from([SEARCH, Miss("argument", "book", "city")]), max_size=2),
     ),
     max_size=60,

@@ -118,12 +118,22 @@ def test_the_alarm_comes_at_the_configured_evidence() -> None:
 
 def test_time_that_runs_backwards_has_no_weight() -> None:
     watch, other = Watch(), Watch()
-    for now in (5 * DAY_S, 0.0, 4 * DAY_S, 6 * DAY_S):
+    for now in (5 * DAY_S, 4.97 * DAY_S, 4.99 * DAY_S, 6 * DAY_S):
         watch.observe(0.5, 0.6, now, POLICY)
     for now in (5 * DAY_S, 5 * DAY_S, 5 * DAY_S, 6 * DAY_S):
         other.observe(0.5, 0.6, now, POLICY)
     assert watch.state() == other.state()
     assert watch.last == 6 * DAY_S
+
+
+def test_time_goes_on_from_where_a_clock_that_was_ahead_is_set_back_to() -> None:
+    watch = Watch()
+    for now in (5 * DAY_S, 35 * DAY_S, 5 * DAY_S):
+        watch.observe(0.6, 0.6, now, POLICY)
+    assert watch.last == 5 * DAY_S
+    assert watch.evidence == pytest.approx(30)
+    watch.observe(0.6, 0.6, 6 * DAY_S, POLICY)
+    assert watch.evidence == pytest.approx(31)
 
 
 def test_one_day_between_scores_weighs_one_day() -> None:
