@@ -120,10 +120,10 @@ class Publications:
             publication = self._decode(arrived.body)
         except UnknownFormatError as error:
             self._refused[arrived.scorer] = str(error)
-            self._log_error("publication refused", arrived, error)
+            _log.error("publication refused", **self._named(arrived), reason=str(error))
             return
         except PublicationError as error:
-            self._log_error("publication skipped", arrived, error)
+            _log.error("publication skipped", **self._named(arrived), reason=str(error))
             publication = None
         self._published[arrived.scorer] = arrived.row
         transaction = self.begin()
@@ -132,8 +132,9 @@ class Publications:
         if publication is not None:
             self._apply(publication, transaction)
 
-    def _log_error(self, event: str, arrived: Arrived, error: ValueError) -> None:
-        _log.error(event, **{self._scorers_are: arrived.scorer}, reason=str(error))
+    def _named(self, arrived: Arrived) -> dict[str, str]:
+        """Who has sent it, for the log."""
+        return {self._scorers_are: arrived.scorer}
 
     def _apply(self, publication: Publication, transaction: _Transaction) -> None:
         first = len(transaction.events)

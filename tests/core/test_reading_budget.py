@@ -147,8 +147,13 @@ def test_every_reading_of_a_trace_may_take_the_whole_time() -> None:
 def busy_trace(life: Life) -> None:
     """Four agents that ended, in a trace that is not quiet."""
     agents = [agent(id, 4.0) for id in "abcd"]
-    life.feed(*agents, span("x", "GET", parent="gone"), at=0)
-    life.feed(span("y", "GET", parent="gone"), at=4)
+    life.feed(*agents, elsewhere("x"), at=0)
+    life.feed(elsewhere("y"), at=4)
+
+
+def elsewhere(id: str) -> Span:
+    """A span that ran after the agents."""
+    return span(id, "GET", parent="gone", start=60.0, end=61.0)
 
 
 def test_invocations_of_a_busy_trace_share_the_time() -> None:
@@ -161,7 +166,7 @@ def test_invocations_of_a_busy_trace_share_the_time() -> None:
     assert life.seconds == 12.0
     assert life.telemetry.traces_completed.items() == [(("too_slow",), 1)]
     assert life.telemetry.traces_skipped.items() == [(("too_slow",), 1)]
-    life.feed(span("z", "GET", parent="gone"), at=9)
+    life.feed(elsewhere("z"), at=9)
     assert life.expire(at=1_000) == []
     assert life.telemetry.spans_dropped.items() == [(("trace_too_slow",), 1)]
 
