@@ -1,11 +1,13 @@
 """What all clients of Kafka have in common: the settings of the operator.
 
-librdkafka writes messages to standard error for each attempt to connect. They are switched off,
-because `error_cb` reports what matters; `log_level` and `debug` in the section switch them on.
+librdkafka has messages for each attempt to connect. They are switched off, because `error_cb`
+reports what matters; `log_level` and `debug` in the section switch them on. What it writes in spite
+of that, such as fatal errors, goes through the log of this process when the client is polled.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -14,6 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from pathgauge.collector.config.kafka import Kafka
 
+_librdkafka = logging.getLogger("librdkafka")
 _UNREACHABLE = frozenset(
     {KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE}
 )
@@ -30,6 +33,7 @@ def settings(
     """
     return {
         "client.id": "pathgauge",
+        "logger": _librdkafka,
         "log_level": 0,
         "reconnect.backoff.max.ms": 2000,
         **config.client,

@@ -26,7 +26,7 @@ from confluent_kafka import (
 from pathgauge.collector.config.kafka import Kafka
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import Reason, Signal
-from pathgauge.collector.receivers.kafka import client
+from pathgauge.collector.receivers.kafka import LogError, client
 from pathgauge.collector.receivers.kafka.ends import Ends
 from pathgauge.collector.receivers.kafka.lanes import MAX_LANE_BYTES, Lane, Merged
 from pathgauge.collector.receivers.kafka.missing_offsets import continue_after_missing
@@ -98,11 +98,21 @@ class GroupConsumer:
             )
             while not self._closing.is_set():
                 self._step()
+        except LogError as error:
+            self.failure = error
         except Exception as error:
             _log.exception("the Kafka consumer has failed")
             self.failure = error
         finally:
             self._consumer.close()
+            self._lose_all()
+
+    def _lose_all(self) -> None:
+        """After a fatal error, librdkafka tells nobody that the partitions are lost."""
+        for partition in list(self.sources):
+            del self.sources[partition]
+            self._listener.lost(partition)
+            _log.info("partition lost", partition=partition)
 
     def _step(self) -> None:
         waits = any(source.merged.blocked for source in self.sources.values())
@@ -122,8 +132,8 @@ class GroupConsumer:
 
     def _receive(self, message: Message) -> None:
         error = message.error()
-        if error is not None and error.fatal():
-            raise OSError(f"the consumer cannot continue: {error.str()}")
+        if error is not None and error.code() == KafkaError._FATAL:
+            raise LogError(f"the consumer cannot continue: {self._why(error)}")
         source = self.sources.get(message.partition() or 0)
         lane = source.lane(message.topic()) if source is not None else None
         if lane is None:
@@ -202,6 +212,15 @@ class GroupConsumer:
         counter = self._telemetry.refused if of_traces else self._telemetry.refused_logs
         for reason, records in rejected.items():
             counter.add("kafka", reason, n=records)
+
+    def _why(self, error: KafkaError) -> str:
+        text = error.str()  # its code only says that it is fatal
+        if "fenced" not in text or self._config.group_instance_id is None:
+            return text
+        return (
+            f"another process of the group has joined with the same kafka.group_instance_id"
+            f" {self._config.group_instance_id!r}, expected a name of its own for each scorer"
+        )
 
     def _on_error(self, error: KafkaError) -> None:
         if self._is_reachable and client.is_unreachable(error):

@@ -38,6 +38,7 @@ class Ends:
         if abs(now - self._asked) < INTERVAL_S:
             return
         self._asked = now
+        self._admin.poll(0)  # passes on what librdkafka logs
         self._renew_leaders()
         asked = {TopicPartition(lane.topic, partition): lane for partition, lane in lanes}
         if not asked:

@@ -81,8 +81,10 @@ class Rereader:
         trace must not be taken for all of it.
         """
         for topic, offset in places:
+            record = None
             with self._turn:
-                record = self._record(_Key(topic, partition, offset))
+                if not self._closed:  # a closed consumer raises RuntimeError
+                    record = self._record(_Key(topic, partition, offset))
             if record is None and self._closed:
                 raise LogError(f"partition {partition}: its requests cannot be read any more")
             if record is not None:

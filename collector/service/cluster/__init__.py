@@ -8,5 +8,6 @@ takes over when it ends.
     partitions.py          checks the number of partitions at the start; decodes their records
     partition_store.py     a partition as a store: requests in Kafka, everything else in PostgreSQL
     partition_scorers.py   the scorers of the partitions that this process has
+    rejoining.py           how long a process waits before it joins the consumer group again
     gauge_role.py          becomes the gauge, and publishes while it is
 """

@@ -35,6 +35,7 @@ from pathgauge.collector.service.cluster.partitions import (
     settle_partitions,
     topic_names,
 )
+from pathgauge.collector.service.cluster.rejoining import Pauses, fenced
 from pathgauge.collector.service.cluster.roles import Role
 from pathgauge.collector.service.components import build_redactor, evidence_policy, retention
 from pathgauge.collector.service.gauge import Gauge
@@ -57,10 +58,6 @@ _log = structlog.get_logger(__name__)
 MAX_PARTITIONS_SHARING = 8
 """Each partition may use this share of the memory that the configuration gives to open traces: a
 scorer usually has no more partitions.
-"""
-REJOIN_S = 3.0
-"""A process that was stopped for a while learns from a refused commit that it has lost partitions.
-It must not claim them from their new owner before the group has told it.
 """
 _WATCH_S = 1.0
 
@@ -237,17 +234,18 @@ class Cluster:
 
     async def _watch(self, scorers: PartitionScorers) -> None:
         """Join the group anew when a partition was lost, or when the consumer has failed."""
+        pauses = Pauses()
         while True:
             await asyncio.sleep(_WATCH_S)
             consumer = self._consumer
             if consumer is None or not (scorers.is_fenced.is_set() or consumer.failure):
                 continue
-            _log.warning(
-                "joining the consumer group again", reason=str(consumer.failure or "fenced")
-            )
-            await asyncio.to_thread(consumer.close)
+            await asyncio.to_thread(consumer.close)  # its thread may have learned more until then
+            pause = pauses.next(time.monotonic())
+            reason = fenced(self._kafka) if consumer.failure is None else str(consumer.failure)
+            _log.warning("joining the consumer group again", reason=reason, after_s=pause)
             scorers.is_fenced.clear()
-            await asyncio.sleep(REJOIN_S)
+            await asyncio.sleep(pause)
             self._join()
 
     def _results(self) -> Usage:

@@ -136,6 +136,24 @@ def test_a_scorer_that_is_too_slow_loses_its_partitions_and_gets_them_again(
     assert len(cluster.span_ids()) == 4
 
 
+def test_two_members_with_one_name_are_told_and_nothing_bypasses_the_log(
+    broker: Broker, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = Cluster(broker)
+    with Scorer(cluster, group_instance_id="one") as first:
+        assert until(lambda: first.owned == {0})
+        with Scorer(cluster, group_instance_id="one") as second:
+            assert until(lambda: second.owned == {0})
+            assert until(lambda: first.consumer.failure is not None)
+    assert str(first.consumer.failure) == (
+        "the consumer cannot continue: another process of the group has joined with the same"
+        " kafka.group_instance_id 'one', expected a name of its own for each scorer"
+    )
+    assert first.log == [("assigned", 0), ("lost", 0)]
+    assert capfd.readouterr().err == ""
+    assert {one.name for one in caplog.records if "fenced" in one.getMessage()} == {"librdkafka"}
+
+
 def test_a_member_with_a_name_gets_its_partitions_back_without_a_rebalance(broker: Broker) -> None:
     cluster = Cluster(broker, partitions=2)
     with Scorer(cluster, group_instance_id="a") as other:
