@@ -40,6 +40,10 @@ _LARGE_BODY_BYTES = 256 << 10
 _POLL_S = 0.2
 _PROBE_INTERVAL_S = 3.0
 _PROBE_TIMEOUT_S = 1.0
+_LATE_PROBES = 3
+"""After so many probes in a row without an answer, no broker can be reached. One is late when the
+machine is busy.
+"""
 
 
 class LogHealth(NamedTuple):
@@ -91,6 +95,7 @@ class KafkaLog:
         self._deliveries = Deliveries()
         self._unreachable = "no answer from a broker yet"
         self._last_contact = 0.0
+        self._late_probes = 0
         self._has_failed = self._closing = False
         self._producer = self._make()
         self._thread = threading.Thread(target=self._poll, name="kafka producer", daemon=True)
@@ -207,6 +212,10 @@ class KafkaLog:
         try:
             self._producer.list_topics(self._topics["traces"], timeout=_PROBE_TIMEOUT_S)
         except KafkaException as error:
+            if error.args[0].code() == KafkaError._TIMED_OUT:
+                self._late_probes += 1
+                if self._late_probes < _LATE_PROBES:
+                    return  # asked again at once
             self._lost(str(error.args[0].str()))
             self._last_contact = time.monotonic()  # the next attempt is as late as after a success
         else:
@@ -235,6 +244,7 @@ class KafkaLog:
         if self._unreachable:
             _log.info("a Kafka broker has been reached")
         self._unreachable, self._last_contact = "", time.monotonic()
+        self._late_probes = 0
 
 
 def producer_settings(max_message_bytes: int, max_in_flight_bytes: int) -> dict[str, Any]:

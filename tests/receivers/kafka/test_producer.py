@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
+from structlog.testing import capture_logs
 
 from pathgauge.collector.config.kafka import OWN_SETTINGS, Kafka
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -245,6 +246,45 @@ async def test_after_a_fatal_error_a_new_producer_takes_over(broker: Broker) -> 
         assert not await running.kafka.accept(spans_batch(1))
         assert await asyncio.to_thread(until, lambda: len(made) == 2)
         assert await running.kafka.accept(spans_batch(1))
+
+
+async def test_a_broker_that_answers_late_once_is_not_reported(broker: Broker) -> None:
+    class Late:
+        """A producer whose questions for metadata time out as often as is wanted."""
+
+        left = seen = answered = 0
+
+        def __init__(self, settings: dict[str, Any]) -> None:
+            self.real = Producer(settings)
+
+        def list_topics(self, *arguments: Any, **options: Any) -> Any:
+            if Late.left:
+                Late.left, Late.seen, Late.answered = Late.left - 1, Late.seen + 1, 0
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+            found = self.real.list_topics(*arguments, **options)
+            Late.answered += 1
+            return found
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.real, name)
+
+        def __len__(self) -> int:
+            return len(self.real)
+
+    def reports() -> list[str]:
+        return [line["reason"] for line in lines if line["log_level"] == "error"]
+
+    with capture_logs() as lines, log(broker, make=Late) as running:
+        assert await asyncio.to_thread(until, lambda: running.kafka.health().reachable)
+        Late.left = 2
+        assert await asyncio.to_thread(until, lambda: Late.seen == 2 and Late.answered)
+        assert running.kafka.health().reachable
+        assert reports() == []
+        Late.left = 1_000
+        assert await asyncio.to_thread(until, reports)
+        assert Late.seen >= 5
+        Late.left = 0
+        assert await asyncio.to_thread(until, lambda: running.kafka.health().reachable)
 
 
 async def test_a_closed_log_has_delivered_everything_and_takes_nothing(broker: Broker) -> None:
