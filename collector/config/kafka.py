@@ -73,7 +73,8 @@ OWN_SETTINGS = frozenset(
 
 _SETTING = re.compile(r"[a-z][a-z0-9]*(\.[a-z0-9]+)*", re.ASCII)
 _NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}", re.ASCII)
-_SERVERS = ("bootstrap.servers", "metadata.broker.list")
+SERVERS = ("bootstrap.servers", "metadata.broker.list")
+"""The names of the setting with the addresses of the brokers."""
 
 
 def _topic(value: str) -> str:
@@ -124,7 +125,7 @@ class Kafka(Section):
                 raise ValueError(_refusal(name))
         for name in self.client.keys() & self.client_files:
             raise ValueError(f"found {name} in client and in client_files, expected one of them")
-        if not any(self.client.get(name, "").strip() for name in _SERVERS):
+        if not any(self.client.get(name, "").strip() for name in SERVERS):
             raise ValueError(
                 "found no bootstrap.servers in client, expected the addresses of the brokers, such"
                 " as {bootstrap.servers: 'kafka:9092'}"
@@ -163,7 +164,7 @@ def _refusal(name: str) -> str:
         expected = f"the key {other} of the section" if other else "nothing: pathgauge sets it"
         return f"found {name} in client, expected {expected}"
     return f"found {name!r} in client, expected a setting of librdkafka" + did_you_mean(
-        name, _SERVERS
+        name, SERVERS
     )
 
 

@@ -1,7 +1,7 @@
 """Checks the settings of the client without a broker: what librdkafka does not accept would end the
 start.
 
-A client is built and closed, before it has connected to anything. Values may be secrets, so none is
+A client is built without the addresses of brokers, and closed. Values may be secrets, so none is
 quoted, except the paths of files.
 """
 
@@ -15,7 +15,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from pathgauge.collector.config import Config
-from pathgauge.collector.config.kafka import Kafka
+from pathgauge.collector.config.kafka import SERVERS, Kafka
 from pathgauge.collector.core.documents import ConfigError, KeyPath, Problem
 from pathgauge.collector.receivers.kafka import client
 
@@ -59,7 +59,7 @@ def _unreadable(kafka: Kafka) -> Iterator[tuple[str, str]]:
 
 def _refused(config: Config, kafka: Kafka) -> Iterator[Problem]:
     """What librdkafka says. It names one setting at a time, so the next try is without it."""
-    left = dict(kafka.client)
+    left = {name: value for name, value in kafka.client.items() if name not in SERVERS}
     if _ENDPOINT in left:
         left[_ENDPOINT] = "http://localhost:0"  # a client asks for its token at once
     while (reason := _refusal(kafka.model_copy(update={"client": left}))) is not None:

@@ -149,9 +149,7 @@ class Merged:
         except SkippedError as error:
             self._skipped(error.reason, 1)
             return None
-        batch = record.batch
         if record.rejected:
-            self._rejected(batch.origin.signal, record.rejected)
+            self._rejected(record.batch.origin.signal, record.rejected)
         self._decoded = message, record
-        has_records = batch.spans or batch.logs or batch.without_trace or batch.own_events
-        return record if has_records else None
+        return None if record.is_empty else record

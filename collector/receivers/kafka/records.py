@@ -56,6 +56,12 @@ class KafkaRecord(NamedTuple):
     rejected: Mapping[Reason, int]
     """Number of rejected spans or log records by reason; only other programs write such."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to deliver: all was rejected."""
+        batch = self.batch
+        return not (batch.spans or batch.logs or batch.without_trace or batch.own_events)
+
 
 class Tenants(NamedTuple):
     """Which tenants records may have."""

@@ -1,11 +1,13 @@
 """Counts the records that no scorer has processed, before the number of partitions changes.
 
-Positions do not pass records that are skipped, so those at the front are read, and do not count.
+Positions do not pass records of which nothing is delivered. So those at the front are read, and do
+not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -68,9 +70,7 @@ def _unread(
             return 0
         if failure is not None:
             raise KafkaException(failure)
-        try:
-            decoder.decode(message)
-        except SkippedError:
-            continue
-        return end - (message.offset() or 0)
+        with suppress(SkippedError):
+            if not decoder.decode(message).is_empty:
+                return end - (message.offset() or 0)
     raise LogError(f"topic {topic}: found no answer within {_READ_S:g} s, expected records")

@@ -195,7 +195,8 @@ class ScorerProcess:
                 _log.error("scorer does not answer", scorer=self.number, killed_after_s=HUNG_S)
             is_stale = silent_s >= STALE_S
         _log.error("scorer is killed: it does not answer", scorer=self.number, after_s=HUNG_S)
-        process.kill()
+        with suppress(ProcessLookupError):
+            process.kill()
 
     async def _handle(self, message: Any) -> None:
         if isinstance(message, Status):

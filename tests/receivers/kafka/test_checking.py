@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -97,6 +98,16 @@ def test_every_setting_is_checked_without_a_broker(
     found = check(tmp_path, *lines)
     assert found == expected
     assert SECRET not in str(found)
+
+
+def test_nothing_is_connected_to(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(1.0)
+        file = written(tmp_path)
+        file.write_text(file.read_text().replace(":1\n", f":{listener.getsockname()[1]}\n"))
+        check_client(config.load(file, {}))
+        with pytest.raises(TimeoutError):
+            listener.accept()
 
 
 @pytest.mark.parametrize("command", [("validate",), ("serve", "--role", "gateway"), ("migrate",)])
