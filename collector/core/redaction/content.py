@@ -22,6 +22,7 @@ from pathgauge.collector.core.invocations.dialects.field_paths import (
     Derived,
     Flattened,
     InEvent,
+    JsonMember,
     JsonPath,
     value_at,
     value_below,
@@ -147,18 +148,24 @@ class ContentFilter:
                 found.update(_flattened(messages, path.prefix))
             else:
                 key = path if isinstance(path, str) else path.key
-                found[key] = encoded(self._with_members(span, key, messages))
+                found[key] = encoded(self._with_members(span, path, messages))
         return found or _derived_output(span, dialects)
 
-    def _with_members(self, span: Span, key: str, messages: list[dict[str, Any]]) -> Any:
+    def _with_members(
+        self, span: Span, path: str | JsonMember, messages: list[dict[str, Any]]
+    ) -> Any:
         """The messages with the other needed members of their attribute, which are members of the
-        first message.
+        first message, or stand beside the messages.
         """
+        key = path if isinstance(path, str) else path.key
         kept = _sparse(decoded(span.attributes[key]), self._needed.members.get(key, ()))
         container, items = next(iter((kept or {}).items()), ("", None))
-        if not isinstance(items, list):
+        if isinstance(items, list):
+            return {container: [messages[0] | items[0], *messages[1:]]}
+        if kept is None or isinstance(path, str):
             return messages
-        return {container: [messages[0] | items[0], *messages[1:]]}
+        _insert(kept, path.path, messages)
+        return kept
 
     def _event_output(
         self, event: str, attributes: Mapping[str, Any], dialects: tuple[Dialect, ...]
