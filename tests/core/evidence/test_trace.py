@@ -24,6 +24,7 @@ from support.repository import CAPTURES
 
 EVERY = sorted(path.parent for path in CAPTURES.rglob("invocations.json"))
 DIFFERENT = {
+    "google-genai-1.3b0/automatic",  # one model call encloses all rounds, and ends after the answer
     "google-genai-1.3b0/chat",  # a number as result, which becomes its text
     "haystack-2.24-native/pipeline-nocontent",  # a sub-agent without a name or any content
     "langfuse-5-observe/refund",  # arguments without names, written as a JSON list
