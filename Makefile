@@ -17,7 +17,9 @@ VENV_WORKS := $(BIN)/python -m pip --version
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 ALL_TESTS := $(BIN)/python -m pytest -m ''
-LOCKED := $(INSTALL) --no-build-isolation --require-hashes
+# Without --no-deps, pip 23 fails with a package that names an extra of another (`google-auth[pyopenssl]`)
+# as soon as that other has a newer release than the lock. A lock names every package, so none is missing.
+LOCKED := $(INSTALL) --no-build-isolation --no-deps --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
