@@ -9,6 +9,7 @@ the same reason: importing rich takes longer than everything else.
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -54,6 +55,9 @@ def _program(
 
     pathgauge exports the scores to Prometheus.
     """
+    # gRPC logs in a format of its own, and senders can cause some of its lines at will. It reads
+    # this variable when it is imported, which some command does.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
 for _command in (

@@ -20,10 +20,6 @@ import structlog
 
 _MAX_CAUSES = 10
 
-# gRPC logs in a format of its own, and senders can cause some of its lines at will. It reads this
-# variable when it is imported.
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-
 
 def configure(
     level: str = "info", form: Literal["console", "json"] = "console", **known: int

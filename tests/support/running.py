@@ -50,6 +50,11 @@ def until(check: Callable[[], T], patience: float = PATIENCE_S) -> T:
     return result
 
 
+def _inherited() -> dict[str, str]:
+    """Without what a command of pathgauge has set in this process."""
+    return {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
+
+
 class Collector:
     """A running collector. `configuration` overrides free ports, a log in JSON and `QUICK`."""
 
@@ -74,7 +79,7 @@ class Collector:
                 [*prefix, PATHGAUGE, "serve", "--config", self.config, *suffix],
                 stderr=log,
                 stdout=log,
-                env={**os.environ, **(environment or {})},
+                env={**_inherited(), **(environment or {})},
             )
         ready = until(lambda: self.events("ready") or self.process.poll() is not None)
         assert ready, f"not ready: {self._log.read_text()}"
