@@ -15,6 +15,8 @@ span at all: what it wrote there is the only record, mixed with the answer of th
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
@@ -68,6 +70,8 @@ _INPUT_TOKENS = ("prompt_tokens", "input_tokens", "inputTokens", "promptTokenCou
 _OUTPUT_TOKENS = ("completion_tokens", "output_tokens", "outputTokens", "candidatesTokenCount")
 _BESIDE_INPUT = ("cache_read_input_tokens", "cache_creation_input_tokens")
 """Tokens that Anthropic does not count as input, but all others do."""
+
+_RAW_KEY = re.compile(r"(llm\.[^.]+\.)[^.]+")
 
 _WRITTEN = (
     "gen_ai.request.",
@@ -137,12 +141,10 @@ def _raw_key(span: Span, names: tuple[str, ...]) -> str | None:
     """The key of the first member in the raw request and response that exists."""
     if not _is_own(span) or _REQUEST_MODEL in span.attributes:
         return None
-    found: dict[str, str] = {}
-    for key in span.attributes:
-        prefix, _, name = key.rpartition(".")
-        if prefix.startswith("llm.") and prefix.count(".") == 1:
-            found[name] = key
-    return next((found[name] for name in names if name in found), None)
+    raw_keys = filter(None, map(_RAW_KEY.fullmatch, span.attributes))
+    provider = next((match[1] for match in raw_keys), "")
+    keys = (f"{provider}{name}" for name in names)
+    return next((key for key in keys if key in span.attributes), None)
 
 
 def _raw(span: Span, names: tuple[str, ...]) -> Any:
@@ -198,15 +200,18 @@ def _has_call(messages: list[Any]) -> bool:
     )
 
 
-def _count(span: Span, names: tuple[str, ...]) -> int | None:
-    usage = members(_raw(span, _USAGES))
+def _usage(span: Span) -> Mapping[str, Any]:
+    return members(_raw(span, _USAGES))
+
+
+def _count(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     return next((as_int(usage[name]) for name in names if name in usage), None)
 
 
 def input_tokens_of(span: Span) -> int | None:
     """All tokens of the prompt in the raw response."""
-    usage = members(_raw(span, _USAGES))
-    count = _count(span, _INPUT_TOKENS)
+    usage = _usage(span)
+    count = _count(usage, _INPUT_TOKENS)
     if count is None or "prompt_tokens" in usage:
         return count
     return count + sum(as_int(usage.get(name)) or 0 for name in _BESIDE_INPUT)
@@ -216,7 +221,7 @@ def _keys(*names: str) -> tuple[str, ...]:
     return tuple(f"llm.{provider}.{name}" for provider in _PROVIDERS for name in names)
 
 
-def _usage(*names: str) -> tuple[JsonMember, ...]:
+def _usage_members(*names: str) -> tuple[JsonMember, ...]:
     return tuple(JsonMember(key, (name,)) for key in _keys(*_USAGES) for name in names)
 
 
@@ -248,9 +253,14 @@ LITELLM = Dialect(
     fields=Fields(
         response_model=("gen_ai.response.model", _function(_MODELS)),
         response_id=(_RESPONSE_ID, _function(_IDS)),
-        input_tokens=(Derived(input_tokens_of, reads=_usage(*_INPUT_TOKENS, *_BESIDE_INPUT)),),
+        input_tokens=(
+            Derived(input_tokens_of, reads=_usage_members(*_INPUT_TOKENS, *_BESIDE_INPUT)),
+        ),
         output_tokens=(
-            Derived(lambda span: _count(span, _OUTPUT_TOKENS), reads=_usage(*_OUTPUT_TOKENS)),
+            Derived(
+                lambda span: _count(_usage(span), _OUTPUT_TOKENS),
+                reads=_usage_members(*_OUTPUT_TOKENS),
+            ),
         ),
         input_messages=("gen_ai.input.messages", Derived(input_of)),
         output_messages=(Derived(output_of), Derived(request_output_of)),

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from pathgauge.collector.core.invocations.messages.literals import literal
+from pathgauge.collector.core.invocations.messages.plain_literals import plain_literal
 from pathgauge.collector.core.reading_budget import spend
 
 PLACEHOLDERS = frozenset(
@@ -123,9 +124,16 @@ def _decode_repr(text: str) -> Content:
             return Content(truncated=True)
         return Content(text)
     try:
-        return Content(_as_json(literal(text)))
+        return Content(_read_literal(text))
     except ValueError:
         return Content(text)
+
+
+def _read_literal(text: str) -> Any:
+    try:
+        return plain_literal(text)
+    except ValueError:
+        return _as_json(literal(text))
 
 
 def _as_json(value: Any) -> Any:
