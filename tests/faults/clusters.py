@@ -20,6 +20,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from support import kafka, postgres
+from support.link import Link
 from support.ports import free_port
 from support.running import until
 
@@ -122,11 +123,15 @@ class Cluster:
         ports: Mapping[str, int] | None = None,
         **configuration: Any,
     ) -> None:
-        """`ports` are those of the first gateway."""
+        """`ports` are those of the first gateway. If the broker has two links, each role has links
+        of its own to the broker and the database, and so have the senders.
+        """
         self.setup = setup(folder)
+        self._folder = folder
         self.settled_s = 5.0  # a turn that is forwarded takes two commits
         self.broker, self.database = broker, database
         self.conninfo = database.database()
+        self.links = _links(broker, database)
         names = [broker.topic(partitions=PARTITIONS) for _ in range(2)]
         shared = {
             "references": ["references.yaml"],
@@ -134,20 +139,18 @@ class Cluster:
             "assembly": ASSEMBLY,
             "logging": {"format": "json"},
             "kafka": {
-                "client": dict(broker.client()),
                 "traces_topic": names[0],
                 "logs_topic": names[1],
                 "group": names[0],
             },
-            "postgres": {"conninfo": self.conninfo},
             **configuration,
         }
         self.gateways = [
-            Member(folder, "gateway0", ["gateway"], shared, ports),
-            Member(folder, "gateway1", ["gateway"], shared),
+            self._member("gateway0", "gateway", shared, ports),
+            self._member("gateway1", "gateway", shared),
         ]
-        self.scorers = [Member(folder, f"scorer{n}", ["scorer"], shared) for n in range(scorers)]
-        self.gauges = [Member(folder, f"gauge{n}", ["gauge"], shared) for n in range(2)]
+        self.scorers = [self._member(f"scorer{n}", "scorer", shared) for n in range(scorers)]
+        self.gauges = [self._member(f"gauge{n}", "gauge", shared) for n in range(2)]
 
     @property
     def members(self) -> list[Member]:
@@ -205,6 +208,33 @@ class Cluster:
         assert found is not None
         return int(found[0])
 
+    def sender_ports(self) -> tuple[int, int]:
+        """Where to send: gRPC to the first gateway, HTTP to the second."""
+        grpc, http = self.gateways[0].ports["grpc"], self.gateways[1].ports["http"]
+        if not self.links:
+            return grpc, http
+        self.links["sender", "grpc"], self.links["sender", "http"] = Link(grpc), Link(http)
+        return self.links["sender", "grpc"].port, self.links["sender", "http"].port
+
+    def _member(
+        self,
+        name: str,
+        role: str,
+        shared: Mapping[str, Any],
+        ports: Mapping[str, int] | None = None,
+    ) -> Member:
+        kafka_link = self.links.get((role, "kafka"))
+        postgres_link = self.links.get((role, "postgres"))
+        client = self.broker.client_over(kafka_link) if kafka_link else self.broker.client()
+        conninfo = self.conninfo
+        if postgres_link:
+            conninfo = self.database.over_tcp(conninfo, postgres_link.port)
+        own = {
+            "kafka": {**shared["kafka"], "client": dict(client)},
+            "postgres": {"conninfo": conninfo},
+        }
+        return Member(self._folder, name, [role], {**shared, **own}, ports)
+
     def _open_traces(self) -> float:
         return sum(
             sample.value
@@ -223,6 +253,18 @@ class Cluster:
                 for sample in family.samples
             ):
                 yield families
+
+
+def _links(broker: kafka.Broker, database: postgres.Server) -> dict[tuple[str, str], Link]:
+    if not broker.links:
+        return {}
+    to_gateways, to_scorers = broker.links
+    return {
+        ("gateway", "kafka"): to_gateways,
+        ("scorer", "kafka"): to_scorers,
+        ("scorer", "postgres"): Link(database.port),
+        ("gauge", "postgres"): Link(database.port),
+    }
 
 
 @contextmanager

@@ -37,7 +37,7 @@ Fault = Callable[[Cluster, Random], None]
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[kafka.Broker]:
-    with kafka.running_broker() as running_broker:
+    with kafka.running_broker(links=2) as running_broker:
         yield running_broker
 
 
@@ -98,8 +98,19 @@ def the_gauge_stands_still(cluster: Cluster, random: Random) -> None:
     gauge.send(signal.SIGCONT)
 
 
-def connections_are_cut(cluster: Cluster, random: Random) -> None:
-    """Those of all processes to PostgreSQL, in the middle of whatever they do."""
+def a_link_is_cut(cluster: Cluster, random: Random) -> None:
+    """All connections between processes of two kinds, in the middle of whatever they do."""
+    random.choice(list(cluster.links.values())).cut()
+
+
+def a_link_falls_silent(cluster: Cluster, random: Random) -> None:
+    """Up to so long that others take over partitions. Then its connections are cut."""
+    with random.choice(list(cluster.links.values())).silent():
+        time.sleep(random.uniform(0, SESSION_S))
+
+
+def sessions_are_ended(cluster: Cluster, random: Random) -> None:
+    """Those of all processes in PostgreSQL."""
     cluster.database.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
         " AND backend_type = 'client backend'"
@@ -115,7 +126,9 @@ FAULTS: list[tuple[Fault, int, int]] = [
     (the_database_dies, 1, 10),
     (a_scorer_stands_still, 0, 3),
     (the_gauge_stands_still, 0, 3),
-    (connections_are_cut, 1, 10),
+    (sessions_are_ended, 0, 3),
+    (a_link_is_cut, 1, 12),
+    (a_link_falls_silent, 0, 6),
 ]
 """With the number of faults in the short form, and in each session of the long form."""
 
@@ -123,8 +136,7 @@ FAULTS: list[tuple[Fault, int, int]] = [
 def faulted(cluster: Cluster, seed: int, faults: list[Fault]) -> list[str]:
     """Every broken guarantee of a cluster that suffers these faults, one after the other."""
     random = Random(seed)
-    ports = [gateway.ports for gateway in cluster.gateways]
-    sender = Sender(Traffic(seed, CONVERSATIONS), ports[0]["grpc"], ports[1]["http"], pause=PAUSE_S)
+    sender = Sender(Traffic(seed, CONVERSATIONS), *cluster.sender_ports(), pause=PAUSE_S)
     sender.start()
     breaches: list[str] = []
     try:
@@ -137,6 +149,11 @@ def faulted(cluster: Cluster, seed: int, faults: list[Fault]) -> list[str]:
                 for breach in decreases(before, cluster.counts())
             ]
         sender.finish()
+        breaches += [
+            f"nothing connects {' and '.join(pair)} over their link"
+            for pair, link in cluster.links.items()
+            if not link.connections
+        ]
         return breaches + judge(cluster, sender.record, PATIENCE_S, several_scorers=True)
     finally:
         sender.break_off()

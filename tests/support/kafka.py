@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from support.link import Link
 from support.monitoring import REQUIRED
 from support.ports import free_port
 from support.running import PATIENCE_S, until
@@ -59,15 +60,22 @@ class Secured:
 
 
 class Broker:
-    """A broker, which is its own controller. Its port and its data survive `kill`."""
+    """A broker, which is its own controller. Its ports and its data survive `kill`."""
 
-    def __init__(self, folder: Path, secured: Secured | None = None) -> None:
+    def __init__(self, folder: Path, secured: Secured | None = None, links: int = 0) -> None:
+        """`links` is how many ways to it can be cut apart from the others."""
         self._folder = folder
         self._names = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None
         self.address = f"127.0.0.1:{free_port()}"
         self._settings = folder / "server.properties"
-        _write_settings(self._settings, self.address, folder / "data", secured)
+        ports = [free_port() for _ in range(links)]
+        self.links = [Link(port) for port in ports]
+        linked = {
+            f"127.0.0.1:{port}": f"127.0.0.1:{link.port}"
+            for port, link in zip(ports, self.links, strict=True)
+        }
+        _write_settings(self._settings, self.address, folder / "data", secured, linked)
         shutil.copytree(_formatted(), folder / "data")
 
     def start(self) -> None:
@@ -123,6 +131,10 @@ class Broker:
         named = {key.replace("_", "."): value for key, value in settings.items()}
         return {"bootstrap.servers": self.address, **named}
 
+    def client_over(self, link: Link) -> Mapping[str, Any]:
+        """The settings of a client whose connections take one of `links`."""
+        return self.client(bootstrap_servers=f"127.0.0.1:{link.port}")
+
     def produce(self, topic: str, value: bytes, **settings: Any) -> None:
         """Write one record as another program does, and wait until it is stored."""
         from confluent_kafka import Producer  # noqa: PLC0415
@@ -177,11 +189,11 @@ class Broker:
 
 
 @contextmanager
-def running_broker(secured: Secured | None = None) -> Iterator[Broker]:
+def running_broker(secured: Secured | None = None, links: int = 0) -> Iterator[Broker]:
     """A broker in a new folder, which is removed at the end."""
     require_broker()
     with tempfile.TemporaryDirectory(prefix="pathgauge-kafka-") as folder:
-        broker = Broker(Path(folder), secured)
+        broker = Broker(Path(folder), secured, links)
         broker.start()
         try:
             yield broker
@@ -197,18 +209,33 @@ def _silent() -> Any:
     return logger
 
 
-def _write_settings(file: Path, address: str, data: Path, secured: Secured | None = None) -> None:
+def _write_settings(
+    file: Path,
+    address: str,
+    data: Path,
+    secured: Secured | None = None,
+    linked: Mapping[str, str] | None = None,
+) -> None:
+    """`linked` has the address that clients are told, by the address where the broker listens."""
     controller = f"127.0.0.1:{free_port()}"
-    listeners = f"PLAINTEXT://{address}" + (f",SASL_SSL://{secured.address}" if secured else "")
+    protocols = {"PLAINTEXT": "PLAINTEXT", "SASL_SSL": "SASL_SSL", "CONTROLLER": "PLAINTEXT"}
+    listeners = {"PLAINTEXT": (address, address)}
+    if secured is not None:
+        listeners["SASL_SSL"] = (secured.address, secured.address)
+    for number, addresses in enumerate((linked or {}).items()):
+        listeners[f"LINK{number}"] = addresses
+        protocols[f"LINK{number}"] = "PLAINTEXT"
+    bound = [f"{name}://{at}" for name, (at, _) in listeners.items()]
+    told = [f"{name}://{at}" for name, (_, at) in listeners.items()]
     settings = {
         "process.roles": "broker,controller",
         "node.id": 1,
-        "listeners": f"{listeners},CONTROLLER://{controller}",
-        "advertised.listeners": listeners,
+        "listeners": ",".join([*bound, f"CONTROLLER://{controller}"]),
+        "advertised.listeners": ",".join(told),
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": f"1@{controller}",
-        "listener.security.protocol.map": (
-            "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT"
+        "listener.security.protocol.map": ",".join(
+            f"{name}:{protocol}" for name, protocol in protocols.items()
         ),
         "log.dirs": data,
         # a killed broker may come back after this time

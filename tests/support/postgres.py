@@ -113,10 +113,10 @@ class Server:
         self.execute(f"CREATE DATABASE {name}")
         return name
 
-    def over_tcp(self, address: str) -> str:
-        """The same database over the loopback port, where a password is needed."""
+    def over_tcp(self, address: str, port: int | None = None) -> str:
+        """The same database over the loopback port or a link to it, where a password is needed."""
         name = address.partition("@/")[2].partition("?")[0]
-        return f"postgresql://pathgauge:{PASSWORD}@127.0.0.1:{self.port}/{name}"
+        return f"postgresql://pathgauge:{PASSWORD}@127.0.0.1:{port or self.port}/{name}"
 
     def execute(self, statement: str) -> None:
         """Execute a statement outside of the databases of tests."""
