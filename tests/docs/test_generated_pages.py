@@ -30,7 +30,7 @@ def generator() -> Any:
     return module
 
 
-@pytest.mark.parametrize("name", ["catalogue.md", "scorers.md"])
+@pytest.mark.parametrize("name", ["catalogue.md", "dialects.md", "scorers.md"])
 def test_a_generated_page_is_what_the_code_says(name: str) -> None:
     assert (DOCS / name).read_text() == generator().pages()[DOCS / name], (
         f"docs/{name} is out of date: run `make docs`"
