@@ -23,10 +23,10 @@ LOCKED := $(INSTALL) --no-build-isolation --no-deps --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow check oracles fuzz faults noise check-corpus bench e2e examples docs manifests lock kafka clean
+.PHONY: help run test test-slow check oracles fuzz faults noise check-corpus bench e2e examples dialects-newest docs manifests lock kafka clean
 
 help:  ## print this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo 'ARGS="..." is passed on, as in: make test ARGS="-k trajectory"'
 
 run: .venv/.run  ## collector, example agents and a live table of their scores, on loopback
@@ -51,6 +51,9 @@ e2e: .venv/.dev  ## the running service with a real Prometheus and Alertmanager,
 
 examples: .venv/.dev  ## install and run each agent of examples/ until it has full scores; PATHGAUGE_EXAMPLES=short runs five
 	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(ALL_TESTS) tests/examples $(ARGS)
+
+dialects-newest: .venv/.dev  ## the same with the newest release of every framework, to find what has changed upstream
+	PATHGAUGE_EXAMPLES=newest $(ALL_TESTS) tests/examples -rP $(ARGS)
 
 fuzz: .venv/.dev  ## 200,000 damaged captures and as many requests, frames, files; FUZZ_SEED=... repeats a run
 	FUZZ_MUTATIONS=$${FUZZ_MUTATIONS:-200000} FUZZ_EXECUTIONS=$${FUZZ_EXECUTIONS:-200000} \

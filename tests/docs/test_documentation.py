@@ -18,8 +18,8 @@ SOURCES = ("collector", "scorers", "pathgauge", "tests", "docs", "deploy", ".ci"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-MAKE = re.compile(r"(?:^|`)make ([a-z0-9]+)", re.MULTILINE)
-TARGET = re.compile(r"^([a-z0-9]+):.*## ", re.MULTILINE)
+MAKE = re.compile(r"(?:^|`)make ([a-z0-9-]+)", re.MULTILINE)
+TARGET = re.compile(r"^([a-z0-9-]+):.*## ", re.MULTILINE)
 CODE = re.compile(r"`(\w+)[`(]")
 PERSONAL_PATH = re.compile(r"(?<![\w.~}])/(?:work|home|root|Users)/\w")
 

@@ -3,7 +3,9 @@ between a framework and its score.
 
 Examples install their frameworks from the network, so that only the one without does run by
 default. `PATHGAUGE_EXAMPLES=1`, as set by `make examples`, runs all of them, and
-`PATHGAUGE_EXAMPLES=short` those of `SHORT`.
+`PATHGAUGE_EXAMPLES=short` those of `SHORT`. `PATHGAUGE_EXAMPLES=newest`, as set by `make
+dialects-newest`, runs all with the newest release of every package, also beyond the versions that
+an example was written for, and prints the versions.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ AGENTS = sorted(
     path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".mjs"} and path != MODEL
 )
 DEMANDED = os.environ.get("PATHGAUGE_EXAMPLES", "")
+NEWEST = DEMANDED == "newest"
 
 INSTALL_S, RUN_S = 400, 120
 """Far more than an installation and a run take; only a failure waits so long."""
@@ -55,6 +58,8 @@ MEAN = "pathgauge_score_window_mean"
 CRITERIA = {"tool_trajectory_avg_score": 1.0, "response_match_score": 1.0, "failure": 0.0}
 
 METADATA = re.compile(r"^# /// script\n(.*?)^# ///$", re.MULTILINE | re.DOTALL)
+UPPER_BOUND = re.compile(r",?<[^,\]]*")
+NPM_VERSION = re.compile(r"(?<=.)@[0-9.]+$")
 NPM_INSTALL = re.compile(r"\A// npm install ((?:.*\n//  )*.*)")
 
 
@@ -89,6 +94,15 @@ def packages(example: Path) -> list[str]:
     return found[1].replace("//", "").split()
 
 
+def wanted(example: Path) -> list[str]:
+    """What to install of them."""
+    if not NEWEST:
+        return packages(example)
+    if example.suffix == ".py":
+        return [UPPER_BOUND.sub("", package) for package in packages(example)]
+    return [NPM_VERSION.sub("@latest", package) for package in packages(example)]
+
+
 def installed(name: str, folder: Path) -> list[str | Path]:
     """The command that runs an example, after its packages were installed."""
     example = EXAMPLES / name
@@ -97,11 +111,10 @@ def installed(name: str, folder: Path) -> list[str | Path]:
     if example.suffix == ".mjs":
         if not works("npm"):
             pytest.skip("`npm` is not installed")
-        install(
-            ["npm", "install", "--no-audit", "--no-fund", "--prefix", folder, *packages(example)]
-        )
+        install(["npm", "install", "--no-audit", "--no-fund", "--prefix", folder, *wanted(example)])
+        say_versions(["npm", "ls", "--prefix", folder])
         return ["node", shutil.copy(example, folder)]
-    if works("uv"):
+    if works("uv") and not NEWEST:
         options = ["--quiet", "--no-python-downloads", "--python", sys.executable]
         install(["uv", "sync", *options, "--script", example])
         return ["uv", "run", *options, "--offline", example]
@@ -115,9 +128,10 @@ def installed(name: str, folder: Path) -> list[str | Path]:
             "install",
             "--quiet",
             "--disable-pip-version-check",
-            *packages(example),
+            *wanted(example),
         ]
     )
+    say_versions([python, "-m", "pip", "freeze"])
     return [python, example]
 
 
@@ -145,6 +159,11 @@ def works(program: str) -> bool:
 def install(command: list[str | Path]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def say_versions(command: list[str | Path]) -> None:
+    if NEWEST:
+        print(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 @pytest.mark.examples
@@ -189,6 +208,21 @@ def test_an_example_names_the_versions_that_it_was_written_for(name: str) -> Non
         package for package in packages(EXAMPLES / name) if not re.search(r"[@<>=]\d", package[1:])
     ]
     assert unbounded == ([] if name != BY_HAND else ["pathgauge"])
+
+
+@pytest.mark.parametrize(
+    ("name", "newest"),
+    [
+        ("pydantic_ai_agent.py", "pydantic-ai-slim[openai]>=2.68"),
+        ("vercel_ai_sdk.mjs", "@ai-sdk/openai@latest"),
+    ],
+)
+def test_the_newest_release_may_be_beyond_the_versions_of_an_example(
+    name: str, newest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "NEWEST", True)
+    assert newest in wanted(EXAMPLES / name)
+    assert not any("<" in package for package in wanted(EXAMPLES / name))
 
 
 @pytest.mark.parametrize("name", AGENTS)
