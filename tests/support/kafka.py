@@ -29,6 +29,8 @@ from support.running import PATIENCE_S, until
 VERSION = "4.0.0"
 CACHE = Path.home() / ".cache" / "pathgauge-tests" / f"kafka-{VERSION}"
 JARS = CACHE / "libs"
+_QUIET = {"log_level": 0}
+"""Not a logger: librdkafka may call it while its client is destroyed, and ends the process."""
 _CLUSTER_ID = "pathgauge-tests-cluster"
 _JAVA = ("java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 
@@ -139,7 +141,7 @@ class Broker:
         """Write one record as another program does, and wait until it is stored."""
         from confluent_kafka import Producer  # noqa: PLC0415
 
-        producer = Producer(dict(self.client(partitioner="fnv1a")), logger=_silent())
+        producer = Producer({**self.client(partitioner="fnv1a"), **_QUIET})
         producer.produce(topic, value, **settings)
         assert producer.flush(PATIENCE_S) == 0
 
@@ -148,7 +150,7 @@ class Broker:
         from confluent_kafka import Consumer, KafkaError, TopicPartition  # noqa: PLC0415
 
         settings = self.client(group_id="test", enable_partition_eof=True)
-        consumer = Consumer(dict(settings), logger=_silent())
+        consumer = Consumer({**settings, **_QUIET})
         partitions = consumer.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
         consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
         found, ended = [], 0
@@ -168,7 +170,7 @@ class Broker:
         """A client for administration."""
         from confluent_kafka.admin import AdminClient  # noqa: PLC0415
 
-        return AdminClient(dict(self.client()), logger=_silent())
+        return AdminClient({**self.client(), **_QUIET})
 
     def _answers(self) -> bool:
         assert self._running.poll() is None, (self._folder / "log").read_text()
@@ -199,14 +201,6 @@ def running_broker(secured: Secured | None = None, links: int = 0) -> Iterator[B
             yield broker
         finally:
             broker.stop()
-
-
-def _silent() -> Any:
-    import logging  # noqa: PLC0415
-
-    logger = logging.Logger("kafka of a test")
-    logger.addHandler(logging.NullHandler())
-    return logger
 
 
 def _write_settings(
