@@ -19,7 +19,7 @@ from pathgauge.collector.core.invocations.gaps import Gaps
 from pathgauge.collector.core.invocations.grouping import Group, groups
 from pathgauge.collector.core.invocations.input_output import Dialogue, Step
 from pathgauge.collector.core.invocations.losses import Losses, Orphans, lacking_models
-from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY, as_id
+from pathgauge.collector.core.invocations.messages.values import REDACTION_MARKS, as_id
 from pathgauge.collector.core.invocations.model_calls import (
     is_last_of_several,
     model_call,
@@ -342,7 +342,9 @@ class _Reader:
 
     def _is_redacted(self, spans: Iterable[Span]) -> bool:
         records = (spans, self._member_logs())
-        return any(REDACTED_KEY in record.attributes for some in records for record in some)
+        return any(
+            not REDACTION_MARKS.isdisjoint(record.attributes) for some in records for record in some
+        )
 
 
 def _error_type(node: Node, error: str | None) -> str | None:

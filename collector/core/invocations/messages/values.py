@@ -34,6 +34,9 @@ PLACEHOLDERS = frozenset(
 REDACTED_KEY = "pathgauge.redacted"
 """The attribute that redaction adds to a span or log record that it changed."""
 
+REDACTION_MARKS = frozenset({REDACTED_KEY, "logfire.scrubbed"})
+"""Attributes of spans and log records of which something was removed, here or by their sender."""
+
 UNWRITTEN = PLACEHOLDERS - {"N/A"}
 """The placeholders that nobody writes as the text of a message."""
 
