@@ -94,14 +94,34 @@ def _headless(tree: Tree) -> Iterator[Group]:
     for root in tree.roots():
         if root.span.parent_id is not None and not root.span.remote_parent:
             orphans[root.span.parent_id].append(root)
+    _join_failed_step(orphans)
     for parent_id, roots in orphans.items():
         if any(map(_is_step, roots)) or {"model", "tool"} <= {root.kind for root in roots}:
             yield from _missing_root(parent_id, (node for one in roots for node in tree.below(one)))
 
 
+def _join_failed_step(orphans: dict[str, list[Node]]) -> None:
+    """Count what a failed step did as part of the run, if only one run has turns: neither the step
+    nor the run has arrived.
+    """
+    runs = [key for key, roots in orphans.items() if any(map(_is_turn, roots))]
+    if len(runs) == 1:
+        [run] = runs
+        dialect = orphans[run][0].dialect
+        for key in [key for key in orphans if key != run]:
+            if any(
+                root.dialect in (dialect, None) or root.kind == "model" for root in orphans[key]
+            ):
+                orphans[run] += orphans.pop(key)
+
+
+def _is_turn(root: Node) -> bool:
+    return root.classified == "turn"
+
+
 def _is_step(root: Node) -> bool:
     """Whether a span of an agent framework has no meaning without the spans above it."""
-    return root.classified == "turn" or (root.kind == "other" and root.dialect is not None)
+    return _is_turn(root) or (root.kind == "other" and root.dialect is not None)
 
 
 def _without_entry_agents(tree: Tree, roots: Sequence[Node]) -> Iterator[Group]:
@@ -122,7 +142,7 @@ def _without_entry_agents(tree: Tree, roots: Sequence[Node]) -> Iterator[Group]:
 
 def _missing_root(parent_id: str, nodes: Iterable[Node]) -> Iterator[Group]:
     ordered = sorted(nodes, key=_order)
-    if _has_model_call(ordered):
+    if _has_model_call(ordered) or any(map(_is_turn, ordered)):
         yield Group(parent_id, ordered[0], None, ordered, ["missing_root"])
 
 

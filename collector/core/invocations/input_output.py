@@ -63,15 +63,19 @@ class Dialogue:
         self.rounds = [Step(node, self._content(node)) for node in nodes if node.kind == "tools"]
         """The spans that execute several tool calls, with the results as their output."""
 
-    def asked(self, agent: Node | None, steps: Sequence[Step]) -> str | None:
-        """The text of the user or the calling agent. `steps`: the agent's own model calls."""
+    def asked(
+        self, agent: Node | None, steps: Sequence[Step], inner: Sequence[Node] = ()
+    ) -> str | None:
+        """The text of the user or the calling agent. `steps`: the agent's own model calls. `inner`:
+        the agents that work for it, of which the first speaks if nothing else does.
+        """
         if agent is not None:
             text = last_user_text(self.input_of(agent))
             if text:
                 return text
         if steps:
             return last_user_text(steps[0].content.input)
-        return None
+        return last_user_text(self.input_of(inner[0])) if inner else None
 
     def answered(self, agents: Sequence[Node], steps: Sequence[Step]) -> str | None:
         """The answer that one of the answering `agents` states or returns, otherwise the answer of

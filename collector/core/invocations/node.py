@@ -171,13 +171,15 @@ class Node:
             return self.outer.kind == "agent"
         return parent.dialect is self.dialect
 
-    def place_at_root(self, *, alone: bool) -> None:
+    def place_at_root(self, turns: dict[str, Node], *, alone: bool) -> None:
         """Resolve the kind of a node without a known parent. `alone`: no sibling step has the same
-        unknown parent.
+        unknown parent. `turns` as for `place_below`.
         """
         if self.is_step and not alone:
             self.kind = "other"
         self._resolve_kind()
+        if self.span.parent_id is not None:
+            self._take_turn(turns, self.span.parent_id)
 
     def _resolve_kind(self) -> None:
         """Turn a step into the agent that it names, or into the workflow that it runs. Inside of

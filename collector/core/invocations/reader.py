@@ -114,7 +114,7 @@ class _Reader:
         calls = tool_calls(
             self.steps, self.tools, self.dialogue.rounds, empty_means_not_captured, self.flags
         )
-        user_input = self.dialogue.asked(self.group.entry_agent, self.top_steps)
+        user_input = self.dialogue.asked(self.group.entry_agent, self.top_steps, self.top_agents)
         gaps = self._gaps()
         final_response = self.dialogue.answered(gaps.answering_agents, gaps.answering_steps)
         if final_response is None and gaps.outputs_recorded() and gaps.answer_left_out(self.flags):

@@ -79,16 +79,17 @@ class Tree:
         """
         roots = self.roots()
         steps = Counter(root.span.parent_id for root in roots if root.is_step)
+        turns: dict[str, Node] = {}
         for root in roots:
             span = root.span
             is_start = span.parent_id is None or span.remote_parent
-            root.place_at_root(alone=is_start or steps[span.parent_id] == 1)
+            root.place_at_root(turns, alone=is_start or steps[span.parent_id] == 1)
         reached = {span_id for root in roots for span_id in self._place_below(root)}
         for node in self.nodes:
             if node.parent is not None and node.span.span_id not in reached:
                 self._children[node.parent.span.span_id].remove(node)
                 node.parent = None
-                node.place_at_root(alone=True)
+                node.place_at_root({}, alone=True)
                 reached.update(self._place_below(node))
 
     def _place_below(self, root: Node) -> list[str]:

@@ -71,6 +71,8 @@ def test_no_complete_capture_has_lost_anything() -> None:
         if any(flag.startswith("lost_") or flag == "missing_root" for flag in one["flags"])
     }
     assert flagged == {
+        "llama-index-openllmetry-0.62/S7",
+        "llama-index-openllmetry-0.62/S7-openai",
         "mlflow-3.17-by-hand/lost-root",
         "openai-agents-js-openinference/S7",
         "openai-js-openllmetry/S3",

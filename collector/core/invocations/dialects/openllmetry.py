@@ -29,6 +29,8 @@ from pathgauge.collector.core.invocations.messages.unwrap import (
 from pathgauge.collector.core.invocations.messages.values import as_id, as_object, decoded
 from pathgauge.collector.core.otlp.spans import Span
 
+LLAMA_INDEX_SCOPE = "opentelemetry.instrumentation.llamaindex"
+
 KIND, ENTITY = "traceloop.span.kind", "traceloop.entity.name"
 METADATA = "traceloop.association.properties."
 
@@ -59,8 +61,10 @@ _KINDS: dict[str, Kind] = {
 
 def matches(span: Span) -> bool:
     """Spans of its decorators and instrumentations. Most of its model spans have no more than the
-    conventions and do not match.
+    conventions and do not match. Those of LlamaIndex have a dialect of their own.
     """
+    if span.scope.name == LLAMA_INDEX_SCOPE:
+        return False
     attributes = span.attributes
     return KIND in attributes or _REQUEST_TYPE in attributes or NODES in attributes
 
