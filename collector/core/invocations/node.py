@@ -131,11 +131,10 @@ class Node:
         return name
 
     def _name_of_dialect(self) -> str | None:
-        for dialect in self.dialects:
-            name = dialect.name_of(self.span) if dialect.name_of is not None else None
-            if name:
-                return name
-        return None
+        """The name by the first dialect that tells names: the next ones know the span less well."""
+        hooks = (one.name_of for one in self.dialects if one.name_of is not None)
+        name_of = next(hooks, None)
+        return name_of(self.span) if name_of is not None else None
 
     def ancestors(self) -> Iterator[Node]:
         """The known ancestors, nearest first, at most `MAX_ANCESTORS`."""

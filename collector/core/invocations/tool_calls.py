@@ -348,9 +348,13 @@ def call_kind(name: str, node: Node | None) -> CallKind:
         return "handoff"
     if name.lower().replace(" ", "_") in _COWORKER_TOOLS:
         return "agent"
-    if name == "final_answer":
+    if name == "final_answer" or (node is not None and _ends_run(name, node)):
         return "final_answer"
     return "function"
+
+
+def _ends_run(name: str, node: Node) -> bool:
+    return any(name in dialect.final_tools for dialect in node.dialects)
 
 
 def _recorded_kind(node: Node) -> CallKind | None:

@@ -155,6 +155,8 @@ class Dialect:
     """Whether tool calls are recorded at all."""
     beside_run: bool = False
     """Whether the span of an agent may be a sibling of the agent's run instead of enclosing it."""
+    final_tools: tuple[str, ...] = ()
+    """Names of the framework's own tools with which an agent ends its run. They are no work."""
     loses_parent: bool = False
     """Whether the run of an agent that is called as a tool is a sibling of its caller instead of a
     child of the call.
