@@ -34,6 +34,7 @@ from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE = "openinference.instrumentation."
 LANGCHAIN, OPENAI_AGENTS = SCOPE + "langchain", SCOPE + "openai_agents"
+SMOLAGENTS = SCOPE + "smolagents"
 OPENAI_AGENTS_JS = "@arizeai/openinference-instrumentation-openai-agents"
 KIND = "openinference.span.kind"
 
@@ -50,6 +51,12 @@ _RUNS = (".run", ".kickoff", "._execute_core")
 
 _EVENTS = ("StopEvent(", "AgentOutput(")
 """Prefixes of the events that LlamaIndex writes as `repr`, truncated after 200 characters."""
+
+_STREAMED = (
+    *("ChatMessageStreamDelta(", "ToolCall(", "ToolOutput(", "ActionOutput("),
+    *("PlanningStep(", "ActionStep(", "FinalAnswerStep("),
+)
+"""Prefixes of the events of a streamed run, which smolagents writes one behind the other."""
 
 _KINDS: dict[str, Kind] = {"LLM": "model", "TOOL": "tool", "AGENT": "agent", "CHAIN": "chain"}
 
@@ -140,9 +147,12 @@ def name_of(span: Span) -> str | None:
 
 
 def output_of(span: Span) -> Any:
-    """The output of an agent or workflow, unless it is a truncated LlamaIndex event."""
+    """The output of an agent or workflow, unless it is a truncated LlamaIndex event, or the events
+    of a run of smolagents.
+    """
     value = span.attributes.get(_OUTPUT)
-    if isinstance(value, str) and value.startswith(_EVENTS):
+    events = _STREAMED if span.scope.name == SMOLAGENTS else _EVENTS
+    if isinstance(value, str) and value.startswith(events):
         return None
     return value
 

@@ -4,6 +4,7 @@ model call and tool calls.
 Tool spans are named after the class of the tool; `tool.name` has the name. An agent that manages
 others calls them without a tool span. A run that raises never ends its span, so its steps arrive
 without it. The task of the user is `task` in the input of the run, and has a heading in the prompt.
+The output of a streamed run is not its answer, but all its events.
 """
 
 from __future__ import annotations
@@ -14,14 +15,13 @@ from typing import Any
 from pathgauge.collector.core.invocations.dialects.dialect import Kind
 from pathgauge.collector.core.invocations.dialects.openinference import (
     OPENINFERENCE,
+    SMOLAGENTS as SCOPE,
     kind as stated_kind,
     read_messages,
 )
 from pathgauge.collector.core.invocations.messages.message import Message
 from pathgauge.collector.core.invocations.messages.unwrap import callable_arguments
 from pathgauge.collector.core.otlp.spans import Span
-
-SCOPE = "openinference.instrumentation.smolagents"
 
 _HEADING = "New task:\n"
 

@@ -285,6 +285,21 @@ def test_an_agent_that_another_manages_is_called_like_a_tool() -> None:
     ]
 
 
+STREAMED = "ChatMessageStreamDelta(content='one')ToolCall(name='look')FinalAnswerStep(output='no')"
+
+
+@pytest.mark.parametrize(
+    ("scope", "answer"), [(SMOLAGENTS, "Refunded."), (OTHER, STREAMED)]
+)  # fmt: skip
+def test_the_events_of_a_streamed_run_of_smolagents_are_no_answer(scope: str, answer: str) -> None:
+    asks = asking("final_answer", '{"answer": "Refunded."}')
+    spans = [
+        run("a", "clerk.run", "AGENT", scope, {"output.value": STREAMED}),
+        run("m", "Model.generate_stream", "LLM", scope, asks, parent="a", start=1, end=2),
+    ]
+    assert [one.final_response for one in of(*spans)] == [answer]
+
+
 def test_the_input_of_an_agent_called_by_code_is_unknown() -> None:
     read_one = of(*(item for item in smolagents_run() if item.span_id != span_id("m1")))[0]
     assert [
