@@ -222,6 +222,7 @@ CONTENT = {
     "result",
     "input_messages",
     "output_messages",
+    "step_input",
     "step_output",
     "agent_input",
     "agent_output",

@@ -21,7 +21,7 @@ from pathgauge.collector.core.invocations.messages.message import (
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.values import as_id, as_text, decode
 from pathgauge.collector.core.invocations.model_messages import ModelContent
-from pathgauge.collector.core.invocations.node import Node
+from pathgauge.collector.core.invocations.node import MAX_ANCESTORS, Node
 from pathgauge.collector.core.otlp.spans import LogRecord
 from pathgauge.scorers.types import Flag
 
@@ -66,11 +66,13 @@ class Dialogue:
     def asked(
         self, agent: Node | None, steps: Sequence[Step], inner: Sequence[Node] = ()
     ) -> str | None:
-        """The text of the user or the calling agent. `steps`: the agent's own model calls. `inner`:
-        the agents that work for it, of which the first speaks if nothing else does.
+        """The text of the user or the calling agent: as stated by the agent, or by the outermost of
+        the agents between it and its first model call, or in the prompt of that. `steps`: the
+        agent's own model calls. `inner`: the agents that work for it, of which the first speaks if
+        nothing else does.
         """
-        if agent is not None:
-            text = last_user_text(self.input_of(agent))
+        for node in _down_to_first(agent, steps):
+            text = last_user_text(self.input_of(node)) or self._asked_in_step(node)
             if text:
                 return text
         if steps:
@@ -130,6 +132,13 @@ class Dialogue:
         shown = self._content(agent).input
         return shown or self._messages(agent, agent.fields.agent_input, "user")
 
+    def _asked_in_step(self, agent: Node) -> str | None:
+        """What the step around an agent says that it was asked."""
+        step = agent.parent
+        if step is None or step.kind != "other" or not step.fields.step_input:
+            return None
+        return last_user_text(self._messages(step, step.fields.step_input, "user"))
+
     def _content(self, node: Node) -> ModelContent:
         step = self._step_around(node)
         logs = [log for span in node.own_spans for log in self._logs.get(span.span_id, ())]
@@ -162,6 +171,21 @@ class Dialogue:
         if text is None:
             return ()
         return (Message(role, text),)
+
+
+def _down_to_first(agent: Node | None, steps: Sequence[Step]) -> list[Node]:
+    """The agent, and those inside it that made the first of the model calls for it, outermost
+    first.
+    """
+    if agent is None:
+        return []
+    path: list[Node] = []
+    node = steps[0].node.agent if steps else None
+    while node is not None and node is not agent and len(path) < MAX_ANCESTORS:
+        path.append(node)
+        node = node.agent
+    is_work_of_agent = node is agent and all(one.tool is agent.tool for one in path)
+    return [agent, *reversed(path)] if is_work_of_agent else [agent]
 
 
 def _user_text(value: Any) -> str | None:

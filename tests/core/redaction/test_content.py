@@ -33,6 +33,7 @@ CONTENT = (
     "result",
     "input_messages",
     "output_messages",
+    "step_input",
     "step_output",
     "agent_input",
     "agent_output",
@@ -124,6 +125,8 @@ def test_without_content_there_are_still_all_names_and_counts_and_no_text(case: 
     names = {span.name for span in files.spans} | {
         name for one in before for call in one.tool_calls for name in (call.name,)
     }
+    # OpenLLMetry names the span of a task of CrewAI after its description.
+    names |= {span.name.removesuffix(".task") for span in files.spans}
     assert [text for text in content(tuple(files.spans)) - names if text.encode() in stored] == []
 
 

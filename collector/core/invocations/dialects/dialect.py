@@ -86,6 +86,10 @@ class Fields:
     input_messages: FieldPaths = ()
     """The prompt of a model call."""
     output_messages: FieldPaths = ()
+    step_input: FieldPaths = ()
+    """On the step around a single agent: what the agent was asked, for instrumentations that leave
+    it out of the agent itself.
+    """
     step_output: FieldPaths = ()
     """On the step around a single model call: the output of the model with its tool calls, for
     instrumentations that leave the calls out of the output of the model call itself.
