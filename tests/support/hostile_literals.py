@@ -61,6 +61,14 @@ INSIDE: Mapping[str, Callable[[int], str]] = {
     "brackets 200 deep": lambda size: ("[" * 199 + "]" * 199 + ",") * (size // 399),
     "dicts 200 deep": lambda size: ("{1:" * 199 + "1" + "}" * 199 + ",") * (size // 797),
     "calls 200 deep": lambda size: ("f(" * 199 + ")" * 199 + ",") * (size // 597),
+    "enumerations 200 deep": lambda size: (
+        ("<A.B: " * 199 + "1" + ">" * 199 + ",") * (size // 1_394)
+    ),
+    "enumerations without an end": lambda size: "<A.B: " * (size // 6),
+    "objects without an end": lambda size: "<a object at 0x1" * (size // 16),
+    "objects inside objects": lambda size: "<" + "<a>" * (size // 3),
+    "a long object": lambda size: "<" + "a " * (size // 2) + ">",
+    "fields of a model": lambda size: "a='b' " * (size // 6),
     "a list that breaks off": lambda size: "1," * (size // 2) + "?",
     **{repr(piece): lambda size, piece=piece: piece * (size // len(piece)) for piece in REPEATED},  # type: ignore[misc]
 }
@@ -71,6 +79,8 @@ AROUND: Mapping[str, tuple[str, str]] = {
     "a dict": ("{'password': ", "}"),
     "a dict that breaks off": ("{'password': 'a', ", ""),
     "a call": ("ResponseFunctionToolCall(name='a', arguments=", ")"),
+    "a message of Haystack": ("ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[", "])"),
+    "a message of AutoGen": ("source='user' models_usage=None content=", " type='TextMessage'"),
     "text": ('"', '"'),
 }
 """What is written before and after it."""

@@ -1,4 +1,5 @@
-"""Haystack, own telemetry: in its core up to version 2, in `opentelemetry-haystack` from 3.
+"""Haystack, own telemetry: in its core up to version 2, in `opentelemetry-haystack` from 3. And
+Haystack as instrumented by OpenInference.
 
 Recognised by span names `haystack.*`, because the scope is the choice of the user. Up to 2, the run
 of an agent consists of components: a chat generator, and a `ToolInvoker` that executes all calls of
@@ -6,6 +7,10 @@ a message in one span. From 3 it consists of steps with a span for each call, wi
 Messages are JSON in `haystack.agent.input` and similar attributes if content tracing is on. Token
 counts are those of the provider, in the `meta` of a reply. Pipelines only connect other spans:
 their agents and generators have spans of their own.
+
+OpenInference names spans after the classes of components. It writes messages as the `repr` of
+Haystack's dataclasses; the usual attributes for messages lack the ids and results of calls. From 3
+on, it sees neither the generators nor the tools of an agent, and no agent outside of a pipeline.
 """
 
 from __future__ import annotations
@@ -14,6 +19,9 @@ from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import Derived, JsonMember, members
+from pathgauge.collector.core.invocations.dialects.openinference import (
+    HAYSTACK as OPENINFERENCE_SCOPE,
+)
 from pathgauge.collector.core.invocations.messages.values import as_id
 from pathgauge.collector.core.otlp.spans import Span
 
@@ -105,3 +113,28 @@ HAYSTACK = Dialect(
         ),
     ),
 )
+
+_CLASSES: dict[str, Kind] = {"Agent.run": "agent", "ToolInvoker.run": "tools"}
+
+
+def kind_of_class(span: Span) -> Kind | None:
+    """By the class of a component that the stated kind does not tell from others."""
+    return _CLASSES.get(span.name)
+
+
+OPENINFERENCE_HAYSTACK = Dialect(
+    name="openinference",
+    before=("openinference",),
+    scopes=(OPENINFERENCE_SCOPE,),
+    matches=lambda span: span.scope.name == OPENINFERENCE_SCOPE,
+    kind=kind_of_class,
+    fields=Fields(
+        input_messages=(JsonMember("input.value", ("messages",)),),
+        output_messages=(
+            JsonMember("output.value", ("replies",)),
+            JsonMember("output.value", ("tool_messages",)),
+        ),
+        agent_output=(JsonMember("output.value", ("messages",)),),
+    ),
+)
+"""Messages as they were, and agents; the rest is as in all instrumentations of OpenInference."""

@@ -34,7 +34,7 @@ from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE = "openinference.instrumentation."
 LANGCHAIN, OPENAI_AGENTS = SCOPE + "langchain", SCOPE + "openai_agents"
-SMOLAGENTS = SCOPE + "smolagents"
+SMOLAGENTS, HAYSTACK = SCOPE + "smolagents", SCOPE + "haystack"
 OPENAI_AGENTS_JS = "@arizeai/openinference-instrumentation-openai-agents"
 KIND = "openinference.span.kind"
 
@@ -142,7 +142,11 @@ def enclosing_graph(span: Span) -> str | None:
 
 
 def name_of(span: Span) -> str | None:
-    """The name of the span, which some instrumentations derive from the agent or tool."""
+    """The name of the span, which some instrumentations derive from the agent or tool. That of
+    Haystack derives it from classes.
+    """
+    if span.scope.name == HAYSTACK:
+        return None
     return as_id(reduce(str.removesuffix, _RUNS, span.name))
 
 

@@ -1,7 +1,8 @@
 """Reads text that may be a Python `repr`, in time proportional to its length.
 
-Only literals are read, and calls such as `Message(role='user')` without executing anything. What
-`repr` never writes is refused: f-strings, operators, comments, complex numbers.
+Only literals are read, and what objects write: calls such as `Message(role=<Role.USER: 'user'>)`,
+and the fields of pydantic models, `role='user' content='hi'`. Nothing is executed. What `repr`
+never writes is refused: f-strings, operators, comments, complex numbers.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ _MAX_SMALL = 2**60
 """Smaller integers have different hashes."""
 
 _CONSTANTS = {"True": True, "False": False, "None": None}
-_CLOSING = {"[": "]", "{": "}", "(": ")"}
+_ENUM = "<"
+_CLOSING = {"[": "]", "{": "}", "(": ")", _ENUM: ">"}
 
 
 class Name(NamedTuple):
-    """A name other than a constant: `nan`, `Role.USER`."""
+    """A name other than a constant, `nan` or `Role.USER`, or an object that shows no value,
+    `<function f at 0x7f>`.
+    """
 
     name: str
 
@@ -58,6 +62,14 @@ def call(text: str) -> Call:
     if not isinstance(value, Call):
         raise ValueError(f"found a {type(value).__name__}, expected a call")
     return value
+
+
+def fields(text: str) -> Mapping[str, Any]:
+    """The fields of a pydantic model as its `str` writes them. Raises `ValueError`."""
+    whole = _Reader(Call, with_names=True, is_model=True).read(text)
+    if not isinstance(whole, Call) or whole.positional:
+        raise ValueError("found a value without a name, expected fields")
+    return whole.keywords
 
 
 def _empty_set(name: str, positional: Sequence[Any], keywords: Mapping[str, Any]) -> set[Any]:
@@ -102,10 +114,13 @@ class _Reader:
         make_call: Callable[[str, Sequence[Any], Mapping[str, Any]], Any],
         *,
         with_names: bool,
+        is_model: bool = False,
     ) -> None:
+        """`is_model`: the text consists of fields with spaces between them."""
         self._make_call = make_call
         self._with_names = with_names
-        self._open = [_Bracket()]
+        self._is_model = is_model
+        self._open = [_Bracket(name="" if is_model else None)]
         self._value: Any = None
         self._is_complete = False
         """Whether `_value` is read but not added to its bracket yet."""
@@ -114,6 +129,8 @@ class _Reader:
             "number": lambda token: self._complete(number_value(token)),
             "ellipsis": lambda _: self._complete(...),
             "name": self._name,
+            "enum": lambda _: self._opening(_ENUM),
+            "opaque": lambda token: self._complete(Name(token)),
             "opening": self._opening,
             "closing": self._closing,
             "comma": self._comma,
@@ -147,9 +164,13 @@ class _Reader:
         return self._value
 
     def _name(self, token: str) -> None:
+        if self._is_model and self._is_complete and len(self._open) == 1:
+            self._comma("")
         self._complete(_CONSTANTS[token] if token in _CONSTANTS else Name(token))
 
     def _opening(self, token: str) -> None:
+        if token == _ENUM and not self._with_names:
+            raise ValueError("found a member of an enumeration")
         if len(self._open) > MAX_LEVELS:
             raise ValueError(f"found more than {MAX_LEVELS} brackets inside each other")
         bracket = _Bracket(token)
@@ -173,6 +194,8 @@ class _Reader:
             positional = len(items) - len(keys)
             keywords = dict(zip(keys, items[positional:], strict=True))
             return self._make_call(bracket.name, items[:positional], keywords)
+        if bracket.opening == _ENUM:
+            return _only(bracket)
         if bracket.opening == "[":
             return items
         if bracket.opening == "(":
@@ -204,7 +227,14 @@ class _Reader:
             whole.add(self._take())
         if not whole.items:
             raise ValueError("found nothing")
-        self._value = _tuple(whole)
+        self._value = self._closed(whole) if self._is_model else _tuple(whole)
+
+
+def _only(bracket: _Bracket) -> Any:
+    """The value of a member of an enumeration."""
+    if len(bracket.items) != 1 or bracket.has_comma:
+        raise ValueError(f"found {len(bracket.items):,} values of a member of an enumeration")
+    return bracket.items[0]
 
 
 def _tuple(bracket: _Bracket) -> Any:

@@ -20,6 +20,10 @@ from pathgauge.collector.core.invocations.messages.parts import (
     read_call,
     read_part,
 )
+from pathgauge.collector.core.invocations.messages.reprs import (
+    is_written_object,
+    written_message,
+)
 from pathgauge.collector.core.invocations.messages.values import (
     UNWRITTEN,
     as_id,
@@ -170,6 +174,9 @@ def parse_message(value: Any, role: str) -> Message | None:
     """Read one message. Plain text is a message of `role`."""
     spend()
     if isinstance(value, str):
+        if is_written_object(value):
+            written = written_message(value)
+            return None if written is None else _parse_object(written, role)
         content = decode(value)
         if isinstance(content.value, dict) and not content.value.keys().isdisjoint(_MESSAGE_KEYS):
             return _parse_object(content.value, role)

@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from pathgauge.collector.core.invocations.dialects.openai_agents import read_messages
 from pathgauge.collector.core.invocations.messages.literals import (
@@ -18,13 +18,17 @@ from pathgauge.collector.core.invocations.messages.literals import (
     Call,
     Name,
     call,
+    fields,
     literal,
 )
+from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.values import decode
 from support.hostile_literals import AROUND, INSIDE, REPEATED, written
 from support.proportion import in_proportion
 
 SIZE = 16_384
+
+CONSTANTS = {"True", "False", "None"}
 
 SCALARS = (
     st.none()
@@ -224,8 +228,64 @@ def decode_value(text: str) -> None:
     decode(text)
 
 
+def test_objects_without_a_value_are_names_and_members_of_enumerations_their_values() -> None:
+    function = "<function <lambda> at 0x7f>"
+    text = f"Tool(run={function}, kind=<class 'a.B'>, role=<Role.USER: 'user'>, n=<a.N.X: 1>)"
+    members = {"run": Name(function), "kind": Name("<class 'a.B'>"), "role": "user", "n": 1}
+    assert call(text) == Call("Tool", [], members)
+
+
+def test_a_model_writes_fields_with_spaces_between_them() -> None:
+    text = "id='a b=1' usage=Usage(n=1) role=<Role.USER: 'user'> at=None more={'a': [1, 2]}"
+    assert fields(text) == {
+        "id": "a b=1",
+        "usage": Call("Usage", [], {"n": 1}),
+        "role": "user",
+        "at": None,
+        "more": {"a": [1, 2]},
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "1", "a", "a=", "=1", "a=1 2", "1 a=1", "a='1", "a=1)", "a=1,,", "a=>", "a b=1"),
+        *("a=<A.B: 1", "a=<A.B: >", "a=<A.B: 1, 2>", "a=<A.B: 1,>", "a=<A.B: b=1>", "a=<A.B: 1)"),
+        "a=f(b=1 c=2)",
+    ],
+)
+def test_other_text_has_no_fields(text: str) -> None:
+    with pytest.raises(ValueError, match="found"):
+        fields(text)
+
+
+@pytest.mark.parametrize("text", ["<A.B: 1>", "[<A.B: 1>]", "<a object at 0x1>", "<class 'a'>"])
+def test_a_literal_has_no_objects(text: str) -> None:
+    with pytest.raises(ValueError, match="found"):
+        literal(text)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), VALUES, min_size=1))
+def test_fields_are_read_as_they_were_written(written: dict[str, Any]) -> None:
+    assume(CONSTANTS.isdisjoint(written))
+    text = " ".join(f"{key}={value!r}" for key, value in written.items())
+    assume("set()" not in text)  # A call, like all others here.
+    assert exact(dict(fields(text))) == exact(written)
+
+
 def read_call(text: str) -> None:
     read_messages([{"role": "assistant", "content": text}], "assistant")
+
+
+def read_object(text: str) -> None:
+    parse_messages([text], "user")
+
+
+READERS = {
+    "a call": read_call,
+    "a message of Haystack": read_object,
+    "a message of AutoGen": read_object,
+}
 
 
 @pytest.mark.slow
@@ -234,7 +294,7 @@ def read_call(text: str) -> None:
 def test_any_construct_of_the_grammar_is_read_in_proportion_to_its_length(
     construct: str, around: str
 ) -> None:
-    read = read_call if around == "a call" else decode_value
+    read = READERS.get(around, decode_value)
     assert in_proportion(lambda size: written(construct, around, size), read, SIZE)
 
 
@@ -252,6 +312,6 @@ def test_what_is_slow_for_python_is_read_in_proportion_to_its_length(construct: 
 def test_any_construct_of_the_longest_literal_is_read_in_proportion_to_its_length(
     construct: str, around: str
 ) -> None:
-    read = read_call if around == "a call" else decode_value
+    read = READERS.get(around, decode_value)
     size = MAX_LITERAL_CHARACTERS
     assert in_proportion(lambda size: written(construct, around, size), read, size)
