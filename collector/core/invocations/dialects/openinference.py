@@ -30,11 +30,12 @@ from pathgauge.collector.core.invocations.dialects.field_paths import (
 from pathgauge.collector.core.invocations.messages.message import Message
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.values import as_id, decoded
-from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.otlp.spans import STATUS_ERROR, Span
 
 SCOPE = "openinference.instrumentation."
 LANGCHAIN, OPENAI_AGENTS = SCOPE + "langchain", SCOPE + "openai_agents"
 SMOLAGENTS, HAYSTACK = SCOPE + "smolagents", SCOPE + "haystack"
+BEEAI = SCOPE + "beeai"
 OPENAI_AGENTS_JS = "@arizeai/openinference-instrumentation-openai-agents"
 KIND = "openinference.span.kind"
 
@@ -151,9 +152,11 @@ def name_of(span: Span) -> str | None:
 
 
 def output_of(span: Span) -> Any:
-    """The output of an agent or workflow, unless it is a truncated LlamaIndex event, or the events
-    of a run of smolagents.
+    """The output of an agent or workflow, unless it is a truncated LlamaIndex event, the events of
+    a run of smolagents, or the error that BeeAI writes there.
     """
+    if span.scope.name == BEEAI and span.status == STATUS_ERROR:
+        return None
     value = span.attributes.get(_OUTPUT)
     events = _STREAMED if span.scope.name == SMOLAGENTS else _EVENTS
     if isinstance(value, str) and value.startswith(events):
