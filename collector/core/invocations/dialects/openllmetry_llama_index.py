@@ -119,7 +119,10 @@ def _joined(texts: Iterable[str]) -> str | None:
 
 def _result(span: Span) -> Any:
     """The output of the tool inside that of the step that called it, otherwise that of the tool."""
-    return _member(span, "tool_output") or span.attributes.get(_OUTPUT)
+    inner = _member(span, "tool_output")
+    if inner is None and _member(span, "raw_output") is not None:
+        return span.attributes.get(_OUTPUT)
+    return inner
 
 
 OPENLLMETRY_LLAMA_INDEX = replace(
