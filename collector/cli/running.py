@@ -40,6 +40,7 @@ def serve(
     from pathgauge.collector.service.cluster.roles import roles_of
     from pathgauge.collector.service.memory.limits import read_limits
     from pathgauge.collector.service.memory.saving import save_memory
+    from pathgauge.collector.service.process_end import end_process
     from pathgauge.collector.service.service import Service, run
 
     save_memory(read_limits())
@@ -50,6 +51,7 @@ def serve(
         logging.configure(settings.logging.level, settings.logging.format)
         service = Service(settings, config, insecure_bind=insecure_bind, roles=roles)
         asyncio.run(run(service))
+    end_process()
 
 
 def demo(

@@ -37,6 +37,7 @@ from pathgauge.collector.service.components import (
 from pathgauge.collector.service.judge_share import share_of
 from pathgauge.collector.service.memory.limits import read_limits
 from pathgauge.collector.service.memory.saving import save_memory
+from pathgauge.collector.service.process_end import end_process
 from pathgauge.collector.service.process_limits import plan_of_scorer
 from pathgauge.collector.service.process_tuning import tune
 from pathgauge.collector.service.publishing import Publishing
@@ -241,6 +242,7 @@ def main() -> None:
     save_memory(read_limits())
     threading.excepthook = logging.log_unhandled_in_thread
     asyncio.run(_serve(socket.socket(fileno=int(sys.argv[1]))))
+    end_process()
 
 
 if __name__ == "__main__":

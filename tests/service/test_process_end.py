@@ -1,0 +1,22 @@
+"""The end of a process: threads that are still in native code do not matter."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import threading, time
+from pathgauge.collector.service.process_end import end_process
+
+threading.Thread(target=time.sleep, args=(60,)).start()
+print("done", flush=False)
+end_process()
+"""
+
+
+def test_a_process_ends_with_status_0_and_all_it_said_whatever_threads_still_run() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n")
