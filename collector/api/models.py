@@ -200,6 +200,10 @@ class Telemetry(Model):
     invocations_scored: int
     invocations_skipped: int
     open_traces: int
+    unread_scopes: dict[str, int] = Field(default_factory=dict)
+    """Spans that speak of agents, models or tools and that no dialect understands, by
+    instrumentation scope.
+    """
     unready: list[str] = Field(default_factory=list)
     """Why the collector accepts no spans; empty if it does."""
 

@@ -2,8 +2,9 @@
 processed or dropped, and why.
 
 At every stage, `received = processed + dropped by reason`. Label values come from closed sets in
-the code, never from spans. The core only counts; the Prometheus sink stores the counts and shows
-them to scrapes (`collector/sinks/prometheus/durable_family.py`).
+the code, and from spans only for a `BoundedCounter`. The core only counts;
+the Prometheus sink stores the counts and shows them to scrapes
+(`collector/sinks/prometheus/durable_family.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pathgauge.scorers.types import Json
+
+MAX_UNREAD_SCOPES = 20
+"""An installation has few frameworks that are not understood; senders can invent any number."""
 
 
 class Row(NamedTuple):
@@ -57,6 +61,32 @@ class Counter:
     def restore(self, values: tuple[str, ...], count: int) -> None:
         """Continue from the count that an earlier process stored."""
         self._values[values] = count
+
+
+OTHER = "__other__"
+"""The label value of what a limit leaves out."""
+_MAX_BYTES = 64
+
+
+class BoundedCounter(Counter):
+    """A counter with one label whose values come from senders: the first `max_values` of them are
+    counted, each cut to 64 bytes, and all others together as `__other__`.
+    """
+
+    __slots__ = ("_max_values",)
+
+    def __init__(self, name: str, documentation: str, label: str, *, max_values: int) -> None:
+        super().__init__(name, documentation, label)
+        self._max_values = max_values
+
+    def add(self, *values: str, n: int = 1) -> None:
+        """Count `n` more under the label value, or under `__other__`."""
+        (value,) = values
+        printable = "".join(char if char.isprintable() else "?" for char in value[:_MAX_BYTES])
+        key = (printable.encode("utf-8", "replace")[:_MAX_BYTES].decode("utf-8", "ignore"),)
+        if key not in self._values and len(self._values) >= self._max_values:
+            key = (OTHER,)
+        super().add(*key, n=n)
 
 
 class InternalTelemetry:
@@ -150,6 +180,13 @@ class InternalTelemetry:
         )
         self.traces_skipped = Counter(
             "traces_skipped", "Completed traces without an agent invocation, by reason.", "reason"
+        )
+        self.unread_scopes = BoundedCounter(
+            "unread_scopes",
+            "Spans that speak of agents, models or tools and that no dialect understands, by"
+            " instrumentation scope.",
+            "scope",
+            max_values=MAX_UNREAD_SCOPES,
         )
         self.invocations_read = Counter(
             "invocations_read", "Agent invocations found in traces.", "dialect"

@@ -84,7 +84,12 @@ class Pipeline:
         self._telemetry = telemetry
         self._scoring = Scoring(evaluator, telemetry, judging, synthetic_tenants)
         self._reader = TraceReader(
-            registry, scenario_keys, synthetic_tenants, self._bounds.max_reading_cpu, cpu_clock
+            registry,
+            telemetry,
+            scenario_keys,
+            synthetic_tenants,
+            max_cpu_s=self._bounds.max_reading_cpu,
+            cpu_clock=cpu_clock,
         )
         self.records = self._reader.records
         """What is known of the telemetry of each agent version."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 
 from pathgauge.collector.core.agent_records import AgentRecords
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations import readings
 from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.reading import Reading
@@ -14,6 +15,9 @@ from pathgauge.collector.core.otlp.spans import Trace
 from pathgauge.collector.core.reading_budget import CpuClock, ReadingBudget, TooSlowError
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.scorers.authoring.extras import Extras
+
+UNNAMED = "unnamed"
+"""The scope of spans that have none."""
 
 Found = list[Reading] | Exception
 """The invocations of a trace, or why it cannot be read."""
@@ -25,8 +29,10 @@ class TraceReader:
     def __init__(
         self,
         registry: Registry,
+        telemetry: InternalTelemetry,
         scenario_keys: tuple[str, ...],
         synthetic_tenants: Set[str],
+        *,
         max_cpu_s: float,
         cpu_clock: CpuClock,
     ) -> None:
@@ -34,6 +40,7 @@ class TraceReader:
         self.records = AgentRecords()
         """What is known of the telemetry of each agent version."""
         self._registry = registry
+        self._telemetry = telemetry
         self._scenario_keys = scenario_keys
         self._synthetic_tenants = synthetic_tenants
         self._max_cpu_s = max_cpu_s
@@ -73,9 +80,19 @@ class TraceReader:
         for revisions, and should pay for their bytes only.
         """
         try:
-            return readings(trace, self._registry, self._scenario_keys, extras)
+            found = readings(trace, self._registry, self._scenario_keys, extras)
+            self._count_unread(trace)
+            return found
         finally:
             for span in trace.spans:
                 span.release()
             for log in trace.logs:
                 log.release()
+
+    def _count_unread(self, trace: Trace) -> None:
+        """Count what no dialect understands, once for each trace."""
+        if not trace.is_first or trace.tenant in self._synthetic_tenants:
+            return
+        for span in trace.spans:
+            if self._registry.is_unread(span):
+                self._telemetry.unread_scopes.add(span.scope.name or UNNAMED)

@@ -90,11 +90,12 @@ def replay_files(
     all installed ones. Raises as `replay` does.
     """
     judging: WhenJudged = "unconfigured" if judge_all is None else "later"
+    telemetry = InternalTelemetry()
     pipeline = Pipeline(
         registry or installed_dialects(),
         evaluator,
         references,
-        InternalTelemetry(),
+        telemetry,
         _UNBOUNDED,
         scenario_keys=scenario_keys,
         judging=lambda *_: judging,
@@ -105,7 +106,7 @@ def replay_files(
             events += pipeline.judged(pending, judged)
     events += pipeline.finish_conversations()
     evaluations = _newest(events)
-    notes = [*files.notes, *_unreadable(path, events)]
+    notes = [*files.notes, *_unreadable(path, events), *_unread(path, telemetry)]
     for table in files.tables:
         scored, more = score_table(table, evaluator, references, judge_all)
         evaluations += tuple(scored)
@@ -114,6 +115,14 @@ def replay_files(
         notes.append(f"{shown(path)}: found no agent invocation in {_counts(files)}")
     conversations = tuple(event for event in events if isinstance(event, ConversationResult))
     return Replayed(str(path), evaluations, conversations, tuple(notes))
+
+
+def _unread(path: Path, telemetry: InternalTelemetry) -> Iterator[str]:
+    for (scope,), spans in telemetry.unread_scopes.items():
+        yield (
+            f"{shown(path)}: no dialect understands {spans} spans of the scope {scope!r}, which"
+            " speak of agents, models or tools"
+        )
 
 
 def _counts(files: TraceFiles) -> str:

@@ -35,6 +35,7 @@ def sources_of(
             invocations_scored=counted.invocations_scored.total(),
             invocations_skipped=counted.invocations_skipped.total(),
             open_traces=engine.usage().pipeline.open_traces,
+            unread_scopes={scope: n for (scope,), n in counted.unread_scopes.items()},
             unready=unready(),
         )
 

@@ -182,6 +182,18 @@ def test_traces_without_an_agent_print_no_line_but_a_note(run: Run, folder: Path
     )
 
 
+def test_a_scope_that_no_dialect_understands_is_named(run: Run, folder: Path) -> None:
+    (folder / "traces").write_bytes(export(span("a", "call tool", {"acme.tool.name": "lookup"})))
+    result = run("invocations", "traces")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert (
+        result.stderr
+        == "pathgauge: traces: no dialect understands 1 spans of the scope 'unnamed', which speak"
+        " of agents, models or tools\n"
+        "pathgauge: traces: found no agent invocation in 1 spans and 0 log records\n"
+    )
+
+
 def test_rejected_spans_are_counted(run: Run, folder: Path) -> None:
     good = otlp(TURNS[0])
     bad = ExportTraceServiceRequest(

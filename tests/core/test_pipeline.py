@@ -260,6 +260,45 @@ def test_the_counters_balance_at_every_stage() -> None:
     }
 
 
+def test_spans_that_no_dialect_understands_are_counted_once_by_scope() -> None:
+    def step(name: str, scope: str, trace: str, **attributes: str) -> Span:
+        return span(f"{trace}/{name}", name, attributes, trace=trace, scope=scope)
+
+    core, telemetry = pipeline()
+    core.feed(
+        [
+            *agent("understood", ["lookup"]),
+            step("run", "acme\n", "acme", **{"acme.tool.name": "lookup"}),
+            step("GET /agents", "http", "acme", **{"user_agent.original": "agent/1"}),
+            step("compile", "make", "acme", **{"build.tool": "cc"}),
+            step("ask", "", "acme", **{"acme.llm.prompt": "Where is it?"}),
+        ],
+        (),
+        0,
+    )
+    core.expire(60)
+    core.feed([step("late", "acme\n", "acme", **{"acme.tool.name": "lookup"})], (), 61)
+    core.drain(120)
+    assert dict(telemetry.unread_scopes.items()) == {("acme?",): 1, ("unnamed",): 1}
+
+
+def test_scopes_beyond_the_limit_are_counted_together() -> None:
+    core, telemetry = pipeline()
+    core.feed(
+        [
+            span(f"{n}", "run", {"acme.tool.name": "t"}, trace="t", start=n, scope=f"acme.{n:02}")
+            for n in range(23)
+        ],
+        (),
+        0,
+    )
+    core.drain(60)
+    assert dict(telemetry.unread_scopes.items()) == {
+        **{(f"acme.{n:02}",): 1 for n in range(20)},
+        ("__other__",): 3,
+    }
+
+
 def test_an_unreadable_trace_does_not_affect_others() -> None:
     core, telemetry = pipeline()
     deep = '{"a":' * 1000 + "1" + "}" * 1000

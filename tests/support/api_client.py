@@ -32,6 +32,7 @@ TELEMETRY = Telemetry(
     invocations_scored=2,
     invocations_skipped=1,
     open_traces=4,
+    unread_scopes={"acme.agents": 5},
 )
 READER, NORTH, SOUTH = ("reader-token-0000", "north-token-00000", "south-token-00000")
 

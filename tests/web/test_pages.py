@@ -114,6 +114,13 @@ def test_the_overview_gives_the_health_of_the_telemetry_in_one_line(pages: TestC
     )
 
 
+def test_the_overview_names_the_scopes_that_no_dialect_understands(pages: TestClient) -> None:
+    assert (
+        "No dialect understands the spans of these scopes, which speak of agents, models or tools:"
+        " acme.agents (5 spans)."
+    ) in text_of(read(pages, "/"))
+
+
 def test_the_overview_names_agents_that_call_other_tools_and_those_with_too_few_runs() -> None:
     drift = watched("support")
     drift.observe("", "rare", None, ["search"], TRAFFIC_WALL)

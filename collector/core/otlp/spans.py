@@ -303,3 +303,5 @@ class Trace:
     truncated: bool = False
     """Whether spans of the trace may be missing, because it was too big or journal rows were lost.
     """
+    is_first: bool = False
+    """Whether the whole trace is read for the first time."""

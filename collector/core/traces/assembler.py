@@ -358,9 +358,10 @@ class Assembler:
 
     def _cut(self, trace: OpenTrace) -> Trace:
         """Close a trace that is too big. Records that still arrive are dropped."""
+        is_first = not trace.completed
         self._count_completed(trace, "too_big")
         self._forget(trace, "trace_too_big")
-        return trace.whole("too_big", truncated=True)
+        return trace.whole("too_big", truncated=True, is_first=is_first)
 
     def _check(self, trace: OpenTrace, now: float) -> list[Trace]:
         bounds = self._bounds
@@ -403,8 +404,9 @@ class Assembler:
         if trace.completed:
             trace.next_reading = now + pause_after_reading(trace.size, self._bounds)
         trace.note_reading()
+        is_first = not trace.completed
         self._count_completed(trace, reason)
-        readable = trace.whole(reason)
+        readable = trace.whole(reason, is_first=is_first)
         self._retain(trace, now)
         self._limit_retained()
         return readable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal, NamedTuple
 
@@ -171,9 +171,12 @@ class OpenTrace:
             found.setdefault(log.span_id, []).append(log)
         return found
 
-    def whole(self, closed_by: ClosedBy, *, truncated: bool = False) -> Trace:
+    def whole(
+        self, closed_by: ClosedBy, *, truncated: bool = False, is_first: bool = False
+    ) -> Trace:
         """A `Trace` of all records, in a stable order."""
-        return self._readable(self.spans.values(), self.logs.values(), closed_by, truncated)
+        found = self._readable(self.spans.values(), self.logs.values(), closed_by, truncated)
+        return replace(found, is_first=is_first)
 
     def part(
         self,

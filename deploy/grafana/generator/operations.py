@@ -194,7 +194,6 @@ def _traces() -> Panels:
             Query(
                 rate("pathgauge_log_records_dropped_total", OF_JOB, "reason"), "logs: {{reason}}"
             ),
-            width=8,
         ),
         graph(
             "Incomplete telemetry",
@@ -205,7 +204,13 @@ def _traces() -> Panels:
                 rate("pathgauge_invocation_flags_total", OF_JOB, "dialect, flag"),
                 "{{dialect}}: {{flag}}",
             ),
-            width=8,
+        ),
+        graph(
+            "Telemetry that no dialect understands",
+            "Spans per second that speak of agents, models or tools, by instrumentation scope."
+            " Agents of this framework are not evaluated, or only in part.",
+            "cps",
+            Query(rate("pathgauge_unread_scopes_total", OF_JOB, "scope"), "{{scope}}"),
         ),
         graph(
             "Lost telemetry",
@@ -216,7 +221,6 @@ def _traces() -> Panels:
                 rate("pathgauge_lost_telemetry_total", OF_JOB, "agent, reason"),
                 "{{agent}}: {{reason}}",
             ),
-            width=8,
         ),
     ]
 

@@ -36,6 +36,9 @@ NAMES: dict[str, Kind] = {
 
 _NAME_PREFIXES = tuple(NAMES)
 
+_WITHOUT_AGENTS = frozenset({"embeddings", "retrieval", "execute_task", "goto"})
+"""Operations that are known and that say nothing of an agent's run."""
+
 CONTENT_SETTING = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
 
 _OPERATION, _MCP_METHOD = "gen_ai.operation.name", "mcp.method.name"
@@ -52,6 +55,12 @@ def matches(span: Span) -> bool:
 def has_model_details(span: Span) -> bool:
     """Whether the operation is a model call, which some instrumentations write on agent spans."""
     return _operation(span) == "model"
+
+
+def is_unknown_operation(span: Span) -> bool:
+    """Whether a span has no operation, or one that the conventions do not know."""
+    operation = str(span.attributes.get(_OPERATION) or "")
+    return operation not in OPERATIONS and operation not in _WITHOUT_AGENTS
 
 
 def kind(span: Span) -> Kind | None:

@@ -13,7 +13,8 @@ from functools import lru_cache
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths
-from pathgauge.collector.core.invocations.dialects.genai import GENAI
+from pathgauge.collector.core.invocations.dialects.genai import GENAI, is_unknown_operation
+from pathgauge.collector.core.invocations.dialects.vocabulary import may_speak, speaks_of_agents
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.reading_budget import spend
 
@@ -40,6 +41,8 @@ class Registry:
         """Cache of the matching dialects by scope, name and attribute keys: there are few such
         combinations, compared with the number of spans.
         """
+        self._speaking: dict[tuple[str, ...], bool] = {}
+        """Cache of which shapes speak of agents."""
         self._writers = tuple(one for one in self.dialects if one.written_call is not None)
         self._by_scope = lru_cache(_MAX_SCOPES)(self._find_by_scope)
         self.fields = lru_cache(_MAX_SCOPES)(self._merge)
@@ -53,14 +56,10 @@ class Registry:
     def classify(self, span: Span) -> tuple[Kind, tuple[Dialect, ...]]:
         """What a span represents, and the dialects that match it."""
         spend()
-        known_scope, possible, _ = self._by_scope(span.scope.name)
-        if not (
-            known_scope
-            or span.name.startswith(self._names)
-            or any(mark in span.raw for mark in self._byte_marks)
-        ):
+        _, possible, _ = self._by_scope(span.scope.name)
+        if not self._may_match(span):
             return "other", ()
-        shape = (span.scope.name, span.scope.version, span.name, *span.attributes)
+        shape = _shape(span)
         matching = self._matching.get(shape)
         if matching is None:
             if len(self._matching) == _MAX_SHAPES:
@@ -72,6 +71,34 @@ class Registry:
             if kind is not None:
                 return kind, matching
         return "other", matching
+
+    def is_unread(self, span: Span) -> bool:
+        """Whether a span speaks of agents, models or tools, and no dialect understands it."""
+        if self._by_scope(span.scope.name)[0]:
+            return False  # its dialect knows what it leaves out
+        if not self._may_match(span) and not may_speak(span.raw):
+            return False
+        kind, matching = self.classify(span)
+        if kind != "other" or any(dialect is not GENAI for dialect in matching):
+            return False
+        if matching and not is_unknown_operation(span):
+            return False
+        shape = _shape(span)
+        speaking = self._speaking.get(shape)
+        if speaking is None:
+            if len(self._speaking) == _MAX_SHAPES:
+                self._speaking.clear()
+            speaking = speaks_of_agents((span.name, *span.attributes))
+            self._speaking[shape] = speaking
+        return speaking
+
+    def _may_match(self, span: Span) -> bool:
+        """Whether a dialect may match a span, without decoding its attributes."""
+        return (
+            self._by_scope(span.scope.name)[0]
+            or span.name.startswith(self._names)
+            or any(mark in span.raw for mark in self._byte_marks)
+        )
 
     def writer_of(self, span: Span) -> Dialect | None:
         """The dialect whose instrumentation wrote a model call onto this span of another one."""
@@ -116,6 +143,10 @@ class Registry:
             paths = (path for dialect in order for path in getattr(dialect.fields, field.name))
             merged[field.name] = tuple(dict.fromkeys(paths))
         return Fields(**merged)
+
+
+def _shape(span: Span) -> tuple[str, ...]:
+    return (span.scope.name, span.scope.version, span.name, *span.attributes)
 
 
 def _rank(dialect: Dialect) -> int:

@@ -1,0 +1,71 @@
+"""Words in names of spans and attributes that speak of agents, models and tools.
+
+They tell that telemetry which no dialect understands may describe agents, so that it is counted and
+not just absent. The word alone decides nothing: `tool` may be a build tool. So it takes two
+subjects, or one word that nothing else uses. `user_agent` is the program that sends a request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import pairwise
+
+_MARKS = (
+    *(b"llm", b"LLM", b"gen_ai", b"genai", b"prompt", b"Prompt", b"completion", b"tool", b"Tool"),
+    *(b"_tokens", b".tokens", b"Tokens", b'"role"'),
+)
+_AGENT = re.compile(rb"(?<!user[_.-])(?<!User-)[aA]gent")
+"""Almost every span of HTTP has a `user_agent`."""
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_MAX_NAME = 200
+
+_DEFINITE = frozenset({"llm", "llms", "genai", "prompt", "prompts", "toolcall", "toolcalls"})
+_SUBJECTS = {
+    "agent": "agent",
+    "agents": "agent",
+    "assistant": "agent",
+    "tool": "tool",
+    "tools": "tool",
+    "function": "tool",
+    "model": "model",
+    "chat": "model",
+    "completion": "model",
+    "completions": "model",
+    "tokens": "tokens",
+    "message": "message",
+    "messages": "message",
+}
+_PAIRS = frozenset({("gen", "ai"), ("tool", "call"), ("tool", "calls"), ("tool", "name")})
+_TOKENS = frozenset({"input", "output", "prompt", "completion", "total"})
+
+
+@lru_cache(maxsize=4096)
+def words(name: str) -> tuple[str, ...]:
+    """The words of a name in lower case: `toolName`, `tool.name` and `TOOL_NAME` have the same."""
+    return tuple(word.lower() for word in _WORD.findall(name[:_MAX_NAME]))
+
+
+def may_speak(raw: bytes) -> bool:
+    """Whether an encoded span may speak of agents. Nearly all that do not are found by this,
+    without being decoded.
+    """
+    return any(mark in raw for mark in _MARKS) or _AGENT.search(raw) is not None
+
+
+def speaks_of_agents(names: Iterable[str]) -> bool:
+    """Whether the names of a span and its attributes speak of agents, models or tools."""
+    subjects: set[str] = set()
+    for name in names:
+        found = words(name)
+        pairs = set(pairwise(found))
+        if not _DEFINITE.isdisjoint(found) or not _PAIRS.isdisjoint(pairs):
+            return True
+        if ("user", "agent") in pairs or "messaging" in found:
+            continue
+        if "tokens" in found and _TOKENS.isdisjoint(found):
+            continue
+        subjects.update(_SUBJECTS[word] for word in found if word in _SUBJECTS)
+    return len(subjects) > 1
