@@ -35,6 +35,7 @@ Flag = Literal[
     "no_tool_spans",
     "scenario_conflict",
     "clock_skew",
+    "unknown_dialect",
 ]
 """Defects of an invocation's telemetry. The set is closed, so it can label a counter."""
 

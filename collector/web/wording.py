@@ -45,6 +45,7 @@ FLAGS: Mapping[Flag, str] = {
     "no_tool_spans": "The telemetry has no spans of tools, so the tool calls are not known.",
     "scenario_conflict": "Spans of this run name different scenarios.",
     "clock_skew": "The clocks of the senders differ, so times may be wrong.",
+    "unknown_dialect": "No dialect understands this telemetry; what is certain was read.",
 }
 AGAINST: Mapping[Against, str] = {
     "threshold": "the threshold or the objective",

@@ -10,6 +10,7 @@ from typing import Any
 from pathgauge.collector.core.invocations.dialects import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first
 from pathgauge.collector.core.invocations.dialects.genai import has_model_details
+from pathgauge.collector.core.invocations.dialects.unknown import NAME as UNKNOWN
 from pathgauge.collector.core.invocations.messages.values import as_id
 from pathgauge.collector.core.otlp.spans import Span
 
@@ -89,6 +90,11 @@ class Node:
         if self.dialects:
             return self.dialects[0]
         return None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether a span of it was read without a dialect that understands it."""
+        return any(dialect.name == UNKNOWN for dialect in self.dialects)
 
     @property
     def entry_agent(self) -> Node | None:

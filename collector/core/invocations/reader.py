@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathgauge.collector.core.invocations import scenario
 from pathgauge.collector.core.invocations.dialects import Fields, Registry
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPath, first
+from pathgauge.collector.core.invocations.dialects.genai import GENAI
+from pathgauge.collector.core.invocations.dialects.unknown import speaks
 from pathgauge.collector.core.invocations.errors import error_of, error_type
 from pathgauge.collector.core.invocations.gaps import Gaps
 from pathgauge.collector.core.invocations.grouping import Group, groups
@@ -117,9 +119,12 @@ class _Reader:
         user_input = self.dialogue.asked(self.group.entry_agent, self.top_steps, self.top_agents)
         gaps = self._gaps()
         final_response = self.dialogue.answered(gaps.answering_agents, gaps.answering_steps)
-        if final_response is None and gaps.outputs_recorded() and gaps.answer_left_out(self.flags):
-            final_response = ""
         agent = self._agent_name()
+        is_unknown = _is_not_understood(self.group)
+        if is_unknown or (agent is None and self._has_unnamed_agent()):
+            self.flags.add("unknown_dialect")
+        elif final_response is None and gaps.outputs_recorded():
+            final_response = "" if gaps.answer_left_out(self.flags) else None
         found = scenario.find(
             self.group.entry, self.group.nodes, self._member_logs(), self.scenario_keys
         )
@@ -222,8 +227,14 @@ class _Reader:
         return [log for node in self.group.nodes for log in self.logs.get(node.span.span_id, ())]
 
     def _dialect(self) -> str:
-        nodes = (self.group.entry, *self.group.nodes)
-        return next((node.dialect.name for node in nodes if node.dialect is not None), "genai")
+        nodes = [one for one in (self.group.entry, *self.group.nodes) if one.dialect is not None]
+        known = [one for one in nodes if not (one.is_unknown and one.kind == "other")]
+        return next((one.dialect.name for one in known or nodes if one.dialect), "genai")
+
+    def _has_unnamed_agent(self) -> bool:
+        """Whether the conventions alone read an agent, and it has no name as they require."""
+        entry = self.group.entry_agent
+        return entry is not None and entry.dialects == (GENAI,) and entry.kind == "agent"
 
     def _agent_name(self) -> str | None:
         entry_agent = self.group.entry_agent
@@ -349,6 +360,18 @@ class _Reader:
 
 def _error_type(node: Node, error: str | None) -> str | None:
     return None if error is None else error_type(node)
+
+
+def _is_not_understood(group: Group) -> bool:
+    """Whether a part of an invocation was read without its dialect, or only by the conventions
+    beside a span that speaks of agents and was not read at all.
+    """
+    work = [node for node in group.nodes if node.kind != "other"]
+    if any(node.is_unknown for node in work):
+        return True
+    others = (node for node in (*group.nodes, *group.above()) if node.is_unknown)
+    by_conventions = any(node.dialects == (GENAI,) for node in work)
+    return by_conventions and any(speaks(node.span) for node in others)
 
 
 def _is_tool(node: Node) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.node import Node
+from pathgauge.collector.core.invocations.unknown_nodes import settle_unknown, without_fallback
 from pathgauge.collector.core.invocations.written_calls import with_calls_apart
 from pathgauge.collector.core.otlp.spans import Trace, start_order
 from pathgauge.collector.core.reading_budget import spend
@@ -24,9 +25,10 @@ class Tree:
     def __init__(self, trace: Trace, registry: Registry) -> None:
         spans = sorted(with_calls_apart(trace.spans, registry), key=start_order)
         classified = [registry.classify(span) for span in spans]
-        fields = registry.fields(
-            frozenset(dialect for _, dialects in classified for dialect in dialects)
-        )
+        if any(registry.fallback in dialects for _, dialects in classified):
+            classified = without_fallback(spans, classified, registry.fallback) or classified
+        present = frozenset(dialect for _, dialects in classified for dialect in dialects)
+        fields = registry.fields(present)
         self.nodes = [
             Node(span, kind, dialects, fields)
             for span, (kind, dialects) in zip(spans, classified, strict=True)
@@ -37,6 +39,8 @@ class Tree:
             node.parent = by_id.get(node.span.parent_id or "")
             if node.parent is not None:
                 self._children[node.parent.span.span_id].append(node)
+        if registry.fallback in present:
+            settle_unknown(self.nodes, registry.fallback)
         self._place_nodes()
 
     def below(self, root: Node) -> Iterator[Node]:

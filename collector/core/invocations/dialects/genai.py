@@ -36,11 +36,12 @@ NAMES: dict[str, Kind] = {
 
 _NAME_PREFIXES = tuple(NAMES)
 
-_WITHOUT_AGENTS = frozenset({"embeddings", "retrieval", "execute_task", "goto"})
+WITHOUT_AGENTS = frozenset({"embeddings", "retrieval", "execute_task", "goto"})
 """Operations that are known and that say nothing of an agent's run."""
 
 CONTENT_SETTING = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
 
+_TOOL_NAME = "gen_ai.tool.name"
 _OPERATION, _MCP_METHOD = "gen_ai.operation.name", "mcp.method.name"
 _KEY_PREFIXES = ("gen_ai.", _MCP_METHOD)
 
@@ -60,7 +61,7 @@ def has_model_details(span: Span) -> bool:
 def is_unknown_operation(span: Span) -> bool:
     """Whether a span has no operation, or one that the conventions do not know."""
     operation = str(span.attributes.get(_OPERATION) or "")
-    return operation not in OPERATIONS and operation not in _WITHOUT_AGENTS
+    return operation not in OPERATIONS and operation not in WITHOUT_AGENTS
 
 
 def kind(span: Span) -> Kind | None:
@@ -68,6 +69,8 @@ def kind(span: Span) -> Kind | None:
     operation = _operation(span)
     if operation == "model" and span.name.startswith("invoke_agent "):
         return "agent"
+    if operation == "tool" and str(span.attributes.get(_TOOL_NAME)).startswith("("):
+        return "dropped"  # sums up other calls; models call no function by such a name
     if operation is not None:
         return operation
     if span.attributes.get(_MCP_METHOD) == "tools/call":
@@ -102,7 +105,7 @@ GENAI = Dialect(
         workflow_name=("gen_ai.workflow.name",),
         conversation_id=("gen_ai.conversation.id", "session.id"),
         user_id=("user.id", "enduser.id"),
-        tool_name=("gen_ai.tool.name",),
+        tool_name=(_TOOL_NAME,),
         tool_type=("gen_ai.tool.type",),
         call_id=("gen_ai.tool.call.id", "gen_ai.tool.call_id"),
         arguments=("gen_ai.tool.call.arguments",),

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths
 from pathgauge.collector.core.invocations.dialects.genai import GENAI, is_unknown_operation
+from pathgauge.collector.core.invocations.dialects.unknown import adds_to_conventions, unknown
 from pathgauge.collector.core.invocations.dialects.vocabulary import may_speak, speaks_of_agents
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.reading_budget import spend
@@ -32,7 +33,9 @@ class Registry:
         included, at the end.
         """
         self.dialects = (*(dialect for dialect in dialects if dialect is not GENAI), GENAI)
-        self._precedence = sorted(self.dialects, key=_rank)
+        self.fallback = unknown(self._is_unknown)
+        """Reads what none of the dialects understands."""
+        self._precedence = [*sorted(self.dialects, key=_rank), self.fallback]
         self._names = tuple(name for dialect in self.dialects for name in dialect.names)
         self._entry_names = tuple(name for one in self.dialects for name in one.entry_names)
         byte_marks = (mark for one in (GENAI, *self.dialects) for mark in one.byte_marks)
@@ -56,21 +59,34 @@ class Registry:
     def classify(self, span: Span) -> tuple[Kind, tuple[Dialect, ...]]:
         """What a span represents, and the dialects that match it."""
         spend()
-        _, possible, _ = self._by_scope(span.scope.name)
-        if not self._may_match(span):
+        if not self._may_match(span) and not may_speak(span.raw):
             return "other", ()
+        matching = self._matching_of(span)
+        for dialect in matching:
+            kind = dialect.kind(span)
+            if kind is None:
+                continue
+            if dialect is GENAI and not adds_to_conventions(span):
+                return kind, tuple(one for one in matching if one is not self.fallback)
+            return kind, matching
+        return "other", matching
+
+    def _matching_of(self, span: Span) -> tuple[Dialect, ...]:
+        """The dialects that match a span; the fallback if no instrumentation's dialect does."""
         shape = _shape(span)
         matching = self._matching.get(shape)
         if matching is None:
             if len(self._matching) == _MAX_SHAPES:
                 self._matching.clear()
+            _, possible, _ = self._by_scope(span.scope.name)
             matching = tuple(dialect for dialect in possible if dialect.matches(span))
+            if matching in ((), (GENAI,)) and self.fallback.matches(span):
+                matching = (*matching, self.fallback)
             self._matching[shape] = matching
-        for dialect in matching:
-            kind = dialect.kind(span)
-            if kind is not None:
-                return kind, matching
-        return "other", matching
+        return matching
+
+    def _is_unknown(self, span: Span) -> bool:
+        return self.fallback in self._matching_of(span)
 
     def is_unread(self, span: Span) -> bool:
         """Whether a span speaks of agents, models or tools, and no dialect understands it."""
@@ -79,10 +95,12 @@ class Registry:
         if not self._may_match(span) and not may_speak(span.raw):
             return False
         kind, matching = self.classify(span)
-        if kind != "other" or any(dialect is not GENAI for dialect in matching):
+        if any(dialect not in (GENAI, self.fallback) for dialect in matching):
             return False
-        if matching and not is_unknown_operation(span):
+        if GENAI in matching and not (kind == "other" and is_unknown_operation(span)):
             return False
+        if kind != "other":
+            return True
         shape = _shape(span)
         speaking = self._speaking.get(shape)
         if speaking is None:
@@ -137,7 +155,7 @@ class Registry:
 
     def _merge(self, matching: frozenset[Dialect]) -> Fields:
         """The field paths over all dialects of a trace."""
-        order = [dialect for dialect in self._precedence if dialect in matching or dialect is GENAI]
+        order = [one for one in self._precedence if one in matching or one is GENAI]
         merged: dict[str, FieldPaths] = {}
         for field in fields(Fields):
             paths = (path for dialect in order for path in getattr(dialect.fields, field.name))

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 _MARKS = (
     *(b"llm", b"LLM", b"gen_ai", b"genai", b"prompt", b"Prompt", b"completion", b"tool", b"Tool"),
-    *(b"_tokens", b".tokens", b"Tokens", b'"role"'),
+    *(b"_tokens", b".tokens", b"Tokens", b'"role"', b"input", b"output"),
 )
 _AGENT = re.compile(rb"(?<!user[_.-])(?<!User-)[aA]gent")
 """Almost every span of HTTP has a `user_agent`."""
@@ -38,7 +38,9 @@ _SUBJECTS = {
     "message": "message",
     "messages": "message",
 }
-_PAIRS = frozenset({("gen", "ai"), ("tool", "call"), ("tool", "calls"), ("tool", "name")})
+_PAIRS = frozenset(
+    {("gen", "ai"), ("tool", "call"), ("tool", "calls"), ("tool", "name"), ("agent", "name")}
+)
 _TOKENS = frozenset({"input", "output", "prompt", "completion", "total"})
 
 

@@ -1,0 +1,112 @@
+"""What spans without a dialect represent beside the other spans of their trace.
+
+A span alone may state tokens and messages because it is a model call, or because it sums up several
+of them: it is a run if model calls and tools are inside of it. Where a dialect understands the
+agents of a trace, spans that none understands only connect others: most are the application's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pathgauge.collector.core.invocations.dialects import Dialect, Kind
+from pathgauge.collector.core.invocations.dialects.field_paths import first
+from pathgauge.collector.core.invocations.dialects.genai import GENAI
+from pathgauge.collector.core.invocations.dialects.unknown import speaks
+from pathgauge.collector.core.invocations.messages.values import decoded
+from pathgauge.collector.core.invocations.node import MAX_ANCESTORS, Node
+from pathgauge.collector.core.otlp.spans import Span
+
+_UNDERSTOOD = frozenset(
+    {"agent", "workflow", "chain", "named_step", "turn", "nested_agent", "task", "tool"}
+)
+
+
+Classified = list[tuple[Kind, tuple[Dialect, ...]]]
+
+
+def without_fallback(
+    spans: Sequence[Span], classified: Classified, fallback: Dialect
+) -> Classified | None:
+    """The same without the fallback, if a dialect understands the agents or tools of the trace."""
+    if not any(
+        kind in _UNDERSTOOD and any(dialect not in (GENAI, fallback) for dialect in dialects)
+        for kind, dialects in classified
+    ):
+        return None
+    found: Classified = []
+    for span, (kind, dialects) in zip(spans, classified, strict=True):
+        if fallback not in dialects:
+            found.append((kind, dialects))
+            continue
+        conventional = GENAI.kind(span) if GENAI in dialects else None
+        found.append((conventional or "other", dialects[:-1]))
+    return found
+
+
+def settle_unknown(nodes: Sequence[Node], fallback: Dialect) -> None:
+    """Set the kinds of the nodes that only the fallback matches. Parents are known already."""
+    guessed = [node for node in nodes if node.dialects and node.dialects[0] is fallback]
+    _promote_teams(nodes)
+    _leave_out_ambiguous_tools(guessed)
+    inside: dict[int, set[str]] = {}
+    for node in nodes:
+        if node.kind in ("model", "tool"):
+            for above in _ancestors(node):
+                inside.setdefault(id(above), set()).add(node.kind)
+    for node in nodes:
+        is_sum = inside.get(id(node), set()) >= {"model", "tool"}
+        if is_sum and node.kind == "model" and fallback in node.dialects:
+            node.classified = node.kind = "chain"
+
+
+def _leave_out_ambiguous_tools(guessed: Sequence[Node]) -> None:
+    """Leave out spans of parallel calls of one tool that do not tell which call they are of. The
+    messages tell what was called, and often with what result.
+    """
+    untold = [
+        node
+        for node in guessed
+        if node.kind == "tool"
+        and first([node.span], node.fields.call_id) is None
+        and not isinstance(decoded(first([node.span], node.fields.arguments)), dict)
+    ]
+    last: dict[str | None, Node] = {}
+    for node in untold:
+        before = last.get(node.name)
+        if before is not None and node.span.start_ns < before.span.end_ns:
+            node.classified = before.classified = "other"
+        last[node.name] = node
+    for node in untold:
+        node.kind = node.classified
+
+
+def _promote_teams(nodes: Sequence[Node]) -> None:
+    """Make a span that was not read the run of a team, if it encloses several agents of its own
+    instrumentation: those of different names, or any if it speaks of agents itself. Else they are
+    turns of one agent.
+    """
+    teams: dict[int, tuple[Node, list[str | None]]] = {}
+    for node in nodes:
+        if node.kind != "agent":
+            continue
+        for above in _ancestors(node):
+            if above.kind != "other":
+                break
+            if above.span.scope.name == node.span.scope.name:
+                teams.setdefault(id(above), (above, []))[1].append(node.name)
+    for team, names in teams.values():
+        is_named = team.is_unknown and speaks(team.span)
+        if len(set(names) if not is_named else names) < 2 or None in names:
+            continue
+        if not team.span.serves_request:
+            team.classified = team.kind = "chain"
+
+
+def _ancestors(node: Node) -> Sequence[Node]:
+    found: list[Node] = []
+    above = node.parent
+    while above is not None and len(found) < MAX_ANCESTORS and above not in found[:1]:
+        found.append(above)
+        above = above.parent
+    return found

@@ -1,0 +1,119 @@
+"""Spans that no dialect understands: what is read of them, and what is left out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pathgauge.collector.core.otlp.spans import Span, Trace
+from pathgauge.collector.testing import span
+from pathgauge.scorers.types import Invocation, ToolCall
+from support.dialects import INSTALLED, read
+
+ASKED = [{"role": "user", "content": "Where is order 42?"}]
+CALLS = [{"id": "c1", "function": {"name": "find_order", "arguments": '{"id": 42}'}}]
+
+
+def step(name: str, parent: str | None = None, start: float = 0, **attributes: Any) -> Span:
+    keys = {
+        f"acme.{key}": value if isinstance(value, str | int) else json.dumps(value)
+        for key, value in attributes.items()
+    }
+    return span(
+        name, name, keys, parent=parent, start=start, end=start + 1, trace="t", scope="acme"
+    )
+
+
+def run(**tool: Any) -> list[Span]:
+    return [
+        step("run", kind="agent", agent_name="support", session_id="s1"),
+        step(
+            "ask",
+            "run",
+            1,
+            kind="llm",
+            prompt={"messages": ASKED},
+            completion={"role": "assistant", "tool_calls": CALLS},
+            model="m1",
+            usage={"prompt_tokens": 10, "completion_tokens": 2},
+        ),
+        step("find", "run", 2, kind="tool", tool_name="find_order", **tool),
+        step(
+            "answer",
+            "run",
+            3,
+            kind="llm",
+            prompt={"messages": ASKED},
+            completion={"role": "assistant", "content": "In Paris."},
+            model="m1",
+            usage={"prompt_tokens": 20, "completion_tokens": 3},
+        ),
+    ]
+
+
+def only(spans: list[Span]) -> Invocation:
+    [found] = read(Trace("", spans[0].trace_id, tuple(spans)))
+    return found
+
+
+def test_messages_calls_and_tokens_are_recognised_by_their_structure() -> None:
+    found = only(run(arguments={"id": 42}, result={"city": "Paris"}))
+    assert (found.agent, found.user_input, found.final_response, found.conversation_id) == (
+        "support",
+        "Where is order 42?",
+        "In Paris.",
+        "s1",
+    )
+    assert (found.model, found.input_tokens, found.output_tokens) == ("m1", 30, 5)
+    [call] = found.tool_calls
+    assert (call.id, call.name, call.arguments, call.result) == (
+        "c1",
+        "find_order",
+        {"id": 42},
+        {"city": "Paris"},
+    )
+    assert (found.dialect, sorted(found.flags)) == ("unknown", ["unknown_dialect"])
+
+
+def _call(spans: list[Span]) -> ToolCall:
+    [call] = only(spans).tool_calls
+    return call
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"result": {"city": "Paris"}, "output": {"city": "Rome"}},
+        {"result": {"result": "Paris"}},
+        {"result": "ToolOutput(content='Paris')"},
+    ],
+    ids=["two that differ", "what may be wrapped", "the repr of an object"],
+)
+def test_a_result_that_is_ambiguous_is_left_out(tool: dict[str, Any]) -> None:
+    call = _call(run(arguments={"id": 42}, **tool))
+    assert (call.arguments, call.result) == ({"id": 42}, None)
+
+
+def test_spans_beside_agents_that_a_dialect_understands_are_not_read() -> None:
+    known = span("a", "invoke_agent a", {"gen_ai.agent.name": "a"}, trace="t", scope="pydantic-ai")
+    found = read(Trace("", known.trace_id, (known, *run())))
+    assert [(one.agent, one.flags & {"unknown_dialect"}) for one in found] == [("a", frozenset())]
+
+
+def test_what_states_tokens_around_model_calls_and_tools_is_a_run() -> None:
+    spans = run(arguments={"id": 42}, result="Paris")
+    spans[0] = step("run", kind="llm", usage={"prompt_tokens": 20, "completion_tokens": 3})
+    assert (only(spans).input_tokens, len(only(spans).tool_calls)) == (30, 1)
+
+
+def test_spans_of_another_subject_are_not_decoded() -> None:
+    one = span("1", "GET /", {"user_agent.original": "Mozilla/5.0", "url.path": "/"}, scope="app")
+
+    class Sealed(Span):
+        @property
+        def attributes(self) -> Any:
+            raise AssertionError
+
+    assert INSTALLED.classify(Sealed(one.raw, one.resource, one.scope)) == ("other", ())
