@@ -1,0 +1,83 @@
+"""Without its dialect, the telemetry of a framework is read as far as it is certain: much of it is
+right, hardly anything wrong, and what is incomplete has a flag.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pathgauge.collector.cli.output.json_output import invocation_object
+from pathgauge.collector.core.evaluations.evaluator import Evaluator
+from pathgauge.collector.core.invocations import DEFAULT_KEYS
+from pathgauge.collector.core.invocations.dialects import Registry
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.offline.replay import replay_files
+from pathgauge.collector.offline.trace_files import read_path
+from support.dialects import INSTALLED
+from support.left_out import Judged, judged
+from support.repository import CAPTURES
+
+MIN_RIGHT = 0.87
+"""The share of the fields that are right, as a mean over the dialects; measured: 0.880."""
+MAX_WRONG = 0.011
+"""The share of the fields of all dialects; measured: 0.0109. What is wrong follows the conventions
+in its form, such as a framework's name of a tool, or the result that Google's API wraps.
+"""
+MAX_WITHOUT_FLAG = 9
+"""Of 447 invocations. They follow the conventions in their form."""
+
+Read = tuple[Mapping[str, Any], list[Judged]]
+
+
+def captures() -> dict[str, list[Path]]:
+    """The captures that each dialect reads, except the conventions."""
+    found: dict[str, list[Path]] = defaultdict(list)
+    for path in sorted(CAPTURES.glob("*/*/invocations.json")):
+        for dialect in {one["dialect"] for one in json.loads(path.read_text())} - {"genai"}:
+            found[dialect].append(path.parent)
+    return found
+
+
+@cache
+def read_without(dialect: str) -> tuple[Read, ...]:
+    others = Registry(one for one in INSTALLED.dialects if one.name != dialect)
+    return tuple(one for path in captures()[dialect] for one in _read(path, others))
+
+
+def _read(path: Path, registry: Registry) -> Iterator[Read]:
+    expected = json.loads((path / "invocations.json").read_text())
+    replayed = replay_files(
+        read_path(path), path, Evaluator(()), ReferenceSet(), DEFAULT_KEYS, registry=registry
+    )
+    read = [invocation_object(one.invocation, "") for one in replayed.evaluations]
+    return judged(expected, read)
+
+
+def verdicts(dialect: str) -> Counter[str]:
+    return Counter(verdict for _, fields in read_without(dialect) for _, verdict in fields)
+
+
+def test_without_its_dialect_most_of_a_framework_is_still_read() -> None:
+    counts = {dialect: verdicts(dialect) for dialect in captures()}
+    right = {name: count["right"] / count.total() for name, count in counts.items()}
+    assert sum(right.values()) / len(right) >= MIN_RIGHT, right
+
+
+def test_without_its_dialect_hardly_anything_is_read_wrong() -> None:
+    counts = sum((verdicts(dialect) for dialect in captures()), Counter())
+    assert counts["wrong"] / counts.total() <= MAX_WRONG, counts
+
+
+def test_what_is_missing_or_wrong_has_a_flag() -> None:
+    without_flag = [
+        (dialect, read["trace_id"], fields)
+        for dialect in captures()
+        for read, fields in read_without(dialect)
+        if read and not read["flags"] and any(verdict != "right" for _, verdict in fields)
+    ]
+    assert len(without_flag) <= MAX_WITHOUT_FLAG, without_flag
