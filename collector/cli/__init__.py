@@ -16,6 +16,7 @@ import typer
 
 from pathgauge.collector.cli.explain import explain
 from pathgauge.collector.cli.judging import judge
+from pathgauge.collector.cli.learn import learn
 from pathgauge.collector.cli.listing import dashboards, rules, scorers
 from pathgauge.collector.cli.mcp import mcp
 from pathgauge.collector.cli.references import export, import_, record
@@ -64,6 +65,7 @@ for _command in (
     serve,
     demo,
     invocations,
+    learn,
     score,
     explain,
     verdict,

@@ -36,13 +36,16 @@ def invocations(files: Files, config: ConfigFile = None) -> None:
     """
     from pathgauge.collector import config as configuration
     from pathgauge.collector.cli.output.json_output import invocation_object, json_line
+    from pathgauge.collector.config.dialect_tables import dialects_of
     from pathgauge.collector.core.evaluations.evaluator import Evaluator
     from pathgauge.collector.core.references import ReferenceSet
     from pathgauge.collector.offline.replay import replay
 
     with operator_errors():
-        keys = configuration.load(config).scenario.keys
-        for replayed in replay(files, Evaluator(()), ReferenceSet(), keys):
+        settings = configuration.load(config)
+        dialects = dialects_of(settings.dialects)
+        keys = settings.scenario.keys
+        for replayed in replay(files, Evaluator(()), ReferenceSet(), keys, dialects=dialects):
             print_messages(replayed.notes)
             for evaluation in replayed.evaluations:
                 typer.echo(json_line(invocation_object(evaluation.invocation, replayed.source)))
@@ -137,6 +140,7 @@ def score(
     from pathgauge.collector.cli.output.progress import shown_progress
     from pathgauge.collector.cli.output.report import print_reasons
     from pathgauge.collector.config.active import for_gate, missing_references, resolve
+    from pathgauge.collector.config.dialect_tables import dialects_of
     from pathgauge.collector.offline.coverage import references_of, required_scenarios
     from pathgauge.collector.offline.gate import Requirements, judge
     from pathgauge.collector.offline.replay import replay
@@ -162,6 +166,7 @@ def score(
                     keys,
                     judge_all,
                     progress=progress,
+                    dialects=dialects_of(settings.dialects),
                 )
             )
         if not known:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainValidator, PrivateAttr, SerializeAsAny
 
 from pathgauge.collector.config import criteria
+from pathgauge.collector.config.dialect_tables import DialectTable
 from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.config.exporters import Exporters, read_exporters
 from pathgauge.collector.config.judging import Judge
@@ -67,6 +68,10 @@ class Config(Section):
     """By model, or by a pattern with `*`."""
     judge: Annotated[Judge | None, BeforeValidator(none_if_false)] = None
     scenario: Scenario = Scenario()
+    dialects: Annotated[dict[str, DialectTable], BeforeValidator(default_if_empty)] = Field(
+        default_factory=dict
+    )
+    """Dialects of in-house frameworks, by name."""
     assembly: Assembly = Assembly()
     windows: Windows = Windows()
     drift: Annotated[Drift | None, BeforeValidator(none_if_false)] = Drift()

@@ -19,7 +19,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
 )
 from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.invocations.dialects import Registry
+from pathgauge.collector.core.invocations.dialects import Dialect, Registry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import Judged, PipelineEvent, Unreadable, Withdrawn
 from pathgauge.collector.core.references import ReferenceSet
@@ -53,13 +53,15 @@ def replay(
     judge_all: JudgeAll | None = None,
     *,
     progress: Progress = unreported,
+    dialects: Iterable[Dialect] = (),
 ) -> Iterator[Replayed]:
-    """Read and score each path on its own. Without `judge_all` no judge is asked.
+    """Read and score each path on its own. Without `judge_all` no judge is asked. `dialects`: those
+    of the configuration.
 
     Raises `UnreadableFileError`, `ConfigError` or `OSError` for a file, and `PluginError` for an
     installed dialect that cannot be used.
     """
-    registry = installed_dialects()
+    registry = installed_dialects(dialects)
     paths = list(paths)
     for number, path in enumerate(paths):
         progress(f"reading {shown(path)}", number, len(paths))

@@ -13,6 +13,7 @@ from prometheus_client import Histogram
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.config.dialect_tables import dialects_of
 from pathgauge.collector.config.operating import Store as StoreSection
 from pathgauge.collector.config.plugins.dialects import installed_dialects
 from pathgauge.collector.core.agent_records import AgentRecords
@@ -133,7 +134,7 @@ def build_redactor(config: Config) -> Redactor | None:
         redaction.rules(),
         redaction.rules_of_tenants(),
         salt,
-        installed_dialects(),
+        installed_dialects(dialects_of(config.dialects)),
         config.scenario.keys,
     )
 
@@ -169,7 +170,7 @@ def build_pipeline(
     """The pipeline over the journal of `store`, if it has one."""
     config = plan.config
     return Pipeline(
-        installed_dialects(),
+        installed_dialects(dialects_of(config.dialects)),
         setup.evaluator,
         setup.references,
         telemetry,

@@ -77,6 +77,7 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
             "match_user_input": False,
             "expected_interval": None,
         },
+        "dialects": {},
         "assembly": {
             "settle": 6.0,
             "idle": 30.0,
@@ -265,9 +266,9 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
             (
                 "1:1: receivrs: found an unknown key, expected one of receivers, auth,"
                 " insecure_bind, redaction, references, criteria, criteria_file, prices, judge,"
-                " scenario, assembly, windows, drift, conversations, exporters,"
-                " workers, store, kafka, postgres, evidence, ui, canary, logging; did you mean"
-                " 'receivers'?"
+                " scenario, dialects, assembly, windows, drift, conversations,"
+                " exporters, workers, store, kafka, postgres, evidence, ui, canary, logging;"
+                " did you mean 'receivers'?"
             ),
         ),
         (

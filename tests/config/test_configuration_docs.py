@@ -55,6 +55,7 @@ def test_the_docs_have_every_key_and_no_other() -> None:
             (
                 "auth.",
                 "canary.",
+                "dialects.",
                 "exporters.otlp.",
                 "judge.",
                 "kafka.",

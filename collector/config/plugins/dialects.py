@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pathgauge.collector.config.plugins.registry import PluginRegistry, in_order
 from pathgauge.collector.core.invocations.dialects import Dialect, Registry
 
 DIALECTS = PluginRegistry("dialect", "pathgauge.dialects", Dialect)
 
 
-def installed_dialects() -> Registry:
-    """All dialects. Raises `PluginError`."""
-    return Registry(in_order(DIALECTS.all()).values())
+def installed_dialects(configured: Iterable[Dialect] = ()) -> Registry:
+    """All dialects, those of the configuration first. Raises `PluginError`."""
+    return Registry((*configured, *in_order(DIALECTS.all()).values()))

@@ -94,9 +94,9 @@ class Registry:
             return False  # its dialect knows what it leaves out
         if not self._may_match(span) and not may_speak(span.raw):
             return False
-        kind, matching = self.classify(span)
-        if any(dialect not in (GENAI, self.fallback) for dialect in matching):
+        if any(one not in (GENAI, self.fallback) for one in self._matching_of(span)):
             return False
+        kind, matching = self.classify(span)
         if GENAI in matching and not (kind == "other" and is_unknown_operation(span)):
             return False
         if kind != "other":

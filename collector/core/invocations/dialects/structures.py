@@ -155,24 +155,27 @@ def token_pair(value: Mapping[str, Any], *, named: bool = True) -> tuple[int, in
     """The counts among the members of an object. `named`: only members whose names say that they
     count tokens; an object that is called usage may have just `input` and `output`.
     """
-    found: list[set[int]] = [set(), set()]
     if not named and any(_is_cached(key) and item for key, item in value.items()):
         return None  # the input may be without the cached part
-    for key, item in value.items():
-        if isinstance(item, bool) or not isinstance(item, int | float | str):
-            continue
-        parts = frozenset(words(key))
-        if parts & _PARTIAL or (named and not parts & _COUNTS):
-            continue
-        count = as_int(item)
-        if count is None:
-            continue
-        for counts, wanted in zip(found, (_INPUT, _OUTPUT), strict=True):
-            if parts & wanted:
-                counts.add(count)
-    if len(found[0]) == 1 and len(found[1]) == 1:
-        return found[0].pop(), found[1].pop()
-    return None
+    counts = _counts(value, named=named)
+    given = only(count for parts, count in counts if parts & _INPUT)
+    taken = only(count for parts, count in counts if parts & _OUTPUT)
+    return None if given is None or taken is None else (given, taken)
+
+
+def _counts(value: Mapping[str, Any], *, named: bool) -> list[tuple[frozenset[str], int | None]]:
+    """The members that may be counts of all tokens, with the words of their names."""
+    found = [(frozenset(words(key)), item) for key, item in value.items() if _is_number(item)]
+    return [
+        (parts, as_int(item))
+        for parts, item in found
+        if not parts & _PARTIAL and (not named or parts & _COUNTS)
+    ]
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it may be a count, also one that is written as text."""
+    return isinstance(value, int | float | str) and not isinstance(value, bool)
 
 
 def _is_cached(key: str) -> bool:

@@ -27,7 +27,7 @@ from pathgauge.collector.core.invocations.dialects.genai import (
 from pathgauge.collector.core.invocations.dialects.vocabulary import speaks_of_agents, words
 from pathgauge.collector.core.invocations.messages.unwrap import Result
 from pathgauge.collector.core.invocations.messages.values import as_id, decoded
-from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.otlp.spans import Attributes, Span
 
 NAME = "unknown"
 
@@ -71,18 +71,20 @@ _MAX_KIND = 40
 class Understood:
     """What is certain about one span."""
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: Span, attributes: Attributes | None = None) -> None:
+        """`attributes`: instead of those of the span."""
+        attributes = span.attributes if attributes is None else attributes
         self.span = span
         self._values: dict[str, Any] = {}
         prefixes: dict[str, None] = {}
-        for key, value in span.attributes.items():
+        for key, value in attributes.items():
             found = _NUMBER.search(key)
             if found is None:
                 self._values[key] = value
             else:
                 prefixes[key[: found.start()]] = None
         for prefix in prefixes:
-            self._values.setdefault(prefix, unflattened(span.attributes, prefix + "."))
+            self._values.setdefault(prefix, unflattened(attributes, prefix + "."))
         self.kind = self._kind()
 
     # What the span represents
