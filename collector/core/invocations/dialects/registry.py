@@ -66,8 +66,9 @@ class Registry:
             kind = dialect.kind(span)
             if kind is None:
                 continue
-            if dialect is GENAI and not adds_to_conventions(span):
-                return kind, tuple(one for one in matching if one is not self.fallback)
+            with_fallback = dialect is GENAI and self.fallback in matching
+            if with_fallback and not adds_to_conventions(span):
+                return kind, (GENAI,)
             return kind, matching
         return "other", matching
 
@@ -94,13 +95,14 @@ class Registry:
             return False  # its dialect knows what it leaves out
         if not self._may_match(span) and not may_speak(span.raw):
             return False
-        if any(one not in (GENAI, self.fallback) for one in self._matching_of(span)):
+        matching = self._matching_of(span)
+        if any(one not in (GENAI, self.fallback) for one in matching):
             return False
-        kind, matching = self.classify(span)
-        if GENAI in matching and not (kind == "other" and is_unknown_operation(span)):
+        if GENAI in matching and not is_unknown_operation(span):
             return False
+        kind, _ = self.classify(span)
         if kind != "other":
-            return True
+            return GENAI not in matching
         shape = _shape(span)
         speaking = self._speaking.get(shape)
         if speaking is None:
