@@ -15,7 +15,11 @@ from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Field
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths
 from pathgauge.collector.core.invocations.dialects.genai import GENAI, is_unknown_operation
 from pathgauge.collector.core.invocations.dialects.unknown import adds_to_conventions, unknown
-from pathgauge.collector.core.invocations.dialects.vocabulary import may_speak, speaks_of_agents
+from pathgauge.collector.core.invocations.dialects.vocabulary import (
+    is_infrastructure,
+    may_speak,
+    speaks_of_agents,
+)
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.reading_budget import spend
 
@@ -59,7 +63,7 @@ class Registry:
     def classify(self, span: Span) -> tuple[Kind, tuple[Dialect, ...]]:
         """What a span represents, and the dialects that match it."""
         spend()
-        if not self._may_match(span) and not may_speak(span.raw):
+        if not self._may_match(span) and not self._may_be_unknown(span):
             return "other", ()
         matching = self._matching_of(span)
         for dialect in matching:
@@ -79,7 +83,7 @@ class Registry:
         if matching is None:
             if len(self._matching) == _MAX_SHAPES:
                 self._matching.clear()
-            _, possible, _ = self._by_scope(span.scope.name)
+            possible = self._by_scope(span.scope.name)[1]
             matching = tuple(dialect for dialect in possible if dialect.matches(span))
             if matching in ((), (GENAI,)) and self.fallback.matches(span):
                 matching = (*matching, self.fallback)
@@ -91,9 +95,7 @@ class Registry:
 
     def is_unread(self, span: Span) -> bool:
         """Whether a span speaks of agents, models or tools, and no dialect understands it."""
-        if self._by_scope(span.scope.name)[0]:
-            return False  # its dialect knows what it leaves out
-        if not self._may_match(span) and not may_speak(span.raw):
+        if not self._may_be_unknown(span):
             return False
         matching = self._matching_of(span)
         if any(one not in (GENAI, self.fallback) for one in matching):
@@ -111,6 +113,12 @@ class Registry:
             speaking = speaks_of_agents((span.name, *span.attributes))
             self._speaking[shape] = speaking
         return speaking
+
+    def _may_be_unknown(self, span: Span) -> bool:
+        """Whether a span may speak of agents, without decoding its attributes. If a dialect claims
+        its scope, that knows what it leaves out.
+        """
+        return not self._by_scope(span.scope.name)[3] and may_speak(span.raw)
 
     def _may_match(self, span: Span) -> bool:
         """Whether a dialect may match a span, without decoding its attributes."""
@@ -140,9 +148,9 @@ class Registry:
 
     def _find_by_scope(
         self, scope: str
-    ) -> tuple[bool, tuple[Dialect, ...], tuple[_EntryHook, ...]]:
-        """Whether a dialect claims the scope, the dialects that may match its spans, and the
-        `may_be_entry` hooks for them.
+    ) -> tuple[bool, tuple[Dialect, ...], tuple[_EntryHook, ...], bool]:
+        """Whether a dialect claims the scope, the dialects that may match its spans, the
+        `may_be_entry` hooks for them, and whether the scope has none but known spans.
         """
         claiming = tuple(one for one in self.dialects if scope.startswith(one.scopes))
         possible = tuple(
@@ -153,7 +161,8 @@ class Registry:
             for one in self.dialects
             if one.may_be_entry and (one in claiming or not one.scopes)
         )
-        return bool(claiming), possible, entry_hooks
+        is_known = bool(claiming) or is_infrastructure(scope)
+        return bool(claiming), possible, entry_hooks, is_known
 
     def _merge(self, matching: frozenset[Dialect]) -> Fields:
         """The field paths over all dialects of a trace."""

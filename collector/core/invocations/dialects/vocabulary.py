@@ -12,12 +12,29 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
-_MARKS = (
-    *(b"llm", b"LLM", b"gen_ai", b"genai", b"prompt", b"Prompt", b"completion", b"tool", b"Tool"),
-    *(b"_tokens", b".tokens", b"Tokens", b'"role"', b"input", b"output"),
+_MARKS = (b"llm", b"LLM", b"gen_ai", b"genai", b"prompt", b"Prompt", b"_tokens", b'"role"')
+_MORE_MARKS = (b"tool", b"input", b"output", b"Tool", b"completion", b".tokens", b"Tokens")
+"""Marks that may be in the route or the statement of a request, too."""
+_REQUESTS = (
+    b"http.request.method",
+    b"http.method",
+    b"db.system",
+    b"rpc.system",
+    b"messaging.system",
 )
 _AGENT = re.compile(rb"(?<!user[_.-])(?<!User-)[aA]gent")
 """Almost every span of HTTP has a `user_agent`."""
+
+_LIBRARIES = (
+    *("aiohttp", "aiopg", "asgi", "asyncpg", "celery", "dbapi", "django", "express", "fastapi"),
+    *("flask", "fs", "grpc", "http", "ioredis", "kafka", "logging", "mongo", "mysql", "net", "pg"),
+    *("psycopg", "pymongo", "pymysql", "redis", "requests", "sqlalchemy", "sqlite3", "starlette"),
+    *("tornado", "undici", "urllib", "wsgi"),
+)
+_INFRASTRUCTURE = (
+    *(f"opentelemetry.instrumentation.{name}" for name in _LIBRARIES),
+    *(f"@opentelemetry/instrumentation-{name}" for name in _LIBRARIES),
+)
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MAX_NAME = 200
@@ -50,11 +67,22 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _WORD.findall(name[:_MAX_NAME]))
 
 
+def is_infrastructure(scope: str) -> bool:
+    """Whether a scope is that of an instrumentation of servers, clients or databases: they make
+    most of the spans beside those of agents.
+    """
+    return scope.startswith(_INFRASTRUCTURE)
+
+
 def may_speak(raw: bytes) -> bool:
     """Whether an encoded span may speak of agents. Nearly all that do not are found by this,
     without being decoded.
     """
-    return any(mark in raw for mark in _MARKS) or _AGENT.search(raw) is not None
+    if any(mark in raw for mark in _MARKS):
+        return True
+    if any(mark in raw for mark in _REQUESTS):
+        return False
+    return any(mark in raw for mark in _MORE_MARKS) or _AGENT.search(raw) is not None
 
 
 def speaks_of_agents(names: Iterable[str]) -> bool:

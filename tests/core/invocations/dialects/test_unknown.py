@@ -117,3 +117,21 @@ def test_spans_of_another_subject_are_not_decoded() -> None:
             raise AssertionError
 
     assert INSTALLED.classify(Sealed(one.raw, one.resource, one.scope)) == ("other", ())
+
+
+@pytest.mark.parametrize(
+    ("scope", "attributes", "expected"),
+    [
+        ("acme", {"llm.prompt": "Where?"}, True),
+        ("acme", {"http.request.method": "POST", "url.full": "/v1/chat/completions"}, False),
+        ("acme", {"db.system": "sqlite", "db.statement": "SELECT tool, input FROM agents"}, False),
+        ("opentelemetry.instrumentation.httpx", {"llm.prompt": "Where?"}, False),
+        ("@opentelemetry/instrumentation-http", {"tool.input": "{}"}, False),
+        ("opentelemetry.instrumentation.acme_llm", {"llm.prompt": "Where?"}, True),
+    ],
+)
+def test_requests_and_queries_of_the_application_are_no_unread_agents(
+    scope: str, attributes: dict[str, Any], expected: bool
+) -> None:
+    one = span("a", "call", attributes, trace="t", scope=scope)
+    assert INSTALLED.is_unread(one) is expected
