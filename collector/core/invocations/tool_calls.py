@@ -36,8 +36,13 @@ _LAST = 1 << 30
 """An order behind all calls of the same model message."""
 
 _HANDOFFS = ("transfer_to_", "handoff", "hand_off", "delegate_to_")
-_COWORKER_TOOLS = frozenset({"delegate_work_to_coworker", "ask_question_to_coworker"})
-"""CrewAI's tools that call another agent. The work of that agent has no span."""
+_COWORKER_TOOLS = frozenset(
+    {"delegate_work_to_coworker", "ask_question_to_coworker"}
+    | {"delegate_task_to_member", "delegate_task_to_members"}
+)
+"""Tools of CrewAI and Agno that call another agent. Its work has no span in CrewAI, and in Agno one
+beside that of the tool.
+"""
 
 
 def tool_calls(
@@ -294,7 +299,7 @@ def _result(slot: Slot, results: PromptResults, content: _Content) -> tuple[Json
     if slot.step is not None:
         unwrap = _unwrap_result(slot.step.node, slot.step.node.agent)
     in_prompt = bare_result(response.result, unwrap)
-    return in_prompt.value, in_prompt.error or response.error
+    return in_prompt.value, result.error or in_prompt.error or response.error
 
 
 def _error(node: Node | None, reported: str | None) -> str | None:

@@ -18,7 +18,7 @@ from pathgauge.scorers.types import Json
 _CALLABLE_INPUT = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 """Keys of the recorded input of a Python callable."""
 
-_OBJECT = re.compile(r"<[^<>]* object at 0x[0-9a-f]+>$")
+_OBJECT = re.compile(r"<[^\n]{1,300} object [^\n]{0,300}at 0x[0-9a-fA-F]{1,16}>")
 
 
 class Result(NamedTuple):
@@ -58,11 +58,12 @@ def _without_objects(value: Any) -> Any:
     """The arguments without objects of the framework, which are written with their addresses."""
     if not isinstance(value, dict):
         return value
-    return {key: item for key, item in value.items() if not _is_object(item)}
+    return {key: item for key, item in value.items() if not is_object(item)}
 
 
-def _is_object(item: Any) -> bool:
-    return isinstance(item, str) and _OBJECT.match(item) is not None
+def is_object(item: Any) -> bool:
+    """Whether a text is the `repr` of a Python object that shows only its address."""
+    return isinstance(item, str) and item[:1] == "<" and _OBJECT.fullmatch(item) is not None
 
 
 def bare_result(value: Any, unwrap: Callable[[Any], Result] | None = None) -> Result:
