@@ -29,6 +29,7 @@ from pathgauge.collector.core.invocations.dialects.field_paths import (
 )
 from pathgauge.collector.core.invocations.messages.message import Message
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
+from pathgauge.collector.core.invocations.messages.unwrap import is_object
 from pathgauge.collector.core.invocations.messages.values import as_id, decoded
 from pathgauge.collector.core.otlp.spans import STATUS_ERROR, Span
 
@@ -152,14 +153,15 @@ def name_of(span: Span) -> str | None:
 
 
 def output_of(span: Span) -> Any:
-    """The output of an agent or workflow, unless it is a truncated LlamaIndex event, the events of
-    a run of smolagents, or the error that BeeAI writes there.
+    """The output of an agent, workflow or model, unless it is a truncated LlamaIndex event, the
+    events of a run of smolagents, the stream from which the program reads it, or the error that
+    BeeAI writes there.
     """
     if span.scope.name == BEEAI and span.status == STATUS_ERROR:
         return None
     value = span.attributes.get(_OUTPUT)
     events = _STREAMED if span.scope.name == SMOLAGENTS else _EVENTS
-    if isinstance(value, str) and value.startswith(events):
+    if isinstance(value, str) and (value.startswith(events) or is_object(value)):
         return None
     return value
 

@@ -526,3 +526,15 @@ def test_a_failed_run_of_openai_agents_for_javascript_with_a_handoff_is_one_invo
         ("transfer_to_billing", "handoff")
     ]
     assert [one.agent for one in read_one.sub_agents] == ["billing"]
+
+
+def test_a_stream_that_the_program_reads_is_no_answer() -> None:
+    stream = {"output.value": "<groq.Stream object at 0x7f7e8b118cd0>"}
+    [found] = of(
+        run("a", "answer", "AGENT", "shop"),
+        model("m", "a", 1, asked("question") | stream, scope="openinference.instrumentation.groq"),
+    )
+    assert (found.final_response, found.flags) == (
+        None,
+        frozenset({"content_missing", "no_tool_spans"}),
+    )
