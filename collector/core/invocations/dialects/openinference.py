@@ -44,6 +44,7 @@ _INPUT, _OUTPUT, _METADATA = "input.value", "output.value", "metadata"
 _AGENT_NAME, _TOOL_NAME = "agent.name", "tool.name"
 _NODE = "graph.node.id"
 _PARAMETERS = "llm.invocation_parameters"
+_SENDER = "ag2.sender.name"
 _HANDOFF = "handoff to "
 
 _TOOLS_NODE = "tools"
@@ -154,10 +155,12 @@ def name_of(span: Span) -> str | None:
 
 def output_of(span: Span) -> Any:
     """The output of an agent, workflow or model, unless it is a truncated LlamaIndex event, the
-    events of a run of smolagents, the stream from which the program reads it, or the error that
-    BeeAI writes there.
+    events of a run of smolagents, the stream from which the program reads it, the error that BeeAI
+    writes there, or a reply in a chat of AG2, which has an output itself.
     """
     if span.scope.name == BEEAI and span.status == STATUS_ERROR:
+        return None
+    if _SENDER in span.attributes:
         return None
     value = span.attributes.get(_OUTPUT)
     events = _STREAMED if span.scope.name == SMOLAGENTS else _EVENTS
@@ -207,7 +210,7 @@ OPENINFERENCE = Dialect(
     byte_marks=(KIND.encode(),),
     matches=matches,
     kind=kind,
-    reads=(KIND, _NODE, JsonMember(_METADATA, (langgraph.NODE,))),
+    reads=(KIND, _NODE, _SENDER, JsonMember(_METADATA, (langgraph.NODE,))),
     may_be_entry=may_be_entry,
     name_of=name_of,
     content_setting="OPENINFERENCE_HIDE_INPUTS=false OPENINFERENCE_HIDE_OUTPUTS=false",
