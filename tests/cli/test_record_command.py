@@ -54,7 +54,7 @@ CASES = [
 def results(result: Result) -> list[dict[str, Any]]:
     return [
         scored
-        for line in result.stdout.splitlines()
+        for line in result.stdout.split("\n")[:-1]  # a text may have other ends of lines
         for scored in json.loads(line).get("results", {}).values()
     ]
 

@@ -77,7 +77,7 @@ class Dialogue:
                 return text
         if steps:
             return last_user_text(steps[0].content.input)
-        return last_user_text(self.input_of(inner[0])) if inner else None
+        return self.asked(inner[0], ()) if inner else None
 
     def answered(self, agents: Sequence[Node], steps: Sequence[Step]) -> str | None:
         """The answer that one of the answering `agents` states or returns, otherwise the answer of

@@ -120,8 +120,7 @@ class _Reader:
         gaps = self._gaps()
         final_response = self.dialogue.answered(gaps.answering_agents, gaps.answering_steps)
         agent = self._agent_name()
-        is_unknown = _is_not_understood(self.group)
-        if is_unknown or (agent is None and self._has_unnamed_agent()):
+        if _is_not_understood(self.group):
             self.flags.add("unknown_dialect")
         elif final_response is None and gaps.outputs_recorded():
             final_response = "" if gaps.answer_left_out(self.flags) else None
@@ -230,11 +229,6 @@ class _Reader:
         nodes = [one for one in (self.group.entry, *self.group.nodes) if one.dialect is not None]
         known = [one for one in nodes if not (one.is_unknown and one.kind == "other")]
         return next((one.dialect.name for one in known or nodes if one.dialect), "genai")
-
-    def _has_unnamed_agent(self) -> bool:
-        """Whether the conventions alone read an agent, and it has no name as they require."""
-        entry = self.group.entry_agent
-        return entry is not None and entry.dialects == (GENAI,) and entry.kind == "agent"
 
     def _agent_name(self) -> str | None:
         entry_agent = self.group.entry_agent

@@ -57,7 +57,7 @@ def test_few_scored_trajectories_lack_calls_when_half_of_the_spans_are_lost() ->
         if names(complete["tool_calls"]) - names(found.tool_calls)
     ]
     assert len(scored) <= 0.13 * len(read)
-    assert len(lacking) <= 0.04 * len(read)
+    assert len(lacking) <= 0.045 * len(read)
 
 
 def test_no_complete_capture_has_lost_anything() -> None:

@@ -19,6 +19,7 @@ from pathgauge.collector.core.invocations.messages.literals import (
     MAX_LEVELS,
     MAX_LITERAL_CHARACTERS,
 )
+from pathgauge.collector.core.invocations.messages.nesting import is_deeper
 
 _TOKEN = re.compile(
     r"(?P<plain>'[^'\"\\\x00-\x1f]*+')"
@@ -33,11 +34,14 @@ def plain_literal(text: str) -> Any:
     """The value of lists, dicts, text, numbers, booleans and `None`. Raises `ValueError` for
     anything else.
     """
-    if len(text) > MAX_LITERAL_CHARACTERS or text.count("[") + text.count("{") > MAX_LEVELS:
-        raise ValueError("found a long or deep text")
+    if len(text) > MAX_LITERAL_CHARACTERS:
+        raise ValueError("found a long text")
     if "'''" in text or '"""' in text:
         raise ValueError("found a string in triple quotes")
-    return orjson.loads(_TOKEN.sub(_as_json, text))
+    value = orjson.loads(_TOKEN.sub(_as_json, text))
+    if is_deeper(text, value, MAX_LEVELS - 1):
+        raise ValueError("found a deep text")
+    return value
 
 
 def _as_json(match: re.Match[str]) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import orjson
 
 from pathgauge.collector.core.invocations.messages.literals import literal
+from pathgauge.collector.core.invocations.messages.nesting import is_deeper
 from pathgauge.collector.core.invocations.messages.plain_literals import plain_literal
 from pathgauge.collector.core.reading_budget import spend
 
@@ -92,29 +93,10 @@ def _decode_text(text: str, depth: int) -> Content:
         return _decode_repr(text)
     if isinstance(value, str) and depth < _MAX_DEPTH:
         return _decode_text(value, depth + 1)
-    return Content(text if _is_deep(text, value) else value)
+    return Content(text if is_deeper(text, value, _MAX_LEVELS) else value)
 
 
 _OPENERS = frozenset('{["')
-
-
-def _is_deep(text: str, value: Any) -> bool:
-    if text.count("[") + text.count("{") <= _MAX_LEVELS:
-        return False
-    level = [value]
-    for _ in range(_MAX_LEVELS):
-        level = [child for item in level for child in _children(item)]
-        if not level:
-            return False
-    return True
-
-
-def _children(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    if isinstance(value, list):
-        return value
-    return ()
 
 
 _REPR = re.compile(r"[\[{(\s]+'")
