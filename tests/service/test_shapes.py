@@ -76,18 +76,23 @@ def records(part: int) -> list[list[Record]]:
     """The records of each trace of the captures, with other ids in each of two parts.
 
     Captures have equal conversation ids. Here each has its own, so that its turns are numbered.
+    Captures of several frameworks have an agent of one name, which each show something else: here
+    each has its own.
     """
-    captures = [read_path(file.parent) for file in sorted(CAPTURES.glob("*/*/traces.binpb.gz"))]
+    folders = [file.parent for file in sorted(CAPTURES.glob("*/*/traces.binpb.gz"))]
+    frameworks = list(dict.fromkeys(folder.parent for folder in folders))
     numbers: dict[str, int] = {}
     traces: dict[str, dict[bytes, Record]] = {}
-    for capture in captures:
+    for folder in folders:
+        capture = read_path(folder)
         every: list[Record] = [*capture.spans, *capture.logs]
         number = numbers.setdefault(min(one.trace_id for one in every), len(numbers))
         conversation = rb"conv-\1-%04d" % (1000 * part + number)
+        agent = b"refund_%04d" % frameworks.index(folder.parent)
         for one in every:
             found = bytes.fromhex(one.trace_id)
             raw = one.raw.replace(found, bytes([found[0] ^ part, *found[1:]]))
-            raw = re.sub(rb"conv-(s\w+)-0001", conversation, raw)
+            raw = re.sub(rb"conv-(s\w+)-0001", conversation, raw).replace(b"refund_desk", agent)
             traces.setdefault(one.trace_id, {})[raw] = type(one)(raw, one.resource, one.scope)
     return [list(found.values()) for found in traces.values()]
 
