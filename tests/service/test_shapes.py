@@ -77,10 +77,10 @@ def records(part: int) -> list[list[Record]]:
 
     Captures have equal conversation ids. Here each has its own, so that its turns are numbered.
     Captures of several frameworks have an agent of one name, which each show something else: here
-    each has its own.
+    each has its own, and so has a capture without the spans of models.
     """
     folders = [file.parent for file in sorted(CAPTURES.glob("*/*/traces.binpb.gz"))]
-    frameworks = list(dict.fromkeys(folder.parent for folder in folders))
+    agents = list(dict.fromkeys(map(_instrumented, folders)))
     numbers: dict[str, int] = {}
     traces: dict[str, dict[bytes, Record]] = {}
     for folder in folders:
@@ -88,13 +88,18 @@ def records(part: int) -> list[list[Record]]:
         every: list[Record] = [*capture.spans, *capture.logs]
         number = numbers.setdefault(min(one.trace_id for one in every), len(numbers))
         conversation = rb"conv-\1-%04d" % (1000 * part + number)
-        agent = b"refund_%04d" % frameworks.index(folder.parent)
+        agent = b"refund_%04d" % agents.index(_instrumented(folder))
         for one in every:
             found = bytes.fromhex(one.trace_id)
             raw = one.raw.replace(found, bytes([found[0] ^ part, *found[1:]]))
             raw = re.sub(rb"conv-(s\w+)-0001", conversation, raw).replace(b"refund_desk", agent)
             traces.setdefault(one.trace_id, {})[raw] = type(one)(raw, one.resource, one.scope)
     return [list(found.values()) for found in traces.values()]
+
+
+def _instrumented(folder: Path) -> Path:
+    """What captures with the same instrumentations have in common."""
+    return folder if "without" in folder.name else folder.parent
 
 
 def requests(traces: list[list[Record]], random: Random) -> Iterator[tuple[str, bytes]]:
