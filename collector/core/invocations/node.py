@@ -241,12 +241,15 @@ class Node:
 
     def worker(self) -> str | None:
         """The agent that did this work: the nearest one above, otherwise the one that the span
-        names, otherwise the workflow.
+        names, otherwise the nearest agent or workflow above that has a name.
         """
         name = self._agent_name() or self.name_as_agent()
-        if name or self.agent is None:
-            return name
-        return self.agent.name
+        above = self.agent
+        for _ in range(MAX_ANCESTORS):
+            if name or above is None:
+                return name
+            name, above = above.name, above.agent
+        return name
 
     def _repeats(self, outer: Node) -> bool:
         """Whether the outer node describes the same thing."""

@@ -308,8 +308,8 @@ class _Reader:
         for step in self.steps:
             own_steps[id(step.node.agent)].append(step)
         for node in self.agents:
-            if node.name == main and not self.group.by_sub_agent(node):
-                continue
+            if node.name in (main, None) and not self.group.by_sub_agent(node):
+                continue  # without a name it is the work of the agent or workflow above
             above = node.agent_run() or main_run
             steps = own_steps[id(node)]
             by_handoff = handed_over and id(node) in top_agents

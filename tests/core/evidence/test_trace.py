@@ -29,7 +29,6 @@ DIFFERENT = {
     "google-genai-1.3b0/automatic",  # one model call encloses all rounds, and ends after the answer
     "google-genai-1.3b0/chat",  # a number as result, which becomes its text
     "haystack-2.24-native/pipeline-nocontent",  # a sub-agent without a name or any content
-    "llama-index-openinference/no-content",  # a sub-agent without a name or any content
     "langfuse-5-observe/refund",  # arguments without names, written as a JSON list
     # Of spans that were never sent, only the invocation has the flag.
     "groq-openinference/S9",
