@@ -49,7 +49,13 @@ def names(calls: Any) -> Counter[str]:
 
 @pytest.mark.slow
 def test_few_scored_trajectories_lack_calls_when_half_of_the_spans_are_lost() -> None:
-    read = [pair for case in CASES for pair in pairs(case, 0.5)]
+    # Without model calls, as in captures of MCP clients alone, nothing else tells what was called.
+    read = [
+        (found, complete)
+        for case in CASES
+        for found, complete in pairs(case, 0.5)
+        if complete["model"] is not None
+    ]
     scored = [(found, complete) for found, complete in read if tools_known(found)]
     lacking = [
         found
@@ -57,7 +63,7 @@ def test_few_scored_trajectories_lack_calls_when_half_of_the_spans_are_lost() ->
         if names(complete["tool_calls"]) - names(found.tool_calls)
     ]
     assert len(scored) <= 0.13 * len(read)
-    assert len(lacking) <= 0.045 * len(read)
+    assert len(lacking) <= 0.04 * len(read)
 
 
 def test_no_complete_capture_has_lost_anything() -> None:
