@@ -122,6 +122,7 @@ class _Reader:
         agent = self._agent_name()
         if _is_not_understood(self.group):
             self.flags.add("unknown_dialect")
+            user_input = _without_template(user_input)
         elif final_response is None and gaps.outputs_recorded():
             final_response = "" if gaps.answer_left_out(self.flags) else None
         found = scenario.find(
@@ -366,6 +367,13 @@ def _is_not_understood(group: Group) -> bool:
     others = (node for node in (*group.nodes, *group.above()) if node.is_unknown)
     by_conventions = any(node.dialects == (GENAI,) for node in work)
     return by_conventions and any(speaks(node.span) for node in others)
+
+
+def _without_template(user_input: str | None) -> str | None:
+    """The input, unless it has several lines: then it may be what a framework builds around the
+    words of the user, and only its dialect could tell.
+    """
+    return None if user_input and "\n" in user_input else user_input
 
 
 def _is_tool(node: Node) -> bool:

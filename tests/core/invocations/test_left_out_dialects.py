@@ -22,12 +22,11 @@ from support.dialects import INSTALLED
 from support.left_out import Judged, judged
 from support.repository import CAPTURES
 
-MIN_RIGHT = 0.86
-"""The share of the fields that are right, as a mean over the dialects; measured: 0.867."""
-MAX_WRONG = 0.023
-"""The share of the fields of all dialects; measured: 0.0224. What is wrong follows the conventions
-in its form, such as a framework's name of a tool, a result that a framework wraps, or the prompt
-that a framework writes around the words of the user.
+MIN_RIGHT = 0.87
+"""The share of the fields that are right, as a mean over the dialects; measured: 0.872."""
+MAX_WRONG = 0.016
+"""The share of the fields of all dialects; measured: 0.0159. What is wrong follows the conventions
+in its form, such as a framework's name of a tool, or a result that a framework wraps.
 """
 MAX_WITHOUT_FLAG = 13
 """Of 500 invocations. They follow the conventions in their form."""

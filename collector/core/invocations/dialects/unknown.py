@@ -61,6 +61,8 @@ _GENERIC = frozenset(
 )
 _REPR = re.compile(r"[A-Z]\w*\(\w+=")
 """The start of a text that is the `repr` of an object."""
+_CONSTANTS = (True, False, "True", "False", "true", "false", "None", "null")
+"""What says how something goes in or comes out, and is no text of anybody."""
 _TEXT_KEYS = frozenset({"text", "content", "value", "message", "data"})
 _CONTENT_KEYS = _TEXT_KEYS | _IN | _OUT | _ARGUMENTS | {"messages", "events"}
 _MESSAGES = frozenset({"gen_ai.input.messages", "gen_ai.output.messages"})
@@ -100,10 +102,12 @@ class Understood:
     def _suggested_kind(self) -> Kind | None:
         """The kind by words of the name and by what the span has."""
         named = _kind_in(self.span.name)
+        if self._explicit_tool_name() and self.arguments() is not None:
+            return "tool"
         match named:
             case "agent":
                 return "agent"
-            case "tool" if self.tool_name() or self.arguments() is not None:
+            case "tool" if self.tool_name():
                 return "tool"
             case "model" if self.tokens() or self.messages("out") is not None:
                 return "model"
@@ -182,7 +186,7 @@ class Understood:
 
     def text(self, direction: str) -> str | None:
         """The text that goes in or comes out, if there is nothing else."""
-        contents = list(map(_only_text, self._texts(direction)))
+        contents = [_only_text(one) for one in self._texts(direction) if one not in _CONSTANTS]
         if all(isinstance(one, str) for one in contents):
             text = structures.only(contents)
             return text if isinstance(text, str) else None

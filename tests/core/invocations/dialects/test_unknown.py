@@ -135,3 +135,39 @@ def test_requests_and_queries_of_the_application_are_no_unread_agents(
 ) -> None:
     one = span("a", "call", attributes, trace="t", scope=scope)
     assert INSTALLED.is_unread(one) is expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("Where is order 42?", "Where is order 42?"),
+        ("New task:\nWhere is order 42?", None),
+        ("Where?\n\nAnswer in one sentence.", None),
+    ],
+)
+def test_a_prompt_of_several_lines_may_be_a_template_so_that_the_words_of_the_user_are_unknown(
+    asked: str, expected: str | None
+) -> None:
+    prompt = {"messages": [{"role": "user", "content": asked}]}
+    model = step("ask", "run", 1, kind="llm", prompt=prompt, completion={"text": "In Paris."})
+    found = only([step("run", kind="agent", agent_name="support"), model])
+    assert (found.user_input, sorted(found.flags & {"unknown_dialect"})) == (
+        expected,
+        ["unknown_dialect"],
+    )
+
+
+def test_a_step_with_the_name_and_arguments_of_a_tool_is_a_call_whatever_its_class() -> None:
+    call = _call(
+        [
+            step("run", kind="agent", agent_name="support"),
+            step("BaseAgent.task", "run", 1, tool_name="find_order", tool_arguments={"id": 42}),
+            step("FunctionTool.task", "BaseAgent.task", 1, input={"kwargs": {"id": 42}}),
+        ]
+    )
+    assert (call.name, call.arguments) == ("find_order", {"id": 42})
+
+
+def test_whether_a_person_is_asked_is_no_text_of_a_user() -> None:
+    found = only([step("run", kind="agent", agent_name="support", human_input="False")])
+    assert found.user_input is None
