@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from pathgauge.collector.core.invocations.dialects import Kind, Registry
-from pathgauge.collector.core.invocations.dialects.unknown import Understood
+from pathgauge.collector.core.invocations.dialects.understood import Understood
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.spans import Span
 

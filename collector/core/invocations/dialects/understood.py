@@ -1,0 +1,298 @@
+"""What is certain about a span of an unknown framework: its kind, content, names and numbers.
+
+Messages, calls and tokens are recognised by their structure (`structures`), what goes in and comes
+out by words of the attribute's name (`telling_names`). What is ambiguous is left out: two
+attributes that contradict each other, a text that may be anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pathgauge.collector.core.invocations.dialects import structures
+from pathgauge.collector.core.invocations.dialects.dialect import Kind
+from pathgauge.collector.core.invocations.dialects.field_paths import unflattened
+from pathgauge.collector.core.invocations.dialects.telling_names import (
+    IN,
+    OUT,
+    direction as direction_of,
+    kind_in,
+    names_model,
+    stated_kind,
+)
+from pathgauge.collector.core.invocations.dialects.vocabulary import words
+from pathgauge.collector.core.invocations.messages.values import as_id, decoded
+from pathgauge.collector.core.otlp.spans import Attributes, Span
+
+_KIND_KEYS = frozenset({"kind", "type", "subtype", "operation"})
+_OPERATION = (("operation", "name"), ("operation", "id"))
+_TEXT_MEMBERS = frozenset({"prompt", "question", "query", "input", "text", "message"})
+ARGUMENTS = frozenset({"args", "arguments", "kwargs", "parameters"})
+_NO_CONTENT = frozenset(
+    {"type", "types", "spec", "schema", "mime", "id", "ids", "tokens", "token", "count", "usage"}
+    | {"model", "time", "duration", "reason", "reasons", "status", "code", "size", "length"}
+    | {"name", "headers", "header", "role", "http", "config", "settings", "tools", "definitions"}
+)
+_ENDS = re.compile(r"[.\s](?:tool|task|agent|workflow|chat)$")
+_NAME = re.compile(r"[\w/:-]+")
+"""With a dot it would be the method of a class."""
+_GENERIC = frozenset(
+    {"agent", "run", "invoke", "call", "tool", "tools", "model", "llm", "chat", "execute", "step"}
+    | {"invocation", "workflow", "generate", "chain", "handle", "request"}
+)
+_REPR = re.compile(r"[A-Z]\w*\(\w+=")
+"""The start of a text that is the `repr` of an object."""
+_CONSTANTS = (True, False, "True", "False", "true", "false", "None", "null")
+"""What says how something goes in or comes out, and is no text of anybody."""
+TEXT_KEYS = frozenset({"text", "content", "value", "message", "data"})
+_NUMBER = re.compile(r"\.\d+(?:\.|$)")
+_MAX_KIND = 40
+
+
+class Understood:
+    """What is certain about one span."""
+
+    def __init__(self, span: Span, attributes: Attributes | None = None) -> None:
+        """`attributes`: instead of those of the span."""
+        attributes = span.attributes if attributes is None else attributes
+        self.span = span
+        self._values: dict[str, Any] = {}
+        prefixes: dict[str, None] = {}
+        for key, value in attributes.items():
+            found = _NUMBER.search(key)
+            if found is None:
+                self._values[key] = value
+            else:
+                prefixes[key[: found.start()]] = None
+        for prefix in prefixes:
+            self._values.setdefault(prefix, unflattened(attributes, prefix + "."))
+        self.kind = self._kind()
+
+    # What the span represents
+
+    def _kind(self) -> Kind | None:
+        stated = self.stated_kind()
+        if stated == "tool" and self.tool_name() is None:
+            return "handoff" if "handoff" in words(self.span.name) else None
+        if stated is not None:
+            return stated
+        return None if self.span.serves_request else self._suggested_kind()
+
+    def _suggested_kind(self) -> Kind | None:
+        """The kind by words of the name and by what the span has."""
+        named = kind_in(self.span.name)
+        if self._explicit_tool_name() and self.arguments() is not None:
+            return "tool"
+        match named:
+            case "agent":
+                return "agent"
+            case "tool" if self.tool_name():
+                return "tool"
+            case "model" if self.tokens() or self.messages("out") is not None:
+                return "model"
+        if self._explicit_tool_name() and named is None and self.tokens() is None:
+            return "tool"
+        if named is None and self.tokens() is not None and self.model("out", "in"):
+            return "model"
+        return None
+
+    def stated_kind(self) -> Kind | None:
+        """The kind that attributes state, if they agree."""
+        found = set()
+        for key, value in self._values.items():
+            parts = words(key)
+            if not isinstance(value, str) or len(value) > _MAX_KIND or not parts:
+                continue
+            if parts[-1] in _KIND_KEYS or parts[-2:] in _OPERATION:
+                kind = stated_kind(words(value))
+                if kind is not None:
+                    found.add(kind)
+        return found.pop() if len(found) == 1 else None
+
+    # What goes in and comes out
+
+    def _texts(self, direction: str) -> Iterator[Any]:
+        """As `_contents`, only of attributes that are content as a whole."""
+        ends = TEXT_KEYS | (IN if direction == "in" else OUT)
+        for key in self._values:
+            if words(key)[-1:] and words(key)[-1] in ends:
+                yield from self._contents(direction, keys=(key,))
+
+    def _contents(
+        self,
+        direction: str,
+        *,
+        wanted: frozenset[str] = frozenset(),
+        keys: Iterable[str] | None = None,
+    ) -> Iterator[Any]:
+        """The decoded values of the attributes that go `in` or come `out`."""
+        for key in self._values if keys is None else keys:
+            parts = words(key)
+            if not parts or parts[-1] in _NO_CONTENT or direction_of(parts) != direction:
+                continue
+            if wanted and wanted.isdisjoint(parts):
+                continue
+            content = decoded(self._values[key])
+            if content is None or content in ("", {}, []):
+                continue
+            if not isinstance(content, str) or _REPR.match(content) is None:
+                yield content
+
+    def messages(self, direction: str) -> Any:
+        """The messages that go in or come out."""
+        role = "user" if direction == "in" else "assistant"
+        contents = list(self._contents(direction))
+        found = structures.most_told(filter(structures.has_messages, contents), role)
+        if found is not None:
+            return found
+        if direction == "out":
+            replies = map(structures.answer_with_calls, contents)
+            found = next((one for one in replies if one is not None), None)
+            return found if found is not None else self._reply_in_parts()
+        return None
+
+    def _reply_in_parts(self) -> dict[str, Any] | None:
+        """A reply whose calls and text are attributes of their own."""
+        calls = structures.only(
+            structures.listed_calls(decoded(value))
+            for key, value in self._values.items()
+            if words(key)[-2:] in (("tool", "calls"), ("function", "calls"))
+        )
+        text = structures.only(one for one in self._texts("out") if isinstance(one, str))
+        if calls is None and (text is None or self.tokens() is None):
+            return None
+        return {"role": "assistant", "content": text, "tool_calls": calls or []}
+
+    def text(self, direction: str) -> str | None:
+        """The text that goes in or comes out, if there is nothing else."""
+        contents = [_only_text(one) for one in self._texts(direction) if one not in _CONSTANTS]
+        if all(isinstance(one, str) for one in contents):
+            text = structures.only(contents)
+            return text if isinstance(text, str) else None
+        return None
+
+    def conversation(self, direction: str) -> Any:
+        """The messages or the text of an agent."""
+        found = self.messages(direction)
+        return found if found is not None else self.text(direction)
+
+    # Tools
+
+    def _explicit_tool_name(self) -> str | None:
+        return self._id_at(
+            (("tool", "name"), ("function", "name"), ("call", "name"), ("definition", "name"))
+        )
+
+    def tool_name(self) -> str | None:
+        """The name in an attribute of the tool, or the name of a span that is one word."""
+        found = self._explicit_tool_name()
+        return found if found is not None else self._own_name("tool")
+
+    def agent_name(self) -> str | None:
+        """The name in an attribute of the agent, or the name of a span that is one word."""
+        found = self._id_at((("agent", "name"),))
+        return found if found is not None else self._own_name("agent")
+
+    def workflow_name(self) -> str | None:
+        """The name in an attribute. That of a step is no name of an agent."""
+        return self._id_at((("workflow", "name"), ("flow", "name")))
+
+    def _own_name(self, kind: Kind) -> str | None:
+        if self.stated_kind() != kind:
+            return None
+        name = structures.only(
+            _id(value)
+            for key, value in self._values.items()
+            if words(key)[-1:] == ("name",) and len(words(key)) <= 2
+        )
+        if name is not None:
+            return str(name)
+        title = _ENDS.sub("", self.span.name)
+        if not _NAME.fullmatch(title) or _GENERIC.issuperset(words(title)):
+            return None
+        return title
+
+    def arguments(self) -> Any:
+        """The arguments of a tool."""
+        found = structures.only(self._contents("in", wanted=ARGUMENTS))
+        if found is None:
+            found = structures.only(self._contents("in"))
+        if isinstance(found, dict) and not structures.has_messages(found):
+            inner = found.get("input")
+            return inner if found.keys() == {"input"} and isinstance(inner, dict) else found
+        return None
+
+    def result(self) -> Any:
+        """The result of a tool."""
+        return structures.only(self._contents("out"))
+
+    def call_id(self) -> str | None:
+        """The id of a tool call."""
+        return self._id_at((("call", "id"), ("tool_use", "id"), ("use", "id")))
+
+    # Models
+
+    def tokens(self) -> tuple[int, int] | None:
+        """The counts of input and output tokens."""
+        pair = structures.token_pair(self._values)
+        if pair is not None:
+            return pair
+        usages = [
+            structures.token_pair(value, named=False)
+            for key, raw in self._values.items()
+            if "usage" in words(key) and isinstance(value := decoded(raw), dict)
+        ]
+        found: tuple[int, int] | None = structures.only(usages)
+        if found is None and not any(usages):
+            found = structures.only(map(structures.usage_in, self._contents("out")))
+        return found
+
+    def model(self, *directions: str) -> str | None:
+        """The model that was asked (`in`) or that answered (`out`)."""
+        for direction in directions:
+            found = structures.only(
+                _id(value)
+                for key, value in self._values.items()
+                if names_model(words(key)) and (direction_of(words(key)) or "in") == direction
+            ) or structures.only(structures.model_in(value) for value in self._contents(direction))
+            if found and "/" not in found:
+                return str(found)
+        return None
+
+    def finish_reason(self) -> Any:
+        """Why the model stopped."""
+        return structures.only(
+            value
+            for key, value in self._values.items()
+            if words(key)[-2:] in (("finish", "reason"), ("finish", "reasons"), ("stop", "reason"))
+        )
+
+    def conversation_id(self) -> str | None:
+        """The conversation, session or thread."""
+        return self._id_at((("conversation", "id"), ("session", "id"), ("thread", "id")))
+
+    def _id_at(self, ends: tuple[tuple[str, ...], ...]) -> str | None:
+        """The value of the attributes whose names end in these words; of two that differ, none."""
+        for end in ends:
+            found = structures.only(
+                _id(value) for key, value in self._values.items() if words(key)[-len(end) :] == end
+            )
+            if found is not None:
+                return str(found)
+        return None
+
+
+def _id(value: Any) -> str | None:
+    """An id, also one that was written as JSON."""
+    return as_id(decoded(value))
+
+
+def _only_text(value: Any) -> Any:
+    """The text in an object that has nothing else."""
+    if isinstance(value, dict) and len(value) == 1:
+        [(name, text)] = value.items()
+        if name in _TEXT_MEMBERS and isinstance(text, str):
+            return text
+    return value
