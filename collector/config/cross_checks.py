@@ -15,6 +15,7 @@ from pathgauge.collector.config.kafka import (
     missing_package as missing_package_of_kafka,
     unusable_files,
 )
+from pathgauge.collector.config.plugins.dialects import DIALECTS
 from pathgauge.collector.config.postgres import missing_package as missing_package_of_postgres
 from pathgauge.collector.config.receiving import Grpc, Http
 from pathgauge.collector.core.documents import (
@@ -25,6 +26,7 @@ from pathgauge.collector.core.documents import (
     show_path,
 )
 from pathgauge.collector.core.documents.quantities import Endpoint
+from pathgauge.collector.core.invocations.dialects.unknown import NAME as UNKNOWN
 
 _UNSPECIFIED = ("0.0.0.0", "::")
 """Addresses of a server that listens on all interfaces."""
@@ -41,6 +43,7 @@ def problems_across_sections(config: Config, document: Document, folder: Path) -
         _unsalted_hashes(config, document),
         _postgres_problems(config, document),
         _worker_problems(config, document),
+        _taken_dialect_names(config, document),
     )
 
 
@@ -150,6 +153,13 @@ def _unsalted_hashes(config: Config, document: Document) -> Iterator[Problem]:
             " kafka, each would replace equal values by different hashes"
         )
         yield document.problem(("redaction",), text, of_key=True)
+
+
+def _taken_dialect_names(config: Config, document: Document) -> Iterator[Problem]:
+    """Results could not tell two dialects of one name apart."""
+    for name in sorted(config.dialects.keys() & {*DIALECTS.names(), UNKNOWN}):
+        text = "found the name of an installed dialect, expected another one"
+        yield document.problem(("dialects", name), text, of_key=True)
 
 
 def _postgres_problems(config: Config, document: Document) -> Iterator[Problem]:
