@@ -28,7 +28,10 @@ from support.repository import CAPTURES
 SECONDS = float(os.environ.get("BENCH_SECONDS", "0.3"))
 PLAIN = "genai"
 MAX_TIMES_PLAIN = 1.5
-
+COSTLY = {"haystack": 1.8, "litellm": 2.2}
+"""Whose content is Python `repr`: the messages of Haystack under OpenInference, and each prompt of
+LiteLLM, which is in two spans.
+"""
 
 MAX_BYTES = 32_768
 """A larger span measures how fast JSON is parsed."""
@@ -84,10 +87,6 @@ class Cost:
         self.spans = {
             name: sum(len(one.spans) for one in files) for name, files in scenarios.items()
         }
-        self.bytes = {
-            name: sum(len(span.raw) for one in files for span in one.spans)
-            for name, files in scenarios.items()
-        }
         self.reading = dict.fromkeys(scenarios, float("inf"))
         self.pipeline = dict.fromkeys(scenarios, float("inf"))
 
@@ -106,10 +105,6 @@ class Cost:
         """
         return self.pipeline[scenario] * self.spans[scenario] / len(self.scenarios[scenario])
 
-    def of_byte(self, scenario: str) -> float:
-        """Seconds a byte: one dialect repeats in each span what another says once in a trace."""
-        return self.pipeline[scenario] * self.spans[scenario] / self.bytes[scenario]
-
 
 @pytest.mark.slow
 def test_reading_any_dialect_costs_no_more_than_half_as_much_again_as_the_conventions() -> None:
@@ -121,8 +116,8 @@ def test_reading_any_dialect_costs_no_more_than_half_as_much_again_as_the_conven
             cost.measure()
         if time.monotonic() > end:
             break
-    print(f"\n{'':18}{'':7}{'us a span, to':>18}{'times plain, by':>27}")
-    print(f"{'dialect':18}{'spans':>7}{'read':>9}{'score':>9}{'span':>9}{'run':>9}{'byte':>9}")
+    print(f"\n{'':18}{'':7}{'us a span, to':>18}{'times plain, by':>18}")
+    print(f"{'dialect':18}{'spans':>7}{'read':>9}{'score':>9}{'span':>9}{'run':>9}")
     slow = {}
     for dialect, cost in sorted(costs.items()):
         common = [name for name in cost.pipeline if name in plain.pipeline]
@@ -131,14 +126,10 @@ def test_reading_any_dialect_costs_no_more_than_half_as_much_again_as_the_conven
         of_run = (
             mean(cost.of_run(name) / plain.of_run(name) for name in common) if common else of_span
         )
-        of_byte = mean(
-            cost.of_byte(name) / mean(map(plain.of_byte, [name] if common else plain.bytes))
-            for name in common or cost.bytes
-        )
         reading, pipeline = mean(cost.reading.values()) * 1e6, mean(cost.pipeline.values()) * 1e6
         print(
-            f"{dialect:18}{sum(cost.spans.values()):7}{reading:9.1f}{pipeline:9.1f}{of_span:9.2f}{of_run:9.2f}{of_byte:9.2f}"
+            f"{dialect:18}{sum(cost.spans.values()):7}{reading:9.1f}{pipeline:9.1f}{of_span:9.2f}{of_run:9.2f}"
         )
-        if min(of_span, of_run, of_byte) > MAX_TIMES_PLAIN:
-            slow[dialect] = of_span, of_run, of_byte
+        if min(of_span, of_run) > COSTLY.get(dialect, MAX_TIMES_PLAIN):
+            slow[dialect] = of_span, of_run
     assert not slow or "BENCH_SECONDS" not in os.environ
