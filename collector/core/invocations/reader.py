@@ -120,7 +120,7 @@ class _Reader:
         gaps = self._gaps()
         final_response = self.dialogue.answered(gaps.answering_agents, gaps.answering_steps)
         agent = self._agent_name()
-        if _is_not_understood(self.group):
+        if _is_not_understood(self.group) or _may_be_wrapped(self.group, calls):
             self.flags.add("unknown_dialect")
             user_input = _without_template(user_input)
         elif final_response is None and gaps.outputs_recorded():
@@ -367,6 +367,13 @@ def _is_not_understood(group: Group) -> bool:
     others = (node for node in (*group.nodes, *group.above()) if node.is_unknown)
     by_conventions = any(node.dialects == (GENAI,) for node in work)
     return by_conventions and any(speaks(node.span) for node in others)
+
+
+def _may_be_wrapped(group: Group, calls: Iterable[ToolCall]) -> bool:
+    """Whether the conventions alone tell a result that a framework may have put into an object."""
+    if not any(node.dialects == (GENAI,) for node in group.nodes if node.kind != "other"):
+        return False
+    return any(isinstance(one.result, dict) and one.result.keys() == {"result"} for one in calls)
 
 
 def _without_template(user_input: str | None) -> str | None:

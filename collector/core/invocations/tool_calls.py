@@ -22,8 +22,9 @@ from pathgauge.collector.core.invocations.dialects.field_paths import FieldPath,
 from pathgauge.collector.core.invocations.errors import error_of_any, error_type
 from pathgauge.collector.core.invocations.input_output import Step
 from pathgauge.collector.core.invocations.messages.message import AskedCall, asked_calls
-from pathgauge.collector.core.invocations.messages.unwrap import Result, bare_arguments, bare_result
+from pathgauge.collector.core.invocations.messages.unwrap import bare_arguments, bare_result
 from pathgauge.collector.core.invocations.messages.values import decode
+from pathgauge.collector.core.invocations.messages.written_results import Result
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.same_arguments import are_equal, contradict
 from pathgauge.collector.core.invocations.tool_results import PromptResults

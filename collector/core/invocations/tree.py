@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from pathgauge.collector.core.invocations.dialects import Registry
+from pathgauge.collector.core.invocations.dialects.genai import GENAI
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.unknown_nodes import settle_unknown, without_fallback
 from pathgauge.collector.core.invocations.written_calls import with_calls_apart
@@ -39,7 +40,7 @@ class Tree:
             node.parent = by_id.get(node.span.parent_id or "")
             if node.parent is not None:
                 self._children[node.parent.span.span_id].append(node)
-        if registry.fallback in present:
+        if registry.fallback in present or GENAI in present:
             settle_unknown(self.nodes, registry.fallback)
         self._place_nodes()
 

@@ -13,6 +13,7 @@ from pathgauge.collector.core.invocations.dialects import Dialect, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import first
 from pathgauge.collector.core.invocations.dialects.genai import GENAI
 from pathgauge.collector.core.invocations.dialects.unknown import speaks
+from pathgauge.collector.core.invocations.dialects.vocabulary import words
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.invocations.node import MAX_ANCESTORS, Node
 from pathgauge.collector.core.otlp.spans import Span
@@ -20,7 +21,8 @@ from pathgauge.collector.core.otlp.spans import Span
 _UNDERSTOOD = frozenset(
     {"agent", "workflow", "chain", "named_step", "turn", "nested_agent", "task", "tool"}
 )
-
+_WORKFLOWS = frozenset({"workflow", "flow", "team", "crew", "graph", "pipeline"})
+"""Words in the names of spans that run several agents as one."""
 
 Classified = list[tuple[Kind, tuple[Dialect, ...]]]
 
@@ -47,7 +49,7 @@ def without_fallback(
 def settle_unknown(nodes: Sequence[Node], fallback: Dialect) -> None:
     """Set the kinds of the nodes that only the fallback matches. Parents are known already."""
     guessed = [node for node in nodes if node.dialects and node.dialects[0] is fallback]
-    _promote_teams(nodes)
+    _promote_teams(nodes, by_name=not any(fallback in node.dialects for node in nodes))
     _leave_out_ambiguous_tools(guessed)
     inside: dict[int, set[str]] = {}
     for node in nodes:
@@ -81,10 +83,10 @@ def _leave_out_ambiguous_tools(guessed: Sequence[Node]) -> None:
         node.kind = node.classified
 
 
-def _promote_teams(nodes: Sequence[Node]) -> None:
+def _promote_teams(nodes: Sequence[Node], *, by_name: bool) -> None:
     """Make a span that was not read the run of a team, if it encloses several agents of its own
     instrumentation: those of different names, or any if it speaks of agents itself. Else they are
-    turns of one agent.
+    turns of one agent. `by_name`: only spans that are called a workflow.
     """
     teams: dict[int, tuple[Node, list[str | None]]] = {}
     for node in nodes:
@@ -96,6 +98,8 @@ def _promote_teams(nodes: Sequence[Node]) -> None:
             if above.span.scope.name == node.span.scope.name:
                 teams.setdefault(id(above), (above, []))[1].append(node.name)
     for team, names in teams.values():
+        if by_name and _WORKFLOWS.isdisjoint(words(team.span.name)):
+            continue
         is_named = team.is_unknown and speaks(team.span)
         if len(set(names) if not is_named else names) < 2 or None in names:
             continue

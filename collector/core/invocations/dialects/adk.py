@@ -26,8 +26,8 @@ from pathgauge.collector.core.invocations.dialects.openinference import (
     read_messages as read_flattened,
 )
 from pathgauge.collector.core.invocations.messages.message import Message
-from pathgauge.collector.core.invocations.messages.unwrap import Result
 from pathgauge.collector.core.invocations.messages.values import decoded
+from pathgauge.collector.core.invocations.messages.written_results import Result
 from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE, OPENINFERENCE_SCOPE = "gcp.vertex.agent", "openinference.instrumentation.google_adk"

@@ -9,7 +9,6 @@ for it. `tool.parameters` is neither schema nor arguments. Model calls have no s
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import JsonMember
@@ -17,8 +16,6 @@ from pathgauge.collector.core.invocations.dialects.openinference import (
     OPENINFERENCE,
     kind as stated_kind,
 )
-from pathgauge.collector.core.invocations.messages.unwrap import Result
-from pathgauge.collector.core.invocations.messages.values import as_text, decoded
 from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE = "openinference.instrumentation.ag2"
@@ -34,14 +31,6 @@ def kind(span: Span) -> Kind | None:
     return stated
 
 
-def unwrap_result(value: Any) -> Result:
-    """The result in the pair of whether a tool succeeded and the message about it."""
-    match value:
-        case [bool() as succeeded, {"role": "function", "content": content}]:
-            return Result(decoded(content), None if succeeded else as_text(content))
-    return Result(value)
-
-
 AG2 = replace(
     OPENINFERENCE,
     before=("openinference",),
@@ -50,7 +39,6 @@ AG2 = replace(
     kind=kind,
     name_of=None,  # The names of spans end in the method.
     reads=(*OPENINFERENCE.reads, _RECIPIENT),
-    unwrap_result=unwrap_result,
     fields=replace(
         OPENINFERENCE.fields,
         agent_name=(_RECIPIENT, "agent.name"),

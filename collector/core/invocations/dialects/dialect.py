@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, JsonMember
 from pathgauge.collector.core.invocations.messages.message import Message
-from pathgauge.collector.core.invocations.messages.unwrap import Result
+from pathgauge.collector.core.invocations.messages.written_results import Result
 from pathgauge.collector.core.otlp.spans import Attributes, Span
 
 Kind = Literal[

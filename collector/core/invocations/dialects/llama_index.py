@@ -21,8 +21,9 @@ from pathgauge.collector.core.invocations.dialects.openinference import (
     read_messages,
 )
 from pathgauge.collector.core.invocations.messages.message import Message
-from pathgauge.collector.core.invocations.messages.unwrap import Result, callable_arguments
+from pathgauge.collector.core.invocations.messages.unwrap import callable_arguments
 from pathgauge.collector.core.invocations.messages.values import as_text, decoded
+from pathgauge.collector.core.invocations.messages.written_results import Result
 from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE = "openinference.instrumentation.llama_index"

@@ -29,8 +29,8 @@ from pathgauge.collector.core.invocations.dialects.field_paths import (
 )
 from pathgauge.collector.core.invocations.messages.message import Message
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
-from pathgauge.collector.core.invocations.messages.unwrap import is_object
 from pathgauge.collector.core.invocations.messages.values import as_id, decoded
+from pathgauge.collector.core.invocations.messages.written_results import is_object
 from pathgauge.collector.core.otlp.spans import STATUS_ERROR, Span
 
 SCOPE = "openinference.instrumentation."

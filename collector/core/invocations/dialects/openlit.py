@@ -2,8 +2,8 @@
 
 Recognised by its scopes. It follows the GenAI conventions, but writes steps as agents, too: nodes
 of a graph with the name of the node as that of an agent, and turns and methods of an executor
-without the name of an agent. A result of LangChain is the `str` of its tool message. Of several
-calls in one reply of OpenAI's Responses only the last is in the messages; the tool spans have all.
+without the name of an agent. Of several calls in one reply of OpenAI's Responses only the last is
+in the messages; the tool spans have all.
 """
 
 from __future__ import annotations
@@ -11,13 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Kind
-from pathgauge.collector.core.invocations.messages.literals import fields
 from pathgauge.collector.core.invocations.messages.message import AskedCall, Message
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
-from pathgauge.collector.core.invocations.messages.unwrap import Result
-from pathgauge.collector.core.invocations.messages.values import as_text, decoded
 from pathgauge.collector.core.otlp.spans import Span
-from pathgauge.collector.core.reading_budget import spend
 
 SCOPE = "openlit.instrumentation."
 LANGGRAPH = SCOPE + "langgraph"
@@ -25,7 +21,6 @@ LANGGRAPH = SCOPE + "langgraph"
 _OPERATION, _AGENT_NAME = "gen_ai.operation.name", "gen_ai.agent.name"
 _EXECUTOR = "invoke_workflow AgentExecutor"
 _ITEM_ID = "fc_"
-_CONTENT, _CALL_ID = "content=", " tool_call_id='"
 
 
 def matches(span: Span) -> bool:
@@ -58,20 +53,6 @@ def _without_item_id(call: AskedCall) -> AskedCall:
     return call
 
 
-def unwrap_result(value: Any) -> Result:
-    """The content of a tool message of LangChain."""
-    if not isinstance(value, str) or not value.startswith(_CONTENT) or _CALL_ID not in value:
-        return Result(value)
-    spend(len(value))
-    try:
-        members = fields(value)
-    except ValueError:
-        return Result(None)  # A text that is an object is no result.
-    content = decoded(members.get("content"))
-    error = as_text(content) or "error" if members.get("status") == "error" else None
-    return Result(content, error)
-
-
 OPENLIT = Dialect(
     name="openlit",
     scopes=(SCOPE,),
@@ -79,6 +60,5 @@ OPENLIT = Dialect(
     kind=kind,
     reads=(_OPERATION, _AGENT_NAME),
     messages=read_messages,
-    unwrap_result=unwrap_result,
     content_setting="openlit.init(capture_message_content=True)",
 )

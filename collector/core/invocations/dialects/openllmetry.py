@@ -21,12 +21,9 @@ from pathgauge.collector.core.invocations.dialects.field_paths import Flattened
 from pathgauge.collector.core.invocations.dialects.openai_agents import SCOPE as OPENAI_AGENTS_SCOPE
 from pathgauge.collector.core.invocations.messages.message import Message
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
-from pathgauge.collector.core.invocations.messages.unwrap import (
-    Result,
-    callable_arguments,
-    tool_message,
-)
+from pathgauge.collector.core.invocations.messages.unwrap import callable_arguments, tool_message
 from pathgauge.collector.core.invocations.messages.values import as_id, as_object, decoded
+from pathgauge.collector.core.invocations.messages.written_results import Result
 from pathgauge.collector.core.otlp.spans import Span
 
 LLAMA_INDEX_SCOPE = "opentelemetry.instrumentation.llamaindex"

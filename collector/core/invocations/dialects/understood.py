@@ -35,7 +35,9 @@ _NO_CONTENT = frozenset(
     | {"model", "time", "duration", "reason", "reasons", "status", "code", "size", "length"}
     | {"name", "headers", "header", "role", "http", "config", "settings", "tools", "definitions"}
 )
-_ENDS = re.compile(r"[.\s](?:tool|task|agent|workflow|chat)$")
+_END = re.compile(r"[.\s](tool|task|agent|workflow|chat)$")
+_OTHERS = frozenset({"user", "human"})
+"""Names of agents that stand for people."""
 _NAME = re.compile(r"[\w/:-]+")
 """With a dot it would be the method of a class."""
 _GENERIC = frozenset(
@@ -192,8 +194,8 @@ class Understood:
 
     def agent_name(self) -> str | None:
         """The name in an attribute of the agent, or the name of a span that is one word."""
-        found = self._id_at((("agent", "name"),))
-        return found if found is not None else self._own_name("agent")
+        found = self._id_at((("agent", "name"),)) or self._own_name("agent")
+        return None if found in _OTHERS else found
 
     def workflow_name(self) -> str | None:
         """The name in an attribute. That of a step is no name of an agent."""
@@ -209,7 +211,10 @@ class Understood:
         )
         if name is not None:
             return str(name)
-        title = _ENDS.sub("", self.span.name)
+        end = _END.search(self.span.name)
+        if end is not None and end[1] in ("agent", "workflow", "tool") and end[1] != kind:
+            return None
+        title = _END.sub("", self.span.name)
         if not _NAME.fullmatch(title) or _GENERIC.issuperset(words(title)):
             return None
         return title
@@ -221,7 +226,8 @@ class Understood:
             found = structures.only(self._contents("in"))
         if isinstance(found, dict) and not structures.has_messages(found):
             inner = found.get("input")
-            return inner if found.keys() == {"input"} and isinstance(inner, dict) else found
+            is_alone = not any(item for name, item in found.items() if name != "input")
+            return inner if is_alone and isinstance(inner, dict) else found
         return None
 
     def result(self) -> Any:

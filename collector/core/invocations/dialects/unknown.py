@@ -28,7 +28,8 @@ from pathgauge.collector.core.invocations.dialects.understood import (
     Understood,
 )
 from pathgauge.collector.core.invocations.dialects.vocabulary import speaks_of_agents, words
-from pathgauge.collector.core.invocations.messages.unwrap import Result
+from pathgauge.collector.core.invocations.messages.unwrap import callable_arguments
+from pathgauge.collector.core.invocations.messages.written_results import Result
 from pathgauge.collector.core.otlp.spans import Span
 
 NAME = "unknown"
@@ -125,6 +126,7 @@ def unknown(is_unknown: Callable[[Span], bool]) -> Dialect:
         name=NAME,
         matches=may_hold,
         kind=kind,
+        unwrap_arguments=callable_arguments,
         unwrap_result=_unwrapped,
         fields=Fields(
             agent_name=derived(Understood.agent_name),

@@ -1,31 +1,26 @@
 """Removes what frameworks wrap around tool arguments and results.
 
-LangChain's wrapping and content blocks are recognised by their format in every trace. Other
-wrapping is removed by a hook of the dialect.
+LangChain's wrapping, content blocks and `written_results` are recognised by their format in every
+trace. Other wrapping is removed by a hook of the dialect.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from pathgauge.collector.core.invocations.messages.message import Response
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.values import as_object, as_text, decoded
+from pathgauge.collector.core.invocations.messages.written_results import (
+    Result,
+    is_object,
+    written_result,
+)
 from pathgauge.scorers.types import Json
 
 _CALLABLE_INPUT = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 """Keys of the recorded input of a Python callable."""
-
-_OBJECT = re.compile(r"<[^\n]{1,300} object [^\n]{0,300}at 0x[0-9a-fA-F]{1,16}>")
-
-
-class Result(NamedTuple):
-    """The result of a tool, and the error that the tool or its framework reports."""
-
-    value: Json = None
-    error: str | None = None
 
 
 def bare_arguments(
@@ -61,15 +56,13 @@ def _without_objects(value: Any) -> Any:
     return {key: item for key, item in value.items() if not is_object(item)}
 
 
-def is_object(item: Any) -> bool:
-    """Whether a text is the `repr` of a Python object that shows only its address."""
-    return isinstance(item, str) and item[:1] == "<" and _OBJECT.fullmatch(item) is not None
-
-
 def bare_result(value: Any, unwrap: Callable[[Any], Result] | None = None) -> Result:
     """The result of a call without its wrapping, and the error that it reports. `unwrap` is as for
     `bare_arguments`.
     """
+    written = written_result(value)
+    if written is not None:
+        return written
     value, error = unwrap(value) if unwrap is not None else Result(value)
     response = tool_message(value)
     if response is not None:

@@ -9,29 +9,12 @@ import pytest
 from pathgauge.collector.core.invocations.dialects.openlit import (
     kind,
     read_messages,
-    unwrap_result,
 )
 from pathgauge.collector.core.invocations.messages.message import AskedCall
-from pathgauge.collector.core.invocations.messages.unwrap import Result
 from pathgauge.collector.testing import span
 
 LANGGRAPH, CREWAI = "openlit.instrumentation.langgraph", "openlit.instrumentation.crewai"
 AGENT = {"gen_ai.operation.name": "invoke_agent"}
-
-
-@pytest.mark.parametrize(
-    ("written", "result"),
-    [
-        ("content='[1]' name='look' tool_call_id='c'", Result([1])),
-        ("content='gone' tool_call_id='c' status='error'", Result("gone", "gone")),
-        ("content='' tool_call_id='c' status='error'", Result("", "error")),
-        ("content='a' tool_call_id='c' artifact=1 + 2", Result(None)),
-        ("content=1", Result("content=1")),
-        ({"a": 1}, Result({"a": 1})),
-    ],
-)
-def test_the_result_in_a_tool_message_is_its_content(written: Any, result: Result) -> None:
-    assert unwrap_result(written) == result
 
 
 @pytest.mark.parametrize(

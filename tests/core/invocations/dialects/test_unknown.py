@@ -171,3 +171,60 @@ def test_a_step_with_the_name_and_arguments_of_a_tool_is_a_call_whatever_its_cla
 def test_whether_a_person_is_asked_is_no_text_of_a_user() -> None:
     found = only([step("run", kind="agent", agent_name="support", human_input="False")])
     assert found.user_input is None
+
+
+def conventional(operation: str, name: str, parent: str, start: float, **more: Any) -> Span:
+    key = "gen_ai.agent.name" if operation == "invoke_agent" else "gen_ai.tool.name"
+    attributes = {"gen_ai.operation.name": operation, key: name, **more}
+    title = f"{operation} {name}"
+    return span(name, title, attributes, parent=parent, start=start, end=start + 2, scope="house")
+
+
+@pytest.mark.parametrize(
+    ("name", "outer"),
+    [("refund_workflow.run", ["top"]), ("refunds of today", ["find", "pay"])],
+)
+def test_agents_of_the_conventions_work_for_one_turn_below_a_span_that_is_called_a_workflow(
+    name: str, outer: list[str]
+) -> None:
+    top = span("top", name, {"id": "r1"}, end=9, scope="house")
+    agents = [
+        conventional("invoke_agent", "find", "top", 1),
+        conventional("invoke_agent", "pay", "top", 4),
+    ]
+    found = read(Trace("", top.trace_id, (top, *agents)))
+    ids = {one.span_id: one.name for one in (top, *agents)}
+    assert [ids[one.span_id].removeprefix("invoke_agent ") for one in found] == [
+        name if one == "top" else one for one in outer
+    ]
+
+
+@pytest.mark.parametrize(
+    ("result", "is_flagged"), [({"result": 7}, True), ({"total": 7}, False), ([7], False)]
+)
+def test_a_result_of_the_conventions_that_a_framework_may_have_wrapped_is_kept_and_has_a_flag(
+    result: Any, is_flagged: bool
+) -> None:
+    written = {"gen_ai.tool.call.result": json.dumps(result)}
+    agent = span("a", "invoke_agent desk", {"gen_ai.operation.name": "invoke_agent"}, end=9)
+    call = conventional("execute_tool", "sum", "a", 1, **written)
+    [found] = read(Trace("", agent.trace_id, (agent, call)))
+    assert found.tool_calls[0].result == result
+    assert ("unknown_dialect" in found.flags) is is_flagged
+
+
+def test_arguments_of_a_callable_and_of_a_wrapping_object_are_read() -> None:
+    assert _call(run(input={"args": [], "kwargs": {"id": 42}})).arguments == {"id": 42}
+    assert _call(run(input={"input": {"id": 42}, "options": None})).arguments == {"id": 42}
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [("crew.workflow", {"operation": "invoke_agent"}), ("chat", {"agent_name": "user"})],
+)
+def test_the_name_of_a_workflow_or_of_a_person_is_no_name_of_an_agent(
+    name: str, attributes: dict[str, Any]
+) -> None:
+    top = step(name, kind="agent", **attributes)
+    spans = [step("ask", name, 1, kind="llm", prompt={"messages": ASKED})]
+    assert only([top, *spans]).agent is None

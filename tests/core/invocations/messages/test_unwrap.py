@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from pathgauge.collector.core.invocations.messages.unwrap import (
-    Result,
     bare_arguments,
     bare_result,
     callable_arguments,
 )
+from pathgauge.collector.core.invocations.messages.written_results import Result
 
 ORDER = {"order_id": "A-1"}
 
@@ -181,3 +181,27 @@ anything = st.recursive(
 def test_anything_is_unwrapped_without_an_error(value: Any) -> None:
     assert isinstance(bare_result(value).error, str | None)
     assert isinstance(bare_arguments(value), dict | str | None)
+
+
+CHAT_MESSAGE = "ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[], _name=None, _meta={})"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "bare"),
+    [
+        ("content='[1]' name='look' tool_call_id='c'", Result([1])),
+        ("content='gone' tool_call_id='c' status='error'", Result("gone", "gone")),
+        ("content='' tool_call_id='c' status='error'", Result("", "error")),
+        ("content='a' tool_call_id='c' artifact=1 + 2", Result()),
+        ("content=1", Result("content=1")),
+        ([True, {"role": "function", "content": "[1]"}], Result([1])),
+        ([False, {"role": "function", "content": "gone"}], Result("gone", "gone")),
+        ([True, {"role": "user", "content": "[1]"}], None),
+        ({"tool_messages": [CHAT_MESSAGE]}, Result()),
+        ({"tool_messages": ["of a colleague"]}, None),
+    ],
+)
+def test_the_result_in_an_object_of_a_framework_is_read_from_its_text(
+    recorded: Any, bare: Result | None
+) -> None:
+    assert bare_result(recorded) == (bare or Result(recorded))
