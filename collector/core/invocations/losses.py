@@ -15,7 +15,6 @@ its tool calls. What an instrumentation never writes and content that is switche
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,7 +30,7 @@ from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.reading import Record
 from pathgauge.collector.core.invocations.tool_calls import call_kind, function_naming
 from pathgauge.collector.core.otlp.spans import Span
-from pathgauge.scorers.types import Flag, Invocation, ToolCall
+from pathgauge.scorers.types import Flag, Invocation, ModelCall, ToolCall
 
 _BY_FRAMEWORK = "transfer_"
 """Frameworks add such calls to the history themselves, without any span or model call."""
@@ -76,8 +75,12 @@ class Losses:
     agents: Sequence[Node]
     top_steps: Sequence[Step]
     """The model calls of the agents that may answer the user."""
-    invocation: Invocation
-    """What was read."""
+    calls: Sequence[ToolCall]
+    models: Sequence[ModelCall]
+    read_flags: Collection[Flag]
+    """Those that were found so far."""
+    answer: str | None
+    """Of an invocation that did not fail."""
 
     def flags(self) -> Iterator[Flag]:
         """The signs that were found."""
@@ -95,20 +98,19 @@ class Losses:
         """Whether the last prompt of an agent run holds more calls of this turn than are recorded.
         It repeats what the earlier ones held.
         """
-        recorded = Counter(call.name for call in self.invocation.tool_calls)
         opening: dict[str | None, Step] = {}
         last: dict[str | None, Step] = {}
         for step in self.dialogue.steps:
             opening.setdefault(step.run, step)
             last[step.run] = step
-        return any(
-            _asked_since_user(step, step.content.input)
-            - self._asked_before(opening[run])
-            - recorded
-            for run, step in last.items()
-        )
+        recorded = [call.name for call in self.calls]
+        for run, step in last.items():
+            held = _asked_since_user(step, step.content.input)
+            if held and _has_more(held, [*recorded, *self._asked_before(opening[run])]):
+                return True
+        return False
 
-    def _asked_before(self, first: Step) -> Counter[str]:
+    def _asked_before(self, first: Step) -> list[str]:
         """The calls of an earlier invocation that this one resumes, by the messages that the agent
         was given. If these are not recorded, they may be all those in its first prompt.
         """
@@ -120,11 +122,10 @@ class Losses:
         """Calls that were rejected or failed at once have no span, nor those that the provider of
         the model carries out.
         """
-        calls = self.invocation.tool_calls
-        with_span = {call.name for call in calls if call.start_ns is not None}
+        with_span = {call.name for call in self.calls if call.start_ns is not None}
         return any(
             call.name in with_span and call.result is not None and call.error is None
-            for call in calls
+            for call in self.calls
             if call.start_ns is None and call.kind == "function"
         )
 
@@ -142,23 +143,22 @@ class Losses:
             and call.start_ns is None
             and call.result is None
             and call.error is None
-            for call in self.invocation.tool_calls
+            for call in self.calls
         )
 
     def _calls_leave_traces(self) -> bool:
         """Whether a call that is carried out is recorded, and what is recorded can be read."""
         if any(map(hides_tools, self.agents)):
             return False
-        return UNREADABLE.isdisjoint(self.invocation.flags)
+        return UNREADABLE.isdisjoint(self.read_flags)
 
     def _dropped_attributes_held_calls(self) -> bool:
         """Whether the SDK dropped attributes of a model call whose output is not recorded, and no
         span of a tool shows what it asked for.
         """
-        calls = self.invocation.tool_calls
-        if any(call.start_ns is not None for call in calls):
+        if any(call.start_ns is not None for call in self.calls):
             return False
-        with_calls = {call.group for call in calls}
+        with_calls = {call.group for call in self.calls}
         return any(
             any(span.dropped_attributes for span in step.node.spans)
             for number, step in enumerate(self.dialogue.steps)
@@ -167,10 +167,9 @@ class Losses:
 
     def _agents_state_more_tokens(self) -> bool:
         """Only outputs are compared: what counts as input differs, because of caches."""
-        models = self.invocation.model_calls
-        if any(not model.output_tokens and model.error is None for model in models):
+        if any(not model.output_tokens and model.error is None for model in self.models):
             return False
-        counted = sum(model.output_tokens or 0 for model in models)
+        counted = sum(model.output_tokens or 0 for model in self.models)
         agents = [agent for agent in self.agents if not _states_sum_of_runs(agent)]
         stated = (stated_total(agent).output_tokens for agent in agents)
         return any(count is not None and count > counted for count in stated)
@@ -179,19 +178,18 @@ class Losses:
         """Whether the last model call asked for tools, and there is an answer that is none of
         their arguments or results.
         """
-        answer = self.invocation.final_response
-        if not answer or self.invocation.error or not self.top_steps:
+        if not self.answer or not self.top_steps:
             return False
         last = self.top_steps[-1]
         asked = list(asked_calls(last.content.output))
         if not asked or any(call_kind(call.name, None) != "function" for call in asked):
             return False
         number = self.dialogue.steps.index(last)
-        calls = [call for call in self.invocation.tool_calls if call.group == number]
+        calls = [call for call in self.calls if call.group == number]
         if any(call.result is None for call in calls) and not self._calls_leave_traces():
             return False
         spoken = said(last.content.output)
-        return not any(_may_answer(call, answer, spoken) for call in calls)
+        return not any(_may_answer(call, self.answer, spoken) for call in calls)
 
 
 def _states_sum_of_runs(agent: Node) -> bool:
@@ -227,13 +225,25 @@ def lacking_models(
     return {"models": frozenset({"lost_model_calls"} if tools else {"no_tool_spans"})}
 
 
-def _asked_since_user(step: Step, messages: Sequence[Message]) -> Counter[str]:
-    """The tool calls in a prompt after the last message of the user, by name."""
+def _asked_since_user(step: Step, messages: Sequence[Message]) -> list[str]:
+    """The names of the tool calls in a prompt after the last message of the user."""
     rename = function_naming(step.node)
     names: list[str] = []
     for message in reversed(messages):
         if message.role == "user" and message.text and not message.responses:
             break
-        if message.role == "assistant":
+        if message.calls and message.role == "assistant":
             names += [call.name if rename is None else rename(call.name) for call in message.calls]
-    return Counter(name for name in names if not name.startswith(_BY_FRAMEWORK))
+    return [name for name in names if not name.startswith(_BY_FRAMEWORK)]
+
+
+def _has_more(names: Iterable[str], known: Iterable[str]) -> bool:
+    """Whether any name is there more often than in `known`."""
+    left: dict[str, int] = {}
+    for name in known:
+        left[name] = left.get(name, 0) + 1
+    for name in names:
+        left[name] = left.get(name, 0) - 1
+        if left[name] < 0:
+            return True
+    return False

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from pathgauge.collector.core.invocations.dialects.adot import with_moved_texts
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first, value_at
 from pathgauge.collector.core.invocations.messages.message import (
     Message,
+    is_recorded,
     most_telling,
     with_call_ids,
 )
@@ -37,6 +38,8 @@ _INPUT_EVENTS = {
 _OUTPUT_EVENTS = {"gen_ai.choice": "assistant"}
 _CONTENT_EVENTS = frozenset({DETAILS, "gen_ai.content.prompt", "gen_ai.content.completion"})
 """Span events with the content attributes of a span."""
+
+_Field = Literal["input_messages", "output_messages", "tool_definitions"]
 
 
 class ModelContent:
@@ -63,7 +66,7 @@ class ModelContent:
     def input(self) -> tuple[Message, ...]:
         """The prompt, including earlier turns."""
         if self._input is None:
-            found = self._find(self._node.fields.input_messages, "user", _INPUT_EVENTS)
+            found = self._find("input_messages", "user", _INPUT_EVENTS)
             self._input = with_call_ids(found)
         return self._input
 
@@ -71,14 +74,14 @@ class ModelContent:
     def output(self) -> tuple[Message, ...]:
         """The output of the model."""
         if self._output is None:
-            found = self._find(self._node.fields.output_messages, "assistant", _OUTPUT_EVENTS)
+            found = self._find("output_messages", "assistant", _OUTPUT_EVENTS)
             self._output = found if _has_calls(found) else self._output_of_step() or found
         return self._output
 
     @property
     def tool_definitions(self) -> Iterator[Any]:
         """The tools offered to the model: one value for each source that has some."""
-        return self._values(self._node.fields.tool_definitions)
+        return self._values("tool_definitions")
 
     def _output_of_step(self) -> tuple[Message, ...]:
         """The output that the step has, if it has tool calls."""
@@ -88,39 +91,41 @@ class ModelContent:
         messages = self._read(raw, "assistant")
         return messages if _has_calls(messages) else ()
 
-    def _find(self, paths: FieldPaths, role: str, events: Mapping[str, str]) -> tuple[Message, ...]:
-        return most_telling(self._sources(paths, role, events))
-
-    def _sources(
-        self, paths: FieldPaths, role: str, events: Mapping[str, str]
-    ) -> Iterator[tuple[Message, ...]]:
-        is_empty = False
-
-        def in_attributes() -> Iterator[tuple[Message, ...]]:
-            nonlocal is_empty
-            for raw in self._values(paths):
-                if raw is not None:
-                    is_empty = is_empty or raw in EMPTY
-                    yield self._read(raw, role)
-
-        messages = most_telling(in_attributes())
+    def _find(self, field: _Field, role: str, events: Mapping[str, str]) -> tuple[Message, ...]:
+        found, is_empty = self._in_attributes(field, role)
         if self._logs:
-            messages = with_moved_texts(messages, self._logs, role)
-        yield messages
-        yield tuple(_messages(self._log_events(), events))
-        yield tuple(_messages(self._span_events(), events))
-        if is_empty and role == "assistant":
-            yield (Message(role, ""),)
+            found = with_moved_texts(found, self._logs, role)
+        if is_recorded(found):
+            return found
+        in_logs = tuple(_messages(self._log_events(), events))
+        in_spans = tuple(_messages(self._span_events(), events))
+        empty = (Message(role, ""),) if is_empty and role == "assistant" else ()
+        return most_telling((found, in_logs, in_spans, empty))
 
-    def _values(self, paths: FieldPaths) -> Iterator[Any]:
-        """The values at the field paths: in span attributes, log records, then span events."""
+    def _in_attributes(self, field: _Field, role: str) -> tuple[tuple[Message, ...], bool]:
+        """The messages, and whether a value before them says that there are none."""
+        found: tuple[Message, ...] = ()
+        is_empty = False
+        for raw in self._values(field):
+            if raw is None:
+                continue
+            is_empty = is_empty or raw in EMPTY
+            messages = self._read(raw, role)
+            if is_recorded(messages):
+                return messages, is_empty
+            found = found or messages
+        return found, is_empty
+
+    def _values(self, field: _Field) -> Iterator[Any]:
+        """The values of a field: in span attributes, log records, then span events."""
         spans = self._node.own_spans
-        for path in paths:
+        for path in getattr(self._node.fields, field):
             for span in spans:
                 yield value_at(path, span)
-        keys = [path for path in paths if isinstance(path, str)]
+        # Log records and events have other keys than the span.
+        paths: FieldPaths = getattr(self._node.plan.fields, field)
         for attributes in chain(self._logged_content(), self._event_content()):
-            yield from (attributes.get(key) for key in keys)
+            yield from (attributes.get(path) for path in paths if isinstance(path, str))
 
     def _logged_content(self) -> Iterator[Attributes]:
         return (log.attributes for log in self._logs if log.event_name == DETAILS)

@@ -4,11 +4,12 @@ spans describe the same thing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first
+from pathgauge.collector.core.invocations.dialects.field_plan import FieldPlan
 from pathgauge.collector.core.invocations.dialects.genai import has_model_details
 from pathgauge.collector.core.invocations.dialects.unknown import NAME as UNKNOWN
 from pathgauge.collector.core.invocations.messages.values import as_id
@@ -36,16 +37,18 @@ class Node:
     __slots__ = (
         "_call_id",
         "_entry_agent",
+        "_fields",
         "_name",
         "_name_source",
         "agent",
         "called",
         "classified",
         "dialects",
-        "fields",
+        "is_unknown",
         "kind",
         "outer",
         "parent",
+        "plan",
         "runs_agent",
         "span",
         "spans",
@@ -53,7 +56,7 @@ class Node:
     )
 
     def __init__(
-        self, span: Span, kind: Kind, dialects: tuple[Dialect, ...], fields: Fields
+        self, span: Span, kind: Kind, dialects: tuple[Dialect, ...], plan: FieldPlan
     ) -> None:
         self.span = span
         self.spans = [span]
@@ -64,8 +67,11 @@ class Node:
         """The kind at this position in the tree."""
         self.dialects = dialects
         """The dialects that match its spans. The first is that of the outer span."""
-        self.fields = fields
+        self.is_unknown = _has_unknown(dialects)
+        """Whether a span of it was read without a dialect that understands it."""
+        self.plan = plan
         """The field paths of this trace."""
+        self._fields: Fields | None = None
         self.parent: Node | None = None
         self.outer: Node | None = None
         """The nearest ancestor that is not a mere link."""
@@ -92,9 +98,18 @@ class Node:
         return None
 
     @property
-    def is_unknown(self) -> bool:
-        """Whether a span of it was read without a dialect that understands it."""
-        return any(dialect.name == UNKNOWN for dialect in self.dialects)
+    def fields(self) -> Fields:
+        """The field paths that may have a value in its spans."""
+        if self._fields is None:
+            self._fields = self.plan.of(self.span.attributes)
+        return self._fields
+
+    def describe_also(self, spans: Iterable[Span], dialects: tuple[Dialect, ...] = ()) -> None:
+        """Add inner spans that describe the same thing, with their dialects."""
+        self.spans.extend(spans)
+        self.dialects = tuple(dict.fromkeys(self.dialects + dialects))
+        self.is_unknown = _has_unknown(self.dialects)
+        self._fields = self.plan.fields
 
     @property
     def entry_agent(self) -> Node | None:
@@ -167,8 +182,7 @@ class Node:
         if self.tool is not None and self.kind in _AGENTS:
             self.tool.runs_agent = True
         if self.outer is not None and self._repeats(self.outer):
-            self.outer.spans.append(self.span)
-            self.outer.dialects = tuple(dict.fromkeys(self.outer.dialects + self.dialects))
+            self.outer.describe_also([self.span], self.dialects)
             self.kind = "other"
 
     def _is_below_agent(self, parent: Node) -> bool:
@@ -281,6 +295,10 @@ class Node:
             found = first(self.spans[searched:], self.fields.call_id)
             self._call_id = len(self.spans), found
         return as_id(found)
+
+
+def _has_unknown(dialects: tuple[Dialect, ...]) -> bool:
+    return bool(dialects) and any(dialect.name == UNKNOWN for dialect in dialects)
 
 
 def _name_paths(fields: Fields, kind: Kind) -> FieldPaths:

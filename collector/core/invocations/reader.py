@@ -111,7 +111,7 @@ class _Reader:
 
     def reading(self) -> Reading:
         """Resolve every field."""
-        spans, fields = self._own_spans(), self.group.entry.fields
+        spans, fields = self._own_spans(), self.group.entry.plan.fields
         empty_means_not_captured = self._empty_means_not_captured()
         calls = tool_calls(
             self.steps, self.tools, self.dialogue.rounds, empty_means_not_captured, self.flags
@@ -138,6 +138,14 @@ class _Reader:
         start_ns, end_ns = self.group.times()
         doubts = gaps.flag(self.flags, calls, user_input, final_response, failed=failed is not None)
         self._flag_defects()
+        answer = final_response if failed is None else None
+        losses = Losses(
+            self.dialogue, self.agents, self.top_steps, calls, usage.models, self.flags, answer
+        )
+        # Prompts are read for this that nothing else needs: it does not matter if these are
+        # truncated.
+        flags = frozenset(self.flags)
+        flags = flags.union(losses.flags())
         invocation = Invocation(
             trace_id=self.trace.trace_id,
             span_id=self.group.span_id,
@@ -163,24 +171,17 @@ class _Reader:
             tool_schemas=tool_schemas(self.agents, self.steps, self.tools, calls),
             start_ns=start_ns,
             end_ns=end_ns,
-            flags=frozenset(self.flags),
+            flags=flags,
             spans=self._spans(),
         )
         tool_spans = any(node.kind == "tool" or node.called for node in self.tools)
         lacks = lacking_models(invocation, self.tools)
         return Reading(
-            self._with_losses(invocation),
+            invocation,
             shown_by(invocation, tool_spans=tool_spans),
             doubts,
             lacks,
         )
-
-    def _with_losses(self, invocation: Invocation) -> Invocation:
-        """The invocation with flags for what was lost. For this, prompts are read that nothing else
-        needs: it does not matter if these are truncated.
-        """
-        losses = Losses(self.dialogue, self.agents, self.top_steps, invocation)
-        return replace(invocation, flags=invocation.flags.union(losses.flags()))
 
     def _model_call(self, step: Step) -> ModelCall:
         call = model_call(step, with_text=self.extras.model_texts)

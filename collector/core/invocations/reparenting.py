@@ -73,7 +73,7 @@ def _make_workflow(tree: Tree, task: Node, messages: list[Node]) -> None:
     """The spans below the task, which process it, hold its input."""
     own = list(tree.children(task))
     task.kind = "workflow"
-    task.spans.extend(node.span for node in own)
+    task.describe_also(node.span for node in own)
     for node in (*own, *messages):
         tree.attach(node, task)
 

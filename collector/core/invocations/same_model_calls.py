@@ -38,8 +38,7 @@ def _join(pairs: list[tuple[Node, Node, bool]]) -> None:
     taken = Counter(id(outer) for outer, _, _ in pairs)
     for outer, inner, is_certain in pairs:
         if is_certain or taken[id(outer)] == 1:
-            outer.spans.extend(inner.spans)
-            outer.dialects = tuple(dict.fromkeys(outer.dialects + inner.dialects))
+            outer.describe_also(inner.spans, inner.dialects)
             inner.kind = "other"
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from pathgauge.collector.core.invocations.dialects.field_paths import first
+from pathgauge.collector.core.invocations.dialects.vocabulary import has_mark
 from pathgauge.collector.core.invocations.messages.values import as_id, as_int, as_object, decoded
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
@@ -137,8 +138,7 @@ def _sources(
 
 def _has_mark(span: Span, byte_marks: tuple[bytes, ...]) -> bool:
     """Whether a span may have one of the keys. Avoids decoding most spans."""
-    raw = span.raw
-    return any(mark in raw for mark in byte_marks)
+    return has_mark(span.raw, byte_marks)
 
 
 def _ids(sources: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterator[str]:

@@ -14,7 +14,11 @@ from collections.abc import Iterator, Sequence
 from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.dialects.genai import GENAI
 from pathgauge.collector.core.invocations.node import Node
-from pathgauge.collector.core.invocations.unknown_nodes import settle_unknown, without_fallback
+from pathgauge.collector.core.invocations.unknown_nodes import (
+    promote_teams,
+    settle_unknown,
+    without_fallback,
+)
 from pathgauge.collector.core.invocations.written_calls import with_calls_apart
 from pathgauge.collector.core.otlp.spans import Trace, start_order
 from pathgauge.collector.core.reading_budget import spend
@@ -29,9 +33,9 @@ class Tree:
         if any(registry.fallback in dialects for _, dialects in classified):
             classified = without_fallback(spans, classified, registry.fallback) or classified
         present = frozenset(dialect for _, dialects in classified for dialect in dialects)
-        fields = registry.fields(present)
+        plan = registry.plan(present)
         self.nodes = [
-            Node(span, kind, dialects, fields)
+            Node(span, kind, dialects, plan)
             for span, (kind, dialects) in zip(spans, classified, strict=True)
         ]
         self._children: dict[str, list[Node]] = defaultdict(list)
@@ -40,8 +44,10 @@ class Tree:
             node.parent = by_id.get(node.span.parent_id or "")
             if node.parent is not None:
                 self._children[node.parent.span.span_id].append(node)
-        if registry.fallback in present or GENAI in present:
+        if registry.fallback in present:
             settle_unknown(self.nodes, registry.fallback)
+        elif GENAI in present:
+            promote_teams(self.nodes, by_name=True)
         self._place_nodes()
 
     def below(self, root: Node) -> Iterator[Node]:

@@ -15,7 +15,7 @@ from pathgauge.collector.core.invocations.dialects.genai import GENAI
 from pathgauge.collector.core.invocations.dialects.unknown import speaks
 from pathgauge.collector.core.invocations.dialects.vocabulary import words
 from pathgauge.collector.core.invocations.messages.values import decoded
-from pathgauge.collector.core.invocations.node import MAX_ANCESTORS, Node
+from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.otlp.spans import Span
 
 _UNDERSTOOD = frozenset(
@@ -49,12 +49,12 @@ def without_fallback(
 def settle_unknown(nodes: Sequence[Node], fallback: Dialect) -> None:
     """Set the kinds of the nodes that only the fallback matches. Parents are known already."""
     guessed = [node for node in nodes if node.dialects and node.dialects[0] is fallback]
-    _promote_teams(nodes, by_name=not any(fallback in node.dialects for node in nodes))
+    promote_teams(nodes)
     _leave_out_ambiguous_tools(guessed)
     inside: dict[int, set[str]] = {}
     for node in nodes:
         if node.kind in ("model", "tool"):
-            for above in _ancestors(node):
+            for above in node.ancestors():
                 inside.setdefault(id(above), set()).add(node.kind)
     for node in nodes:
         is_sum = inside.get(id(node), set()) >= {"model", "tool"}
@@ -83,7 +83,7 @@ def _leave_out_ambiguous_tools(guessed: Sequence[Node]) -> None:
         node.kind = node.classified
 
 
-def _promote_teams(nodes: Sequence[Node], *, by_name: bool) -> None:
+def promote_teams(nodes: Sequence[Node], *, by_name: bool = False) -> None:
     """Make a span that was not read the run of a team, if it encloses several agents of its own
     instrumentation: those of different names, or any if it speaks of agents itself. Else they are
     turns of one agent. `by_name`: only spans that are called a workflow.
@@ -92,7 +92,7 @@ def _promote_teams(nodes: Sequence[Node], *, by_name: bool) -> None:
     for node in nodes:
         if node.kind != "agent":
             continue
-        for above in _ancestors(node):
+        for above in node.ancestors():
             if above.kind != "other":
                 break
             if above.span.scope.name == node.span.scope.name:
@@ -105,12 +105,3 @@ def _promote_teams(nodes: Sequence[Node], *, by_name: bool) -> None:
             continue
         if not team.span.serves_request:
             team.classified = team.kind = "chain"
-
-
-def _ancestors(node: Node) -> Sequence[Node]:
-    found: list[Node] = []
-    above = node.parent
-    while above is not None and len(found) < MAX_ANCESTORS and above not in found[:1]:
-        found.append(above)
-        above = above.parent
-    return found

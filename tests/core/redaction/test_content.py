@@ -95,7 +95,7 @@ def texts(value: Any) -> set[str]:
 
 def content(captured: tuple[Span, ...]) -> set[str]:
     """The texts at all places at which the dialects say that content lives."""
-    places = INSTALLED.fields(frozenset(INSTALLED.dialects))
+    places = INSTALLED.plan(frozenset(INSTALLED.dialects)).fields
     values = (first([one], getattr(places, field)) for one in captured for field in CONTENT)
     return {text for value in values for text in texts(decoded(value))}
 

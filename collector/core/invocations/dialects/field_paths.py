@@ -7,7 +7,7 @@ keys, and a value that a function derives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +88,18 @@ FieldPath = str | JsonMember | InEvent | Flattened | Derived
 FieldPaths = tuple[FieldPath, ...]
 
 
+def may_find(path: FieldPath, keys: Collection[str]) -> bool:
+    """Whether a path may lead to a value in attributes with these keys, or outside of them."""
+    match path:
+        case str():
+            return path in keys
+        case JsonMember():
+            return path.key in keys
+        case Flattened():
+            return any(key.startswith(path.prefix) for key in keys)
+    return True
+
+
 def value_at(path: FieldPath, span: Span) -> Any:
     """The value that a span has at a field path, or `None`."""
     if isinstance(path, str):
@@ -104,6 +116,8 @@ def first(
 
     Skips empty text, and `{}` at the paths in `empty_means_not_captured`.
     """
+    if not paths:
+        return None
     for span in spans:
         attributes = span.attributes
         for path in paths:

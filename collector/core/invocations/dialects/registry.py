@@ -13,9 +13,11 @@ from functools import lru_cache
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths
+from pathgauge.collector.core.invocations.dialects.field_plan import FieldPlan
 from pathgauge.collector.core.invocations.dialects.genai import GENAI, is_unknown_operation
 from pathgauge.collector.core.invocations.dialects.unknown import adds_to_conventions, unknown
 from pathgauge.collector.core.invocations.dialects.vocabulary import (
+    has_mark,
     is_infrastructure,
     may_speak,
     speaks_of_agents,
@@ -52,7 +54,7 @@ class Registry:
         """Cache of which shapes speak of agents."""
         self._writers = tuple(one for one in self.dialects if one.written_call is not None)
         self._by_scope = lru_cache(_MAX_SCOPES)(self._find_by_scope)
-        self.fields = lru_cache(_MAX_SCOPES)(self._merge)
+        self.plan = lru_cache(_MAX_SCOPES)(self._plan)
 
     @property
     def content_settings(self) -> dict[str, str]:
@@ -125,7 +127,7 @@ class Registry:
         return (
             self._by_scope(span.scope.name)[0]
             or span.name.startswith(self._names)
-            or any(mark in span.raw for mark in self._byte_marks)
+            or has_mark(span.raw, self._byte_marks)
         )
 
     def writer_of(self, span: Span) -> Dialect | None:
@@ -133,7 +135,7 @@ class Registry:
         for dialect in self._writers:
             if span.scope.name.startswith(dialect.scopes) or span.name.startswith(dialect.names):
                 continue
-            if any(mark in span.raw for mark in dialect.byte_marks) and dialect.matches(span):
+            if has_mark(span.raw, dialect.byte_marks) and dialect.matches(span):
                 return dialect
         return None
 
@@ -164,14 +166,14 @@ class Registry:
         is_known = bool(claiming) or is_infrastructure(scope)
         return bool(claiming), possible, entry_hooks, is_known
 
-    def _merge(self, matching: frozenset[Dialect]) -> Fields:
+    def _plan(self, matching: frozenset[Dialect]) -> FieldPlan:
         """The field paths over all dialects of a trace."""
         order = [one for one in self._precedence if one in matching or one is GENAI]
         merged: dict[str, FieldPaths] = {}
         for field in fields(Fields):
             paths = (path for dialect in order for path in getattr(dialect.fields, field.name))
             merged[field.name] = tuple(dict.fromkeys(paths))
-        return Fields(**merged)
+        return FieldPlan(Fields(**merged))
 
 
 def _shape(span: Span) -> tuple[str, ...]:

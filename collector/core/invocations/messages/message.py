@@ -50,13 +50,21 @@ class Message(NamedTuple):
         return bool(self.text is not None or self.calls or self.responses)
 
 
+def is_recorded(messages: Iterable[Message]) -> bool:
+    """Whether the content of any message is recorded."""
+    for message in messages:
+        if message.text is not None or message.calls or message.responses:
+            return True
+    return False
+
+
 def most_telling(sources: Iterable[tuple[Message, ...]]) -> tuple[Message, ...]:
     """The first source with recorded content, which may be empty; otherwise the first with
     messages.
     """
     found: tuple[Message, ...] = ()
     for messages in sources:
-        if any(message.is_recorded for message in messages):
+        if is_recorded(messages):
             return messages
         found = found or messages
     return found
@@ -78,14 +86,14 @@ def with_call_ids(messages: Sequence[Message]) -> tuple[Message, ...]:
             completed.append(message)
             continue
         responses = []
-        for response in message.responses:
-            if response.name is None and response.id is not None:
-                responses.append(response._replace(name=names.get(response.id)))
-            elif pending and response.id is None and response.name is None:
-                responses.append(response._replace(id=pending.popleft().id))
+        for result, name, id, error in message.responses:
+            if name is None and id is not None:
+                responses.append(Response(result, names.get(id), id, error))
+            elif pending and id is None and name is None:
+                responses.append(Response(result, None, pending.popleft().id, error))
             else:
-                responses.append(response)
-        completed.append(message._replace(responses=tuple(responses)))
+                responses.append(Response(result, name, id, error))
+        completed.append(Message(*message[:3], tuple(responses), *message[4:]))
     return tuple(completed)
 
 

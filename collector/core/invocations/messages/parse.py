@@ -89,8 +89,8 @@ def parse_messages(value: Any, role: str) -> tuple[Message, ...]:
     """Read one message, a list of messages, or an object that contains them. Messages without a
     role get `role`. Other values are skipped.
     """
-    parsed = (parse_message(item, role) for item in _items(value, role, 0))
-    return tuple(message for message in parsed if message is not None)
+    parsed = [parse_message(item, role) for item in _items(value, role, 0)]
+    return tuple([message for message in parsed if message is not None])
 
 
 def _items(value: Any, role: str, level: int) -> Iterator[Any]:
@@ -98,7 +98,9 @@ def _items(value: Any, role: str, level: int) -> Iterator[Any]:
         return
     if isinstance(value, list):
         for item in value:
-            if _is_pair(item):
+            if isinstance(item, dict) and ("role" in item or "parts" in item):
+                yield item  # a message, as in nearly all lists
+            elif _is_pair(item):
                 yield {"role": item[0], "content": item[1]}
             elif isinstance(item, list) or _contained(item, role) is not None:
                 yield from _items(item, role, level + 1)

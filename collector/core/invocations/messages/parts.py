@@ -205,17 +205,22 @@ def read_call(entry: Any) -> AskedCall | None:
     name = _tool_name(function)
     if name is None:
         return None
-    written = (function.get(key) for key in ("arguments", "args", "input"))
-    arguments = next((value for value in written if value is not None), None)
+    arguments = function.get("arguments")
+    if arguments is None:
+        arguments = function.get("args")
+    if arguments is None:
+        arguments = function.get("input")
     return AskedCall(name, {} if arguments == "" else decoded(arguments), call_id(entry))
 
 
 def _response(entry: Mapping[str, Any]) -> Response:
     """A tool result, under any of the keys in use."""
     origin = as_object(entry.get("origin")) or entry
-    keys = (key for key in ("response", "result", "output", "content") if key in entry)
-    key = next(keys, None)
-    result = None if key is None else entry[key]
+    result = None
+    for key in ("response", "result", "output", "content"):
+        if key in entry:
+            result = entry[key]
+            break
     error = (as_id(result) or "error") if _failed(entry) else None
     return Response(decoded(result), _tool_name(origin), call_id(origin), error)
 
@@ -233,7 +238,8 @@ def _failed(entry: Mapping[str, Any]) -> bool:
 def call_id(value: Mapping[str, Any]) -> str | None:
     """The id of the call that is asked for or answered."""
     for key in _ID_KEYS:
-        found = as_id(value[key]) if key in value else None
-        if found is not None:
-            return found
+        if key in value:
+            found = as_id(value[key])
+            if found is not None:
+                return found
     return None
