@@ -11,7 +11,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations import readings
 from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.reading import Reading
-from pathgauge.collector.core.otlp.spans import Trace
+from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.core.reading_budget import CpuClock, ReadingBudget, TooSlowError
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.scorers.authoring.extras import Extras
@@ -80,19 +80,14 @@ class TraceReader:
         for revisions, and should pay for their bytes only.
         """
         try:
-            found = readings(trace, self._registry, self._scenario_keys, extras)
-            self._count_unread(trace)
-            return found
+            counts = trace.is_first and trace.tenant not in self._synthetic_tenants
+            unread = self._count_unread if counts else None
+            return readings(trace, self._registry, self._scenario_keys, extras, unread)
         finally:
             for span in trace.spans:
                 span.release()
             for log in trace.logs:
                 log.release()
 
-    def _count_unread(self, trace: Trace) -> None:
-        """Count what no dialect understands, once for each trace."""
-        if not trace.is_first or trace.tenant in self._synthetic_tenants:
-            return
-        for span in trace.spans:
-            if self._registry.is_unread(span):
-                self._telemetry.unread_scopes.add(span.scope.name or UNNAMED)
+    def _count_unread(self, span: Span) -> None:
+        self._telemetry.unread_scopes.add(span.scope.name or UNNAMED)

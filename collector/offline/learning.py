@@ -70,7 +70,9 @@ class Learned:
 def learn(spans: Iterable[Span], registry: Registry) -> list[Learned]:
     """What can be proposed, for each scope with unread spans."""
     spans = list(spans)
-    scopes = {span.scope.name for span in spans if registry.is_unread(span)}
+    scopes = {
+        span.scope.name for span in spans if registry.is_unread(span, registry.classify(span))
+    }
     found = {scope: Learned(scope) for scope in sorted(scopes)}
     for span in spans:
         one = found.get(span.scope.name)

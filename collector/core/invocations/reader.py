@@ -8,7 +8,7 @@ count for the trajectory and the tokens, but not for the answer.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pathgauge.collector.core.invocations import scenario
@@ -59,12 +59,15 @@ def readings(
     registry: Registry,
     scenario_keys: tuple[str, ...] = scenario.DEFAULT_KEYS,
     extras: Extras = NO_EXTRAS,
+    unread: Callable[[Span], None] | None = None,
 ) -> list[Reading]:
-    """As `read`, with what other invocations of the same agents may settle."""
+    """As `read`, with what other invocations of the same agents may settle. `unread` gets the spans
+    that speak of agents and that no dialect understands.
+    """
     logs: dict[str | None, list[LogRecord]] = defaultdict(list)
     for log in sorted(trace.logs, key=lambda log: (log.time_ns, log.raw)):
         logs[log.span_id].append(log)
-    found = groups(Tree(trace, registry))
+    found = groups(Tree(trace, registry, unread))
     orphans = Orphans(trace.spans, found)
     return [
         _Reader(trace, group, logs, scenario_keys, extras, orphans=orphans).reading()

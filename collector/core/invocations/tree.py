@@ -9,10 +9,11 @@ arrived leave several roots; cycles are cut.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.dialects.genai import GENAI
+from pathgauge.collector.core.invocations.dialects.registry import Classified
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.unknown_nodes import (
     promote_teams,
@@ -20,16 +21,23 @@ from pathgauge.collector.core.invocations.unknown_nodes import (
     without_fallback,
 )
 from pathgauge.collector.core.invocations.written_calls import with_calls_apart
-from pathgauge.collector.core.otlp.spans import Trace, start_order
+from pathgauge.collector.core.otlp.spans import Span, Trace, start_order
 from pathgauge.collector.core.reading_budget import spend
 
 
 class Tree:
     """All nodes of a trace, ordered by start, an enclosing span before the one inside it."""
 
-    def __init__(self, trace: Trace, registry: Registry) -> None:
+    def __init__(
+        self, trace: Trace, registry: Registry, unread: Callable[[Span], None] | None = None
+    ) -> None:
+        """`unread` gets the spans that speak of agents and that no dialect understands."""
         spans = sorted(with_calls_apart(trace.spans, registry), key=start_order)
-        classified = [registry.classify(span) for span in spans]
+        classified: Sequence[Classified] = [registry.classify(span) for span in spans]
+        if unread is not None:
+            for span, one in zip(spans, classified, strict=True):
+                if registry.is_unread(span, one):
+                    unread(span)
         if any(registry.fallback in dialects for _, dialects in classified):
             classified = without_fallback(spans, classified, registry.fallback) or classified
         present = frozenset(dialect for _, dialects in classified for dialect in dialects)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pathgauge.collector.core.invocations.dialects import Dialect, Kind
+from pathgauge.collector.core.invocations.dialects import Dialect
 from pathgauge.collector.core.invocations.dialects.field_paths import first
 from pathgauge.collector.core.invocations.dialects.genai import GENAI
+from pathgauge.collector.core.invocations.dialects.registry import Classified
 from pathgauge.collector.core.invocations.dialects.unknown import speaks
 from pathgauge.collector.core.invocations.dialects.vocabulary import words
 from pathgauge.collector.core.invocations.messages.values import decoded
@@ -24,19 +25,17 @@ _UNDERSTOOD = frozenset(
 _WORKFLOWS = frozenset({"workflow", "flow", "team", "crew", "graph", "pipeline"})
 """Words in the names of spans that run several agents as one."""
 
-Classified = list[tuple[Kind, tuple[Dialect, ...]]]
-
 
 def without_fallback(
-    spans: Sequence[Span], classified: Classified, fallback: Dialect
-) -> Classified | None:
+    spans: Sequence[Span], classified: Sequence[Classified], fallback: Dialect
+) -> Sequence[Classified] | None:
     """The same without the fallback, if a dialect understands the agents or tools of the trace."""
     if not any(
         kind in _UNDERSTOOD and any(dialect not in (GENAI, fallback) for dialect in dialects)
         for kind, dialects in classified
     ):
         return None
-    found: Classified = []
+    found: list[Classified] = []
     for span, (kind, dialects) in zip(spans, classified, strict=True):
         if fallback not in dialects:
             found.append((kind, dialects))

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -248,12 +248,20 @@ class Assembler:
             self._given_up.pop(key, None)
 
     def _add_all(
-        self, key: TraceKey, records: Iterable[Span | LogRecord], now: float, row: int
+        self, key: TraceKey, records: Sequence[Span | LogRecord], now: float, row: int
     ) -> Iterator[Trace]:
-        for record in records:
-            trace = self._find(key, now, record)
-            if trace is not None and self._add(trace, record, now, row) and self._too_big(trace):
-                yield self._cut(trace)
+        at = 0
+        while at < len(records):
+            trace = self._find(key, now, records[at])
+            if trace is None:
+                at += 1
+                continue
+            size_before = trace.size
+            at, has_grown = self._add_until_too_big(trace, records, at, now)
+            if has_grown:
+                self._grew(trace, size_before, now, row)
+                if self._too_big(trace):
+                    yield self._cut(trace)
         trace = self._traces.get(key)
         if trace is not None and self._was_loaded_for_nothing(trace):
             self._hold(trace, now)
@@ -275,14 +283,27 @@ class Assembler:
             self._memory.load(trace)
         return trace
 
-    def _add(self, trace: OpenTrace, record: Span | LogRecord, now: float, row: int) -> bool:
+    def _add_until_too_big(
+        self, trace: OpenTrace, records: Sequence[Span | LogRecord], start: int, now: float
+    ) -> tuple[int, bool]:
+        """Add the records from `start` on. Returns where the rest begins, and whether any record
+        added anything.
+        """
+        has_grown = False
+        for at in range(start, len(records)):
+            if self._add(trace, records[at], now):
+                has_grown = True
+                if self._too_big(trace):
+                    return at + 1, True
+        return len(records), has_grown
+
+    def _add(self, trace: OpenTrace, record: Span | LogRecord, now: float) -> bool:
         """Whether the record added anything."""
         if isinstance(record, Span):
-            return self._add_span(trace, record, now, row)
-        return self._add_log(trace, record, now, row)
+            return self._add_span(trace, record, now)
+        return self._add_log(trace, record, now)
 
-    def _add_span(self, trace: OpenTrace, span: Span, now: float, row: int) -> bool:
-        before = trace.size
+    def _add_span(self, trace: OpenTrace, span: Span, now: float) -> bool:
         match trace.add_span(span, now, entry_agent=self._may_be_entry(span)):
             case "added":
                 self._telemetry.spans_assembled.add()
@@ -291,16 +312,13 @@ class Assembler:
             case reason:
                 self._drop(span, reason)
                 return False
-        self._grew(trace, before, now, row)
         return True
 
-    def _add_log(self, trace: OpenTrace, log: LogRecord, now: float, row: int) -> bool:
-        before = trace.size
+    def _add_log(self, trace: OpenTrace, log: LogRecord, now: float) -> bool:
         if trace.add_log(log, now) == "duplicate":
             self._drop(log, "duplicate")
             return False
         self._telemetry.logs_assembled.add()
-        self._grew(trace, before, now, row)
         return True
 
     def _grew(self, trace: OpenTrace, size_before: int, now: float, row: int) -> None:

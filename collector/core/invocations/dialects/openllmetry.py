@@ -29,6 +29,7 @@ from pathgauge.collector.core.otlp.spans import Span
 LLAMA_INDEX_SCOPE = "opentelemetry.instrumentation.llamaindex"
 
 KIND, ENTITY = "traceloop.span.kind", "traceloop.entity.name"
+_ENCODED_KIND = KIND.encode()
 METADATA = "traceloop.association.properties."
 
 NODES = "gen_ai.workflow.nodes"
@@ -126,9 +127,9 @@ def unwrap_result(value: Any) -> Result:
 
 
 def _may_be_entry(span: Span) -> bool:
-    if KIND.encode() not in span.raw:
+    if span.parent_id is not None and not span.name.endswith((".workflow", ".agent")):
         return False
-    return span.parent_id is None or span.name.endswith((".workflow", ".agent"))
+    return _ENCODED_KIND in span.raw
 
 
 OPENLLMETRY = Dialect(

@@ -7,9 +7,10 @@ contribute fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from functools import lru_cache
+from typing import NamedTuple
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths
@@ -29,6 +30,24 @@ _MAX_SCOPES, _MAX_SHAPES = 1024, 2048
 """Cache limits: senders can invent any number of names."""
 
 _EntryHook = Callable[[Span], bool]
+
+Classified = tuple[Kind, tuple[Dialect, ...]]
+"""What a span represents, and the dialects that match it."""
+
+NOTHING: Classified = "other", ()
+"""A span that no dialect matches and that does not speak of agents. Compared by identity."""
+
+
+class _OfScope(NamedTuple):
+    """What is known of the spans of an instrumentation scope by its name."""
+
+    is_claimed: bool
+    """Whether a dialect claims it."""
+    possible: tuple[Dialect, ...]
+    """The dialects that may match its spans."""
+    may_be_entry: _EntryHook
+    is_known: bool
+    """Whether it has none but known spans."""
 
 
 class Registry:
@@ -62,11 +81,11 @@ class Registry:
         known = {one.name: one.content_setting for one in self.dialects if one.content_setting}
         return {one.name: known.get(one.name, "") for one in self.dialects}
 
-    def classify(self, span: Span) -> tuple[Kind, tuple[Dialect, ...]]:
+    def classify(self, span: Span) -> Classified:
         """What a span represents, and the dialects that match it."""
         spend()
         if not self._may_match(span) and not self._may_be_unknown(span):
-            return "other", ()
+            return NOTHING
         matching = self._matching_of(span)
         for dialect in matching:
             kind = dialect.kind(span)
@@ -85,26 +104,30 @@ class Registry:
         if matching is None:
             if len(self._matching) == _MAX_SHAPES:
                 self._matching.clear()
-            possible = self._by_scope(span.scope.name)[1]
+            possible = self._by_scope(span.scope.name).possible
             matching = tuple(dialect for dialect in possible if dialect.matches(span))
             if matching in ((), (GENAI,)) and self.fallback.matches(span):
                 matching = (*matching, self.fallback)
             self._matching[shape] = matching
         return matching
 
+    def _has_only_conventions(self, matching: tuple[Dialect, ...]) -> bool:
+        return all(one is GENAI or one is self.fallback for one in matching)
+
     def _is_unknown(self, span: Span) -> bool:
         return self.fallback in self._matching_of(span)
 
-    def is_unread(self, span: Span) -> bool:
-        """Whether a span speaks of agents, models or tools, and no dialect understands it."""
-        if not self._may_be_unknown(span):
+    def is_unread(self, span: Span, classified: Classified) -> bool:
+        """Whether a span, as it was classified, speaks of agents, models or tools, and no dialect
+        understands it.
+        """
+        kind, matching = classified
+        if classified is NOTHING or not self._has_only_conventions(matching):
             return False
-        matching = self._matching_of(span)
-        if any(one not in (GENAI, self.fallback) for one in matching):
+        if not self._may_be_unknown(span):
             return False
         if GENAI in matching and not is_unknown_operation(span):
             return False
-        kind, _ = self.classify(span)
         if kind != "other":
             return GENAI not in matching
         shape = _shape(span)
@@ -120,12 +143,12 @@ class Registry:
         """Whether a span may speak of agents, without decoding its attributes. If a dialect claims
         its scope, that knows what it leaves out.
         """
-        return not self._by_scope(span.scope.name)[3] and may_speak(span.raw)
+        return not self._by_scope(span.scope.name).is_known and may_speak(span.raw)
 
     def _may_match(self, span: Span) -> bool:
         """Whether a dialect may match a span, without decoding its attributes."""
         return (
-            self._by_scope(span.scope.name)[0]
+            self._by_scope(span.scope.name).is_claimed
             or span.name.startswith(self._names)
             or has_mark(span.raw, self._byte_marks)
         )
@@ -145,26 +168,24 @@ class Registry:
         """
         if span.name.startswith(self._entry_names):
             return True
-        entry_hooks = self._by_scope(span.scope.name)[2]
-        return bool(entry_hooks) and any(may_be_entry(span) for may_be_entry in entry_hooks)
+        return self._by_scope(span.scope.name).may_be_entry(span)
 
-    def _find_by_scope(
-        self, scope: str
-    ) -> tuple[bool, tuple[Dialect, ...], tuple[_EntryHook, ...], bool]:
-        """Whether a dialect claims the scope, the dialects that may match its spans, the
-        `may_be_entry` hooks for them, and whether the scope has none but known spans.
-        """
+    def _find_by_scope(self, scope: str) -> _OfScope:
         claiming = tuple(one for one in self.dialects if scope.startswith(one.scopes))
         possible = tuple(
             one for one in self.dialects if one in claiming or one.byte_marks or one.names
         )
-        entry_hooks = tuple(
+        hooks = [
             one.may_be_entry
             for one in self.dialects
             if one.may_be_entry and (one in claiming or not one.scopes)
+        ]
+        return _OfScope(
+            is_claimed=bool(claiming),
+            possible=possible,
+            may_be_entry=_any_of(hooks),
+            is_known=bool(claiming) or is_infrastructure(scope),
         )
-        is_known = bool(claiming) or is_infrastructure(scope)
-        return bool(claiming), possible, entry_hooks, is_known
 
     def _plan(self, matching: frozenset[Dialect]) -> FieldPlan:
         """The field paths over all dialects of a trace."""
@@ -174,6 +195,13 @@ class Registry:
             paths = (path for dialect in order for path in getattr(dialect.fields, field.name))
             merged[field.name] = tuple(dict.fromkeys(paths))
         return FieldPlan(Fields(**merged))
+
+
+def _any_of(hooks: Sequence[_EntryHook]) -> _EntryHook:
+    """One hook for all of them. It is called for every arriving span, and often there is only one."""
+    if len(hooks) == 1:
+        return hooks[0]
+    return lambda span: any(hook(span) for hook in hooks)
 
 
 def _shape(span: Span) -> tuple[str, ...]:
@@ -186,6 +214,3 @@ def _rank(dialect: Dialect) -> int:
     if dialect is GENAI:
         return 1
     return 2
-
-
-"""The dialects of this package."""

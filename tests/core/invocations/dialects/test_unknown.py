@@ -134,7 +134,7 @@ def test_requests_and_queries_of_the_application_are_no_unread_agents(
     scope: str, attributes: dict[str, Any], expected: bool
 ) -> None:
     one = span("a", "call", attributes, trace="t", scope=scope)
-    assert INSTALLED.is_unread(one) is expected
+    assert INSTALLED.is_unread(one, INSTALLED.classify(one)) is expected
 
 
 @pytest.mark.parametrize(
