@@ -64,6 +64,8 @@ def readings(
     """As `read`, with what other invocations of the same agents may settle. `unread` gets the spans
     that speak of agents and that no dialect understands.
     """
+    if not any(map(registry.may_matter, trace.spans)):
+        return []
     logs: dict[str | None, list[LogRecord]] = defaultdict(list)
     for log in sorted(trace.logs, key=lambda log: (log.time_ns, log.raw)):
         logs[log.span_id].append(log)

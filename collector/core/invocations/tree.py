@@ -33,13 +33,7 @@ class Tree:
     ) -> None:
         """`unread` gets the spans that speak of agents and that no dialect understands."""
         spans = sorted(with_calls_apart(trace.spans, registry), key=start_order)
-        classified: Sequence[Classified] = [registry.classify(span) for span in spans]
-        if unread is not None:
-            for span, one in zip(spans, classified, strict=True):
-                if registry.is_unread(span, one):
-                    unread(span)
-        if any(registry.fallback in dialects for _, dialects in classified):
-            classified = without_fallback(spans, classified, registry.fallback) or classified
+        classified = _classified(spans, registry, unread)
         present = frozenset(dialect for _, dialects in classified for dialect in dialects)
         plan = registry.plan(present)
         self.nodes = [
@@ -120,3 +114,16 @@ class Tree:
             if node.parent is not None:
                 node.place_below(node.parent, turns)
         return placed
+
+
+def _classified(
+    spans: Sequence[Span], registry: Registry, unread: Callable[[Span], None] | None
+) -> Sequence[Classified]:
+    classified = [registry.classify(span) for span in spans]
+    if unread is not None:
+        for span, one in zip(spans, classified, strict=True):
+            if registry.is_unread(span, one):
+                unread(span)
+    if any(registry.fallback in dialects for _, dialects in classified):
+        return without_fallback(spans, classified, registry.fallback) or classified
+    return classified

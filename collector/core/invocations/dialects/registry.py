@@ -83,8 +83,7 @@ class Registry:
 
     def classify(self, span: Span) -> Classified:
         """What a span represents, and the dialects that match it."""
-        spend()
-        if not self._may_match(span) and not self._may_be_unknown(span):
+        if not self.may_matter(span):
             return NOTHING
         matching = self._matching_of(span)
         for dialect in matching:
@@ -96,6 +95,13 @@ class Registry:
                 return kind, (GENAI,)
             return kind, matching
         return "other", matching
+
+    def may_matter(self, span: Span) -> bool:
+        """Whether a dialect may match a span, or the span may speak of agents, without decoding its
+        attributes. The traces of most services have no such span.
+        """
+        spend()
+        return self._may_match(span) or self._may_be_unknown(span)
 
     def _matching_of(self, span: Span) -> tuple[Dialect, ...]:
         """The dialects that match a span; the fallback if no instrumentation's dialect does."""
@@ -198,7 +204,7 @@ class Registry:
 
 
 def _any_of(hooks: Sequence[_EntryHook]) -> _EntryHook:
-    """One hook for all of them. It is called for every arriving span, and often there is only one."""
+    """One hook for all of them: it is called for every arriving span."""
     if len(hooks) == 1:
         return hooks[0]
     return lambda span: any(hook(span) for hook in hooks)
