@@ -76,7 +76,7 @@ class Dialogue:
             if text:
                 return text
         if steps:
-            return last_user_text(steps[0].content.input)
+            return last_user_text(steps[0].content.turn)
         return self.asked(inner[0], ()) if inner else None
 
     def answered(self, agents: Sequence[Node], steps: Sequence[Step]) -> str | None:

@@ -23,7 +23,12 @@ from pathgauge.collector.core.invocations.errors import error_of
 from pathgauge.collector.core.invocations.gaps import UNREADABLE, hides_tools
 from pathgauge.collector.core.invocations.grouping import Group
 from pathgauge.collector.core.invocations.input_output import Dialogue, Step
-from pathgauge.collector.core.invocations.messages.message import Message, asked_calls, said
+from pathgauge.collector.core.invocations.messages.message import (
+    Message,
+    asked_calls,
+    is_of_user,
+    said,
+)
 from pathgauge.collector.core.invocations.messages.values import as_text
 from pathgauge.collector.core.invocations.model_calls import stated_total
 from pathgauge.collector.core.invocations.node import Node
@@ -105,7 +110,7 @@ class Losses:
             last[step.run] = step
         recorded = [call.name for call in self.calls]
         for run, step in last.items():
-            held = _asked_since_user(step, step.content.input)
+            held = _asked_since_user(step, step.content.turn)
             if held and _has_more(held, [*recorded, *self._asked_before(opening[run])]):
                 return True
         return False
@@ -116,7 +121,7 @@ class Losses:
         """
         agent = first.node.agent
         given = self.dialogue.input_of(agent) if agent is not None else ()
-        return _asked_since_user(first, given or first.content.input)
+        return _asked_since_user(first, given or first.content.turn)
 
     def _calls_lack_spans(self) -> bool:
         """Calls that were rejected or failed at once have no span, nor those that the provider of
@@ -230,7 +235,7 @@ def _asked_since_user(step: Step, messages: Sequence[Message]) -> list[str]:
     rename = function_naming(step.node)
     names: list[str] = []
     for message in reversed(messages):
-        if message.role == "user" and message.text and not message.responses:
+        if is_of_user(message):
             break
         if message.calls and message.role == "assistant":
             names += [call.name if rename is None else rename(call.name) for call in message.calls]

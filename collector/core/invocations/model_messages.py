@@ -15,14 +15,16 @@ from itertools import chain
 from typing import Any, Literal
 
 from pathgauge.collector.core.invocations.dialects.adot import with_moved_texts
+from pathgauge.collector.core.invocations.dialects.dialect import Dialect
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first, value_at
 from pathgauge.collector.core.invocations.messages.message import (
     Message,
     is_recorded,
+    last_turn,
     most_telling,
     with_call_ids,
 )
-from pathgauge.collector.core.invocations.messages.parse import parse_messages
+from pathgauge.collector.core.invocations.messages.parse import parse_last_turn, parse_messages
 from pathgauge.collector.core.invocations.messages.values import EMPTY, decode, decoded
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.otlp.spans import Attributes, LogRecord
@@ -60,6 +62,7 @@ class ModelContent:
         self._logs = logs
         self._flags = flags
         self._input: tuple[Message, ...] | None = None
+        self._turn: tuple[Message, ...] | None = None
         self._output: tuple[Message, ...] | None = None
 
     @property
@@ -69,6 +72,22 @@ class ModelContent:
             found = self._find("input_messages", "user", _INPUT_EVENTS)
             self._input = with_call_ids(found)
         return self._input
+
+    @property
+    def turn(self) -> tuple[Message, ...]:
+        """The prompt from the last text of a user on; all of it if there is none. Prompts repeat
+        the whole conversation, of which only this part is read if possible. Its results have no
+        names but those that are written in them.
+        """
+        if self._turn is None:
+            self._turn = self._turn_alone() or last_turn(self.input)
+        return self._turn
+
+    def _turn_alone(self) -> tuple[Message, ...]:
+        if self._input is not None or self._logs or any(map(_reads_messages, self._node.dialects)):
+            return ()
+        raw = next((one for one in self._values("input_messages") if one is not None), None)
+        return parse_last_turn(decoded(raw))
 
     @property
     def output(self) -> tuple[Message, ...]:
@@ -159,6 +178,10 @@ class ModelContent:
                     for key, value in event.attributes.items()
                 }
                 yield event.name, body
+
+
+def _reads_messages(dialect: Dialect) -> bool:
+    return dialect.messages is not None
 
 
 def _has_calls(messages: Iterable[Message]) -> bool:

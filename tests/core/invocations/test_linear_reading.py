@@ -10,13 +10,19 @@ import pytest
 
 from pathgauge.collector.core.otlp.spans import Trace
 from pathgauge.collector.core.reading_budget import ReadingBudget, TooSlowError
+from pathgauge.collector.testing import span
 from support.dialects import read
 from support.hostile_traces import (
+    ANSWERING,
     ARGUMENTS,
+    ASKING,
     CONTENT,
+    INPUT,
     NODES,
+    OUTPUT,
     TREES,
     agent,
+    operation,
     tool,
     trace_of,
     trace_with_content,
@@ -106,6 +112,22 @@ def test_reading_looks_at_the_clock_for_long_values() -> None:
     few = looks_at_the_clock(trace_of([agent("a"), tool("t", "a", **{ARGUMENTS: "[]"})], ()))
     many = looks_at_the_clock(trace_of([agent("a"), tool("t", "a", **{ARGUMENTS: text})], ()))
     assert many > few
+
+
+def test_of_a_long_conversation_only_the_last_turn_is_read() -> None:
+    earlier = [{"role": "user", "content": "1"}, {"role": "assistant", "content": "2"}] * SIZE
+    prompt = [*earlier, {"role": "user", "content": "Where is order 42?"}]
+    said = json.dumps([{"role": "assistant", "content": "At home."}])
+    first = operation("chat", **{INPUT: json.dumps(prompt), OUTPUT: said})
+    last = operation("chat", **{INPUT: json.dumps([*prompt, ASKING, ANSWERING]), OUTPUT: said})
+    calls = [
+        span(f"m{at}", "chat m", one, parent="a", start=at) for at, one in ((1, first), (2, last))
+    ]
+    trace = trace_of([agent("a"), *calls], ())
+    [found] = read(trace)
+    assert found.user_input == "Where is order 42?"
+    assert found.flags == frozenset(["lost_tool_calls"])
+    assert looks_at_the_clock(trace) < len(earlier) // MAX_UNSEEN
 
 
 def test_reading_stops_when_the_time_is_used_up() -> None:

@@ -97,10 +97,22 @@ def with_call_ids(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(completed)
 
 
+def is_of_user(message: Message) -> bool:
+    """Whether a user wrote a text."""
+    return message.role == "user" and bool(message.text) and not message.responses
+
+
 def last_user_text(messages: Sequence[Message]) -> str | None:
     """The text of the last message that a user wrote."""
-    texts = (m.text for m in reversed(messages) if m.role == "user" and not m.responses)
-    return next((text for text in texts if text), None)
+    return next((message.text for message in reversed(messages) if is_of_user(message)), None)
+
+
+def last_turn(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages from the last text of a user on; all if there is none."""
+    for at in range(len(messages) - 1, -1, -1):
+        if is_of_user(messages[at]):
+            return tuple(messages[at:])
+    return tuple(messages)
 
 
 def answer(messages: Iterable[Message]) -> str | None:

@@ -12,7 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pathgauge.collector.core.invocations.messages.message import AskedCall, Message, Response
+from pathgauge.collector.core.invocations.messages.message import (
+    AskedCall,
+    Message,
+    Response,
+    is_of_user,
+)
 from pathgauge.collector.core.invocations.messages.parts import (
     call_id,
     is_reasoning,
@@ -93,13 +98,35 @@ def parse_messages(value: Any, role: str) -> tuple[Message, ...]:
     return tuple([message for message in parsed if message is not None])
 
 
+def parse_last_turn(value: Any) -> tuple[Message, ...]:
+    """The messages of a prompt from the last text of a user on, read from the end. Empty if it is
+    no plain list of messages, or if no user wrote a text.
+    """
+    if not isinstance(value, list) or not all(map(_is_message, value)):
+        return ()
+    found: list[Message] = []
+    for item in reversed(value):
+        message = parse_message(item, "user")
+        if message is None:
+            continue
+        found.append(message)
+        if is_of_user(message):
+            return tuple(reversed(found))
+    return ()
+
+
+def _is_message(item: Any) -> bool:
+    """Whether this is a message and nothing that contains some, as nearly all in lists."""
+    return isinstance(item, dict) and ("role" in item or "parts" in item)
+
+
 def _items(value: Any, role: str, level: int) -> Iterator[Any]:
     if level > _MAX_LEVELS:
         return
     if isinstance(value, list):
         for item in value:
-            if isinstance(item, dict) and ("role" in item or "parts" in item):
-                yield item  # a message, as in nearly all lists
+            if _is_message(item):
+                yield item
             elif _is_pair(item):
                 yield {"role": item[0], "content": item[1]}
             elif isinstance(item, list) or _contained(item, role) is not None:
