@@ -65,10 +65,11 @@ def _model_at(node: Node, paths: FieldPaths) -> str | None:
 
 def stated_total(node: Node) -> ModelCall:
     """The tokens that an agent span states, in the form of one model call."""
+    spans = node.own_spans
     return ModelCall(
         span_id=node.span.span_id,
-        input_tokens=as_int(first(node.own_spans, node.fields.total_input_tokens)),
-        output_tokens=as_int(first(node.own_spans, node.fields.total_output_tokens)),
+        input_tokens=as_int(first(spans, node.fields.total_input_tokens)),
+        output_tokens=as_int(first(spans, node.fields.total_output_tokens)),
     )
 
 

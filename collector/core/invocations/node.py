@@ -37,13 +37,13 @@ class Node:
     __slots__ = (
         "_call_id",
         "_entry_agent",
-        "_fields",
         "_name",
         "_name_source",
         "agent",
         "called",
         "classified",
         "dialects",
+        "fields",
         "is_unknown",
         "kind",
         "outer",
@@ -71,7 +71,8 @@ class Node:
         """Whether a span of it was read without a dialect that understands it."""
         self.plan = plan
         """The field paths of this trace."""
-        self._fields: Fields | None = None
+        self.fields = plan.of(span.attributes) if dialects else plan.fields
+        """The field paths that may have a value in its spans."""
         self.parent: Node | None = None
         self.outer: Node | None = None
         """The nearest ancestor that is not a mere link."""
@@ -97,19 +98,12 @@ class Node:
             return self.dialects[0]
         return None
 
-    @property
-    def fields(self) -> Fields:
-        """The field paths that may have a value in its spans."""
-        if self._fields is None:
-            self._fields = self.plan.of(self.span.attributes)
-        return self._fields
-
     def describe_also(self, spans: Iterable[Span], dialects: tuple[Dialect, ...] = ()) -> None:
         """Add inner spans that describe the same thing, with their dialects."""
         self.spans.extend(spans)
         self.dialects = tuple(dict.fromkeys(self.dialects + dialects))
         self.is_unknown = _has_unknown(self.dialects)
-        self._fields = self.plan.fields
+        self.fields = self.plan.fields
 
     @property
     def entry_agent(self) -> Node | None:

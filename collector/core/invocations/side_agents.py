@@ -21,6 +21,8 @@ def side_agents(agents: Sequence[Node], steps: Sequence[Step], tools: Sequence[N
     their children.
     """
     found: set[str] = set()
+    if len(agents) < 2:
+        return found
     own_steps: dict[int, list[Step]] = defaultdict(list)
     for step in steps:
         own_steps[id(step.node.agent)].append(step)

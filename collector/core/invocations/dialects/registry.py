@@ -130,9 +130,9 @@ class Registry:
         kind, matching = classified
         if classified is NOTHING or not self._has_only_conventions(matching):
             return False
-        if not self._may_be_unknown(span):
-            return False
         if GENAI in matching and not is_unknown_operation(span):
+            return False
+        if not self._may_be_unknown(span):
             return False
         if kind != "other":
             return GENAI not in matching
