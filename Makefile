@@ -71,7 +71,7 @@ noise: .venv/.dev  ## simulate years of scores and of traffic that do not change
 check-corpus: .venv/.dev  ## read every capture below CORPUS=<directory> in every order of arrival
 	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(ALL_TESTS) tests/core/invocations/test_corpus.py $(ARGS)
 
-bench: .venv/.dev  ## throughput and cost, as ratios to a baseline of the same run
+bench: .venv/.dev  ## throughput, cost and stages, as ratios to a baseline of the same run; BENCH_RECORD=1 stores the ratios of a release
 	BENCH_SECONDS=$${BENCH_SECONDS:-15} $(ALL_TESTS) tests/benchmarks --capture=no $(ARGS)
 
 docs: .venv/.run  ## regenerate the pages for commands, scorers and known names

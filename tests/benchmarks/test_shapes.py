@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ import psycopg
 import pytest
 import yaml
 
-from benchmarks.test_throughput import (
+from benchmarks.servers import (
     CONFIG,
     LONG,
     PATHGAUGE,
@@ -197,7 +198,7 @@ def _running(
     """The processes by name, the port of the gateway, and that of the gauge."""
     names = dict(roles)
     name, words = names.popitem()
-    command = [str(PATHGAUGE), "serve", "--config", str(file)]
+    command = [sys.executable, str(PATHGAUGE), "serve", "--config", str(file)]
     for role in words:
         command += ["--role", role]
     with process(*command) as server:
