@@ -21,11 +21,11 @@ from benchmarks.servers import (
     STALLED_S,
     Run,
     bare_server,
-    counter,
     cpu_s,
     load,
     process,
     resident,
+    wait_for,
 )
 from support.ports import free_port
 
@@ -57,9 +57,9 @@ def measure_collector(folder: Path, mix: str, configs: Sequence[str], seconds: f
         idle_s, began = cpu_s(server), time.monotonic()
         sent = load(otlp_port, mix, seconds=seconds)
         if configs == SAMPLING:
-            _wait_for(metrics_port, _DECIDED_TRACES, sent["invocations"])
+            wait_for(metrics_port, _DECIDED_TRACES, sent["invocations"])
         else:
-            _wait_for(metrics_port, _SENT_SPANS, sent["spans"])
+            wait_for(metrics_port, _SENT_SPANS, sent["spans"])
         scored_s = time.monotonic() - began - (0 if configs == DURABLE else SETTLE_S)
         return Run(sent, scored_s, cpu_s(server) - idle_s, resident(server.pid, "VmHWM"))
 
@@ -74,12 +74,3 @@ def _wait_until_ready(metrics_port: int) -> None:
             if time.monotonic() > end:
                 raise
             time.sleep(0.1)
-
-
-def _wait_for(metrics_port: int, name: str, expected: float) -> None:
-    value, progress = 0.0, time.monotonic()
-    while value < expected and time.monotonic() < progress + STALLED_S:
-        time.sleep(0.2)
-        last, value = value, counter(metrics_port, name)
-        progress = progress if value == last else time.monotonic()
-    assert value == expected, f"{name}: {value} of {expected}"

@@ -34,6 +34,9 @@ SETTLE_S = 6.0
 STALLED_S = 30.0
 """A service that scored nothing for so long will not."""
 
+_POLL_S = 0.2
+_NEARLY = 0.9
+
 COLUMNS = {
     "bytes/span": 11,
     "acked/s": 10,
@@ -161,14 +164,7 @@ def measure_service(
         before, idle_s = counter(metrics_port, SCORED), cpu_s(server)
         began = time.monotonic()
         sent = load(grpc_port, mix, rate, seconds)
-        scored, progress = 0.0, time.monotonic()
-        while scored < sent["invocations"] and time.monotonic() < progress + STALLED_S:
-            time.sleep(0.2)
-            last, scored = scored, counter(metrics_port, SCORED) - before
-            progress = progress if scored == last else time.monotonic()
-        assert scored == sent["invocations"], (
-            f"{scored} of {sent['invocations']} invocations scored"
-        )
+        wait_for(metrics_port, SCORED, before + sent["invocations"])
         scored_after_s = time.monotonic() - began - SETTLE_S
         run = Run(sent, scored_after_s, cpu_s(server) - idle_s, resident(server.pid, "VmHWM"))
         at_end(server)
@@ -213,6 +209,17 @@ def ports(server: subprocess.Popen[str]) -> tuple[int, int]:
             found = dict(re.findall(r"(grpc|metrics)=(\d+)", line))
             return int(found.get("grpc", 0)), int(found["metrics"])
     raise AssertionError("the service did not become ready")
+
+
+def wait_for(port: int, name: str, expected: float) -> None:
+    """Wait until a counter of `/metrics` has a value. Fails when it stands still."""
+    value, progress = counter(port, name), time.monotonic()
+    while value < expected and time.monotonic() < progress + STALLED_S:
+        # Rendering `/metrics` costs as much as scoring some traces, so it is rare at first.
+        time.sleep(_POLL_S if value > expected * _NEARLY else 5 * _POLL_S)
+        last, value = value, counter(port, name)
+        progress = progress if value == last else time.monotonic()
+    assert value == expected, f"{name}: {value} of {expected}"
 
 
 def counter(port: int, name: str) -> float:

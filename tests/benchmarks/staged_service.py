@@ -56,7 +56,9 @@ THREADS = {
     "pipeline": "rest of the pipeline thread",
 }
 """The rest of each thread."""
-NATIVE = "gRPC in C, other threads"
+NATIVE = "gRPC in C"
+"""Threads that Python did not start."""
+OTHER = "other threads"
 
 
 class Stopwatch:
@@ -86,7 +88,7 @@ class Stopwatch:
         used = time.thread_time() - self._inside()
         if name == "MainThread":
             used -= self._main_before_s or 0.0
-        self.cpu_s[THREADS.get(name, NATIVE)] += used
+        self.cpu_s[THREADS.get(name, OTHER)] += used
 
     def process_ended(self) -> dict[str, float]:
         """The CPU time of each stage."""

@@ -32,7 +32,19 @@ def test_a_ratio_that_is_15_percent_worse_is_found(
 ) -> None:
     file = tmp_path / "ratios.json"
     record({ROW: RELEASED}, file)
-    assert worse({ROW: now}, file) == expected
+    assert worse({ROW: [now]}, file) == expected
+
+
+def test_the_median_decides_unless_one_round_was_as_good_as_before(tmp_path: Path) -> None:
+    file = tmp_path / "ratios.json"
+    record({ROW: RELEASED}, file)
+
+    def found(*cpu: float) -> list[str]:
+        return worse({ROW: [RELEASED._replace(cpu=value) for value in cpu]}, file)
+
+    assert found(11.0, 11.0, 30.0) == []
+    assert found(9.9, 12.0, 12.0) == []
+    assert found(10.5, 12.0, 30.0) == ["mixed, pathgauge, durable: cpu 12.00, was 10.00"]
 
 
 def test_rows_and_machines_that_were_not_recorded_are_not_compared(tmp_path: Path) -> None:
@@ -40,18 +52,18 @@ def test_rows_and_machines_that_were_not_recorded_are_not_compared(tmp_path: Pat
     assert not is_recorded(file)
     record({ROW: RELEASED}, file)
     assert is_recorded(file)
-    assert worse({ROW._replace(load="agents"): RELEASED._replace(cpu=99.0)}, file) == []
+    assert worse({ROW._replace(load="agents"): [RELEASED._replace(cpu=99.0)]}, file) == []
     other_machine = {f"{os.cpu_count()}0 cores": next(iter(json.loads(file.read_text()).values()))}
     file.write_text(json.dumps(other_machine))
     assert not is_recorded(file)
-    assert worse({ROW: RELEASED._replace(cpu=99.0)}, file) == []
+    assert worse({ROW: [RELEASED._replace(cpu=99.0)]}, file) == []
 
 
 def test_a_record_replaces_that_of_the_same_number_of_cores(tmp_path: Path) -> None:
     file = tmp_path / "ratios.json"
     record({ROW: RELEASED}, file)
     record({ROW: RELEASED._replace(cpu=5.0)}, file)
-    assert worse({ROW: RELEASED}, file) == ["mixed, pathgauge, durable: cpu 10.00, was 5.00"]
+    assert worse({ROW: [RELEASED]}, file) == ["mixed, pathgauge, durable: cpu 10.00, was 5.00"]
 
 
 def test_ratios_are_taken_within_a_round_and_their_median_is_used() -> None:
