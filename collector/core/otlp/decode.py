@@ -90,7 +90,8 @@ def _spans(
     def read(source: SourceT, resource: Resource, scope: Scope) -> Span:
         raw, proto = reader.message(source, SpanProto, limits.max_record_bytes)
         span = Span(raw, resource, scope, tenant, proto)
-        _check_ids(span)
+        if not _has_ids(span):
+            raise _invalid_id(span)
         return span
 
     return _decode(reader, "traces", body, read, limits)
@@ -176,16 +177,24 @@ def _contexts(
             yield resource, Scope(proto.name, proto.version), scope.records
 
 
-def _check_ids(span: Span) -> None:
-    message = ""
+def _has_ids(span: Span) -> bool:
+    """Whether the ids of a span are valid."""
+    return (
+        _is_trace_id(span.trace_id)
+        and len(span.span_id) == len(_NO_SPAN_ID)
+        and span.span_id != _NO_SPAN_ID
+        and (span.parent_id is None or len(span.parent_id) == len(_NO_SPAN_ID))
+    )
+
+
+def _invalid_id(span: Span) -> RejectedError:
     if not _is_trace_id(span.trace_id):
         message = f"trace id: expected 16 bytes, not all zero, found {span.trace_id!r}"
     elif len(span.span_id) != len(_NO_SPAN_ID) or span.span_id == _NO_SPAN_ID:
         message = f"span id: expected 8 bytes, not all zero, found {span.span_id!r}"
-    elif span.parent_id is not None and len(span.parent_id) != len(_NO_SPAN_ID):
+    else:
         message = f"parent span id: expected 8 bytes or none, found {span.parent_id!r}"
-    if message:
-        raise RejectedError("invalid_id", message)
+    return RejectedError("invalid_id", message)
 
 
 def _is_trace_id(identifier: str) -> bool:

@@ -120,7 +120,8 @@ class Span(_Encoded[SpanProto]):
         """Decode ids, names and times. `proto` is the parsed form of `raw`, if there is one. Raises
         `google.protobuf.message.DecodeError`.
         """
-        proto = proto or SpanProto.FromString(raw)
+        if proto is None:
+            proto = SpanProto.FromString(raw)
         super().__init__(raw, resource, scope, tenant, proto)
         self.span_id = proto.span_id.hex()
         self.parent_id = _parent_id(proto.parent_span_id)

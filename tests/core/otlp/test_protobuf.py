@@ -209,6 +209,20 @@ def test_the_fields_of_a_span_are_limited(fields: int, rejected: dict[str, int])
     assert decode_traces(group(raw), limits=DecodeLimits(max_attributes=100)).rejected == rejected
 
 
+def test_the_shortest_span_beyond_the_limit_is_found() -> None:
+    decoded = decode_traces(group(b"\x4a\x00" * 101), limits=DecodeLimits(max_attributes=100))
+    assert decoded.rejected == {"too_many_attributes": 1}
+
+
+@pytest.mark.parametrize("size", [127, 128, 129, 16_383, 16_384, 16_385, 2_097_151, 2_097_152])
+def test_spans_are_found_whatever_number_of_bytes_their_size_takes(size: int) -> None:
+    padding = b"\x00" * (size - len(span()) - len(field(1000, b"")))
+    raws = [span(more=field(1000, padding[cut:])) for cut in range(5)]
+    assert size in map(len, raws)
+    body = group(*raws, span("last"))
+    assert [record.raw for record in decode_traces(body).records] == [*raws, span("last")]
+
+
 @pytest.mark.parametrize(
     ("limit", "rejected"),
     [(34, {}), (33, {"too_large": 1})],
