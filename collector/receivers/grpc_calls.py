@@ -60,7 +60,13 @@ class Turns:
         """Wait for the turn of a message, which lasts as long as the context. Raises `BodyError`
         after `max_wait`.
         """
-        of_peer = self._of_peers.setdefault(peer, asyncio.Semaphore(self._max_of_peer))
+        of_peer = self._of_peers.get(peer)
+        if of_peer is None:
+            of_peer = self._of_peers[peer] = asyncio.Semaphore(self._max_of_peer)
+        if not (of_peer.locked() or self._all.locked()):  # usually: no timer is needed
+            async with of_peer, self._all:
+                yield
+            return
         async with AsyncExitStack() as semaphores:
             try:
                 async with asyncio.timeout(self._max_wait):
@@ -96,7 +102,8 @@ class Calls:
             yield
         finally:
             self._active[peer] -= 1
-            self._active += Counter()  # drops the peers without calls
+            if not self._active[peer]:
+                del self._active[peer]
 
     async def message(self, context: Context) -> bytes:
         """The message of a call. Raises `BodyError`."""
