@@ -121,6 +121,17 @@ def measure_bare(mix: str, seconds: float = SECONDS) -> Run:
         return Run(sent, sent["seconds"], cpu_s(server) - idle_s, resident(server.pid, "VmHWM"))
 
 
+def measure_receiver(folder: Path, mix: str, seconds: float = SECONDS) -> Run:
+    """A receiver and its journal, without anything that scores."""
+    program = str(HERE / "receiver_server.py")
+    with process(sys.executable, program, tempfile.mkdtemp(dir=folder)) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        idle_s = cpu_s(server)
+        sent = load(port, mix, seconds=seconds)
+        return Run(sent, sent["seconds"], cpu_s(server) - idle_s, resident(server.pid, "VmHWM"))
+
+
 @contextmanager
 def bare_server() -> Iterator[tuple[subprocess.Popen[str], int]]:
     """The process and its port."""
