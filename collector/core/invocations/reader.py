@@ -247,6 +247,8 @@ class _Reader:
             name = node.name if node.kind == "agent" else node.name_as_agent()
             if name:
                 return name
+            if node.kind == "agent" and node.is_unknown:
+                return None  # the next one that has a name may be a sub-agent
         if entry_agent:
             return entry_agent.name
         return None

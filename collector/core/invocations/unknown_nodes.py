@@ -55,6 +55,8 @@ def settle_unknown(nodes: Sequence[Node], fallback: Dialect) -> None:
         if node.kind in ("model", "tool"):
             for above in node.ancestors():
                 inside.setdefault(id(above), set()).add(node.kind)
+                if above.kind == "tool":
+                    break  # what a tool does is none of the calls that are summed up
     for node in nodes:
         is_sum = inside.get(id(node), set()) >= {"model", "tool"}
         if is_sum and node.kind == "model" and fallback in node.dialects:

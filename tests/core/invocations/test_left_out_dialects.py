@@ -23,9 +23,9 @@ from support.left_out import Judged, judged
 from support.repository import CAPTURES
 
 MIN_RIGHT = 0.87
-"""The share of the fields that are right, as a mean over the dialects; measured: 0.874."""
+"""The share of the fields that are right, as a mean over the dialects; measured: 0.876."""
 MAX_WRONG = 0.01
-"""The share of the fields of all dialects; measured: 0.009. What is wrong follows the conventions
+"""The share of the fields of all dialects; measured: 0.008. What is wrong follows the conventions
 in its form, such as a framework's name of a tool, or a result that a framework wraps.
 """
 MAX_WITHOUT_FLAG = 2

@@ -27,6 +27,7 @@ from pathgauge.collector.core.invocations.messages.values import as_id, decoded
 from pathgauge.collector.core.otlp.spans import Attributes, Span
 
 _KIND_KEYS = frozenset({"kind", "type", "subtype", "operation"})
+_AGENT_NAME = (("agent", "name"),)
 _OPERATION = (("operation", "name"), ("operation", "id"))
 _TEXT_MEMBERS = frozenset({"prompt", "question", "query", "input", "text", "message"})
 ARGUMENTS = frozenset({"args", "arguments", "kwargs", "parameters"})
@@ -76,6 +77,8 @@ class Understood:
 
     def _kind(self) -> Kind | None:
         stated = self.stated_kind()
+        if stated == "agent" and self._explicit_tool_name() and not self._id_at(_AGENT_NAME):
+            stated = "tool"  # by a rule that looks for the word in the name
         if stated == "tool" and self.tool_name() is None:
             return "handoff" if "handoff" in words(self.span.name) else None
         if stated is not None:
@@ -194,7 +197,7 @@ class Understood:
 
     def agent_name(self) -> str | None:
         """The name in an attribute of the agent, or the name of a span that is one word."""
-        found = self._id_at((("agent", "name"),)) or self._own_name("agent")
+        found = self._id_at(_AGENT_NAME) or self._own_name("agent")
         return None if found in _OTHERS else found
 
     def workflow_name(self) -> str | None:

@@ -228,3 +228,30 @@ def test_the_name_of_a_workflow_or_of_a_person_is_no_name_of_an_agent(
     top = step(name, kind="agent", **attributes)
     spans = [step("ask", name, 1, kind="llm", prompt={"messages": ASKED})]
     assert only([top, *spans]).agent is None
+
+
+def test_what_a_tool_does_is_none_of_the_calls_that_a_model_span_sums_up() -> None:
+    spans = run(arguments={"id": 42}, result="Paris")
+    usage = {"prompt_tokens": 5, "completion_tokens": 1}
+    said = {"role": "assistant", "content": "Paris"}
+    inner = step(
+        "inner", "find", 2.2, kind="llm", prompt={"messages": ASKED}, completion=said, usage=usage
+    )
+    find = step("find", "ask", 2, kind="tool", tool_name="find_order", arguments={"id": 42})
+    found = only([*spans[:2], find, inner, spans[3]])
+    assert (found.input_tokens, len(found.model_calls)) == (35, 3)
+
+
+def test_a_span_of_an_agent_with_the_name_of_a_tool_is_a_tool_call() -> None:
+    spans = run(arguments={"id": 42}, result="Paris")
+    spans[2] = step("ask_agent", "run", 2, kind="agent", tool_name="find_order", result="Paris")
+    assert [call.name for call in only(spans).tool_calls] == ["find_order"]
+
+
+def test_without_the_name_of_the_first_agent_that_of_a_later_one_is_not_taken() -> None:
+    spans = [
+        step("pipeline", kind="workflow", input="Where is order 42?", output="In Paris."),
+        step("agent run", "pipeline", 1, kind="agent", input="Where is order 42?", output="Ask."),
+        step("desk", "pipeline", 3, kind="agent", agent_name="desk", output="In Paris."),
+    ]
+    assert only(spans).agent is None
