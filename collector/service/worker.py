@@ -62,6 +62,8 @@ class Worker:
         """Start the thread, which continues where the last process stopped."""
         self._requests.resume(restored or Restored())
         self._pipeline.suspect(self._store.usage().suspect)
+        if restored is not None and restored.is_purging:
+            self._finish_purge()
         self._thread.start()
 
     def call(self, command: Command) -> None:
@@ -100,9 +102,19 @@ class Worker:
         `traces`. The future raises `StoreError`.
         """
 
+        return self._purge(lambda: self._store.purge(selection, traces))
+
+    def _finish_purge(self) -> None:
+        def log(purging: Future[Purged]) -> None:
+            error = purging.exception() or purging.result().unfinished
+            _log.info("an interrupted purge was finished", error=error and str(error))
+
+        self._purge(self._store.finish_purge).add_done_callback(log)
+
+    def _purge(self, remove: Callable[[], Purged]) -> Future[Purged]:
         def purge() -> Purged:
             self._publish()
-            purged = self._store.purge(selection, traces)
+            purged = remove()
             self._pipeline.discard(purged.traces)
             self._publisher.withdraw(purged.evaluations)
             return purged

@@ -121,6 +121,8 @@ class Restored:
     """The last publication of each scorer that the gauge has read."""
     received: Mapping[str, int] = field(default_factory=dict)
     """The last turn that each other scorer has forwarded to this one."""
+    is_purging: bool = False
+    """Whether a purge was interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +243,13 @@ class Store(Protocol):
         ...
 
     def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
-        """Remove data, also that of these `traces`, so that no byte of it stays. Raises
-        `StoreError` if nothing was removed.
+        """Remove data, also that of these `traces`, so that no byte of it stays. Requests are
+        accepted meanwhile. Raises `StoreError` if nothing was removed.
         """
+        ...
+
+    def finish_purge(self) -> Purged:
+        """Finish a purge that was interrupted. Raises `StoreError`."""
         ...
 
     def horizon(self) -> float:

@@ -160,6 +160,11 @@ def heads(connection: Connection, up_to: int) -> Iterator[RowHead | int]:
     return map(_head, connection.execute(f"{_SELECT_HEADS} WHERE id <= ? ORDER BY id", (up_to,)))
 
 
+def heads_after(connection: Connection, after: int) -> Iterator[RowHead | int]:
+    """The same for the rows after `after`."""
+    return map(_head, connection.execute(f"{_SELECT_HEADS} WHERE id > ? ORDER BY id", (after,)))
+
+
 def newest_heads(connection: Connection) -> Iterator[RowHead | int]:
     """The same as `heads`, from the last row to the first."""
     return map(_head, connection.execute(f"{_SELECT_HEADS} ORDER BY id DESC"))

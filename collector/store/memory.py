@@ -54,6 +54,9 @@ class MemoryStore:
             "found store: memory, expected a store on disk: nothing in memory outlives the process"
         )
 
+    def finish_purge(self) -> Purged:
+        return Purged()
+
     def horizon(self) -> float:
         return self._now()
 

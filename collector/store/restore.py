@@ -6,6 +6,7 @@ the start takes seconds and little memory even with gigabytes of journal.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from pathgauge.collector.core.pipeline_events import StoredTrace
 from pathgauge.collector.core.traces import TraceKey, TraceSnapshot
 from pathgauge.collector.store import Restored, journal, outbox, pending_judgments, turns
 from pathgauge.collector.store.journal import RowHead
+from pathgauge.collector.store.purge import mark
 from pathgauge.collector.store.schema import checksum
 from pathgauge.collector.store.sql import Connection, each
 
@@ -79,7 +81,7 @@ class Tables:
                 self.quarantine(table, row, "checksum")
 
 
-def restore(connection: Connection, quarantine: Quarantine) -> Restored:
+def restore(connection: sqlite3.Connection, quarantine: Quarantine) -> Restored:
     """Read everything except results and the bodies of the journal."""
     tables = Tables(connection, quarantine)
     requests, request_bytes = journal.count(connection)
@@ -97,6 +99,7 @@ def restore(connection: Connection, quarantine: Quarantine) -> Restored:
         pending=tuple(pending_of(tables)),
         published=outbox.published(connection),
         received=outbox.received(connection),
+        is_purging=mark.read(connection) is not None,
     )
 
 

@@ -83,7 +83,13 @@ CREATE TABLE forwarded (
 );
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _AWAITED, _EVIDENCE, _PUBLICATIONS)
+_PURGING = """
+CREATE TABLE purging (
+  id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, trace_id TEXT NOT NULL, UNIQUE (trace_id, tenant)
+);
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _AWAITED, _EVIDENCE, _PUBLICATIONS, _PURGING)
 """The statements that lead from each version of the schema to the next; version 0 is an empty file.
 Never change one that was released, not even its white space: the text is compared with the file.
 
@@ -91,6 +97,8 @@ Each must add or change a table or an index. Then a version number that does not
 proves damage.
 """
 
+OVERWRITTEN = "overwritten"
+_MARK = f"INSERT INTO meta (name, value) VALUES ('{OVERWRITTEN}', 1);"
 MAX_NAME_CHARS = 200
 
 _Objects: TypeAlias = "frozenset[tuple[str | None, ...]]"
@@ -136,12 +144,17 @@ def verify(connection: sqlite3.Connection) -> None:
 def migrate(connection: sqlite3.Connection) -> None:
     """Migrate a file that was verified to this version, completely or not at all. Raises
     `sqlite3.Error`.
+
+    From here on, SQLite overwrites what it deletes. A file that was always written so has the mark
+    `OVERWRITTEN` in the table `meta`.
     """
+    connection.execute("PRAGMA secure_delete = ON")
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+        added = _MARK if number == 1 else ""
         try:
             connection.executescript(
-                f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {number}; COMMIT;"
+                f"BEGIN IMMEDIATE; {statements} {added} PRAGMA user_version = {number}; COMMIT;"
             )
         except sqlite3.Error as error:
             # The tables were verified, so only damage can make a statement invalid.

@@ -213,7 +213,7 @@ def take_the_clock_from_a_file(change: Change) -> None:
 
 def checkpoint_often(change: Change) -> None:
     """Not a mistake: frequent checkpoints."""
-    change(files, "_WAL_PAGES", 8)
+    change(files, "WAL_PAGES", 8)
 
 
 def forget_what_the_gauge_has_read(change: Change) -> None:

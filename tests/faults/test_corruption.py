@@ -67,7 +67,7 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Crashed:
     core = Core(folder / "live", scoring, SLOW_S)
     requests: list[Request] = []
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(files, "_WAL_PAGES", 100)
+        monkeypatch.setattr(files, "WAL_PAGES", 100)
         core.start()
         for _ in range(80):
             requests += take(core, traffic.next())

@@ -71,7 +71,7 @@ def filled(folder: Path, seed: int) -> list[str]:
 @pytest.fixture(autouse=True)
 def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """The write-ahead log counts as well; by default it can be larger than this store."""
-    monkeypatch.setattr(files, "_WAL_PAGES", 50)
+    monkeypatch.setattr(files, "WAL_PAGES", 50)
 
 
 def test_a_store_that_is_full_of_what_was_read_takes_more(tmp_path: Path, seed: int) -> None:

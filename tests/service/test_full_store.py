@@ -53,7 +53,7 @@ Live = Callable[[], EmbeddedEngine]
 @pytest.fixture
 def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
     """Starts an engine, after stopping the last one."""
-    monkeypatch.setattr(files, "_WAL_PAGES", 20)
+    monkeypatch.setattr(files, "WAL_PAGES", 20)
     monkeypatch.setattr(publisher, "RETRY_S", 0.1)
     engines: list[EmbeddedEngine] = []
 

@@ -51,7 +51,8 @@ from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.request_queue import RequestQueue
 from pathgauge.collector.service.worker import Worker
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.store import Delivery, Purged, Selection, StoreError
+from pathgauge.collector.store import Delivery, Purged, Selection
+from pathgauge.collector.store.purge import mark
 from pathgauge.collector.store.sqlite import files
 from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import log, span, span_id, trace_id
@@ -580,9 +581,7 @@ async def test_what_was_set_aside_goes_whatever_the_purge_is_for(
     assert holds(life.folder, "secret", "a") == [False, True]
 
 
-async def test_a_purge_that_fails_removes_nothing_and_can_be_repeated(
-    live: Live, tmp_path: Path
-) -> None:
+async def test_a_purge_that_fails_is_finished_by_the_next(live: Live, tmp_path: Path) -> None:
     life = live()
     await life.send(request(turn("secret"), turn("a")))
     with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
@@ -591,13 +590,13 @@ async def test_a_purge_that_fails_removes_nothing_and_can_be_repeated(
             " luck'); END"
         )
     life.scored(6, "a", "secret")
-    with pytest.raises(StoreError, match="nothing was removed: out of luck"):
-        life.purge(of_trace("secret"))
-    assert (all(holds(life.folder, "secret", "a")), life.sink.withdrawn) == (True, [])
+    assert life.purge(of_trace("secret")).unfinished == "out of luck"
+    assert all(holds(life.folder, "secret", "a"))
     with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
         connection.execute("DROP TRIGGER broken")
-    assert found(life.purge(of_trace("secret"))) == (1, 1, None)
+    assert found(life.purge(of_trace("unheard of"))) == (0, 1, None)
     assert holds(life.folder, "secret", "a") == [False, True]
+    assert set(life.sink.withdrawn) == {("", trace_id("secret"), span_id("secret"))}
 
 
 async def test_a_purge_that_ended_before_the_file_was_written_anew_is_finished_by_the_next(
@@ -618,32 +617,27 @@ async def test_a_purge_that_ended_before_the_file_was_written_anew_is_finished_b
     assert holds(life.folder, "secret", "a") == [False, True]
 
 
-async def test_while_a_purge_is_under_way_senders_are_told_to_retry(tmp_path: Path) -> None:
-    arrived, unblock = threading.Event(), threading.Event()
+async def test_while_a_purge_waits_requests_are_accepted(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "data")
     store.open()
-
-    def deliver(delivery: Delivery) -> bool:
-        arrived.set()
-        return unblock.wait(PATIENCE_S)
-
-    store.start(deliver, time.monotonic)
-    first = asyncio.create_task(store.append(request(turn("a"))))
-    assert await asyncio.to_thread(arrived.wait, PATIENCE_S)
-    purging = asyncio.create_task(asyncio.to_thread(store.purge, of_trace("secret")))
-    waiting: list[asyncio.Task[bool]] = []
-    while not any(task.done() for task in waiting):
-        waiting.append(asyncio.create_task(store.append(request(turn(f"waiting {len(waiting)}")))))
-        await asyncio.sleep(0)
-    assert waiting[-1].result() is False
-    unblock.set()
-    await asyncio.gather(*waiting)
-    assert (await first, (await purging).requests, await store.append(request(turn("c")))) == (
-        True,
-        0,
-        True,
-    )
+    store.start(lambda delivery: False, time.monotonic)
+    assert await store.append(request(turn("secret"), turn("a")))
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE, isolation_level=None)) as one:
+        one.execute("BEGIN")
+        one.execute("SELECT count(*) FROM journal").fetchall()
+        purging = asyncio.create_task(asyncio.to_thread(store.purge, of_trace("secret")))
+        assert await asyncio.to_thread(until, lambda: _is_purging(tmp_path / "data"), PATIENCE_S)
+        for _ in range(5):
+            assert await store.append(request(turn("b")))
+        assert not purging.done()
+    assert (await purging).unfinished is None
     store.close()
+    assert holds(tmp_path / "data", "secret", "a", "b") == [False, True, True]
+
+
+def _is_purging(folder: Path) -> bool:
+    with closing(files.connect_reader(folder)) as connection:
+        return mark.read(connection) is not None
 
 
 Sent = list[list[int]]

@@ -94,7 +94,7 @@ Live = Callable[..., Life]
 @pytest.fixture
 def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
     """Opens the store, after closing it. Its write-ahead log is small, and is always measured."""
-    monkeypatch.setattr(files, "_WAL_PAGES", 20)
+    monkeypatch.setattr(files, "WAL_PAGES", 20)
     monkeypatch.setattr(space, "MEASURE_S", 0.0)
     lives: list[Life] = []
 
@@ -365,14 +365,13 @@ def test_a_log_that_was_large_once_does_not_count_for_ever(live: Live) -> None:
     life = live(max_bytes=64 * MIB)
     life.commit(*many(400))
     usage = life.store.usage()
-    assert usage.write_ahead > 3 * MIB
-    assert usage.used >= usage.write_ahead + usage.kept
-    for number in range(3):
-        life.commit(evaluation(f"more {number}"))
-    usage = life.store.usage()
+    assert usage.kept > 3 * MIB
     assert usage.write_ahead <= 2 * 20 * files.PAGE_BYTES
+    life.commit(evaluation("more"))
+    usage = life.store.usage()
+    assert usage.used >= usage.write_ahead + usage.kept
     log = life.folder / f"{files.DATABASE}-wal"
-    assert log.stat().st_size == usage.write_ahead
+    assert 0 < log.stat().st_size == usage.write_ahead
 
 
 def test_requests_count_as_requests_and_nothing_else_does(live: Live) -> None:

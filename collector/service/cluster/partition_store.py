@@ -184,6 +184,9 @@ class PartitionStore:
     def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
         raise StoreError("a purge of PostgreSQL does not go through a partition")
 
+    def finish_purge(self) -> Purged:
+        return Purged()
+
     def horizon(self) -> float:
         now = self._clock()
         is_at_end = self._source.at_end(now)

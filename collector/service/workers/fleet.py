@@ -224,6 +224,12 @@ class Fleet:
         self._publications.resume(restored.published)
         apply_left_publications(self._folder, self._store, self._publications)
         self._thread.start()
+        if restored.is_purging:
+            self._thread.call(self._finish_purge)
+
+    def _finish_purge(self) -> None:
+        """In the thread of the gauge."""
+        self._thread.withdraw(self._store.finish_purge().evaluations)
 
     def _start_message(self, number: int) -> Callable[[], messages.Start]:
         def start() -> messages.Start:

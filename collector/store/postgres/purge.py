@@ -22,7 +22,6 @@ from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store import Purged, Selection, StoreError
 from pathgauge.collector.store.postgres.connection import PostgresConnection, connect, milliseconds
 from pathgauge.collector.store.postgres.schema import check
-from pathgauge.collector.store.purge import purge_open, purge_results
 from pathgauge.collector.store.schema import name_of, text_of
 
 TABLES = (
@@ -30,6 +29,17 @@ TABLES = (
     "publications",  # those that were read and deleted
 )
 _CHOSEN = "(trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
+_HAS_RESULT_SINCE = """EXISTS (
+  SELECT 1 FROM results AS r
+  WHERE r.trace_id = {table}.trace_id AND r.span_id = {table}.span_id
+  AND r.tenant = {table}.tenant AND r.revision = 0 AND r.at >= :before
+)"""
+
+_FIRST_IS_OLD = """EXISTS (
+  SELECT 1 FROM results AS r
+  WHERE r.trace_id = results.trace_id AND r.span_id = results.span_id
+  AND r.tenant = results.tenant AND r.revision = 0 AND r.at < :before
+)"""
 _REST = (
     "PostgreSQL keeps the bytes of removed rows in its files until it uses their space again;"
     " --rewrite, or VACUUM FULL, removes them at once"
@@ -69,9 +79,9 @@ def _remove(connection: PostgresConnection, selection: Selection, windows_since:
     connection.execute("LOCK TABLE purges IN EXCLUSIVE MODE")
     _choose(connection, selection)
     requests, held = _purge_requests(connection)
-    turns = {key[:2] for key in purge_open(connection, "turns", selection.before)}
-    pending = purge_open(connection, "awaited", selection.before)
-    removed, recent = purge_results(connection, selection.before, windows_since)
+    turns = {key[:2] for key in _purge_open(connection, "turns", selection.before)}
+    pending = _purge_open(connection, "awaited", selection.before)
+    removed, recent = _purge_results(connection, selection.before, windows_since)
     connection.execute(
         f"DELETE FROM evidence WHERE {_CHOSEN} OR NOT EXISTS (SELECT 1 FROM results AS r WHERE"
         " r.trace_id = evidence.trace_id AND r.span_id = evidence.span_id"
@@ -127,6 +137,38 @@ def _purge_requests(connection: PostgresConnection) -> tuple[int, set[TraceKey]]
         )
     connection.execute("DELETE FROM requests WHERE traces = '{}'")
     return len(found), {(tenant, trace_id) for _, _, tenant, traces in found for trace_id in traces}
+
+
+def _purge_open(
+    connection: PostgresConnection, table: str, before: float | None
+) -> set[EvaluationKey]:
+    """Delete turns of open conversations, or evaluations that wait for judges. Each was stored
+    together with its result, whose time counts.
+    """
+    purged = f"WHERE {_CHOSEN}"
+    if before is not None:
+        purged += f" OR NOT {_HAS_RESULT_SINCE.format(table=table)}"
+    keys: set[EvaluationKey] = set(
+        connection.execute(
+            f"SELECT tenant, trace_id, span_id FROM {table} {purged}", {"before": before}
+        )
+    )
+    connection.execute(f"DELETE FROM {table} {purged}", {"before": before})
+    return keys
+
+
+def _purge_results(
+    connection: PostgresConnection, before: float | None, windows_since: float
+) -> tuple[int, frozenset[EvaluationKey]]:
+    """Delete results; returns their number, and the evaluations that windows may still hold."""
+    # No time is before NULL. A later revision goes with the first one.
+    purged = f"({_CHOSEN} OR at < :before OR revision > 0 AND {_FIRST_IS_OLD})"
+    times = {"before": before, "since": windows_since}
+    recent = connection.execute(
+        f"SELECT tenant, trace_id, span_id FROM results WHERE {purged} AND at >= :since", times
+    )
+    evaluations: frozenset[EvaluationKey] = frozenset(recent)
+    return connection.execute(f"DELETE FROM results WHERE {purged}", times).rowcount, evaluations
 
 
 def _tell(

@@ -100,7 +100,7 @@ def opened(folder: Path, name: str = "") -> Iterator[Source]:
     try:
         yield source
     finally:
-        source.connection.close()
+        database.close()
 
 
 def _read(folder: Path, name: str, connection: sqlite3.Connection) -> Source:

@@ -7,6 +7,7 @@ process keeps running meanwhile.
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ import structlog
 from pathgauge.collector.store import State, StoreError, Transaction
 from pathgauge.collector.store.sql import insert
 from pathgauge.collector.store.sqlite import damage, files, recovery
+from pathgauge.collector.store.sqlite.checkpoints import Checkpoints
 
 _log = structlog.get_logger(__name__)
 
@@ -47,6 +49,7 @@ class Database:
         called when the file may have been replaced.
         """
         self.connection: sqlite3.Connection
+        self.checkpoints: Checkpoints
         self.state: State = "ok"
         self.reason: str | None = None
         """Why it fails, if that does not end by itself."""
@@ -61,6 +64,7 @@ class Database:
         self._on_reopen = on_reopen
         self._reopen_at = -math.inf
         self._file: tuple[int, int] | None = None
+        self._held: tuple[tuple[int, int] | None, int] | None = None
 
     @property
     def path(self) -> Path:
@@ -75,11 +79,20 @@ class Database:
         except sqlite3.DatabaseError as error:
             if not damage.is_damage(error):
                 raise
-            self.connection.close()
+            self.checkpoints.abandon()
             self.connection = self._recover()
             found = read(self.connection)
         self.suspect = recovery.suspected(self.connection)
         return found
+
+    def close(self) -> None:
+        """Close the file. Safe to call twice."""
+        if self._held is None:
+            return
+        if self.reason is None:
+            self.checkpoints.close()
+        os.close(self._held[1])
+        self._held = None
 
     def transact(self, kind: Transaction, work: Callable[[sqlite3.Connection], None]) -> bool:
         """Run `work` in a transaction; `False` if it was not committed."""
@@ -95,6 +108,7 @@ class Database:
         except BaseException:
             self.connection.rollback()
             raise
+        self.checkpoints.committed()
         self._on_commit(kind, time.monotonic() - began)
         if self.state != "ok":
             _log.info("the store accepts requests again")
@@ -140,7 +154,7 @@ class Database:
                 return True
         except OSError:
             return True  # unknown
-        self.connection.close()
+        self.checkpoints.abandon()
         self.state, self.reason = "failed", GONE
         _log.error(GONE, folder=str(self._folder))
         return False
@@ -149,7 +163,7 @@ class Database:
         try:
             # After a failed sync the system treats pages as written that are not on the disk. So
             # the file has to be read again.
-            self.connection.close()
+            self.checkpoints.abandon()
             self.connection = self._recover() if recover else self._open()
             self._on_reopen()
         except StoreError as error:
@@ -165,7 +179,7 @@ class Database:
             connection = self._connect()
             if files.is_sound(connection):
                 return connection
-            connection.close()
+            self.checkpoints.abandon()
         except sqlite3.DatabaseError as error:
             if not damage.is_damage(error):
                 raise
@@ -179,6 +193,21 @@ class Database:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        connection = files.connect(self._folder)
+        def begin(connection: sqlite3.Connection) -> None:
+            self.checkpoints = Checkpoints(self._folder, connection, self._descriptor())
+            self.checkpoints.checkpoint()
+
+        connection = files.connect(self._folder, begin)
         self._file = files.identity(self._folder)
         return connection
+
+    def _descriptor(self) -> int:
+        """A descriptor of the file, which stays open with it: when a process closes any descriptor
+        of a file, the system drops all its locks on it, also those of other connections.
+        """
+        identity = files.identity(self._folder)
+        if self._held is None or self._held[0] != identity:
+            held, self._held = self._held, (identity, os.open(self.path, os.O_RDWR))
+            if held is not None:
+                os.close(held[1])
+        return self._held[1]

@@ -1,7 +1,8 @@
 """The files in the folder of a store, and connections to its database.
 
 pathgauge.db  (with -wal and -shm)   journal and results
-lock                                 held by the one process that may write
+lock                                 held by the one process that may write; says whether the
+                                     database was closed, see `checkpoints.py`
 reserve                              space that is freed on a full disk, to delete rows with it
 pathgauge.db.*                       see `collector/store/sqlite/recovery.py`
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +37,12 @@ MAX_CHECKED_BYTES = 256 << 20
 """Size up to which a database is checked when it is opened."""
 RESERVE_BYTES = 8 << 20
 """More than the growth of the write-ahead log between checkpoints plus one transaction."""
-_WAL_PAGES = 500
+WAL_PAGES = 500
+"""Length of the write-ahead log at which it is moved into the database."""
 PAGE_BYTES = 8192
-_BUSY_S = 1.0
+CACHE_KIB = 2_000
+"""The pages that the writing connection keeps in memory."""
+BUSY_S = 1.0
 """How long to wait for another process, which can only be a reader."""
 
 _log = structlog.get_logger(__name__)
@@ -79,16 +84,19 @@ def lock(folder: Path) -> int:
     return held
 
 
-def connect(folder: Path) -> sqlite3.Connection:
-    """Open the writing connection. Raises `StoreError` for problems that need the operator, and
-    `sqlite3.Error` for a damaged file.
+def connect(
+    folder: Path, before_writing: Callable[[sqlite3.Connection], None] = lambda _: None
+) -> sqlite3.Connection:
+    """Open the writing connection. `before_writing` is called when the file is as it was found.
+    Raises `StoreError` for problems that need the operator, and `sqlite3.Error` for a damaged file.
     """
     path = folder / DATABASE
-    os.close(open_private(path))  # SQLite would create it readable for others
+    if not path.exists():  # closing a descriptor would drop the locks of other connections
+        os.close(open_private(path))  # SQLite would create it readable for others
     log = wal.scan(folder / f"{DATABASE}-wal", PAGE_BYTES)
     connection = sqlite3.connect(
         path,
-        timeout=_BUSY_S,
+        timeout=BUSY_S,
         isolation_level=None,
         check_same_thread=False,
         cached_statements=512,
@@ -99,15 +107,16 @@ def connect(folder: Path) -> sqlite3.Connection:
         verify(connection)
         connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         _report_lost(log, connection)
+        before_writing(connection)
         for pragma in (
             f"page_size = {PAGE_BYTES}",
+            "auto_vacuum = NONE",
             "journal_mode = WAL",
-            f"wal_autocheckpoint = {_WAL_PAGES}",
+            "wal_autocheckpoint = 0",  # see `collector/store/sqlite/checkpoints.py`
             # Otherwise the log would keep the size of the largest transaction, and count as used.
-            f"journal_size_limit = {_WAL_PAGES * PAGE_BYTES}",
-            # A purge rewrites the file. Overwriting every deleted row would double the writing.
-            "secure_delete = OFF",
+            f"journal_size_limit = {WAL_PAGES * PAGE_BYTES}",
             "mmap_size = 0",
+            f"cache_size = {-CACHE_KIB}",
             # The temporary files of a purge hold content of the telemetry.
             f"temp_store_directory = {_quoted(folder)}",
             f"application_id = {APPLICATION_ID}",

@@ -3,7 +3,7 @@ says where the tables are.
 
 No copy of the page has to be stored. The tables are always created in the same order, and none is
 ever dropped. So their first pages have the same numbers as in an empty database, or as in an empty
-database after VACUUM, which a purge runs. Each of these pages begins with a byte for its kind.
+database after VACUUM, which a purge may run. Each of these pages begins with a byte for its kind.
 These bytes tell which of the two layouts a file has, or that it has neither.
 """
 

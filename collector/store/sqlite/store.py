@@ -34,16 +34,17 @@ from pathgauge.collector.store import (
     Usage,
     journal,
     outbox,
-    purge,
     results,
 )
 from pathgauge.collector.store.evidence.table import EvidencePolicy, EvidenceRows
 from pathgauge.collector.store.journal import Packer
+from pathgauge.collector.store.purge import choosing
 from pathgauge.collector.store.recent_results import WindowBounds, evaluations_since
 from pathgauge.collector.store.restore import restore
 from pathgauge.collector.store.retention import Cleaning, Removed, Retention
-from pathgauge.collector.store.sqlite import damage, files, recovery
+from pathgauge.collector.store.sqlite import damage, files
 from pathgauge.collector.store.sqlite.database import RECOVERY_INTERVAL_S, Database
+from pathgauge.collector.store.sqlite.purging import Purging
 from pathgauge.collector.store.sqlite.reader import MAX_CACHE_BYTES, JournalReader
 from pathgauge.collector.store.sqlite.space import Space
 from pathgauge.collector.store.sqlite.writer import Writer
@@ -105,7 +106,7 @@ class SqliteStore:
         self._writing_at: float | None = None
         self._acknowledged = outbox.Acknowledged()
         self._received: Mapping[str, int] = {}
-        self._running = self._purging = False
+        self._running = False
 
     def open(self) -> Restored:
         """Read what the last process left. A damaged file is recovered first."""
@@ -171,26 +172,21 @@ class SqliteStore:
         return self._writer.call(lambda: self._commit(progress))
 
     def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
-        self._reader.close()  # the write-ahead log cannot be emptied while it is read
-        self._purging = True
-        try:
-            return self._writer.call(lambda: self._purge(selection, traces))
-        except sqlite3.Error as error:
-            raise StoreError(f"{self._database.path}: nothing was removed: {error}") from error
-        finally:
-            self._purging = False
-            if self._database.reason is None:
-                self._reader = self._open_reader()
+        selected = traces if self._part == "scorer" else None
+        return self._purge(lambda purging: purging.begin(selection, selected))
+
+    def finish_purge(self) -> Purged:
+        return self._purge(lambda purging: None)
 
     def held(self) -> set[TraceKey]:
         """All traces of which anything but results is stored; for any thread."""
-        return self._writer.call(lambda: purge.held(self._database.connection))
+        return self._writer.call(lambda: choosing.held(self._database.connection))
 
     def selected(self, selection: Selection, among: Set[TraceKey]) -> frozenset[TraceKey]:
         """Those of the traces `among` that a purge selects by their results; for any thread."""
 
         def find() -> frozenset[TraceKey]:
-            return frozenset(among & set(purge.selected(self._database.connection, selection)))
+            return frozenset(among & set(choosing.selected(self._database.connection, selection)))
 
         return self._writer.call(find)
 
@@ -220,12 +216,12 @@ class SqliteStore:
             self._writer.stop()
         if self._lock is not None:
             self._reader.close()
-            self._database.connection.close()
+            self._database.close()
             os.close(self._lock)
             self._lock = None
 
     def _can_accept(self, size: int) -> bool:
-        if not self._running or self._purging:
+        if not self._running:
             return False
         if self._in_flight and self._in_flight + size > MAX_IN_FLIGHT_BYTES:
             return False
@@ -270,20 +266,30 @@ class SqliteStore:
             self._deliver(Delivery(row, at, batch))
         return True
 
-    def _purge(self, selection: Selection, traces: Set[TraceKey]) -> Purged:
-        if not self._database.in_place():
-            raise StoreError(f"{self._database.path}: nothing was removed: {self._database.reason}")
-        connection = self._database.connection
-        since = time.time() - self._windows.max_age_s
-        purged = purge.purge(
-            connection, selection, since, traces if self._part == "scorer" else None
-        )
-        self._space.recount()
+    def _purge(self, begin: Callable[[Purging], None]) -> Purged:
+        """Finish a purge that was interrupted, then the one that `begin` records."""
+        self._reader.close()  # it keeps requests in memory
         try:
-            removed = recovery.remove_damaged_files(self._folder)
-        except OSError as error:
-            return replace(purged, unfinished=purged.unfinished or str(error))
-        return replace(purged, damaged=purged.damaged + removed)
+            if not self._writer.call(self._database.in_place):
+                raise StoreError(
+                    f"{self._database.path}: nothing was removed: {self._database.reason}"
+                )
+            return self._purge_in_place(begin)
+        finally:
+            if self._database.reason is None:
+                self._reader = self._open_reader()
+
+    def _purge_in_place(self, begin: Callable[[Purging], None]) -> Purged:
+        since = time.time() - self._windows.max_age_s
+        purging = Purging(self._folder, self._database, self._writer.call, since)
+        purging.remove()
+        try:
+            begin(purging)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._database.path}: nothing was removed: {error}") from error
+        purged = purging.remove()
+        self._writer.call(self._space.recount)
+        return purged
 
     def _commit(self, progress: Progress) -> bool:
         released, removed = journal.Released(), Removed()

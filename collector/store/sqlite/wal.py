@@ -1,4 +1,5 @@
-"""Counts the transactions that were lost at the damaged end of a write-ahead log.
+"""Reads the frames of a write-ahead log: which pages are in it, and how many transactions were lost
+at its damaged end.
 
 SQLite reads a log up to the first frame with a wrong checksum, and silently ignores the rest. After
 a crash, at most one transaction is there, which was not acknowledged. More of them mean that the
@@ -7,6 +8,7 @@ disk damaged data that was synced.
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,3 +56,57 @@ def scan(path: Path, page_bytes: int) -> Log:
             return Log(tuple(commits))
     except FileNotFoundError:
         return Log()
+
+
+def pages(path: Path, frames: int) -> set[int]:
+    """The numbers of the pages in the first `frames` frames. Raises OSError."""
+    if frames <= 0:
+        return set()
+    with path.open("rb", buffering=0) as file:
+        log = file.fileno()
+        size = _HEADER.unpack(os.pread(log, _HEADER.size, 0))[2] + _FRAME.size
+        return {
+            _FRAME.unpack(os.pread(log, _FRAME.size, _HEADER.size + index * size))[0]
+            for index in range(frames)
+        }
+
+
+class Counter:
+    """Counts the frames of a log while it grows. Frames of a transaction that was rolled back count
+    until others replace them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.begun = 0
+        """How often the log was begun anew."""
+        self._path = path
+        self._log: int | None = None
+        self._frames, self._salts = 0, b""
+
+    def frames(self) -> int:
+        """The number of frames since the log was begun anew. Raises OSError."""
+        if self._log is None:
+            if not self._path.exists():
+                return 0
+            self._log = os.open(self._path, os.O_RDONLY)
+        header = os.pread(self._log, _HEADER.size, 0)
+        if len(header) < _HEADER.size:
+            return 0
+        _, _, page_bytes, _, salts, *_ = _HEADER.unpack(header)
+        if salts != self._salts:
+            self._frames, self._salts = 0, salts
+            self.begun += 1
+        while self._is_frame(_HEADER.size + self._frames * (page_bytes + _FRAME.size)):
+            self._frames += 1
+        return self._frames
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
+
+    def _is_frame(self, at: int) -> bool:
+        assert self._log is not None
+        frame = os.pread(self._log, _FRAME.size, at)
+        return len(frame) == _FRAME.size and _FRAME.unpack(frame)[2] == self._salts

@@ -1,0 +1,136 @@
+"""Deletes what is stored about traces, some traces or results in each transaction.
+
+Every statement begins with few rows and finds the others by an index.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
+from pathgauge.collector.core.traces import TraceKey
+from pathgauge.collector.store.purge.mark import Mark
+from pathgauge.collector.store.sql import delete
+
+# The `+` keeps SQLite from an index that begins with the tenant, of whom there may be only one.
+_OF_TRACES = """
+SELECT {columns} FROM purging CROSS JOIN {table} AS t
+ON t.trace_id = purging.trace_id AND +t.tenant = purging.tenant WHERE purging.id <= ?
+"""
+_OF_KEY = "t.id, t.tenant, t.trace_id, t.span_id"
+_COLUMNS = {"turns": _OF_KEY, "awaited": _OF_KEY, "results": f"{_OF_KEY}, t.at"}
+_SAME_RESULT = "t.trace_id = o.trace_id AND t.span_id = o.span_id AND +t.tenant = o.tenant"
+OLD_RESULTS = f"""
+WITH o AS (SELECT id, tenant, trace_id, span_id, revision, at FROM results WHERE at < ?
+  ORDER BY at LIMIT ?)
+SELECT id, tenant, trace_id, span_id, at FROM o UNION
+SELECT t.id, t.tenant, t.trace_id, t.span_id, t.at FROM o CROSS JOIN results AS t
+ON {_SAME_RESULT} WHERE o.revision = 0
+"""
+_OLD_EVIDENCE = f"""
+SELECT id FROM evidence AS o WHERE at < ? AND NOT EXISTS
+(SELECT 1 FROM results AS t WHERE {_SAME_RESULT})
+"""
+OPEN = ("turns", "awaited")
+"""Turns of open conversations, and evaluations that wait for judges. Each was stored together with
+its result, whose time counts.
+"""
+_OLD_OPEN = f"""
+SELECT id, tenant, trace_id, span_id FROM {{table}} AS o WHERE NOT EXISTS
+(SELECT 1 FROM results AS t WHERE {_SAME_RESULT} AND t.revision = 0 AND t.at >= ?)
+"""
+
+
+@dataclass(slots=True)
+class Removed:
+    """What was deleted."""
+
+    results: int = 0
+    traces: set[TraceKey] = field(default_factory=set)
+    """Traces with turns or evaluations that the pipeline may still hold."""
+    evaluations: set[EvaluationKey] = field(default_factory=set)
+    """Evaluations that windows or judges may still hold."""
+
+    def add_open(self, table: str, keys: Iterable[EvaluationKey]) -> None:
+        """Add what was deleted from one of the tables `OPEN`."""
+        found = set(keys)
+        self.traces.update(key[:2] for key in found)
+        if table == "awaited":
+            self.evaluations |= found
+
+
+def of_traces(table: str) -> str:
+    """The statement that finds the rows of the traces up to a key of `purging`."""
+    return _OF_TRACES.format(table=table, columns=_COLUMNS.get(table, "t.id"))
+
+
+def remove_traces(
+    connection: sqlite3.Connection, removed: Removed, windows_since: float, max_traces: int
+) -> bool:
+    """Delete everything about some traces, except for the journal; `False` if there are no more."""
+    [last] = connection.execute(
+        "SELECT max(id) FROM (SELECT id FROM purging ORDER BY id LIMIT ?)", (max_traces,)
+    ).fetchone()
+    if last is None:
+        return False
+    for table in OPEN:
+        rows = connection.execute(of_traces(table), (last,)).fetchall()
+        removed.add_open(table, (_key(key) for _, *key in rows))
+        delete(connection, table, (row for row, *_ in rows))
+    rows = connection.execute(of_traces("results"), (last,)).fetchall()
+    _remove_results(connection, removed, windows_since, rows)
+    for table in ("evidence", "traces"):
+        found = connection.execute(of_traces(table), (last,)).fetchall()
+        delete(connection, table, (row for (row,) in found))
+    connection.execute("DELETE FROM purging WHERE id <= ?", (last,))
+    return True
+
+
+def remove_old_results(
+    connection: sqlite3.Connection,
+    purge: Mark,
+    removed: Removed,
+    windows_since: float,
+    max_rows: int,
+) -> bool:
+    """Delete some old results, with their later revisions; `False` if there are no more."""
+    if purge.before is None or not purge.with_results:
+        return False
+    rows = connection.execute(OLD_RESULTS, (purge.before, max_rows)).fetchall()
+    _remove_results(connection, removed, windows_since, rows)
+    connection.executemany(
+        f"DELETE FROM evidence AS o WHERE tenant = ? AND trace_id = ? AND span_id = ?"
+        f" AND NOT EXISTS (SELECT 1 FROM results AS t WHERE {_SAME_RESULT})",
+        [_key(key) for _, *key, _ in rows],
+    )
+    return bool(rows)
+
+
+def remove_rest(connection: sqlite3.Connection, purge: Mark, removed: Removed) -> None:
+    """Delete what is old without a result, and all that was set aside."""
+    connection.execute("DELETE FROM quarantine")
+    if purge.before is None or not purge.with_results:
+        return
+    for table in OPEN:
+        rows = connection.execute(_OLD_OPEN.format(table=table), (purge.before,)).fetchall()
+        removed.add_open(table, (_key(key) for _, *key in rows))
+        delete(connection, table, (row for row, *_ in rows))
+    found = connection.execute(_OLD_EVIDENCE, (purge.before,)).fetchall()
+    delete(connection, "evidence", (row for (row,) in found))
+
+
+def _remove_results(
+    connection: sqlite3.Connection,
+    removed: Removed,
+    windows_since: float,
+    rows: list[tuple[int, str, str, str, float]],
+) -> None:
+    removed.evaluations.update(_key(key) for _, *key, at in rows if at >= windows_since)
+    removed.results += delete(connection, "results", (row for row, *_ in rows))
+
+
+def _key(columns: Iterable[str]) -> EvaluationKey:
+    tenant, trace_id, span_id = columns
+    return tenant, trace_id, span_id
