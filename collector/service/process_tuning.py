@@ -8,7 +8,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 SWITCH_S = 0.0005
 """How long a thread may hold the interpreter lock while another one waits for it."""
@@ -20,6 +21,18 @@ using it.
 
 _M_MMAP_THRESHOLD = -3
 """The parameter number of mallopt(3)."""
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Within the context there are no collections: the state of hundreds of thousands of traces is
+    restored, and nothing of it is garbage.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def tune(*, answers: bool = True) -> None:

@@ -33,7 +33,7 @@ from pathgauge.collector.service.file_limit import raise_file_limit
 from pathgauge.collector.service.logging import log_unhandled, log_unhandled_in_thread
 from pathgauge.collector.service.memory.saving import MAX_POOL_THREADS
 from pathgauge.collector.service.process_limits import fit_to_process
-from pathgauge.collector.service.process_tuning import tune
+from pathgauge.collector.service.process_tuning import starting, tune
 from pathgauge.collector.service.workers.fleet import Fleet
 from pathgauge.collector.store.queries.reading import Reading
 
@@ -286,7 +286,8 @@ async def run(
     loop.add_signal_handler(signal.SIGTERM, stopping.set)
     loop.add_signal_handler(signal.SIGINT, stopping.set)
     loop.add_signal_handler(signal.SIGHUP, reload)
-    await service.start()
+    with starting():
+        await service.start()
     tune(answers=service.answers)
     companion = loop.create_task(beside(service) if beside else stopping.wait())
     companion.add_done_callback(lambda _: stopping.set())

@@ -49,3 +49,17 @@ def test_threads_switch_within_a_millisecond_and_loaded_modules_are_not_collecte
         " print(sys.getswitchinterval() < 0.001, gc.get_freeze_count() > 0)"
     )
     assert run(program) == "True True"
+
+
+STARTED = """
+import gc
+from pathgauge.collector.service.process_tuning import starting
+
+with starting():
+    print(gc.isenabled())
+print(gc.isenabled())
+"""
+
+
+def test_nothing_is_collected_while_the_state_of_traces_is_restored() -> None:
+    assert run(STARTED).split() == ["False", "True"]

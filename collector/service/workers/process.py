@@ -39,7 +39,7 @@ from pathgauge.collector.service.memory.limits import read_limits
 from pathgauge.collector.service.memory.saving import save_memory
 from pathgauge.collector.service.process_end import end_process
 from pathgauge.collector.service.process_limits import plan_of_scorer
-from pathgauge.collector.service.process_tuning import tune
+from pathgauge.collector.service.process_tuning import starting, tune
 from pathgauge.collector.service.publishing import Publishing
 from pathgauge.collector.service.scorer import Scorer
 from pathgauge.collector.service.workers import messages
@@ -105,8 +105,9 @@ class ScorerProcess:
 
     async def serve(self) -> None:
         """Score until the parent says stop, or ends."""
-        restored = await asyncio.to_thread(_open, self._store)
-        await asyncio.to_thread(self._scorer.resume, restored)
+        with starting():
+            restored = await asyncio.to_thread(_open, self._store)
+            await asyncio.to_thread(self._scorer.resume, restored)
         tune()
         tasks = [asyncio.create_task(self._sending.run()), asyncio.create_task(self._report())]
         await self._channel.serve(self.handle)
