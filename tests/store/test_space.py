@@ -167,6 +167,9 @@ def test_requests_do_not_push_out_results_that_have_space(live: Live) -> None:
         sent += 1
     assert 200 < sent < 400
     life.commit()
+    while life.send(request(str(sent), 10_000)) == [True]:  # the log may be shorter now
+        sent += 1
+    assert sent < 400
     usage = life.store.usage()
     assert (usage.state, usage.excess, len(life.results())) == ("full", 0, 50)
 
