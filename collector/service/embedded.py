@@ -9,8 +9,6 @@ import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 
-from prometheus_client import CollectorRegistry
-
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
@@ -27,6 +25,7 @@ from pathgauge.collector.service.publications import Publications
 from pathgauge.collector.service.scorer import Scorer
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
+from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
@@ -75,7 +74,7 @@ class EmbeddedEngine:
             self.registry.register(scorer.judging.series)
 
     @property
-    def registry(self) -> CollectorRegistry:
+    def registry(self) -> Registry:
         return self._gauge.registry
 
     @property

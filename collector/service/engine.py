@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry
-
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
@@ -20,6 +18,7 @@ from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
+from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
 from pathgauge.collector.store import Purged, Selection
@@ -35,7 +34,7 @@ class Engine(Protocol):
     """Everything between the receivers and the pages, from `start` to `stop`."""
 
     @property
-    def registry(self) -> CollectorRegistry:
+    def registry(self) -> Registry:
         """What `/metrics` shows."""
         ...
 

@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from prometheus_client import CollectorRegistry
-
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.exporters import Prometheus
@@ -25,6 +23,7 @@ from pathgauge.collector.service.canary import TENANT as CANARY_TENANT, Canary, 
 from pathgauge.collector.service.components import build_metrics_sink, label_limits, sink_queues
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
+from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, StoreGauges
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
@@ -75,7 +74,7 @@ class Gauge:
             self.registry.register(collector)
 
     @property
-    def registry(self) -> CollectorRegistry:
+    def registry(self) -> Registry:
         """What `/metrics` shows."""
         return self._series.registry
 

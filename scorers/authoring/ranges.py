@@ -13,7 +13,10 @@ from pathgauge.scorers.types import Scorer
 
 
 class Share:
-    """From 0 to 1, higher is better: a share, or a check with 1 for passed and 0 for failed."""
+    """From 0 to 1, higher is better: a share, or a check with 1 for passed and 0 for failed.
+
+    A check has `binary`, a class attribute or a property that is true: no value is between.
+    """
 
     version: ClassVar[str] = "1"
     low: ClassVar[float] = 0.0
@@ -49,6 +52,11 @@ def meets(scorer: Scorer, value: float, threshold: float) -> bool:
     if scorer.higher_is_better:
         return value - threshold >= -TOLERANCE
     return threshold - value >= -TOLERANCE
+
+
+def is_binary(scorer: Scorer) -> bool:
+    """Whether the scorer says that its values are 0 and 1 only."""
+    return bool(getattr(scorer, "binary", False))
 
 
 def in_range(scorer: Scorer, value: float) -> bool:

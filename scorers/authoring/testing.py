@@ -17,6 +17,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args
 
 from pathgauge.scorers.authoring.extras import SpanRecord
+from pathgauge.scorers.authoring.ranges import is_binary
 from pathgauge.scorers.judge_protocol import AnswerT, Ask, Judge, JudgeError, Question
 from pathgauge.scorers.matching.matchers import (
     AnyOrder,
@@ -305,6 +306,8 @@ def _check_score(scorer: Scorer, score: Score) -> None:
     if score.value is not None:
         inside = math.isfinite(score.value) and scorer.low <= score.value <= scorer.high
         _require(inside, f"returns {score.value}, outside [{scorer.low}, {scorer.high}]")
+        binary = not is_binary(scorer) or score.value in {0, 1}
+        _require(binary, f"returns {score.value}, and says that its values are 0 or 1")
     explained = len(score.explanation.splitlines()) == 1 and bool(score.explanation.strip())
     _require(explained, f"explains itself with {score.explanation!r}, expected one line")
     try:

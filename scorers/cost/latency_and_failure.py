@@ -30,6 +30,7 @@ class Failure(Rate):
     """1 if the run failed, else 0."""
 
     name: ClassVar[str] = "failure"
+    binary: ClassVar[bool] = True
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score one invocation. The reference is not used."""

@@ -18,6 +18,7 @@ class ResponseLength(Share):
     """1 if the length of the response is within all limits, else 0."""
 
     name: ClassVar[str] = "response_length"
+    binary: ClassVar[bool] = True
 
     min_characters: int | None = None
     """Minimum characters, blanks included."""

@@ -23,6 +23,7 @@ class ResponsePattern(Share):
     """1 if the response matches a regular expression, else 0."""
 
     name: ClassVar[str] = "response_pattern"
+    binary: ClassVar[bool] = True
 
     pattern: str
     """The regular expression, in Python's syntax."""

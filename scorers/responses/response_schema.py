@@ -26,6 +26,7 @@ class ResponseSchema(Share):
     """1 if the response is JSON that is valid by a JSON schema, else 0."""
 
     name: ClassVar[str] = "response_schema"
+    binary: ClassVar[bool] = True
 
     schema: Mapping[str, Json] | None = field(default=None, hash=False)
     """The JSON schema; `null` accepts any JSON."""

@@ -35,6 +35,7 @@ class ResponseExactMatch(TextScorer):
     """1 if the response equals the reference, apart from surrounding blanks, else 0."""
 
     name: ClassVar[str] = "response_exact_match"
+    binary: ClassVar[bool] = True
 
     ignore_case: bool = False
     """Ignore case."""

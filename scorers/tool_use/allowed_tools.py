@@ -39,6 +39,11 @@ class AllowedTools(Share):
             check_tool("tools", tool)
 
     @property
+    def binary(self) -> bool:
+        """Whether no value is between 0 and 1."""
+        return not self.partial
+
+    @property
     def missing_option(self) -> str:
         """What must be configured before there can be a score."""
         return "tools" if self.tools is None else ""

@@ -39,6 +39,7 @@ class Escalation(Share):
     """1 if the agent handed the turn to a human exactly when it should have, else 0."""
 
     name: ClassVar[str] = "escalation"
+    binary: ClassVar[bool] = True
 
     escalation_tool: str = ESCALATION_TOOL
     """The tool that hands a turn to a human."""
@@ -72,6 +73,7 @@ class EscalationRate(Rate):
     """1 if the agent handed the turn to a human, else 0; the mean is the share of such turns."""
 
     name: ClassVar[str] = "escalation_rate"
+    binary: ClassVar[bool] = True
 
     escalation_tool: str = ESCALATION_TOOL
     """The tool that hands a turn to a human."""

@@ -33,6 +33,7 @@ class SkillInvoked(Share):
     """1 if the skills, tools or sub-agents were used without an error, else 0."""
 
     name: ClassVar[str] = "skill_invoked"
+    binary: ClassVar[bool] = True
 
     skills: tuple[str, ...] = ()
     """Names of skills, tools or sub-agents."""

@@ -148,6 +148,7 @@ class ToolTrajectoryAvgScore(TrajectoryScorer):
     """
 
     name: ClassVar[str] = "tool_trajectory_avg_score"
+    binary: ClassVar[bool] = True
 
     match_type: MatchType = MatchType.EXACT
     """EXACT: the same calls in the same order. IN_ORDER: others are allowed between them.

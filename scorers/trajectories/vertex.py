@@ -33,6 +33,7 @@ class TrajectoryExactMatch(TrajectoryScorer):
     """1 if the calls are the expected ones in the same order, else 0."""
 
     name: ClassVar[str] = "trajectory_exact_match"
+    binary: ClassVar[bool] = True
 
     def read(self, comparison: Comparison) -> Reading:
         """All calls match, in order."""
@@ -44,6 +45,7 @@ class TrajectoryInOrderMatch(TrajectoryScorer):
     """1 if all expected calls were made in their order, with any others between them, else 0."""
 
     name: ClassVar[str] = "trajectory_in_order_match"
+    binary: ClassVar[bool] = True
 
     def read(self, comparison: Comparison) -> Reading:
         """All expected calls match, in order."""
@@ -55,6 +57,7 @@ class TrajectoryAnyOrderMatch(TrajectoryScorer):
     """1 if all expected calls were made, in any order and with any others, else 0."""
 
     name: ClassVar[str] = "trajectory_any_order_match"
+    binary: ClassVar[bool] = True
 
     def read(self, comparison: Comparison) -> Reading:
         """All expected calls match, in any order."""
@@ -110,6 +113,7 @@ class TrajectorySingleToolUse(Share):
     """1 if the tool was called at least once, else 0."""
 
     name: ClassVar[str] = "trajectory_single_tool_use"
+    binary: ClassVar[bool] = True
 
     tool_name: str
     """The tool to look for."""

@@ -158,7 +158,6 @@ def test_invocations_were_scored_or_skipped(collector: Collector) -> None:
         ("fail",): 1,
         ("not_evaluated",): 0,
         ("error",): 0,
-        ("informational",): 0,
     }
 
 

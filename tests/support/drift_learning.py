@@ -15,7 +15,7 @@ from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME
-from pathgauge.collector.sinks.prometheus.measure_fingerprint import measure_fingerprint
+from pathgauge.collector.sinks.prometheus.measure_fingerprint import MeasureFingerprints
 from support.drift_course import DAY_S, HOUR_S, Sender
 from support.sink_harness import NOW
 
@@ -31,7 +31,7 @@ def learned(
         scorer.high,
         scorer.higher_is_better,
         threshold=criterion.threshold,
-        fingerprint=measure_fingerprint(criterion, None),
+        fingerprint=MeasureFingerprints(None).of(criterion),
     )
     while True:
         at += random.expovariate(sum(rates) / HOUR_S)

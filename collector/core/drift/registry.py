@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import islice
+from itertools import chain, islice
 
 from pathgauge.collector.core.drift.drift import (
     Drift,
@@ -53,6 +53,12 @@ class Drifts:
         """How many series each agent has."""
         self._changed: dict[SeriesKey, None] = {}
         """In the order of the changes."""
+        self._unread: dict[SeriesKey, None] = {}
+        """What changed since `read` looked at it."""
+        self._streams: dict[SeriesKey, tuple[Drift, ...]] = {}
+        """The streams of each series as `read` found them; of an agent, also that of one scenario
+        only.
+        """
         self.dropped = 0
         """Series that were dropped for lack of room, since the start of the process."""
 
@@ -113,16 +119,26 @@ class Drifts:
         """What is known about each series, each newest version, and each agent with more than one
         scenario, with the evidence adjusted for their number in each tenant.
         """
-        drifts = []
-        for key, series in self._series.items():
-            drifts.append(of_series(key, series))
-            version = of_version(key, series)
-            if version is not None:
-                drifts.append(version)
-        drifts += [
-            of_agent(key, watch) for key, watch in self._agents.items() if self._scenarios[key] > 1
-        ]
-        return with_adjusted_evidence(drifts, self._policy.evidence_days)
+        return with_adjusted_evidence(self.streams(), self._policy.evidence_days)
+
+    def streams(self) -> list[Drift]:
+        """The same with the evidence of each alone."""
+        self.read()
+        agents = (key for key in self._agents if self._scenarios[key] > 1)
+        return [stream for key in chain(self._series, agents) for stream in self._streams[key]]
+
+    def read(self, limit: int | None = None) -> bool:
+        """Look at what changed, so that `streams` need not: at `limit` series at most. Returns
+        whether that was all.
+        """
+        for key in list(islice(self._unread, limit)):
+            del self._unread[key]
+            streams = self._read(key)
+            if streams:
+                self._streams[key] = streams
+            else:
+                self._streams.pop(key, None)
+        return not self._unread
 
     def what_changed(self, key: SeriesKey, *, of_version: bool = False) -> list[Row]:
         """Which misses cost more since the open alarm of a series, or of its newest version; the
@@ -162,6 +178,7 @@ class Drifts:
                 self._agents[key] = Watch.restored(state["watch"])
         self._series = OrderedDict(sorted(series.items(), key=lambda item: item[1].last))
         self._scenarios = Counter(map(_agent_of, self._series))
+        self._unread.update(dict.fromkeys((*self._series, *self._agents)))
         self._drop_longest_idle()
 
     def _observe_agent(self, agent: SeriesKey, bet: Bet, now: float) -> None:
@@ -190,6 +207,16 @@ class Drifts:
 
     def _change(self, key: SeriesKey) -> None:
         self._changed[key] = None
+        self._unread[key] = None
+
+    def _read(self, key: SeriesKey) -> tuple[Drift, ...]:
+        if key in self._agents:
+            return (of_agent(key, self._agents[key]),)
+        if key not in self._series:
+            return ()
+        series = self._series[key]
+        version = of_version(key, series)
+        return (of_series(key, series), *(() if version is None else (version,)))
 
     def _state(self, key: SeriesKey) -> Mapping[str, Json] | None:
         if key in self._series:

@@ -25,10 +25,11 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pathgauge.collector.core.evaluations.changed_series import ChangedSeries
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.evaluations.statistics import mean_of
 
@@ -130,10 +131,12 @@ class Windows:
         """Revisions of evaluations that are in no window: their first one may follow."""
         self._recorded: dict[EvaluationKey, _Recorded] = {}
         """In the order of recording, which is the order of age."""
-        self._scores: dict[_WindowKey, dict[EvaluationKey, float]] = {}
-        """The scores of each window, in the same order. No window is empty. Without a metric, the
-        values are meaningless.
+        self._scores: dict[Series, dict[_WindowKey, dict[EvaluationKey, float]]] = {}
+        """The scores of each window, in the same order, by series. No window is empty, and no
+        series without window. Without a metric, the values are meaningless.
         """
+        self.changed: ChangedSeries[Series] = ChangedSeries()
+        """The series whose windows changed. Windows also become stale, which is no change."""
 
     @property
     def size(self) -> int:
@@ -158,7 +161,7 @@ class Windows:
         """Add the scores of `evaluation` to the windows of `series` (by default `series_of` it)
         and, if given, to those of the `version`.
         """
-        self._advance(now)
+        self.advance(now)
         scores = {
             result.criterion.name: result.score.value
             for result in evaluation.results
@@ -188,7 +191,7 @@ class Windows:
         Call it in the order of age, oldest first. The result is the same as if every evaluation had
         arrived in its newest revision only, and withdrawn ones had never arrived.
         """
-        self._advance(since)
+        self.advance(since)
         self._record(key, _Told(0, dict(_by_window(series, scores, version))))
 
     def withdraw(self, key: EvaluationKey) -> None:
@@ -205,9 +208,14 @@ class Windows:
         stands for evaluations without scores.
         """
         self._early.clear()
-        windows = [window for window in self._scores if unwanted(window.series, window.metric)]
+        windows = [
+            window
+            for windows in self._scores.values()
+            for window in windows
+            if unwanted(window.series, window.metric)
+        ]
         for window in windows:
-            for key in tuple(self._scores[window]):
+            for key in tuple(self._scores[window.series][window]):
                 self._remove(key, window)
                 self._forget_unless_held(key)
 
@@ -215,27 +223,56 @@ class Windows:
         """All windows that are not stale at `now`, including those of single versions, in no
         particular order.
         """
-        self._advance(now)
-        windows = []
-        for window, scores in self._scores.items():
-            last = self._newest(scores).since
-            if window.metric is not None and self._now - last <= self._stale_after_s:
-                values = tuple(scores.values())
-                windows.append(
-                    Window(
-                        agent=window.series.agent,
-                        scenario=window.series.scenario,
-                        metric=window.metric,
-                        mean=mean_of(values),
-                        minimum=min(values),
-                        samples=len(values),
-                        last=last,
-                        tenant=window.series.tenant,
-                        version=window.version,
-                        values=values,
-                    )
-                )
-        return windows
+        self.advance(now)
+        return [
+            self._window(window, scores)
+            for windows in self._scores.values()
+            for window, scores in windows.items()
+            if self._is_shown(window, scores)
+        ]
+
+    def series(self) -> Iterable[Series]:
+        """All series with a window."""
+        return self._scores.keys()
+
+    def of(self, series: Series) -> list[Window]:
+        """The windows of one series that are not stale, without those of single versions."""
+        return [
+            self._window(window, scores)
+            for window, scores in self._scores.get(series, {}).items()
+            if window.version is None and self._is_shown(window, scores)
+        ]
+
+    def is_stale(self, last: float) -> bool:
+        """Whether a window is stale whose newest evaluation was recorded at `last`."""
+        return self._now - last > self._stale_after_s
+
+    def advance(self, now: float) -> None:
+        """Remove what is too old at `now`."""
+        self._now = max(self._now, now)
+        while self._recorded:
+            key, recorded = next(iter(self._recorded.items()))
+            if self._now - recorded.since <= self._max_age_s:
+                break
+            self.withdraw(key)
+
+    def _is_shown(self, window: _WindowKey, scores: dict[EvaluationKey, float]) -> bool:
+        return window.metric is not None and not self.is_stale(self._newest(scores).since)
+
+    def _window(self, window: _WindowKey, scores: dict[EvaluationKey, float]) -> Window:
+        values = tuple(scores.values())
+        return Window(
+            agent=window.series.agent,
+            scenario=window.series.scenario,
+            metric=window.metric or "",
+            mean=mean_of(values),
+            minimum=min(values),
+            samples=len(values),
+            last=self._newest(scores).since,
+            tenant=window.series.tenant,
+            version=window.version,
+            values=values,
+        )
 
     def _wait_for_the_first(self, key: EvaluationKey, told: _Told) -> None:
         earlier = self._early.get(key)
@@ -255,25 +292,19 @@ class Windows:
         for window, value in scores.items():
             if window not in recorded.lost:
                 self._put(key, recorded, window, value)
+        self.changed.add(next(iter(scores)).series)
         self._forget_unless_held(key)
-
-    def _advance(self, now: float) -> None:
-        self._now = max(self._now, now)
-        while self._recorded:
-            key, recorded = next(iter(self._recorded.items()))
-            if self._now - recorded.since <= self._max_age_s:
-                break
-            self.withdraw(key)
 
     def _put(
         self, key: EvaluationKey, recorded: _Recorded, window: _WindowKey, value: float
     ) -> None:
-        scores = self._scores.setdefault(window, {})
+        windows = self._scores.setdefault(window.series, {})
+        scores = windows.setdefault(window, {})
         late = key not in scores and bool(scores) and self._newest(scores).order > recorded.order
         scores[key] = value
         recorded.held.add(window)
         if late:
-            self._scores[window] = scores = dict(
+            windows[window] = scores = dict(
                 sorted(scores.items(), key=lambda item: self._recorded[item[0]].order)
             )
         if len(scores) > self._size:
@@ -285,10 +316,13 @@ class Windows:
 
     def _remove(self, key: EvaluationKey, window: _WindowKey) -> None:
         self._recorded[key].held.remove(window)
-        scores = self._scores[window]
-        del scores[key]
-        if not scores:
-            del self._scores[window]
+        windows = self._scores[window.series]
+        del windows[window][key]
+        if not windows[window]:
+            del windows[window]
+        if not windows:
+            del self._scores[window.series]
+        self.changed.add(window.series)
 
     def _forget_unless_held(self, key: EvaluationKey) -> None:
         if not self._recorded[key].held:

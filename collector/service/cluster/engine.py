@@ -11,7 +11,6 @@ from dataclasses import replace
 from heapq import nlargest
 
 import structlog
-from prometheus_client import CollectorRegistry
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
@@ -43,6 +42,7 @@ from pathgauge.collector.service.memory.plan import MemoryPlan
 from pathgauge.collector.service.total_usage import total
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
+from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
@@ -118,7 +118,7 @@ class Cluster:
         self._registry = self._build_registry()
 
     @property
-    def registry(self) -> CollectorRegistry:
+    def registry(self) -> Registry:
         return self._registry
 
     @property
@@ -281,8 +281,8 @@ class Cluster:
     def _decode(self, body: bytes) -> Publication:
         return publications.decode(body, self._setup.evaluator, self._setup.references)
 
-    def _build_registry(self) -> CollectorRegistry:
-        registry = CollectorRegistry()
+    def _build_registry(self) -> Registry:
+        registry = Registry()
         registry.register(self._process)
         registry.register(Live([self._commits]))
         if self._canary is not None and self._gauge is None:

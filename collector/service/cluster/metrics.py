@@ -13,7 +13,11 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
 from pathgauge.collector.service.cluster.gauge_role import GaugeRole
 from pathgauge.collector.service.cluster.partition_scorers import PartitionScorers
+from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.service.labelled_metrics import labelled
+from pathgauge.collector.sinks.prometheus.exposition.blocks import Block
+from pathgauge.collector.sinks.prometheus.exposition.registry import Families, parts_of
+from pathgauge.collector.sinks.prometheus.exposition.text import Form
 from pathgauge.collector.sinks.prometheus.process_metrics import process_metrics
 from pathgauge.collector.sinks.prometheus.store_metrics import unread_publications
 
@@ -45,10 +49,21 @@ class ProcessSeries(Collector):
     def collect(self) -> Iterator[Metric]:
         """All series. prometheus_client calls this at a scrape."""
         gauge = None if self._role is None else self._role.gauge
+        yield from self._of_process(gauge)
+        if gauge is not None:
+            yield from gauge.registry.collect()
+
+    def parts(self, form: Form) -> Iterator[bytes | Block]:
+        """All series as text."""
+        gauge = None if self._role is None else self._role.gauge
+        yield from parts_of(Families(self._of_process(gauge)), form)
+        if gauge is not None:
+            yield from gauge.registry.parts(form)
+
+    def _of_process(self, gauge: Gauge | None) -> Iterator[Metric]:
         if self._role is not None:
             yield from _of_role(self._role, is_gauge=gauge is not None)
         if gauge is not None:
-            yield from gauge.registry.collect()
             return
         yield from self._registry.collect()
         for counter in self._telemetry:

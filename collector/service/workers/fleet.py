@@ -13,7 +13,6 @@ from heapq import nlargest
 from typing import Any
 
 import structlog
-from prometheus_client import CollectorRegistry
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
@@ -41,6 +40,7 @@ from pathgauge.collector.service.workers.scorer_process import ScorerProcess, Sc
 from pathgauge.collector.service.workers.usage import FleetUsage
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
+from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
@@ -102,7 +102,7 @@ class Fleet:
         self.registry.register(self._usage)
 
     @property
-    def registry(self) -> CollectorRegistry:
+    def registry(self) -> Registry:
         return self._gauge.registry
 
     @property

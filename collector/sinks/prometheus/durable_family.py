@@ -9,14 +9,22 @@ pending, then written to the store, then committed, which publishes it. A new se
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Generic, TypeVar
 
 from pathgauge.collector.core.internal_telemetry import Row
-from pathgauge.collector.sinks.prometheus.durable_series import DurableSeries, State
+from pathgauge.collector.sinks.prometheus.durable_series import (
+    Buckets,
+    DurableSeries,
+    HistogramSeries,
+    State,
+)
+from pathgauge.collector.sinks.prometheus.exposition.chunks import Chunks, Published
+from pathgauge.collector.sinks.prometheus.labels import OF_PLACE
 
 LabelValues = tuple[str, ...]
-Published = Mapping[LabelValues, State]
+Snapshot = Published[LabelValues, State]
 """What scrapes see of a family."""
 
 T = TypeVar("T", bound=DurableSeries)
@@ -32,8 +40,11 @@ class Family(Generic[T]):
         make: Callable[[LabelValues, dict[DurableSeries, None]], T],
         lock: threading.Lock,
         optional_label: str = "",
+        *,
+        lines: int = 1,
     ) -> None:
-        """`make` creates a series. `lock` is held while series are added or dropped; the caller
+        """`make` creates a series, which takes so many `lines` of a scrape; 0: scrapes do not see
+        it. `lock` is held while series are added or dropped; the caller
         holds it around `pending`, `commit` and `published`.
 
         Series may have a value for `optional_label` after the others. They are stored under a name
@@ -51,7 +62,11 @@ class Family(Generic[T]):
         self._dropped: dict[LabelValues, None] = {}
         self._pending: dict[LabelValues, State | None] = {}
         """Not committed; `None` for a dropped series."""
-        self._published: dict[LabelValues, State] = {}
+        self._place = len(tuple(takewhile(OF_PLACE.__contains__, labels)))
+        """The number of labels at the start whose series change together."""
+        self._published = Chunks[LabelValues, State](self._place, lines) if lines else None
+        self._zero = make((), {}).state()
+        """Shared by all series that were never counted, which are most."""
 
     def __iter__(self) -> Iterator[T]:
         """All series, as they are counted."""
@@ -71,7 +86,11 @@ class Family(Generic[T]):
         one length.
         """
         length = len(next(iter(wanted), ()))
-        self.drop([labels for labels in self._series if labels[:length] not in wanted])
+        if self._published is not None and length <= self._place:
+            gone = self._published.outside(wanted, length)
+            self.drop([labels for labels in gone if labels in self._series])
+        else:
+            self.drop([labels for labels in self._series if labels[:length] not in wanted])
 
     def drop(self, unwanted: Iterable[LabelValues]) -> None:
         """Drop the series with these label values. Scrapes see them until that is committed."""
@@ -80,16 +99,29 @@ class Family(Generic[T]):
                 self._changed.pop(self._series.pop(labels), None)
                 self._dropped[labels] = None
 
+    def show_buckets(
+        self: Family[HistogramSeries], series: HistogramSeries, buckets: Buckets | None
+    ) -> None:
+        """Show these buckets of a histogram to scrapes; `None`: those of the family."""
+        if series.buckets == buckets:
+            return
+        series.buckets = buckets
+        self._changed[series] = None
+        with self._lock:
+            shown = self._published and self._published.get(series.labels)
+            if shown:
+                self._publish(series.labels, shown._replace(buckets=buckets))
+
     def restore(self, key: LabelValues, numbers: Sequence[float]) -> bool:
         """Continue a stored series; `False` if its form is not that of this family."""
         name, *labels = key
-        size = len(self._make(tuple(labels), {}).numbers)
+        size = len(self._zero.numbers)
         if self.stored_names.get(len(labels)) != name or size not in (0, len(numbers)):
             return False
         series = self.of(*labels)
-        series.numbers[:] = numbers
+        series.numbers = tuple(numbers)
         self._changed.pop(series, None)
-        self._published[series.labels] = series.state()
+        self._publish(series.labels, series.state())
         return True
 
     def pending(self) -> list[Row]:
@@ -106,20 +138,28 @@ class Family(Generic[T]):
     def commit(self) -> None:
         """Publish what `pending` returned last."""
         for labels, state in self._pending.items():
-            if state is None:
-                self._published.pop(labels, None)
-            else:
-                self._published[labels] = state
+            self._publish(labels, state)
         self._pending.clear()
 
-    def published(self) -> Published:
-        """A copy of what scrapes see."""
-        return self._published.copy()
+    def published(self) -> Snapshot:
+        """What scrapes see at this moment."""
+        return Published([]) if self._published is None else self._published.read()
 
     def _add(self, labels: LabelValues) -> T:
         series = self._make(labels, self._changed)
         with self._lock:
             self._series[labels] = series
             self._changed[series] = None
-            self._published.setdefault(labels, series.state())
+            if self._published is not None and self._published.get(labels) is None:
+                self._published.put(labels, self._zero)
         return series
+
+    def _publish(self, labels: LabelValues, state: State | None) -> None:
+        if self._published is None:
+            return
+        if state is None and labels in self._series:  # it was dropped, and began again
+            self._published.put(labels, self._zero)
+        elif state is None:
+            self._published.discard(labels)
+        else:
+            self._published.put(labels, state)

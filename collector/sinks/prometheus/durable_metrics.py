@@ -8,23 +8,29 @@ are not stored.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
-from prometheus_client.core import CounterMetricFamily, Exemplar, HistogramMetricFamily, Metric
-from prometheus_client.utils import floatToGoString
+from prometheus_client.core import Metric
 
 from pathgauge.collector.core.internal_telemetry import Counter, InternalTelemetry, Row
-from pathgauge.collector.sinks.prometheus.durable_family import Family, LabelValues, Published, T
+from pathgauge.collector.sinks.prometheus.durable_family import Family, LabelValues, Snapshot, T
 from pathgauge.collector.sinks.prometheus.durable_series import (
+    Buckets,
     CounterSeries,
     HistogramSeries,
-    Source,
     State,
     StoredValues,
 )
+from pathgauge.collector.sinks.prometheus.exposition.blocks import Block, compressed
+from pathgauge.collector.sinks.prometheus.exposition.chunks import Content, Published
+from pathgauge.collector.sinks.prometheus.exposition.families import (
+    CounterFamily,
+    HistogramFamily,
+)
+from pathgauge.collector.sinks.prometheus.exposition.text import Form
 
 BOUNDS = "bucket_bounds"
 """Stored with the histograms: the bucket bounds of each."""
@@ -42,9 +48,9 @@ class DurableMetrics:
         self._families: dict[str, Family[Any]] = {}
         """By name in the store."""
         self._expositions: dict[
-            str, tuple[Callable[[], Published], Callable[[Published], Metric]]
+            str, tuple[Callable[[], Snapshot], CounterFamily | HistogramFamily]
         ] = {}
-        """What scrapes see, and how it is rendered."""
+        """What scrapes see, and how it is written."""
         self._sources: list[tuple[Callable[[], None], Callable[[], None]]] = []
         self._refused: dict[LabelValues, None] = {}
         """Stored series to delete from the store."""
@@ -55,8 +61,8 @@ class DurableMetrics:
     ) -> Family[CounterSeries]:
         """A family of counters; scrapes see it as `<name>_total`."""
         family = self._add(Family(name, labels, CounterSeries, self._lock, optional_label))
-        render = partial(_render_counter, name, documentation, family.labels)
-        self._expositions[name] = family.published, render
+        written = CounterFamily(name, documentation, family.labels)
+        self._expositions[name] = family.published, written
         return family
 
     def histogram(
@@ -67,19 +73,24 @@ class DurableMetrics:
         optional_label: str = "",
         *,
         bounds: Sequence[float],
+        shown: Buckets | None = None,
     ) -> Family[HistogramSeries]:
-        """A family of histograms; `bounds` are the upper bounds of the buckets, ascending."""
+        """A family of histograms; `bounds` are the upper bounds of the buckets, ascending. Scrapes
+        see those that are `shown`, or all.
+        """
         make = partial(HistogramSeries, bounds=bounds)
-        family = self._add(Family(name, labels, make, self._lock, optional_label))
-        render = partial(_render_histogram, name, documentation, family.labels, bounds)
-        self._expositions[name] = family.published, render
+        written = HistogramFamily(name, documentation, (), bounds, shown)
+        family = self._add(
+            Family(name, labels, make, self._lock, optional_label, lines=written.lines)
+        )
+        self._expositions[name] = family.published, replace(written, labels=family.labels)
         for stored_name in family.stored_names.values():
             self._bounds.of(stored_name).put(*bounds)
         return family
 
     def stored_values(self, name: str, labels: Sequence[str]) -> Family[StoredValues]:
         """A family that is stored and not shown."""
-        return self._add(Family(name, labels, StoredValues, self._lock))
+        return self._add(Family(name, labels, StoredValues, self._lock, lines=0))
 
     def add_source(self, collect: Callable[[], None], resume: Callable[[], None]) -> None:
         """Counts that are kept elsewhere: `collect` copies them into a family before every
@@ -91,7 +102,7 @@ class DurableMetrics:
         """Show all counters as `pathgauge_<name>_total`, and store those that are not local."""
         for counter in telemetry:
             name = f"pathgauge_{counter.name}"
-            read: Callable[[], Published] = partial(_present, counter)
+            read: Callable[[], Snapshot] = partial(_present, counter)
             if not counter.local:
                 family = self._add(Family(counter.name, counter.labels, CounterSeries, self._lock))
                 _collect(counter, family)  # begin at 0 before the first commit
@@ -99,8 +110,8 @@ class DurableMetrics:
                     partial(_collect, counter, family), partial(_resume, counter, family)
                 )
                 read = family.published
-            render = partial(_render_counter, name, counter.documentation, counter.labels)
-            self._expositions[name] = read, render
+            written = CounterFamily(name, counter.documentation, counter.labels)
+            self._expositions[name] = read, written
 
     def pending(self) -> list[Row]:
         """Every series that changed since the last commit, with its present numbers."""
@@ -140,19 +151,32 @@ class DurableMetrics:
         """What scrapes see."""
         return self.render(self.published())
 
-    def published(self) -> Mapping[str, Published]:
+    def published(self) -> Mapping[str, Snapshot]:
         """The same before it is rendered, which takes longer. All of it is of one moment."""
         with self._lock:
             return {name: read() for name, (read, _) in self._expositions.items()}
 
-    def render(self, published: Mapping[str, Published]) -> list[Metric]:
+    def render(self, published: Mapping[str, Snapshot]) -> list[Metric]:
         """Metric families of what `published` returned."""
-        return [self._expositions[name][1](series) for name, series in published.items()]
+        return [
+            self._expositions[name][1].metric(series.together())
+            for name, series in published.items()
+        ]
+
+    def parts(self, published: Mapping[str, Snapshot], form: Form) -> Iterator[bytes | Block]:
+        """What `published` returned, written. One thread at a time may do so: what is written is
+        kept.
+        """
+        for name, series in published.items():
+            family = self._expositions[name][1]
+            yield family.head(form)
+            for content in series.contents:
+                yield _written(family, content, form)
 
     def _has_bounds(self, name: str, bounds: Sequence[float] | None) -> bool:
         """Whether a family has these bucket bounds today; `None` for unknown ones."""
         today = self._bounds.get(name)
-        return today is None or bounds is None or list(bounds) == today.numbers
+        return today is None or bounds is None or tuple(bounds) == today.numbers
 
     def _add(self, family: Family[T]) -> Family[T]:
         self._families.update(dict.fromkeys(family.stored_names.values(), family))
@@ -171,39 +195,19 @@ def _resume(counter: Counter, family: Family[CounterSeries]) -> None:
         counter.restore(series.labels, int(series.numbers[0]))
 
 
-def _present(counter: Counter) -> Published:
-    return {labels: State((count,), {}) for labels, count in counter.items()}
+def _present(counter: Counter) -> Snapshot:
+    return Published([Content({labels: State((count,), {}) for labels, count in counter.items()})])
 
 
-def _render_counter(
-    name: str, documentation: str, labels: Sequence[str], published: Published
-) -> Metric:
-    """A series may have fewer values than `labels`: it lacks the optional label at the end."""
-    family = CounterMetricFamily(name, documentation, labels=labels)
-    for values, (numbers, exemplars) in published.items():
-        exemplar = _exemplar(*exemplars[0]) if exemplars else None
-        family.add_metric(values, numbers[0], exemplar=exemplar)
-    return family
-
-
-def _render_histogram(
-    name: str,
-    documentation: str,
-    labels: Sequence[str],
-    bounds: Sequence[float],
-    published: Published,
-) -> Metric:
-    family = HistogramMetricFamily(name, documentation, labels=labels)
-    names = [*map(floatToGoString, bounds), "+Inf"]
-    for values, ((total, *counts), exemplars) in published.items():
-        buckets: list[tuple[str, float] | tuple[str, float, Exemplar]] = list(
-            zip(names, accumulate(counts), strict=True)
-        )
-        for index, exemplar in exemplars.items():
-            buckets[index] = *buckets[index][:2], _exemplar(*exemplar)
-        family.add_metric(values, buckets, total)
-    return family
-
-
-def _exemplar(value: float, source: Source) -> Exemplar:
-    return Exemplar(source.labels, value, source.at)
+def _written(
+    family: CounterFamily | HistogramFamily, content: Content[LabelValues, State], form: Form
+) -> bytes | Block:
+    """The series of a chunk; kept if they do not change any more."""
+    block = content.blocks.get(form)
+    if block is not None:
+        return block
+    body = family.body(content.series, form)
+    if not content.was_read:
+        return body
+    block = content.blocks[form] = compressed(body)
+    return block

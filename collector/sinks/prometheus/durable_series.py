@@ -6,7 +6,10 @@ An exemplar names the trace of an observation, so that a point on a graph leads 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import accumulate
+from types import MappingProxyType
 from typing import NamedTuple
 
 MIN_EXEMPLAR_S = 1.0
@@ -24,12 +27,45 @@ class Source(NamedTuple):
     """Unix time."""
 
 
+Exemplars = Mapping[int, tuple[float, Source]]
+"""Observed value and its source, by index of the bucket; 0 for a counter."""
+_NONE: Exemplars = MappingProxyType({})
+"""Shared by all series without exemplars, which are most."""
+
+
+class Buckets(NamedTuple):
+    """The buckets of a histogram that scrapes see. More of them are counted and stored."""
+
+    ends: tuple[int, ...]
+    """The index of the last counted bucket in each of them, ascending."""
+
+    @classmethod
+    def of(cls, counted: Sequence[float], shown: Iterable[float]) -> Buckets:
+        """The buckets with the upper bounds `shown`, which are among those `counted`, and +Inf."""
+        return cls((*map(counted.index, shown), len(counted)))
+
+    def cumulated(self, counts: Sequence[float]) -> list[float]:
+        """The number of values up to the end of each bucket."""
+        total = list(accumulate(counts))
+        return [total[end] for end in self.ends]
+
+    def exemplars(self, counted: Exemplars) -> dict[int, tuple[float, Source]]:
+        """The latest exemplar of each bucket, by its index."""
+        latest: dict[int, tuple[float, Source]] = {}
+        for index, exemplar in counted.items():
+            bucket = bisect_left(self.ends, index)
+            if bucket not in latest or latest[bucket][1].at < exemplar[1].at:
+                latest[bucket] = exemplar
+        return latest
+
+
 class State(NamedTuple):
     """A copy of a series, which does not change any more."""
 
     numbers: tuple[float, ...]
-    exemplars: dict[int, tuple[float, Source]]
-    """Observed value and its source, by index of the bucket; 0 for a counter."""
+    exemplars: Exemplars
+    buckets: Buckets | None = None
+    """Of a histogram that shows other buckets than its family."""
 
 
 class DurableSeries:
@@ -40,22 +76,29 @@ class DurableSeries:
     __slots__ = ("_changed", "exemplars", "labels", "numbers")
 
     def __init__(
-        self, labels: tuple[str, ...], changed: dict[DurableSeries, None], numbers: list[float]
+        self,
+        labels: tuple[str, ...],
+        changed: dict[DurableSeries, None],
+        numbers: tuple[float, ...],
     ) -> None:
         """`labels` are label values."""
         self.labels = labels
         self.numbers = numbers
-        self.exemplars: dict[int, tuple[float, Source]] = {}
+        """Replaced as a whole, so that states and equal series can share them."""
+        self.exemplars = _NONE
         self._changed = changed
 
     def state(self) -> State:
-        """A copy of the present numbers and exemplars."""
-        return State(tuple(self.numbers), self.exemplars.copy())
+        """The present numbers and exemplars."""
+        return State(self.numbers, self.exemplars)
 
     def _add_exemplar(self, index: int, value: float, source: Source) -> None:
         known = self.exemplars.get(index)
         if known is None or abs(source.at - known[1].at) >= MIN_EXEMPLAR_S:
-            self.exemplars[index] = value, source
+            self.exemplars = {**self.exemplars, index: (value, source)}
+
+
+_ZERO = (0,)
 
 
 class CounterSeries(DurableSeries):
@@ -64,14 +107,19 @@ class CounterSeries(DurableSeries):
     __slots__ = ()
 
     def __init__(self, labels: tuple[str, ...], changed: dict[DurableSeries, None]) -> None:
-        super().__init__(labels, changed, [0])
+        super().__init__(labels, changed, _ZERO)
 
     def add(self, n: float = 1, source: Source | None = None) -> None:
         """Count `n` more. Integers stay exact."""
-        self.numbers[0] += n
+        self.numbers = (self.numbers[0] + n,)
         self._changed[self] = None
         if source is not None:
             self._add_exemplar(0, n, source)
+
+
+@cache
+def _zeros(buckets: int) -> tuple[float, ...]:
+    return (0.0, *[0] * buckets)
 
 
 class HistogramSeries(DurableSeries):
@@ -79,19 +127,27 @@ class HistogramSeries(DurableSeries):
     cumulated; the last bucket is +Inf.
     """
 
-    __slots__ = ("_bounds",)
+    __slots__ = ("_bounds", "buckets")
 
     def __init__(
         self, labels: tuple[str, ...], changed: dict[DurableSeries, None], bounds: Sequence[float]
     ) -> None:
-        super().__init__(labels, changed, [0.0] + [0] * (len(bounds) + 1))
+        super().__init__(labels, changed, _zeros(len(bounds) + 1))
         self._bounds = bounds
+        self.buckets: Buckets | None = None
+        """Those that scrapes see; `None`: those of the family."""
+
+    def state(self) -> State:
+        """The present numbers and exemplars."""
+        return State(self.numbers, self.exemplars, self.buckets)
 
     def observe(self, value: float, source: Source | None = None) -> None:
         """Count `value` in the first bucket whose upper bound is not below it."""
         index = bisect_left(self._bounds, value)
-        self.numbers[0] += value
-        self.numbers[index + 1] += 1
+        numbers = [*self.numbers]
+        numbers[0] += value
+        numbers[index + 1] += 1
+        self.numbers = tuple(numbers)
         self._changed[self] = None
         if source is not None:
             self._add_exemplar(index, value, source)
@@ -103,10 +159,10 @@ class StoredValues(DurableSeries):
     __slots__ = ()
 
     def __init__(self, labels: tuple[str, ...], changed: dict[DurableSeries, None]) -> None:
-        super().__init__(labels, changed, [])
+        super().__init__(labels, changed, ())
 
     def put(self, *numbers: float) -> None:
         """Replace the numbers."""
-        if self.numbers != [*numbers]:
-            self.numbers[:] = numbers
+        if self.numbers != numbers:
+            self.numbers = numbers
             self._changed[self] = None

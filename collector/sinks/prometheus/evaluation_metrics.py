@@ -16,6 +16,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.sinks.outcomes import CONVERSATION_OUTCOMES, OUTCOMES
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.durable_series import (
+    Buckets,
     CounterSeries,
     HistogramSeries,
     Source,
@@ -29,6 +30,7 @@ from pathgauge.collector.sinks.prometheus.judge_label import (
     with_judge,
 )
 from pathgauge.collector.sinks.prometheus.labels import OTHER, Labels, TenantLabel
+from pathgauge.scorers.authoring.ranges import is_binary
 from pathgauge.scorers.trajectories.adk import TrajectoryScorer
 from pathgauge.scorers.types import Reason, Score, Scorer
 
@@ -39,6 +41,16 @@ of means over invocations.
 """
 
 SCORE_BUCKETS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
+"""Counted and stored. Scrapes see some of them, as most series of `/metrics` are these."""
+GRADED = Buckets.of(SCORE_BUCKETS, (0, 0.3, 0.5, 0.7, 0.9, 0.99))
+"""Shown of scores that have values between 0 and 1. The last bucket, +Inf, holds those of 1."""
+BINARY = Buckets.of(SCORE_BUCKETS, (0, 0.99))
+"""Shown of scores that are 0 or 1: a bucket for each, and an empty one between them, so that a
+quantile is close to one of the two.
+"""
+_WITHOUT_SCORE: frozenset[Verdict] = frozenset({"not_evaluated", "error"})
+_JUDGED: frozenset[Verdict] = _WITHOUT_SCORE | {"passed", "failed"}
+_INFORMATIONAL: frozenset[Verdict] = _WITHOUT_SCORE | {"informational"}
 LAG_BUCKETS = (0.5, 1, 2, 4, 6, 8, 10, 15, 30, 60, 120, 300, 600)
 AGREEMENT_BUCKETS = (0, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 
@@ -57,7 +69,11 @@ class _CriterionSeries:
 
     def is_of(self, criterion: Criterion) -> bool:
         """Whether the series belong to this criterion, not to an earlier one with its name."""
-        return self.scorer is criterion.scorer and self.judge == criterion.judge
+        return (
+            self.scorer is criterion.scorer
+            and self.judge == criterion.judge
+            and self.outcomes.keys() >= _possible(criterion)
+        )
 
 
 class EvaluationMetrics:
@@ -73,6 +89,7 @@ class EvaluationMetrics:
             names,
             JUDGE,
             bounds=SCORE_BUCKETS,
+            shown=GRADED,
         )
         self._evaluations = metrics.counter(
             "pathgauge_evaluations",
@@ -92,6 +109,7 @@ class EvaluationMetrics:
             names,
             JUDGE,
             bounds=SCORE_BUCKETS,
+            shown=GRADED,
         )
         self._conversations = metrics.counter(
             "pathgauge_cases",
@@ -202,14 +220,17 @@ class EvaluationMetrics:
         score = None
         if _is_bounded(criterion.scorer):
             score = self._score.of(*with_judge(values, judge))
+            self._score.show_buckets(score, BINARY if is_binary(criterion.scorer) else None)
         outcomes = {
-            verdict: self._evaluations.of(*with_judge((*values, outcome), judge))
-            for verdict, outcome in OUTCOMES.items()
+            verdict: self._outcome(values, verdict, judge) for verdict in _possible(criterion)
         }
         calls = {}
         if isinstance(criterion.scorer, TrajectoryScorer):
             calls = {count: self._calls.of(*values, count) for count in CALL_COUNTS}
         return _CriterionSeries(criterion.scorer, judge, score, outcomes, calls)
+
+    def _outcome(self, values: tuple[str, ...], verdict: Verdict, judge: str) -> CounterSeries:
+        return self._evaluations.of(*with_judge((*values, OUTCOMES[verdict]), judge))
 
     def _conversation_series(
         self, labels: Labels, criterion: Criterion
@@ -226,7 +247,11 @@ class EvaluationMetrics:
     def _count_result(self, result: Result, labels: Labels, source: Source) -> None:
         series = self._series_of(labels, result.criterion)
         metric, value = result.criterion.name, result.score.value
-        series.outcomes[result.verdict].add(1, source)
+        outcome = series.outcomes.get(result.verdict)
+        if outcome is None:
+            outcome = self._outcome(self._values(labels, metric), result.verdict, series.judge)
+            series.outcomes[result.verdict] = outcome
+        outcome.add(1, source)
         if result.verdict == "not_evaluated":
             reason = result.score.reason
             known = reason if reason in REASONS else OTHER
@@ -251,6 +276,12 @@ class EvaluationMetrics:
         return self._tenant.values(
             labels.tenant, labels.agent, labels.scenario, labels.agent_version, *metric
         )
+
+
+def _possible(criterion: Criterion) -> frozenset[Verdict]:
+    """The verdicts that a criterion can give, whose series start at 0."""
+    is_judged = criterion.threshold is not None and criterion.aggregation is None
+    return _JUDGED if is_judged else _INFORMATIONAL
 
 
 def _source(evaluation: Evaluation, now: float) -> Source:

@@ -49,6 +49,7 @@ class LabelRegistry:
         self._metrics = 1
         self._start_empty()
         self._next_sweep = -math.inf
+        self._has_forgotten = False
         self.overflow = overflow or InternalTelemetry().series_overflow
         for limit in ("agents", "versions", "series", "total"):
             self.overflow.add(limit, n=0)
@@ -110,17 +111,20 @@ class LabelRegistry:
         """
         self._add_again(use._replace(seen=min(use.seen, now)) for use in uses)
 
-    def sweep(self, now: float) -> bool:
-        """Forget idle names, once in `SWEEP_S`. If it returns `True`, the caller drops the series
-        of labels that are not in use.
+    def sweep(self, now: float) -> bool | None:
+        """Forget idle names, once in `SWEEP_S`; `None` if it is not yet time. Returns whether any
+        were forgotten since the last time: then the caller drops the series of labels that are not
+        in use.
         """
         if now < self._next_sweep:
-            return False
+            return None
         self._next_sweep = now + SWEEP_S
         for name, tenant in self._tenants.items():
             if tenant.make_room(now):
                 self._account(name, tenant)
-        return True
+                self._has_forgotten = True
+        has_forgotten, self._has_forgotten = self._has_forgotten, False
+        return has_forgotten
 
     def _start_empty(self) -> None:
         limits = self._limits
@@ -166,6 +170,7 @@ class LabelRegistry:
         made = tenant.make_room(now, limit, labels.agent)
         if made:
             self._account(labels.tenant, tenant)
+            self._has_forgotten = True
         return made
 
     def _account(self, name: str, tenant: TenantLabels) -> None:

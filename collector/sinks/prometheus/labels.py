@@ -13,6 +13,9 @@ MAX_SCENARIO_BYTES = 128
 MAX_NAME_BYTES = 64
 """Longer names of agents and versions, which come from senders, are cut."""
 
+OF_PLACE = frozenset({"tenant", "agent", "scenario", "agent_version"})
+"""Names of labels whose series change together, as one invocation counts in all of them."""
+
 UNLIMITED = {"", OTHER}
 """Agents and versions that are not limited."""
 

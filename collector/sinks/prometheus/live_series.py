@@ -6,6 +6,7 @@ from collections.abc import Mapping, Set
 from heapq import nlargest
 from typing import NamedTuple
 
+from pathgauge.collector.core.evaluations.changed_series import ChangedSeries
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.windows import Series, series_of
 from pathgauge.collector.core.internal_telemetry import Counter
@@ -45,11 +46,18 @@ class LiveSeries:
         tenant: TenantLabel,
         limits: LabelLimits,
         overflow: Counter,
+        *,
+        changed: ChangedSeries[Series],
     ) -> None:
-        """`overflow` counts how often a limit turned a label into `__other__`."""
+        """`overflow` counts how often a limit turned a label into `__other__`. `changed` is told
+        which series are new, have another last score, or are gone.
+        """
+        self._changed = changed
         self._evaluation_metrics = evaluation_metrics
         self._tenant = tenant
         self._last_seen = LastSeen(metrics, tenant)
+        self._has_idle = False
+        """Whether there are series that are kept only as the last ones of their scenario."""
         self._references: Mapping[str, Reference] = {}
         self._max_expected = limits.max_series_total
         self.labels = LabelRegistry(limits, overflow)
@@ -94,12 +102,15 @@ class LiveSeries:
         # still the right one.
         known = labels.series._replace(scenario=self.labels.scenario(series.scenario))
         shown = known if known in self.last_scores else labels.series
-        self.last_scores.setdefault(shown, None)
+        if shown not in self.last_scores:
+            self.last_scores[shown] = None
+            self._changed.add(shown)
         return Place(labels, shown, known_version(labels.agent_version))
 
     def admit(self, names: Labels, criteria: int, now: float) -> Labels:
         """The labels for names as senders gave them, under which so many criteria are counted."""
-        if self.labels.sweep(now):
+        has_forgotten = self.labels.sweep(now)
+        if has_forgotten is not None and (has_forgotten or self._has_idle):
             self._drop_unused()
         weight = max(1, criteria)
         names = names._replace(tenant=self._tenant.of(names.tenant))
@@ -110,14 +121,20 @@ class LiveSeries:
     def scored(self, series: Series, now: float) -> None:
         """Record that a series had a score."""
         self.last_scores[series] = now
+        self._changed.add(series)
         self._last_seen.score(series, now)
 
     def _drop_unused(self) -> None:
         live = set(self.labels)
         kept = {labels.series for labels in live}
-        kept |= self._last_of_expected(kept)
+        idle = self._last_of_expected(kept)
+        self._has_idle = bool(idle)
+        kept |= idle
         self._evaluation_metrics.keep(live)
         self._last_seen.keep(live, kept)
+        for series in self.last_scores:
+            if series not in kept:
+                self._changed.add(series)
         self.last_scores = {
             series: time for series, time in self.last_scores.items() if series in kept
         }

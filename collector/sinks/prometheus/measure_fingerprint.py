@@ -6,26 +6,37 @@ import dataclasses
 import json
 import zlib
 from collections.abc import Mapping
+from functools import cache
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.references import versions
 from pathgauge.scorers.types import Json, Reference, ReferenceTurn
 
 
-def measure_fingerprint(criterion: Criterion, reference: Reference | None) -> float:
-    """A number that changes with everything that the scores depend on. Thresholds are not part of
-    it, and neither is the text of the input: with another one, expectations are the same.
-    """
-    scorer = criterion.scorer
-    turns = ""
-    if reference is not None and scorer.needs_reference:
-        expected = tuple(_expected(turn, judged=bool(criterion.judge)) for turn in reference.turns)
-        turns = versions.version(dataclasses.replace(reference, criteria={}, turns=expected))
-    measure = [scorer.name, scorer.version, _as_json(scorer), turns]
-    if criterion.judge:
-        measure.append(criterion.judge)
-    text = json.dumps(measure, sort_keys=True)
-    return float(zlib.crc32(text.encode("utf-8", "surrogatepass")))
+class MeasureFingerprints:
+    """The fingerprints of all criteria of one scenario, which share what they compare with."""
+
+    def __init__(self, reference: Reference | None) -> None:
+        self._reference = reference
+        self._expected = cache(self._version_expected)
+
+    def of(self, criterion: Criterion) -> float:
+        """A number that changes with everything that the scores depend on. Thresholds are not part
+        of it, and neither is the text of the input: with another one, expectations are the same.
+        """
+        scorer = criterion.scorer
+        turns = self._expected(judged=bool(criterion.judge)) if scorer.needs_reference else ""
+        measure = [scorer.name, scorer.version, _as_json(scorer), turns]
+        if criterion.judge:
+            measure.append(criterion.judge)
+        text = json.dumps(measure, sort_keys=True)
+        return float(zlib.crc32(text.encode("utf-8", "surrogatepass")))
+
+    def _version_expected(self, *, judged: bool) -> str:
+        if self._reference is None:
+            return ""
+        turns = tuple(_expected(turn, judged=judged) for turn in self._reference.turns)
+        return versions.version(dataclasses.replace(self._reference, criteria={}, turns=turns))
 
 
 def _expected(turn: ReferenceTurn, *, judged: bool) -> ReferenceTurn:

@@ -1,4 +1,4 @@
-"""Gauges that are rendered at scrape time from windows, criteria and queues."""
+"""Gauges that are rendered at scrape time from criteria, versions and queues."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ from dataclasses import dataclass
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.core.evaluations.windows import Series, Window
-from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, judge_value, with_judge
+from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.sinks.prometheus.judge_label import judge_value
 from pathgauge.collector.sinks.prometheus.labels import AgentVersion, TenantLabel, label_value
 from pathgauge.scorers.types import Reference
-
-SCORE_LABELS = ("agent", "scenario", "metric")
-
-Thresholds = Mapping[Series, Mapping[str, Criterion]]
-"""The criteria that have a threshold, by series and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,69 +21,6 @@ class Queue:
 
     size: Callable[[], float]
     capacity: Callable[[], float]
-
-
-def window_gauges(
-    windows: Iterable[Window], judge: Callable[[str, str], str], tenant: TenantLabel
-) -> list[Metric]:
-    """Mean, minimum and number of recent scores. `judge` maps scenario and metric to a judge."""
-    names = tenant.names(*SCORE_LABELS, JUDGE)
-    mean = GaugeMetricFamily(
-        "pathgauge_score_window_mean",
-        "Mean of the recent scores, in the scale of the metric.",
-        labels=names,
-    )
-    lowest = GaugeMetricFamily(
-        "pathgauge_score_window_min",
-        "Lowest recent score, in the scale of the metric.",
-        labels=names,
-    )
-    samples = GaugeMetricFamily(
-        "pathgauge_score_window_samples", "Number of recent scores.", labels=names
-    )
-    for window in windows:
-        labels = with_judge(_values(window, tenant), judge(window.scenario, window.metric))
-        mean.add_metric(labels, window.mean)
-        lowest.add_metric(labels, window.minimum)
-        samples.add_metric(labels, window.samples)
-    return [mean, lowest, samples]
-
-
-def threshold_gauges(
-    thresholds: Thresholds, windows: Iterable[Window], min_samples: int, tenant: TenantLabel
-) -> list[Metric]:
-    """The active thresholds and SLOs, and which window means miss their threshold."""
-    names = tenant.names(*SCORE_LABELS, JUDGE)
-    threshold = GaugeMetricFamily(
-        "pathgauge_threshold", "Threshold of a metric, in its own scale.", labels=names
-    )
-    objective = GaugeMetricFamily(
-        "pathgauge_objective",
-        "SLO of a metric: the share of evaluations that should pass, from 0 to 1.",
-        labels=names,
-    )
-    for series, criteria in thresholds.items():
-        for criterion in criteria.values():
-            values = tenant.values(series.tenant, series.agent, series.scenario, criterion.name)
-            labels = with_judge(values, criterion.judge)
-            if criterion.threshold is not None:
-                threshold.add_metric(labels, criterion.threshold)
-            if criterion.objective is not None:
-                objective.add_metric(labels, criterion.objective)
-    breached = GaugeMetricFamily(
-        "pathgauge_threshold_breached",
-        f"1 if the mean of at least {min_samples} recent scores misses the threshold, in the"
-        " direction of the metric, else 0.",
-        labels=names,
-    )
-    for window in windows:
-        series = Series(window.agent, window.scenario, window.tenant)
-        with_threshold = thresholds.get(series, {}).get(window.metric)
-        if with_threshold is not None:
-            missed = with_threshold.verdict(window.mean) == "failed"
-            labels = with_judge(_values(window, tenant), with_threshold.judge)
-            breached.add_metric(labels, float(missed and window.samples >= min_samples))
-    return [threshold, objective, breached]
 
 
 def metric_info(criteria: Iterable[Criterion]) -> Metric:
@@ -117,19 +49,6 @@ def judge_info(criteria: Iterable[Criterion]) -> Metric:
         model, _, template = judge.rpartition("@")
         info.add_metric((name, model, template), 1)
     return info
-
-
-def last_evaluations(times: Mapping[Series, float | None], tenant: TenantLabel) -> Metric:
-    """When each scenario last had a score; not for those that never had one (`None`)."""
-    last = GaugeMetricFamily(
-        "pathgauge_last_evaluation_timestamp_seconds",
-        "Unix time of the last evaluation with a score.",
-        labels=tenant.names("agent", "scenario"),
-    )
-    for series, time in times.items():
-        if time is not None:
-            last.add_metric(tenant.values(series.tenant, series.agent, series.scenario), time)
-    return last
 
 
 def expected_intervals(
@@ -180,10 +99,6 @@ def queue_gauges(queues: Mapping[str, Queue]) -> list[Metric]:
         size.add_metric((name,), queue.size())
         capacity.add_metric((name,), queue.capacity())
     return [size, capacity]
-
-
-def _values(window: Window, tenant: TenantLabel) -> tuple[str, ...]:
-    return tenant.values(window.tenant, window.agent, window.scenario, window.metric)
 
 
 def _bound(value: float) -> str:

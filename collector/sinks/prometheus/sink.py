@@ -12,14 +12,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
 from pathgauge.collector.config.drifting import Drift
+from pathgauge.collector.core.drift.drift import Drift as DriftStream
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey, Evaluator
-from pathgauge.collector.core.evaluations.windows import Recent, Windows
+from pathgauge.collector.core.evaluations.windows import Recent, Series, Window, Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
@@ -34,27 +36,51 @@ from pathgauge.collector.sinks.prometheus.drift.recording import (
     DriftRecording,
     Explained,
 )
+from pathgauge.collector.sinks.prometheus.durable_family import Snapshot
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
+from pathgauge.collector.sinks.prometheus.exposition.blocks import Block
+from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
+from pathgauge.collector.sinks.prometheus.exposition.text import Form, gauge_parts
 from pathgauge.collector.sinks.prometheus.judge_label import judges_of
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
-from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel
+from pathgauge.collector.sinks.prometheus.labels import AgentVersion, Labels, TenantLabel
 from pathgauge.collector.sinks.prometheus.live_series import LiveSeries, Place
 from pathgauge.collector.sinks.prometheus.process_metrics import process_metrics
+from pathgauge.collector.sinks.prometheus.scenario_gauges import (
+    ScenarioChunks,
+    ScenarioGauges,
+    ScenarioState,
+)
 from pathgauge.collector.sinks.prometheus.scrape_gauges import (
     Queue,
     expected_intervals,
     first_seen_versions,
     judge_info,
-    last_evaluations,
     metric_info,
     queue_gauges,
-    threshold_gauges,
-    window_gauges,
 )
 from pathgauge.collector.sinks.prometheus.traffic.gauges import traffic_gauges
 from pathgauge.collector.sinks.prometheus.traffic.recording import NAME as TRAFFIC, TrafficRecording
 from pathgauge.collector.sinks.prometheus.window_restore import WindowRestore
+
+DRIFTS_OF_STEP = 100
+"""Streams of scores that a scrape looks at before publications go on."""
+
+
+class _Moment(NamedTuple):
+    """The state of a sink at a scrape, as far as all of it is written each time."""
+
+    now: float
+    criteria: ActiveCriteria
+    counts: Mapping[str, Snapshot]
+    traffic: Sequence[TrafficStatus]
+    streams: list[DriftStream]
+    drift_limit: float | None
+    versions: Mapping[AgentVersion, float]
+    known: Sequence[Series]
+    live: Sequence[Labels]
+    dialects: Mapping[tuple[str, ...], str]
 
 
 class PrometheusSink:
@@ -86,7 +112,7 @@ class PrometheusSink:
         `records` returns what the telemetry of each agent version has shown. `content_settings`:
         by dialect, the setting that makes it record content.
         """
-        self.registry = CollectorRegistry()
+        self.registry = Registry()
         self._min_samples = min_samples
         self._queues = dict(queues or {})
         self._clock = clock
@@ -97,14 +123,22 @@ class PrometheusSink:
         self._lock = threading.Lock()
         self._windows = Windows() if windows is None else windows
         self._judged_windows = self._windows.another()
+        self._changed = self._judged_windows.changed = self._windows.changed
         self._publishes_at_once = metrics is None
         self._metrics = metrics or DurableMetrics()
         self._tenant = TenantLabel(tenants)
+        self._gauges = ScenarioGauges(self._tenant, min_samples)
+        self._chunks = ScenarioChunks(self._gauges)
         self._evaluation_metrics = EvaluationMetrics(self._metrics, self._tenant)
         limits, overflow = limits or LabelLimits(), telemetry.series_overflow
         self._limits = limits
         self._series = LiveSeries(
-            self._metrics, self._evaluation_metrics, self._tenant, limits, overflow
+            self._metrics,
+            self._evaluation_metrics,
+            self._tenant,
+            limits,
+            overflow,
+            changed=self._changed,
         )
         self._drift = DriftRecording(overflow)
         self._traffic = TrafficRecording(overflow)
@@ -150,6 +184,7 @@ class PrometheusSink:
                 0 if drift is None else drift.max_agents,
             )
             self._start_expected_series()
+            self._changed.add_all()
             self._reloaded_counts = True
         self._reloaded.set(1)
         self._reload_time.set(self._clock())
@@ -182,6 +217,7 @@ class PrometheusSink:
             for evaluation in recent:
                 windows.take(evaluation, now)
             windows.finish()
+            self._changed.add_all()
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
         """Publish an evaluation; `now` is in Unix seconds."""
@@ -257,38 +293,35 @@ class PrometheusSink:
         """Nothing is buffered; the registry can still be scraped."""
 
     def collect(self) -> Iterator[Metric]:
-        """All series that are rendered from the present state. prometheus_client calls this at a
-        scrape.
-        """
+        """All series, as prometheus_client has them."""
         with self._lock:
-            now = self._clock()
-            snapshot = [*self._windows.snapshot(now), *self._judged_windows.snapshot(now)]
-            traffic = self._traffic.snapshot(now)
-            last, versions = dict(self._series.last_scores), self._series.first_seen()
-            streams, drift_limit = self._drift.explained(versions), self._drift.limit_days
-            live, dialects = tuple(self._series.labels), self._evaluation_metrics.dialects()
-            criteria = self._criteria
-            if self._publishes_at_once:
-                self._metrics.pending()
-                self._metrics.commit()
-            counts = self._metrics.published()
-        windows = [window for window in snapshot if window.version is None]
-        yield from self._metrics.render(counts)
-        yield from window_gauges(windows, criteria.judge, self._tenant)
-        thresholds = {series: criteria.thresholds(series.scenario) for series in last}
-        yield from threshold_gauges(thresholds, windows, self._min_samples, self._tenant)
-        yield from aggregate_gauges(windows, criteria.aggregated, self._min_samples, self._tenant)
-        yield from drift_gauges(streams, now, self._tenant, limit_days=drift_limit)
-        if drift_limit is not None:
-            yield from traffic_gauges(traffic, now, self._tenant)
-        yield metric_info(criteria)
-        yield judge_info(criteria)
-        yield last_evaluations(last, self._tenant)
-        yield expected_intervals(criteria.references.values(), last, self._tenant)
-        yield first_seen_versions(versions, self._tenant)
-        yield agent_records(self._records(), live, self._tenant)
-        yield agent_info(dialects, self._content_settings, self._tenant)
-        yield from queue_gauges(self._queues)
+            moment = self._moment()
+            states = self._states([*{**self._series.last_scores, **dict.fromkeys(self._shown())}])
+        yield from self._metrics.render(moment.counts)
+        yield from self._gauges.metrics(states)
+        windows = [
+            window
+            for state in states
+            for window in state.windows
+            if window.metric in state.aggregated
+        ]
+        yield from self._others(moment, windows)
+
+    def parts(self, form: Form) -> Iterator[bytes | Block]:
+        """All series as text. One thread at a time may write it: what is written is kept."""
+        while not self._read_drift():
+            pass
+        with self._lock:
+            moment = self._moment()
+            changed = self._changed.take()
+            if changed is None:
+                self._chunks.start_again({*self._series.last_scores, *self._shown()})
+            else:
+                self._chunks.change(changed)
+        yield from self._metrics.parts(moment.counts, form)
+        yield from self._chunks.parts(form, self._read, self._is_stale)
+        for metric in self._others(moment, [*self._chunks.windows()]):
+            yield from gauge_parts(metric, form)
 
     def current_scores(self) -> list[CurrentScore]:
         """The recent scores that the gauges show; for any thread."""
@@ -306,6 +339,79 @@ class PrometheusSink:
         """What is known about the tool calls of each agent; for any thread."""
         with self._lock:
             return self._traffic.snapshot(self._clock())
+
+    def _moment(self) -> _Moment:
+        """The state of everything that is written at each scrape."""
+        now = self._clock()
+        for windows in (self._windows, self._judged_windows):
+            windows.advance(now)
+        if self._publishes_at_once:
+            self._metrics.pending()
+            self._metrics.commit()
+        versions = self._series.first_seen()
+        return _Moment(
+            now,
+            self._criteria,
+            self._metrics.published(),
+            self._traffic.snapshot(now),
+            self._drift.streams(),
+            self._drift.limit_days,
+            versions,
+            tuple(self._series.last_scores),
+            tuple(self._series.labels),
+            self._evaluation_metrics.dialects(),
+        )
+
+    def _others(self, moment: _Moment, windows: Sequence[Window]) -> Iterator[Metric]:
+        """The gauges that are written at each scrape. `windows` are those of criteria that judge
+        many scores together.
+        """
+        criteria, now, tenant = moment.criteria, moment.now, self._tenant
+        yield from aggregate_gauges(windows, criteria.aggregated, self._min_samples, tenant)
+        limit = moment.drift_limit
+        streams = self._drift.explain(moment.streams, moment.versions, self._lock)
+        yield from drift_gauges(streams, now, tenant, limit_days=limit)
+        if limit is not None:
+            yield from traffic_gauges(moment.traffic, now, tenant)
+        yield metric_info(criteria)
+        yield judge_info(criteria)
+        yield expected_intervals(criteria.references.values(), moment.known, tenant)
+        yield first_seen_versions(moment.versions, tenant)
+        yield agent_records(self._records(), moment.live, tenant)
+        yield agent_info(moment.dialects, self._content_settings, tenant)
+        yield from queue_gauges(self._queues)
+
+    def _read_drift(self) -> bool:
+        """Look at some of the streams of scores, a few at a time as all of them take long."""
+        with self._lock:
+            return self._drift.read(DRIFTS_OF_STEP)
+
+    def _read(self, series: Sequence[Series]) -> list[ScenarioState]:
+        with self._lock:
+            return self._states(series)
+
+    def _states(self, series: Sequence[Series]) -> list[ScenarioState]:
+        """What the gauges of these series show, without those that are gone."""
+        criteria, last_scores = self._criteria, self._series.last_scores
+        states = []
+        for one in series:
+            windows = [*self._windows.of(one), *self._judged_windows.of(one)]
+            if not windows and one not in last_scores:
+                continue
+            thresholds = criteria.thresholds(one.scenario) if one in last_scores else {}
+            judge = partial(criteria.judge, one.scenario)
+            aggregated = criteria.aggregated(one.scenario)
+            last = last_scores.get(one)
+            states.append(ScenarioState(one, windows, thresholds, aggregated, judge, last))
+        return states
+
+    def _shown(self) -> Iterator[Series]:
+        """The series with windows."""
+        yield from self._windows.series()
+        yield from self._judged_windows.series()
+
+    def _is_stale(self, last: float) -> bool:
+        return self._windows.is_stale(last) or self._judged_windows.is_stale(last)
 
     def _place(self, evaluation: Evaluation, now: float) -> Place:
         criteria = self._criteria.evaluator.criteria_for(evaluation.match)

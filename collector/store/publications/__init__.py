@@ -29,7 +29,7 @@ from pathgauge.scorers.types import Json
 
 _log = structlog.get_logger(__name__)
 
-FORMAT = 2
+FORMAT = 3
 """To be changed with every change of what is written."""
 _LEVEL = 1
 _HEAD = struct.Struct(">BI")

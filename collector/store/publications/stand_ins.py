@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn, cast
 
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.scorers.authoring.ranges import Share
+from pathgauge.scorers.authoring.ranges import Share, is_binary
 from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.matching.comparison import Comparison
 from pathgauge.scorers.trajectories.adk import TrajectoryScorer
@@ -33,6 +33,7 @@ class _Absent(Share):
 
     name: ClassVar[str] = ""
     asks_model: ClassVar[bool] = False
+    binary: ClassVar[bool] = False
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         return Score.not_evaluated("not_applicable", f"{self.name} runs in another process")
@@ -66,6 +67,7 @@ def described(criterion: Criterion) -> list[Json]:
         scorer.high,
         scorer.higher_is_better,
         scorer.needs_reference,
+        is_binary(scorer),
     ]
 
 
@@ -118,6 +120,7 @@ def _scorer(is_trajectory: bool, *declared: Any) -> Scorer:
         "high",
         "higher_is_better",
         "needs_reference",
+        "binary",
     )
     kind = _AbsentTrajectoryScorer if is_trajectory else _Absent
     # These are attributes of the class in every scorer.

@@ -95,6 +95,10 @@ BROKEN: list[tuple[Any, str]] = [
         declaring(__eq__=lambda self, other: False, __hash__=object.__hash__),
         "differs from a scorer with the same options",
     ),
+    (
+        declaring(binary=True, score=lambda self, actual, expected: Score(0.5, None, "half")),
+        "returns 0.5, and says that its values are 0 or 1",
+    ),
     (declaring(needs_reference=True), "needs a reference, and scores without one"),
     (declaring(score=lambda self, actual, expected: 1.0), "returns float, expected a Score"),
     (returning(1.5), r"returns 1.5, outside \[0.0, 1.0\]"),

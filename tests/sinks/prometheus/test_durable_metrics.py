@@ -176,7 +176,7 @@ def test_a_restored_series_is_shown_at_once_and_continues() -> None:
     second = MetricsHarness(rows(stored))
     assert second.shown() == {"a": counted(1)}
     assert {row.key for row in second.metrics.pending()} == {("bucket_bounds", "seconds")}
-    assert [(note.labels, note.numbers) for note in second.notes] == [(("a",), [1, 1])]
+    assert [(note.labels, note.numbers) for note in second.notes] == [(("a",), (1, 1))]
     second.count("a", 2)
     store(second.metrics.pending(), stored)
     assert MetricsHarness(rows(stored)).shown() == {"a": counted(1, 2)}
@@ -321,6 +321,21 @@ def test_a_series_without_labels_continues() -> None:
     metrics.restore([Row(("lag",), (5.0, 1, 1)), Row(("bucket_bounds", "lag"), (1,))])
     lag.observe(0.5)
     assert Row(("lag",), (5.5, 2, 1)) in metrics.pending()
+
+
+def test_a_series_that_begins_again_while_its_end_is_stored_is_shown_as_0() -> None:
+    harness = MetricsHarness()
+    harness.count("a", 1)
+    harness.metrics.pending()
+    harness.metrics.commit()
+    harness.drop("a")
+    harness.metrics.pending()
+    harness.count("a", 1)
+    harness.metrics.commit()
+    assert harness.shown() == {"a": counted()}
+    harness.metrics.pending()
+    harness.metrics.commit()
+    assert harness.shown() == {"a": counted(1)}
 
 
 def test_a_bucket_includes_its_upper_bound() -> None:

@@ -112,7 +112,7 @@ def test_label_sets_beyond_the_limit_keep_their_agent() -> None:
 def test_idle_names_are_forgotten_and_make_room() -> None:
     labels = registry(agents=1, series=1)
     labels.admit(names("a", "v1"), 0)
-    assert labels.sweep(IDLE_S)
+    assert labels.sweep(IDLE_S) is False
     assert list(labels) == [Labels("a", "v1", "")]
     assert labels.sweep(IDLE_S + SWEEP_S)
     assert list(labels) == []
@@ -150,8 +150,8 @@ def test_a_replaced_version_makes_room_for_series() -> None:
 def test_idle_names_are_searched_once_per_interval() -> None:
     labels = registry()
     labels.admit(names("a"), 0)
-    assert labels.sweep(IDLE_S)
-    assert not labels.sweep(IDLE_S + SWEEP_S - 1)
+    assert labels.sweep(IDLE_S) is False
+    assert labels.sweep(IDLE_S + SWEEP_S - 1) is None
     assert labels.sweep(IDLE_S + SWEEP_S)
 
 

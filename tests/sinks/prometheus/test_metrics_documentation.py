@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 import pytest
+from prometheus_client import generate_latest
 from prometheus_client.registry import Collector
 
 from pathgauge.collector.config import Config
@@ -49,10 +50,12 @@ from pathgauge.collector.sinks.prometheus.store_metrics import (
 from pathgauge.collector.store import Usage
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase
 from pathgauge.collector.store.postgres.sharing import SharedCleaning
+from pathgauge.scorers.authoring.testing import expected_calls, tool_calls
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
 from support.repository import DOCS
+from support.sink_harness import Answer, Seconds, SinkHarness
 
 PAGE = (DOCS / "metrics.md").read_text()
 JUDGES = (DOCS / "judges.md").read_text()
@@ -251,3 +254,49 @@ def test_prometheus_can_parse_the_queries(tmp_path: Path) -> None:
         ["promtool", "check", "rules", file], capture_output=True, text=True, check=False
     )
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+GRADED = Criterion("answer", Answer(), 0.5)
+ROWS = {
+    "a criterion with a threshold and scores between 0 and 1": GRADED,
+    "a criterion with a threshold and scores that are 0 or 1": Criterion("failure", Failure(), 0.5),
+    "a criterion with a threshold and no upper limit, such as seconds": Criterion(
+        "seconds", Seconds(), 3.0
+    ),
+    "a criterion without a threshold, with scores between 0 and 1": Criterion("answer", Answer()),
+}
+
+
+def series_of_a_scenario(*criteria: Criterion) -> int:
+    """How many series a scenario adds to those of another one."""
+    turns = (ReferenceTurn(tool_calls=expected_calls("look")),)
+    harness = SinkHarness(
+        *criteria, references=ReferenceSet(Reference(name, turns) for name in ("first", "second"))
+    )
+
+    def publish(scenario: str) -> int:
+        harness.publish(scenario_id=scenario, tool_calls=tool_calls("look"))
+        lines = generate_latest(harness.sink.registry).decode().splitlines()
+        return sum(line.startswith("pathgauge_") for line in lines)
+
+    first = publish("first")
+    return publish("second") - first
+
+
+def test_the_series_of_a_scenario_are_as_many_as_documented() -> None:
+    section = PAGE.partition("### Series per scenario")[2].partition("\n### ")[0]
+    rows = {
+        what: int(n) for what, n in re.findall(r"^\| (.*?) \| (\d+) \|$", section, re.MULTILINE)
+    }
+    scenario = rows["the scenario itself: categories of failures, last evaluation"]
+    for what, criterion in ROWS.items():
+        others = scenario if criterion.threshold is not None else 1
+        assert (what, series_of_a_scenario(criterion)) == (what, rows[what] + others)
+    f1 = Criterion("f1", ToolTrajectoryF1(), 0.5)
+    calls = rows["more for each trajectory metric: its calls"]
+    assert (
+        series_of_a_scenario(GRADED, f1) - series_of_a_scenario(GRADED)
+        == calls + rows["a criterion with a threshold and scores between 0 and 1"]
+    )
+    five = [replace(GRADED, name=f"answer {number}") for number in range(5)]
+    assert f"has {series_of_a_scenario(*five)} series" in section

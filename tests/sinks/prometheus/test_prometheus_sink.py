@@ -16,9 +16,12 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
+from pathgauge.collector.sinks.prometheus.evaluation_metrics import GRADED
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.scorers.authoring.testing import expected_calls, reference_turn, tool_calls
+from pathgauge.scorers.cost.latency_and_failure import Failure
+from pathgauge.scorers.tool_use.allowed_tools import AllowedTools
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Flag, Invocation, Reference, ReferenceTurn
 from support.sink_harness import (
@@ -67,10 +70,25 @@ def test_the_score_histogram_is_normalized() -> None:
     assert harness.series("pathgauge_score_count") == {labels: 3}
     buckets = {le: count for (*_, le), count in harness.series("pathgauge_score_bucket").items()}
     assert buckets == {
-        **dict.fromkeys(["0.0", "0.1", "0.2", "0.3", "0.4"], 1),
-        **dict.fromkeys(["0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99"], 2),
-        **dict.fromkeys(["1.0", "+Inf"], 3),
+        **dict.fromkeys(["0.0", "0.3"], 1),
+        **dict.fromkeys(["0.5", "0.7", "0.9", "0.99"], 2),
+        "+Inf": 3,
     }
+
+
+def test_the_histogram_of_scores_that_are_0_or_1_has_a_bucket_for_each() -> None:
+    harness = SinkHarness(Criterion("failure", Failure()), Criterion("tools", AllowedTools()))
+    for error in (True, False, False):
+        harness.publish(error=error)
+    buckets = harness.series("pathgauge_score_bucket")
+    assert {le: count for (*_, metric, _, le), count in buckets.items() if metric == "failure"} == {
+        "0.0": 2,
+        "0.99": 2,
+        "+Inf": 3,
+    }
+    partial = SinkHarness(Criterion("tools", AllowedTools(("look",), partial=True)))
+    partial.publish()
+    assert len(partial.series("pathgauge_score_bucket")) == len(GRADED.ends)
 
 
 def test_the_score_histogram_keeps_the_direction_of_the_metric() -> None:
@@ -125,26 +143,20 @@ def test_a_criterion_without_threshold_has_no_threshold_series() -> None:
         == harness.series("pathgauge_threshold_breached")
         == {}
     )
-    assert outcomes(harness) == {
-        "pass": 0,
-        "fail": 0,
-        "not_evaluated": 0,
-        "error": 0,
-        "informational": 1,
-    }
+    assert outcomes(harness) == {"not_evaluated": 0, "error": 0, "informational": 1}
 
 
-def test_every_outcome_is_counted_and_starts_at_0() -> None:
+def test_every_possible_outcome_is_counted_and_starts_at_0() -> None:
     harness = SinkHarness()
     seen = []
     for answer in (1.0, 0.0, "content missing", 7.0):
         harness.publish(answer)
         seen.append(outcomes(harness))
     assert seen == [
-        {"pass": 1, "fail": 0, "not_evaluated": 0, "error": 0, "informational": 0},
-        {"pass": 1, "fail": 1, "not_evaluated": 0, "error": 0, "informational": 0},
-        {"pass": 1, "fail": 1, "not_evaluated": 1, "error": 0, "informational": 0},
-        {"pass": 1, "fail": 1, "not_evaluated": 1, "error": 1, "informational": 0},
+        {"pass": 1, "fail": 0, "not_evaluated": 0, "error": 0},
+        {"pass": 1, "fail": 1, "not_evaluated": 0, "error": 0},
+        {"pass": 1, "fail": 1, "not_evaluated": 1, "error": 0},
+        {"pass": 1, "fail": 1, "not_evaluated": 1, "error": 1},
     ]
 
 
@@ -374,9 +386,21 @@ def test_exemplars_name_the_entry_span() -> None:
         labels["le"]: (exemplar.labels, exemplar.value)
         for labels, exemplar in harness.exemplars("pathgauge_score_bucket")
     } == {
-        "1.0": (first, 1.0),
+        "+Inf": (first, 1.0),
         "0.0": (second, 0.0),
     }
+
+
+@pytest.mark.parametrize("answers", [(0.6, 0.7), (0.7, 0.6)])
+def test_a_bucket_has_the_latest_exemplar_of_all_that_it_counts(
+    answers: tuple[float, ...],
+) -> None:
+    harness = SinkHarness()
+    for answer in answers:
+        harness.publish(answer)
+        harness.now += 5
+    [(labels, exemplar)] = harness.exemplars("pathgauge_score_bucket")
+    assert (labels["le"], exemplar.value) == ("0.7", answers[-1])
 
 
 def test_an_exemplar_is_replaced_after_a_second_at_the_earliest() -> None:
@@ -434,7 +458,7 @@ def test_a_reload_drops_removed_criteria_and_starts_new_ones_at_0() -> None:
     }
     assert begun == {
         ("planner", "refund", "rating", "", o): 0
-        for o in ("pass", "fail", "not_evaluated", "error", "informational")
+        for o in ("pass", "fail", "not_evaluated", "error")
     }
 
 

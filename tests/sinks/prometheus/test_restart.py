@@ -138,7 +138,7 @@ def test_new_series_are_0_before_they_are_stored() -> None:
     harness.publish(1.0)
     assert harness.series("pathgauge_evaluations_total") == {
         ("planner", "refund", "answer", "", o): 0
-        for o in ("pass", "fail", "not_evaluated", "error", "informational")
+        for o in ("pass", "fail", "not_evaluated", "error")
     }
 
 

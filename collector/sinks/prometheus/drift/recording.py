@@ -7,14 +7,16 @@ never counted twice; that can delay an alarm by the scores of a few seconds, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
 import structlog
 
 from pathgauge.collector.config.drifting import Drift as Options
-from pathgauge.collector.core.drift.drift import Drift, SeriesKey
+from pathgauge.collector.core.drift.drift import Drift, SeriesKey, with_adjusted_evidence
 from pathgauge.collector.core.drift.measure import Measure
 from pathgauge.collector.core.drift.policy import DriftPolicy
 from pathgauge.collector.core.drift.registry import Drifts
@@ -30,7 +32,7 @@ from pathgauge.collector.sinks.prometheus.labels import (
     AgentVersion,
     label_value,
 )
-from pathgauge.collector.sinks.prometheus.measure_fingerprint import measure_fingerprint
+from pathgauge.collector.sinks.prometheus.measure_fingerprint import MeasureFingerprints
 from pathgauge.scorers.types import Json
 
 _log = structlog.get_logger(__name__)
@@ -57,15 +59,16 @@ def explained(
     """What is known about each stream. `first_seen` has the Unix time of the first use of each
     version.
     """
+    return _explained(drifts.snapshot(), partial(_changes, drifts), first_seen)
+
+
+def _explained(
+    streams: Iterable[Drift],
+    changes: Callable[[Drift], Sequence[Change]],
+    first_seen: Mapping[AgentVersion, float],
+) -> list[Explained]:
     versions = by_agent(first_seen)
-    return [
-        Explained(
-            one,
-            _changes(drifts, one),
-            nearest_version(one, versions),
-        )
-        for one in drifts.snapshot()
-    ]
+    return [Explained(one, changes(one), nearest_version(one, versions)) for one in streams]
 
 
 def states_of(rows: Iterable[Row]) -> Iterator[tuple[SeriesKey, Mapping[str, Json]]]:
@@ -144,6 +147,37 @@ class DriftRecording:
         """
         return [] if self._drifts is None else explained(self._drifts, first_seen)
 
+    def read(self, limit: int) -> bool:
+        """Look at what changed, so that `streams` need not: at `limit` series at most. Returns
+        whether that was all.
+        """
+        return self._drifts is None or self._drifts.read(limit)
+
+    def streams(self) -> list[Drift]:
+        """All streams of scores, with the evidence of each alone."""
+        return [] if self._drifts is None else self._drifts.streams()
+
+    def explain(
+        self,
+        streams: list[Drift],
+        first_seen: Mapping[AgentVersion, float],
+        lock: AbstractContextManager[object],
+    ) -> list[Explained]:
+        """What is known about `streams`, for another thread than the one that records. `lock` is
+        what that thread holds.
+        """
+        return _explained(
+            with_adjusted_evidence(streams, self._policy.evidence_days),
+            partial(self._changes, lock),
+            first_seen,
+        )
+
+    def _changes(self, lock: AbstractContextManager[object], drift: Drift) -> Sequence[Change]:
+        if not drift.alarm:
+            return ()
+        with lock:
+            return () if self._drifts is None else _changes(self._drifts, drift)
+
     @property
     def has_pending(self) -> bool:
         """Whether states wait for the next commit."""
@@ -179,8 +213,9 @@ class DriftRecording:
         measures = self._measures.get(scenario)
         if measures is None:
             reference = self._criteria.references.get(scenario)
+            fingerprints = MeasureFingerprints(reference)
             measures = self._measures[scenario] = {
-                criterion.name: _measure(criterion, measure_fingerprint(criterion, reference))
+                criterion.name: _measure(criterion, fingerprints.of(criterion))
                 for criterion in self._criteria.of(scenario)
             }
         return measures

@@ -1,0 +1,1 @@
+"""Writes what `/metrics` shows, and keeps what did not change since the last scrape."""
