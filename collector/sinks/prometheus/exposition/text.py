@@ -37,8 +37,8 @@ def label(name: str, value: str) -> str:
 
 
 def labels(names: Iterable[str], values: Iterable[str]) -> str:
-    """Labels with their values; there may be fewer values than names."""
-    return ",".join(map(label, names, values))
+    """Labels with their values, sorted; there may be fewer values than names."""
+    return ",".join(sorted(map(label, names, values)))
 
 
 def braced(text: str) -> str:
