@@ -12,10 +12,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import psycopg
@@ -47,6 +48,7 @@ MAX_RATIO = 1.5
 """CPU of all roles together beside one process. Measured: 1.1 to 1.3, and up to 1.45 while others
 use the machine.
 """
+MAX_ROUNDS = 3
 PARTITIONS = 4
 COUNTED_S = 2.0
 SCRAPE_S = 1.0
@@ -89,14 +91,30 @@ class Shape:
 
 
 def test_what_a_span_costs_in_each_shape(tmp_path: Path) -> None:
-    one = measured(tmp_path / "one", {"all": ()}, {})
-    workers = measured(tmp_path / "workers", {"parent": ()}, {"workers": 2})
+    """The median of up to three rounds decides, and a good first one is enough."""
+    rounds: list[Mapping[str, float]] = []
+    while not rounds or (LONG and len(rounds) < MAX_ROUNDS and _too_high(rounds)):
+        rounds.append(_round(tmp_path / str(len(rounds))))
+    assert not LONG or _too_high(rounds) == {}
+
+
+def _too_high(rounds: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """The shapes that cost too much, with the median of their ratios."""
+    medians = {name: median(one[name] for one in rounds) for name in rounds[0]}
+    return {name: ratio for name, ratio in medians.items() if ratio > MAX_RATIO}
+
+
+def _round(folder: Path) -> Mapping[str, float]:
+    """The CPU of each shape as a ratio to that of one process."""
+    folder.mkdir()
+    one = measured(folder / "one", {"all": ()}, {})
+    workers = measured(folder / "workers", {"parent": ()}, {"workers": 2})
     shapes = {"one process": one, "workers: 2": workers}
     with kafka.running_broker() as broker, postgres.server() as server:
         topics = [broker.topic(partitions=PARTITIONS) for _ in range(2)]
         address = server.database()
         shapes["gateway, scorer, gauge"] = measured(
-            tmp_path / "cluster",
+            folder / "cluster",
             {"gateway": ("gateway",), "scorer": ("scorer",), "gauge": ("gauge",)},
             {
                 "kafka": {
@@ -113,9 +131,7 @@ def test_what_a_span_costs_in_each_shape(tmp_path: Path) -> None:
     head = f"{'':24}{'':10}{'us/span':>10}{'ratio':>8}{'idle':>8}{'RSS MiB':>10}{'p99 ms':>10}"
     rows = [row for name, shape in shapes.items() for row in shape.rows(name, beside)]
     print("\n" + "\n".join([head, *rows, *_growth(shapes["gateway, scorer, gauge"]), *stored]))
-    if LONG:
-        ratios = {name: shape.us_per_span() / beside for name, shape in shapes.items()}
-        assert {name: ratio for name, ratio in ratios.items() if ratio > MAX_RATIO} == {}
+    return {name: shape.us_per_span() / beside for name, shape in shapes.items()}
 
 
 def _growth(cluster: Shape) -> Iterator[str]:
