@@ -173,7 +173,7 @@ def purge(
         typer.Option(
             "--rewrite",
             help="With PostgreSQL: rewrite the tables, so that their files keep nothing of it."
-            " Scorers wait meanwhile. A store on disk is always rewritten.",
+            " Scorers wait meanwhile. A store on disk needs no rewriting.",
         ),
     ] = False,
 ) -> None:
