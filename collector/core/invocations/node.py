@@ -292,7 +292,7 @@ class Node:
 
 
 def _has_unknown(dialects: tuple[Dialect, ...]) -> bool:
-    return bool(dialects) and any(dialect.name == UNKNOWN for dialect in dialects)
+    return any(dialect.name == UNKNOWN for dialect in dialects)
 
 
 def _name_paths(fields: Fields, kind: Kind) -> FieldPaths:

@@ -14,8 +14,8 @@ from pathgauge.collector.core.invocations.dialects.dialect import Fields
 from pathgauge.collector.core.invocations.dialects.field_paths import may_find
 from pathgauge.collector.core.otlp.spans import Attributes
 
-_MAX_KEY_SETS = 2048
-"""Cache limit: senders can invent any number of keys."""
+_MAX_KEY_SETS, _MAX_CHARACTERS = 256, 4_096
+"""Cache limits: senders can invent any number of keys, of any length."""
 
 _NAMES = tuple(field.name for field in fields(Fields))
 
@@ -36,7 +36,9 @@ class FieldPlan:
         if found is None:
             if len(self._by_keys) == _MAX_KEY_SETS:
                 self._by_keys.clear()
-            found = self._by_keys[keys] = _narrowed(self.fields, attributes.keys())
+            found = _narrowed(self.fields, attributes.keys())
+            if sum(map(len, keys)) <= _MAX_CHARACTERS:
+                self._by_keys[keys] = found
         return found
 
 

@@ -26,7 +26,7 @@ from pathgauge.collector.core.invocations.dialects.vocabulary import (
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.reading_budget import spend
 
-_MAX_SCOPES, _MAX_SHAPES = 1024, 2048
+_MAX_SCOPES, _MAX_SHAPES, _MAX_PLANS = 1024, 2048, 128
 """Cache limits: senders can invent any number of names."""
 
 _EntryHook = Callable[[Span], bool]
@@ -73,7 +73,7 @@ class Registry:
         """Cache of which shapes speak of agents."""
         self._writers = tuple(one for one in self.dialects if one.written_call is not None)
         self._by_scope = lru_cache(_MAX_SCOPES)(self._find_by_scope)
-        self.plan = lru_cache(_MAX_SCOPES)(self._plan)
+        self.plan = lru_cache(_MAX_PLANS)(self._plan)
 
     @property
     def content_settings(self) -> dict[str, str]:
