@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathgauge.collector.core.invocations import scenario
 from pathgauge.collector.core.invocations.dialects import Fields, Registry
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPath, first
-from pathgauge.collector.core.invocations.dialects.genai import GENAI
-from pathgauge.collector.core.invocations.dialects.unknown import speaks
 from pathgauge.collector.core.invocations.errors import error_of, error_type
 from pathgauge.collector.core.invocations.gaps import Gaps
 from pathgauge.collector.core.invocations.grouping import Group, groups
@@ -35,6 +33,11 @@ from pathgauge.collector.core.invocations.span_records import span_records
 from pathgauge.collector.core.invocations.tool_calls import tool_calls
 from pathgauge.collector.core.invocations.tool_schemas import tool_schemas
 from pathgauge.collector.core.invocations.tree import Tree
+from pathgauge.collector.core.invocations.unknown_framework import (
+    is_not_understood,
+    may_be_changed,
+    without_template,
+)
 from pathgauge.collector.core.invocations.usage import own_usage
 from pathgauge.collector.core.invocations.written_calls import ONE_OF_SEVERAL
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
@@ -125,9 +128,9 @@ class _Reader:
         gaps = self._gaps()
         final_response = self.dialogue.answered(gaps.answering_agents, gaps.answering_steps)
         agent = self._agent_name()
-        if _is_not_understood(self.group) or _may_be_wrapped(self.group, calls):
+        if is_not_understood(self.group) or may_be_changed(self.group, calls):
             self.flags.add("unknown_dialect")
-            user_input = _without_template(user_input)
+            user_input = without_template(user_input)
         elif final_response is None and gaps.outputs_recorded():
             final_response = "" if gaps.answer_left_out(self.flags) else None
         found = scenario.find(
@@ -363,32 +366,6 @@ class _Reader:
 
 def _error_type(node: Node, error: str | None) -> str | None:
     return None if error is None else error_type(node)
-
-
-def _is_not_understood(group: Group) -> bool:
-    """Whether a part of an invocation was read without its dialect, or only by the conventions
-    beside a span that speaks of agents and was not read at all.
-    """
-    work = [node for node in group.nodes if node.kind != "other"]
-    if any(node.is_unknown for node in work):
-        return True
-    others = (node for node in (*group.nodes, *group.above()) if node.is_unknown)
-    by_conventions = any(node.dialects == (GENAI,) for node in work)
-    return by_conventions and any(speaks(node.span) for node in others)
-
-
-def _may_be_wrapped(group: Group, calls: Iterable[ToolCall]) -> bool:
-    """Whether the conventions alone tell a result that a framework may have put into an object."""
-    if not any(node.dialects == (GENAI,) for node in group.nodes if node.kind != "other"):
-        return False
-    return any(isinstance(one.result, dict) and one.result.keys() == {"result"} for one in calls)
-
-
-def _without_template(user_input: str | None) -> str | None:
-    """The input, unless it has several lines: then it may be what a framework builds around the
-    words of the user, and only its dialect could tell.
-    """
-    return None if user_input and "\n" in user_input else user_input
 
 
 def _is_tool(node: Node) -> bool:

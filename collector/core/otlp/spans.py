@@ -7,7 +7,7 @@ when the trace is read. Ids are lower-case hexadecimal; times are Unix nanosecon
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -58,7 +58,16 @@ ProtoT = TypeVar("ProtoT", SpanProto, LogRecordProto)
 class _Encoded(Generic[ProtoT]):
     """A record with its encoded bytes, and attributes that are decoded on demand."""
 
-    __slots__ = ("_attributes", "_proto", "raw", "resource", "scope", "tenant", "trace_id")
+    __slots__ = (
+        "_attributes",
+        "_parsed",
+        "_proto",
+        "raw",
+        "resource",
+        "scope",
+        "tenant",
+        "trace_id",
+    )
 
     _kind: ClassVar[Any]
 
@@ -72,6 +81,7 @@ class _Encoded(Generic[ProtoT]):
         self.trace_id = proto.trace_id.hex()
         self._proto: ProtoT | None = None
         self._attributes: Attributes | None = None
+        self._parsed: dict[str, Any] | None = None
 
     @property
     def proto(self) -> ProtoT:
@@ -87,9 +97,20 @@ class _Encoded(Generic[ProtoT]):
             self._attributes = decode_attributes(self.proto.attributes)
         return self._attributes
 
+    def parsed(self, key: str, parse: Callable[[Any], Any]) -> Any:
+        """What `parse` makes of an attribute, or `None` without it. It is parsed once, by the
+        first who asks: several fields may be members of one attribute.
+        """
+        if self._parsed is None:
+            self._parsed = {}
+        if key not in self._parsed:
+            raw = self.attributes.get(key)
+            self._parsed[key] = None if raw is None else parse(raw)
+        return self._parsed[key]
+
     def release(self) -> None:
         """Drop the decoded content; it is decoded again on the next access."""
-        self._proto = self._attributes = None
+        self._proto = self._attributes = self._parsed = None
 
 
 class Span(_Encoded[SpanProto]):

@@ -33,10 +33,7 @@ class JsonMember:
 
     def find(self, span: Span) -> Any:
         """The decoded member, or `None`."""
-        raw = span.attributes.get(self.key)
-        if raw is None:
-            return None
-        return value_below(decoded(raw), self.path)
+        return value_below(span.parsed(self.key, decoded), self.path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ def _raw(span: Span, names: tuple[str, ...]) -> Any:
     key = _raw_key(span, names)
     if key is None:
         return None
-    return decoded(span.attributes[key])
+    return span.parsed(key, decoded)
 
 
 def input_of(span: Span) -> Any:
@@ -165,7 +165,7 @@ def input_of(span: Span) -> Any:
 def output_of(span: Span) -> Any:
     """The answer in the raw response."""
     key = _raw_key(span, _OUTPUTS)
-    value = decoded(span.attributes[key]) if key is not None else None
+    value = span.parsed(key, decoded) if key is not None else None
     if not isinstance(value, list | dict):
         return None
     if key is not None and key.endswith(".content"):  # Of Anthropic.

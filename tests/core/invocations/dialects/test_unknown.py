@@ -213,6 +213,19 @@ def test_a_result_of_the_conventions_that_a_framework_may_have_wrapped_is_kept_a
     assert ("unknown_dialect" in found.flags) is is_flagged
 
 
+@pytest.mark.parametrize(
+    ("name", "is_flagged"), [("Orders-look_up", True), ("look-up", False), ("look_up", False)]
+)
+def test_a_name_of_the_conventions_that_may_begin_with_that_of_a_plugin_is_kept_and_has_a_flag(
+    name: str, is_flagged: bool
+) -> None:
+    agent = span("a", "invoke_agent desk", {"gen_ai.operation.name": "invoke_agent"}, end=9)
+    call = conventional("execute_tool", name, "a", 1)
+    [found] = read(Trace("", agent.trace_id, (agent, call)))
+    assert found.tool_calls[0].name == name
+    assert ("unknown_dialect" in found.flags) is is_flagged
+
+
 def test_arguments_of_a_callable_and_of_a_wrapping_object_are_read() -> None:
     assert _call(run(input={"args": [], "kwargs": {"id": 42}})).arguments == {"id": 42}
     assert _call(run(input={"input": {"id": 42}, "options": None})).arguments == {"id": 42}
