@@ -16,6 +16,8 @@ CREATE_VENV := $(PYTHON) -m venv --clear .venv
 VENV_WORKS := $(BIN)/python -m pip --version
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
+# A test that hangs ends the run and shows where its threads stand.
+NO_HANGS := --max-worker-restart=0 -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 ALL_TESTS := $(BIN)/python -m pytest -m ''
 # Without --no-deps, pip 23 fails with a package that names an extra of another (`google-auth[pyopenssl]`)
 # as soon as that other has a newer release than the lock. A lock names every package, so none is missing.
@@ -33,11 +35,11 @@ run: .venv/.run  ## collector, example agents and a live table of their scores, 
 	$(BIN)/pathgauge demo $(ARGS)
 
 test: .venv/.dev  ## the default tests
-	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile $(NO_HANGS) $(ARGS)
 
 test-slow: .venv/.dev  ## the slow tests: running services, hostile load, short fault injection, all examples of Hypothesis
 	$(BIN)/python -m pytest -m 'slow or hypothesis' --hypothesis-profile=full \
-	--ignore=tests/e2e --ignore=tests/benchmarks --numprocesses=auto --dist=loadfile $(ARGS)
+	--ignore=tests/e2e --ignore=tests/benchmarks --numprocesses=auto --dist=loadfile $(NO_HANGS) $(ARGS)
 
 check: .venv/.dev  ## style, types, layers, complexity and documentation
 	$(BIN)/ruff check .
@@ -47,7 +49,7 @@ check: .venv/.dev  ## style, types, layers, complexity and documentation
 	$(BIN)/python -m pytest --quiet tests/docs tests/style
 
 e2e: .venv/.dev  ## the running service with a real Prometheus and Alertmanager, which must be installed
-	PATHGAUGE_E2E=1 $(ALL_TESTS) tests/e2e tests/core/redaction/test_no_secret_is_kept.py tests/sinks/prometheus/rules/test_noise.py $(ARGS)
+	PATHGAUGE_E2E=1 $(ALL_TESTS) tests/e2e tests/core/redaction/test_no_secret_is_kept.py tests/sinks/prometheus/rules/test_noise.py $(NO_HANGS) $(ARGS)
 
 examples: .venv/.dev  ## install and run each agent of examples/ until it has full scores; PATHGAUGE_EXAMPLES=short runs five
 	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(ALL_TESTS) tests/examples $(ARGS)
@@ -72,7 +74,7 @@ check-corpus: .venv/.dev  ## read every capture below CORPUS=<directory> in ever
 	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(ALL_TESTS) tests/core/invocations/test_corpus.py $(ARGS)
 
 bench: .venv/.dev  ## throughput, cost and stages, as ratios to a baseline of the same run; BENCH_RECORD=1 stores the ratios of a release
-	BENCH_SECONDS=$${BENCH_SECONDS:-15} $(ALL_TESTS) tests/benchmarks --capture=no $(ARGS)
+	BENCH_SECONDS=$${BENCH_SECONDS:-15} BENCH_RESULTS=$${BENCH_RESULTS:-1000000} $(ALL_TESTS) tests/benchmarks --capture=no $(ARGS)
 
 docs: .venv/.run  ## regenerate the pages for commands, scorers and known names
 	$(BIN)/python -m typer pathgauge.collector.cli utils docs --name pathgauge --output docs/cli.md
