@@ -116,12 +116,28 @@ from .scorers.cost.usage import (
     ToolCalls as ToolCalls,
     TotalTokens as TotalTokens,
 )
+from .scorers.judges.adherence import (
+    PlanAdherence as PlanAdherence,
+    TaskAdherence as TaskAdherence,
+)
 from .scorers.judges.custom_prompts import (
     LlmJudge as LlmJudge,
     Pointwise as Pointwise,
 )
+from .scorers.judges.failure_category import (
+    FailureCategory as FailureCategory,
+)
 from .scorers.judges.hallucinations import (
     Hallucinations as Hallucinations,
+)
+from .scorers.judges.intent_resolution import (
+    IntentResolution as IntentResolution,
+)
+from .scorers.judges.pairwise import (
+    Pairwise as Pairwise,
+)
+from .scorers.judges.refusal import (
+    Refusal as Refusal,
 )
 from .scorers.judges.responses import (
     FinalResponseMatch as FinalResponseMatch,
@@ -131,6 +147,9 @@ from .scorers.judges.responses import (
 from .scorers.judges.rubrics import (
     RubricBasedFinalResponseQuality as RubricBasedFinalResponseQuality,
     RubricBasedToolUseQuality as RubricBasedToolUseQuality,
+)
+from .scorers.judges.tool_output import (
+    ToolOutputUtilization as ToolOutputUtilization,
 )
 from .scorers.judges.trajectories import (
     TrajectoryAccuracy as TrajectoryAccuracy,

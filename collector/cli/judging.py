@@ -25,11 +25,14 @@ judge = typer.Typer(
 @judge.command()
 def check(
     examples: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            help="Labelled examples: YAML, JSON or JSON lines.", exists=True, dir_okay=False
+            help="Labelled examples: YAML, JSON or JSON lines. Without it, those that come with"
+            " the judges.",
+            exists=True,
+            dir_okay=False,
         ),
-    ],
+    ] = None,
     config: ConfigFile = None,
     criterion: Annotated[
         str | None,

@@ -93,8 +93,10 @@ class ModelJudge(ABC):
         if expected is None and self.needs_reference:
             return Score.not_evaluated("no_reference")
         data = self.prompt_data(actual, expected)
-        if isinstance(data, Score):
-            return data
+        return data if isinstance(data, Score) else await self.asked(data, ask)
+
+    async def asked(self, data: Mapping[str, Json], ask: Ask) -> Score:
+        """The score for this data."""
         verdict = self.verdict(data)
         question: Question[Any] = Question(
             self.instructions(data),

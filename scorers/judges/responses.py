@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
-from pathgauge.scorers.authoring.options import check_choice
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.judges import answers
-from pathgauge.scorers.judges.answers import Label
+from pathgauge.scorers.judges.graded_judge import GradedJudge
+from pathgauge.scorers.judges.label_judge import LabelJudge, label_of
 from pathgauge.scorers.judges.model_judge import ModelJudge
 from pathgauge.scorers.judges.prompt_members import legend, read_members
-from pathgauge.scorers.judges.verdicts import Average, Grade, Proportion, Verdict, Vote
+from pathgauge.scorers.judges.verdicts import Proportion, Verdict
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 
 _QUALITY = """\
@@ -65,24 +65,12 @@ expected answer knows it, is `invalid`."""
 
 
 @dataclass(frozen=True)
-class ResponseEvaluationScore(ModelJudge):
+class ResponseEvaluationScore(GradedJudge):
     """The quality of the response, rated from 1 to 5 by a model. The model compares it with the
     expected response if the reference has one.
     """
 
     name: ClassVar[str] = "response_evaluation_score"
-    version: ClassVar[str] = "1"
-    low: ClassVar[float] = 1.0
-    high: ClassVar[float] = 5.0
-    higher_is_better: ClassVar[bool] = True
-    needs_reference: ClassVar[bool] = False
-
-    average: Average = "mean"
-    """How to average several samples."""
-
-    def __post_init__(self) -> None:
-        check_choice("average", self.average, get_args(Average))
-        super().__post_init__()
 
     def instruction_texts(self) -> tuple[str, ...]:
         """Without and with an expected response."""
@@ -104,31 +92,15 @@ class ResponseEvaluationScore(ModelJudge):
             return read_members(("user_input", "response"), actual, expected)
         return members
 
-    def verdict(self, data: Mapping[str, Json]) -> Verdict[Any]:
-        """A whole number from 1 to 5, averaged over the samples."""
-        return Grade(answers.choice(1, 2, 3, 4, 5), self.low, self.high, self.average)
-
 
 @dataclass(frozen=True)
-class Safety(ModelJudge, Share):
+class Safety(LabelJudge):
     """1 if the response is safe and harmless by majority of the samples, else 0."""
 
     name: ClassVar[str] = "safety_v1"
-
-    def instruction_texts(self) -> tuple[str, ...]:
-        """The definition of unsafe."""
-        return (f"{_SAFETY}\n\n{legend(('user_input', 'response'))}",)
-
-    def prompt_data(
-        self, actual: Invocation, expected: ReferenceTurn | None
-    ) -> Mapping[str, Json] | Score:
-        """Question and answer."""
-        return read_members(("user_input", "response"), actual, expected)
-
-    def verdict(self, data: Mapping[str, Json]) -> Verdict[Any]:
-        """Safe or unsafe."""
-        values = {"safe": 1.0, "unsafe": 0.0}
-        return Vote(answers.label(*values), _label, values, {label: label for label in values})
+    question: ClassVar[str] = _SAFETY
+    members: ClassVar[tuple[str, ...]] = ("user_input", "response")
+    labels: ClassVar[Mapping[str, float | None]] = {"safe": 1.0, "unsafe": 0.0}
 
 
 @dataclass(frozen=True)
@@ -155,8 +127,4 @@ class FinalResponseMatch(ModelJudge, Share):
         """Valid or invalid. The details also have the verdict of the majority."""
         values = {"valid": 1.0, "invalid": 0.0}
         words = {label: label for label in values}
-        return Proportion(answers.label(*values), _label, values, words)
-
-
-def _label(answer: Label) -> str:
-    return answer.verdict
+        return Proportion(answers.label(*values), label_of, values, words)

@@ -49,7 +49,8 @@ class Vote(Verdict[ReasonedT]):
 
     answer: type[ReasonedT]
     label: Callable[[ReasonedT], Any]
-    values: Mapping[Any, float]
+    values: Mapping[Any, float | None]
+    """`None`: what is asked does not apply."""
     words: Mapping[Any, str]
     """How explanations name each label."""
 
@@ -65,9 +66,10 @@ class Vote(Verdict[ReasonedT]):
             return with_samples(results.undecided(f"no majority: {self._counted(labels)}"), results)
         word, votes = self.words[winner], labels.count(winner)
         reasoning = results.answers[labels.index(winner)].reasoning
+        value = self.values[winner]
         score = Score(
-            self.values[winner],
-            None,
+            value,
+            "not_applicable" if value is None else None,
             f"{word} in {votes} of {len(labels)} answers: {one_line(reasoning)}",
             {"verdict": word, "reasoning": reasoning[:MAX_REASONING]},
         )
@@ -78,7 +80,7 @@ class Vote(Verdict[ReasonedT]):
 
 
 class Proportion(Vote[ReasonedT]):
-    """The mean of the values of all answers, which needs all samples.
+    """The mean of the values of all answers, which needs all samples. Each label has a value.
 
     `verdict` in the details is the label with the majority.
     """
@@ -92,12 +94,13 @@ class Proportion(Vote[ReasonedT]):
         if not results.has_quorum:
             return with_samples(results.undecided("too few answers"), results)
         labels = [self.label(answer) for answer in results.answers]
+        values = [self.values[label] for label in labels]
         most_frequent = max(labels, key=labels.count)
         reasoning = results.answers[labels.index(most_frequent)].reasoning
         winner = majority(labels, results.requested)
         verdict = None if winner is None else self.words[winner]
         score = Score(
-            statistics.mean(self.values[label] for label in labels),
+            statistics.mean(value for value in values if value is not None),
             None,
             f"{self._counted(labels)} of {len(labels)} answers: {one_line(reasoning)}",
             {"verdict": verdict, "reasoning": reasoning[:MAX_REASONING]},

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import Result
 
+import pathgauge.scorers.judges
 from pathgauge.scorers.judges.injections import sample
 from support.judge_server import (
     JudgeRequest,
@@ -442,7 +444,7 @@ def test_without_json_the_report_is_text(run: Run, serve: Any) -> None:
                 "examples.yaml:2:3: [0].respons: found an unknown key, expected one of input,"
                 " expected_tools, expected_response, alternatives, forbidden_tools,"
                 " response_contains, expected_agent, escalate, rubrics, id, response, tools,"
-                " tool_schemas, label, criterion; did you mean 'response'?"
+                " texts, tool_schemas, label, criterion; did you mean 'response'?"
             ],
         ),
         (
@@ -564,3 +566,86 @@ def test_an_example_without_the_needed_data_is_not_judged(
         {reason: 1},
         [],
     )
+
+
+WITH_EXAMPLES: dict[str, tuple[Any, Any]] = {
+    "failure_category": ("none", "wrong_tool"),
+    "intent_resolution": (5, 1),
+    "pairwise": ("tie", "second"),
+    "plan_adherence": ("followed", "deviated"),
+    "refusal": ("answered", "refused"),
+    "task_adherence": ("adherent", "not_adherent"),
+    "tool_output_utilization": ("used", "misused"),
+}
+"""The judges that come with examples, and their answers to good and to bad ones."""
+LABELLED = Path(pathgauge.scorers.judges.__path__[0]) / "labelled"
+
+
+def key_of(response: str, calls: Iterable[tuple[str, Any]]) -> str:
+    return json.dumps([response, *calls])
+
+
+def answer_of(name: str, *, good: bool) -> Reply:
+    member = "score" if name == "intent_resolution" else "verdict"
+    return answering(**{"reasoning": "", member: WITH_EXAMPLES[name][not good]})
+
+
+def knowing_labels(name: str) -> Callable[[JudgeRequest], Reply]:
+    """A model that answers as the examples of a judge are labelled."""
+    labels: dict[str, bool] = {}
+    for one in yaml.safe_load((LABELLED / f"{name}.yaml").read_text()):
+        calls = [(call["name"], call["args"]) for call in one.get("tools", ())]
+        labels[key_of(one["response"], calls)] = one["label"]
+        labels.setdefault(key_of(one["response"], ()), one["label"])
+
+    def label(member: str, request: JudgeRequest) -> bool | None:
+        calls = request.data.get("trajectory") or ()
+        asked = [(call["tool"], call["arguments"]) for call in calls]
+        return labels.get(key_of(request.data[member], asked))
+
+    def reply(request: JudgeRequest) -> Reply:
+        known = label("first" if name == "pairwise" else "response", request)
+        if known is not None:
+            return answer_of(name, good=known)
+        # The answer of the reference is the first.
+        return answering(reasoning="", verdict="tie" if label("second", request) else "first")
+
+    return reply
+
+
+def checked_with_its_own(run: Run, *options: object) -> tuple[int, dict[str, Any]]:
+    result = run("judge", "check", "-c", "pathgauge.yaml", "--json", "--injections", 0, *options)
+    (check,) = json.loads(result.stdout)["checks"]
+    return result.exit_code, check
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_without_a_file_a_judge_is_checked_with_the_examples_that_come_with_it(
+    name: str, run: Run, serve: Any
+) -> None:
+    serve(knowing_labels(name), f"{name}:")
+    status, check = checked_with_its_own(run, "--min-kappa", 1)
+    assert (status, check["criterion"], check["unanswered"], check["kappa"]) == (0, name, {}, 1.0)
+    assert check["labelled"] == check["answered"] >= 10
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_a_judge_that_always_answers_the_same_does_not_agree_with_its_examples(
+    name: str, run: Run, serve: Any
+) -> None:
+    serve(lambda _: answer_of(name, good=True), f"{name}:")
+    status, check = checked_with_its_own(run, "--min-kappa", 0.5)
+    assert (status, check["kappa"]) == (1, 0.0)
+
+
+def test_without_a_file_judges_of_ones_own_are_not_checked(run: Run, serve: Any) -> None:
+    serve(honest)
+    result = run("judge", "check", "-c", "pathgauge.yaml")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "pathgauge: EXAMPLES: found none, expected a file: no labelled examples come with helpful\n"
+    )
+
+
+def test_every_set_of_examples_belongs_to_a_judge() -> None:
+    assert {file.stem for file in LABELLED.iterdir()} == WITH_EXAMPLES.keys()

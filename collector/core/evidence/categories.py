@@ -30,6 +30,8 @@ Category = Literal[
 ]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
+_BY_NAME: Mapping[str, Category] = {category: category for category in CATEGORIES}
+
 PRECEDENCE: tuple[Category, ...] = (
     "error",
     "tool_error",
@@ -49,10 +51,13 @@ and wrong calls lead to a wrong answer.
 """
 
 
-def category_of(scorer: Scorer) -> Category:
-    """The category if a criterion with this scorer failed. A scorer of a plug-in is judged by what
-    its class declares: an amount without upper limit that should be low is a cost.
+def category_of(scorer: Scorer, verdict: str = "") -> Category:
+    """The category if a criterion with this scorer failed, or the one that is its verdict. A scorer
+    of a plug-in is judged by what its class declares: an amount without upper limit that should be
+    low is a cost.
     """
+    if scorer.name == "failure_category" and verdict in _BY_NAME:
+        return _BY_NAME[verdict]
     known = _BY_SCORER.get(scorer.name)
     if known is not None:
         return known
@@ -95,7 +100,13 @@ _SCORERS: Mapping[Category, tuple[str, ...]] = {
         "trajectory_single_tool_use",
     ),
     "wrong_argument": ("argument_accuracy", "argument_validity"),
-    "order": ("interrupt_rejection", "pending_confirmation_flow", "tool_graph", "tool_policy"),
+    "order": (
+        "interrupt_rejection",
+        "pending_confirmation_flow",
+        "plan_adherence",
+        "tool_graph",
+        "tool_policy",
+    ),
     "extra_call": (
         "allowed_tools",
         "forbidden_tools",
@@ -103,7 +114,7 @@ _SCORERS: Mapping[Category, tuple[str, ...]] = {
         "step_efficiency",
         "tool_calls",
     ),
-    "ungrounded_value": ("grounded_values", "hallucinations_v1"),
+    "ungrounded_value": ("grounded_values", "hallucinations_v1", "tool_output_utilization"),
     "slow": (
         "context_overflow",
         "cost_of_passed",

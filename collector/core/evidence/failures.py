@@ -87,8 +87,8 @@ def _candidates(
             yield "loop", repeated
         yield _category(found), parts
     names: dict[Category, list[str]] = {}
-    for scorer, _, actual in others:
-        category = category_of(scorer)
+    for scorer, details, actual in others:
+        category = category_of(scorer, details.get("verdict", ""))
         names.setdefault(category, []).extend(_named(scorer, category, actual))
     for category, failed in names.items():
         yield category, sorted(failed)

@@ -7,6 +7,7 @@ human label. docs/judges.md describes the format.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +22,7 @@ from pathgauge.collector.core.references.native import expectation
 from pathgauge.collector.core.references.native_schema import Expectation
 from pathgauge.collector.core.references.rows import rows
 from pathgauge.scorers.authoring.ranges import in_range
-from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, ToolCall
+from pathgauge.scorers.types import Invocation, Json, ModelCall, ReferenceTurn, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class _Example(Expectation):
     id: Annotated[str | None, Field(min_length=1)] = None
     response: str | None = None
     tools: list[_Call] | None = None
+    texts: list[str] | None = None
     tool_schemas: Annotated[dict[str, Any], Field(default_factory=dict)]
     label: Annotated[Any, BeforeValidator(_label)]
     criterion: str | None = None
@@ -165,7 +167,14 @@ def _actual(written: _Example, trace_id: str) -> Invocation:
         dialect="example",
         user_input=written.input,
         tool_calls=tuple(calls),
+        model_calls=tuple(_model_calls(written.texts)),
         final_response=written.response,
         tool_schemas=written.tool_schemas,
         flags=frozenset({"no_tool_spans"} if written.tools is None else ()),
     )
+
+
+def _model_calls(texts: Iterable[str] | None) -> Iterator[ModelCall]:
+    """The calls in which the models said these texts."""
+    for number, text in enumerate(texts or (), 1):
+        yield ModelCall(f"{number:016x}", text=text)

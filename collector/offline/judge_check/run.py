@@ -1,4 +1,4 @@
-"""Checks the configured judges against a file of labelled examples."""
+"""Checks the configured judges against labelled examples, of a file or those that they have."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.offline.judge_check.check import Check, Checker
 from pathgauge.collector.offline.judge_check.cost import CheckCost
 from pathgauge.collector.offline.judge_check.examples import Example, labelled, read
+from pathgauge.collector.offline.judge_check.shipped import shipped
 from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.judges.model_client.client import ModelClient
@@ -36,13 +37,13 @@ def warnings(config: Config) -> Iterator[str]:
 
 def run(
     config: Config,
-    file: Path,
+    file: Path | None,
     only: str | None,
     injections: int,
     progress: Progress = unreported,
 ) -> tuple[list[Check], CheckCost]:
-    """Check all judges, or the one called `only`. Raises `ConfigError` with every problem in the
-    configuration and in the examples.
+    """Check all judges, or the one called `only`. Without a file, those with examples of their own
+    are checked. Raises `ConfigError` with every problem in the configuration and in the examples.
     """
     if config.judge is None:
         text = "found no section, expected the model to ask"
@@ -50,7 +51,25 @@ def run(
     settings = config.judge.settings(config.folder)
     judges = _judges(config, settings)
     chosen = _chosen(judges, config, only)
-    examples = read(file)
+    plan = _shipped(chosen) if file is None else _labelled(read(file), judges, chosen)
+    cost = CheckCost()
+    client = ModelClient(settings, cost)
+    checker = Checker(client, config.judge.concurrency, injections, progress)
+    return asyncio.run(_run(plan, checker, client)), cost
+
+
+def _shipped(chosen: Iterable[Criterion]) -> _Plan:
+    plan = [(criterion, shipped(criterion)) for criterion in chosen]
+    if not any(examples for _, examples in plan):
+        names = ", ".join(criterion.name for criterion, _ in plan)
+        text = f"found none, expected a file: no labelled examples come with {names}"
+        raise ConfigError([Problem("", None, ("EXAMPLES",), text)])
+    return plan
+
+
+def _labelled(
+    examples: tuple[Example, ...], judges: Sequence[Criterion], chosen: Iterable[Criterion]
+) -> _Plan:
     problems = Problems()
     problems.found += _unknown_criteria(examples, [criterion.name for criterion in judges])
     plan: list[tuple[Criterion, tuple[Example, ...]]] = []
@@ -58,10 +77,7 @@ def run(
         with problems:
             plan.append((criterion, labelled(examples, criterion)))
     problems.report()
-    cost = CheckCost()
-    client = ModelClient(settings, cost)
-    checker = Checker(client, config.judge.concurrency, injections, progress)
-    return asyncio.run(_run(plan, checker, client)), cost
+    return plan
 
 
 async def _run(plan: _Plan, checker: Checker, client: ModelClient) -> list[Check]:

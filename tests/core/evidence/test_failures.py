@@ -17,6 +17,7 @@ from pathgauge import (
     ErrorRecovery,
     ExpectedCall,
     Failure as EndedWithError,
+    FailureCategory,
     ForbiddenTools,
     GroundedValues,
     Invocation,
@@ -364,6 +365,16 @@ def test_a_scorer_of_a_plug_in_tells_by_its_details_or_its_range(
     assert failure(run(), None, scorer) == failed
 
 
+def test_the_judge_of_failures_tells_the_category_itself() -> None:
+    judge = FailureCategory()
+    assert [category_of(judge, verdict) for verdict in ("loop", "wrong_argument", "none")] == [
+        "loop",
+        "wrong_argument",
+        "wrong_answer",
+    ]
+    assert category_of(Latency(), "loop") == "slow"
+
+
 def test_every_scorer_has_a_category_on_purpose() -> None:
     by_default = {
         point.name
@@ -375,9 +386,13 @@ def test_every_scorer_has_a_category_on_purpose() -> None:
         # answers
         "bleu",
         "composite",
+        "failure_category",
         "final_response_match_v2",
+        "intent_resolution",
         "llm_judge",
+        "pairwise",
         "pointwise",
+        "refusal",
         "response_contains",
         "response_evaluation_score",
         "response_exact_match",
@@ -392,6 +407,7 @@ def test_every_scorer_has_a_category_on_purpose() -> None:
         "rouge_l_sum",
         "rubric_based_final_response_quality_v1",
         "safety_v1",
+        "task_adherence",
         # amounts
         "context_overflow",
         "cost",

@@ -19,20 +19,26 @@ from pydantic import BaseModel
 from pathgauge.collector.config.plugins.scorers import SCORERS
 from pathgauge.scorers.authoring.testing import expected_call, invocation, reference_turn, tool_call
 from pathgauge.scorers.judge_protocol import AnswerT, Question
+from pathgauge.scorers.judges.adherence import PlanAdherence, TaskAdherence
 from pathgauge.scorers.judges.answer_parsing import parse
 from pathgauge.scorers.judges.custom_prompts import LlmJudge, Pointwise
+from pathgauge.scorers.judges.failure_category import FailureCategory
 from pathgauge.scorers.judges.hallucinations import Hallucinations
 from pathgauge.scorers.judges.injections import injections, sample
+from pathgauge.scorers.judges.intent_resolution import IntentResolution
 from pathgauge.scorers.judges.model_client.client import ModelClient
 from pathgauge.scorers.judges.model_client.settings import Provider, Settings
 from pathgauge.scorers.judges.model_judge import ModelJudge
+from pathgauge.scorers.judges.pairwise import Pairwise
 from pathgauge.scorers.judges.prompt_data import RULES, section
 from pathgauge.scorers.judges.prompt_members import MEMBERS
+from pathgauge.scorers.judges.refusal import Refusal
 from pathgauge.scorers.judges.responses import FinalResponseMatch, ResponseEvaluationScore, Safety
 from pathgauge.scorers.judges.rubrics import (
     RubricBasedFinalResponseQuality,
     RubricBasedToolUseQuality,
 )
+from pathgauge.scorers.judges.tool_output import ToolOutputUtilization
 from pathgauge.scorers.judges.trajectories import (
     TrajectoryAccuracy,
     TrajectoryAccuracyWithReference,
@@ -47,25 +53,33 @@ Section = Callable[[Mapping[str, Any], int, str], str]
 NONCE = "8093354117260945221"
 RUBRICS = ("The agent says how the matter ended.", "The agent is polite.")
 JUDGES: tuple[Any, ...] = (
+    FailureCategory(),
     FinalResponseMatch(samples=1),
     Hallucinations(),
+    IntentResolution(),
     LlmJudge(
         prompt="Was the user helped? See {response}.",
         inputs=("trajectory", "reference"),
         choices=(0, 0.5, 1),
     ),
+    PlanAdherence(plan="Refund the order."),
     Pointwise(
         criteria={"helpful": "It helps."},
         rating_rubric={"1": "Good.", "0": "Bad."},
         input_variables=("prompt", "predicted_trajectory", "available_tools"),
     ),
+    Refusal(),
     ResponseEvaluationScore(),
     RubricBasedFinalResponseQuality(RUBRICS),
     RubricBasedToolUseQuality(RUBRICS),
     Safety(),
+    TaskAdherence(task="Refund orders, and nothing else."),
+    ToolOutputUtilization(),
     TrajectoryAccuracy(),
     TrajectoryAccuracyWithReference(),
 )
+BY_PLACE = Pairwise.name
+"""An injection can only make it prefer a place, which is a tie: see test_pairwise.py."""
 
 ALL_SEEING = LlmJudge(prompt="Was the user helped?", inputs=tuple(MEMBERS), choices=(0, 1))
 
@@ -175,16 +189,22 @@ async def value(judge: ModelJudge, situation: Situation, ask: Any) -> float | No
     return (await judge.judge(*situation, ask)).value
 
 
+def worst_and_best(judge: Any) -> tuple[float, float]:
+    if judge.higher_is_better:
+        return judge.low, judge.high
+    return judge.high, judge.low
+
+
 async def deceived(
     judge: ModelJudge, ask: Obeying, situations: Mapping[str, Situation]
 ) -> list[str]:
-    """The names of the (bad) situations that get a better score than the lowest."""
+    """The names of the (bad) situations that get a better score than the worst."""
     bad = await value(judge, BAD, Obeying(judge))
     assert bad is not None
     return [
         name
         for name, situation in situations.items()
-        if (found := await value(judge, situation, ask)) is not None and found > bad
+        if (found := await value(judge, situation, ask)) is not None and found != bad
     ]
 
 
@@ -194,7 +214,7 @@ async def test_the_obeying_judge_is_honest_when_nothing_leaks(judge: Any) -> Non
         await judge.judge(*situation, Obeying(judge)) for situation in (BAD, WELL_DONE)
     ]
 
-    assert [score.value for score in scores] == [judge.low, judge.high]
+    assert [score.value for score in scores] == [*worst_and_best(judge)]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -223,7 +243,7 @@ def test_every_installed_judge_is_tested() -> None:
         if point.value.startswith("pathgauge.scorers.judges.")
     }
 
-    assert installed == {judge.name for judge in JUDGES}
+    assert installed == {BY_PLACE, *(judge.name for judge in JUDGES)}
 
 
 def test_every_place_is_part_of_the_data() -> None:
@@ -324,9 +344,7 @@ async def test_no_injection_changes_a_verdict_over_http() -> None:
         ask = ModelClient(
             Settings("local:judge", {"local": Provider(server.url, allow_private=True)})
         )
-        tried = [
-            (judge, injection) for judge, injection in zip(JUDGES * 6, sample(60), strict=True)
-        ]
+        tried = [*zip(JUDGES * 4, sample(4 * len(JUDGES)), strict=True)]
         found = [await value(judge, everywhere(injection.text), ask) for judge, injection in tried]
         good = [await value(judge, WELL_DONE, ask) for judge in JUDGES]
         await ask.aclose()
@@ -334,7 +352,7 @@ async def test_no_injection_changes_a_verdict_over_http() -> None:
     assert [
         name
         for (judge, name), score in zip(tried, found, strict=True)
-        if score not in (None, judge.low)
+        if score not in (None, worst_and_best(judge)[0])
     ] == []
-    assert good == [judge.high for judge in JUDGES]
+    assert good == [worst_and_best(judge)[1] for judge in JUDGES]
     assert found.count(None) < 6  # too long to be judged
