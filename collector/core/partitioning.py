@@ -14,7 +14,8 @@ from pathgauge.collector.core.evaluations.conversation import ConversationKey
 
 _OFFSET, _PRIME, _MASK = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 _SIGN = 0x80000000
-_CACHED = 65_536
+_CACHED, _MAX_CACHED_LENGTH = 65_536, 128
+"""Senders choose the ids of conversations, and long ones would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,16 @@ def conversation_id(key: ConversationKey) -> str:
     return "\x1f".join(key)
 
 
-@lru_cache(_CACHED)
 def key_hash(key: str) -> int:
     """FNV-1a with 32 bits, without its sign: the clients of Kafka take it as a signed number."""
+    return _cached_hash(key) if len(key) <= _MAX_CACHED_LENGTH else _hash(key)
+
+
+def _hash(key: str) -> int:
     value = _OFFSET
     for byte in key.encode("utf-8", "surrogatepass"):
         value = (value ^ byte) * _PRIME & _MASK
     return value if value < _SIGN else (1 << 32) - value
+
+
+_cached_hash = lru_cache(_CACHED)(_hash)

@@ -12,10 +12,10 @@ from dataclasses import fields
 
 from pathgauge.collector.core.invocations.dialects.dialect import Fields
 from pathgauge.collector.core.invocations.dialects.field_paths import may_find
+from pathgauge.collector.core.invocations.dialects.shape_cache import ShapeCache
 from pathgauge.collector.core.otlp.spans import Attributes
 
-_MAX_KEY_SETS, _MAX_CHARACTERS = 256, 4_096
-"""Cache limits: senders can invent any number of keys, of any length."""
+_MAX_KEY_SETS = 256
 
 _NAMES = tuple(field.name for field in fields(Fields))
 
@@ -27,18 +27,14 @@ class FieldPlan:
 
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
-        self._by_keys: dict[tuple[str, ...], Fields] = {}
+        self._by_keys: ShapeCache[Fields] = ShapeCache(_MAX_KEY_SETS)
 
     def of(self, attributes: Attributes) -> Fields:
         """The paths that may have a value in these attributes, or outside of attributes."""
         keys = tuple(attributes)
         found = self._by_keys.get(keys)
         if found is None:
-            if len(self._by_keys) == _MAX_KEY_SETS:
-                self._by_keys.clear()
-            found = _narrowed(self.fields, attributes.keys())
-            if sum(map(len, keys)) <= _MAX_CHARACTERS:
-                self._by_keys[keys] = found
+            found = self._by_keys.keep(keys, _narrowed(self.fields, attributes.keys()))
         return found
 
 

@@ -16,6 +16,7 @@ from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Field
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths
 from pathgauge.collector.core.invocations.dialects.field_plan import FieldPlan
 from pathgauge.collector.core.invocations.dialects.genai import GENAI, is_unknown_operation
+from pathgauge.collector.core.invocations.dialects.shape_cache import ShapeCache
 from pathgauge.collector.core.invocations.dialects.unknown import adds_to_conventions, unknown
 from pathgauge.collector.core.invocations.dialects.vocabulary import (
     has_mark,
@@ -27,7 +28,7 @@ from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.reading_budget import spend
 
 _MAX_SCOPES, _MAX_SHAPES, _MAX_PLANS = 1024, 2048, 128
-"""Cache limits: senders can invent any number of names."""
+"""How many of each are remembered."""
 
 _EntryHook = Callable[[Span], bool]
 
@@ -65,14 +66,14 @@ class Registry:
         self._entry_names = tuple(name for one in self.dialects for name in one.entry_names)
         byte_marks = (mark for one in (GENAI, *self.dialects) for mark in one.byte_marks)
         self._byte_marks = tuple(dict.fromkeys(byte_marks))
-        self._matching: dict[tuple[str, ...], tuple[Dialect, ...]] = {}
+        self._matching: ShapeCache[tuple[Dialect, ...]] = ShapeCache(_MAX_SHAPES)
         """Cache of the matching dialects by scope, name and attribute keys: there are few such
         combinations, compared with the number of spans.
         """
-        self._speaking: dict[tuple[str, ...], bool] = {}
+        self._speaking: ShapeCache[bool] = ShapeCache(_MAX_SHAPES)
         """Cache of which shapes speak of agents."""
         self._writers = tuple(one for one in self.dialects if one.written_call is not None)
-        self._by_scope = lru_cache(_MAX_SCOPES)(self._find_by_scope)
+        self._scopes: ShapeCache[_OfScope] = ShapeCache(_MAX_SCOPES)
         self.plan = lru_cache(_MAX_PLANS)(self._plan)
 
     @property
@@ -108,13 +109,11 @@ class Registry:
         shape = _shape(span)
         matching = self._matching.get(shape)
         if matching is None:
-            if len(self._matching) == _MAX_SHAPES:
-                self._matching.clear()
             possible = self._by_scope(span.scope.name).possible
             matching = tuple(dialect for dialect in possible if dialect.matches(span))
             if matching in ((), (GENAI,)) and self.fallback.matches(span):
                 matching = (*matching, self.fallback)
-            self._matching[shape] = matching
+            self._matching.keep(shape, matching)
         return matching
 
     def _has_only_conventions(self, matching: tuple[Dialect, ...]) -> bool:
@@ -139,10 +138,8 @@ class Registry:
         shape = _shape(span)
         speaking = self._speaking.get(shape)
         if speaking is None:
-            if len(self._speaking) == _MAX_SHAPES:
-                self._speaking.clear()
             speaking = speaks_of_agents((span.name, *span.attributes))
-            self._speaking[shape] = speaking
+            self._speaking.keep(shape, speaking)
         return speaking
 
     def _may_be_unknown(self, span: Span) -> bool:
@@ -175,6 +172,10 @@ class Registry:
         if span.name.startswith(self._entry_names):
             return True
         return self._by_scope(span.scope.name).may_be_entry(span)
+
+    def _by_scope(self, scope: str) -> _OfScope:
+        found = self._scopes.get(scope)
+        return self._scopes.keep(scope, self._find_by_scope(scope)) if found is None else found
 
     def _find_by_scope(self, scope: str) -> _OfScope:
         claiming = tuple(one for one in self.dialects if scope.startswith(one.scopes))

@@ -61,10 +61,14 @@ _PAIRS = frozenset(
 _TOKENS = frozenset({"input", "output", "prompt", "completion", "total"})
 
 
-@lru_cache(maxsize=4096)
 def words(name: str) -> tuple[str, ...]:
     """The words of a name in lower case: `toolName`, `tool.name` and `TOOL_NAME` have the same."""
-    return tuple(word.lower() for word in _WORD.findall(name[:_MAX_NAME]))
+    return _words(name[:_MAX_NAME])
+
+
+@lru_cache(maxsize=4096)
+def _words(beginning: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORD.findall(beginning))
 
 
 def is_infrastructure(scope: str) -> bool:
