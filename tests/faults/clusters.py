@@ -31,6 +31,7 @@ from .truth import SELECT_RESULTS, Seen, seen_rows, setup
 SERVE = [sys.executable, "-c", "from pathgauge.collector.cli import app; app()", "serve"]
 STARTED_S = 60.0
 STOP_S = 60.0
+SHOWN_LINES = 15
 PARTITIONS = 4
 
 
@@ -95,6 +96,12 @@ class Member:
         except subprocess.TimeoutExpired:
             process.kill()
             return process.wait()
+
+    def end_of_log(self) -> str:
+        """The state of the process, and the end of its log; shown when a test fails."""
+        status = self.process.poll() if self.process else None
+        lines = self._log.read_text().splitlines() if self._log.exists() else []
+        return "\n".join([f"{self.name}: exit status {status}", *lines[-SHOWN_LINES:]])
 
     def get(self, path: str) -> str | None:
         """The text of a page; `None` if it does not answer, or is not ready."""
@@ -276,6 +283,9 @@ def running(
     try:
         cluster.start()
         yield cluster
+    except BaseException:
+        print(*(member.end_of_log() for member in cluster.members), sep="\n")
+        raise
     finally:
         for member in cluster.members:
             if member.process is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from .traffic import Request, Traffic
 
 RETRY_S = 0.05
 DEADLINE_S = 10.0
+FINISHED_S = 240.0
+"""Longer than any fault lasts."""
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _QUICK_RECONNECT = (
     ("grpc.initial_reconnect_backoff_ms", 50),
@@ -184,6 +187,7 @@ class Sender:
     ) -> None:
         """`pause` is the time between two requests of a thread in seconds."""
         self.record = Record()
+        self._last_failure = ""
         self._traffic = traffic
         self._pause = pause
         self._lock = threading.Lock()
@@ -219,8 +223,11 @@ class Sender:
     def finish(self) -> Record:
         """Start no more traces, and return when all started ones are acknowledged."""
         self._stopping.set()
+        ends = time.monotonic() + FINISHED_S
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, ends - time.monotonic()))
+        alive = [thread.name for thread in self._threads if thread.is_alive()]
+        assert not alive, f"{alive} still try to send; last failure: {self._last_failure}"
         return self.record
 
     def break_off(self) -> Record:
@@ -257,11 +264,13 @@ class Sender:
         while True:
             try:
                 client.send(request.body)
-            except UnreachableError:
-                pass
+            except UnreachableError as unreachable:
+                self._last_failure = repr(unreachable)
             except RefusedError as refused:
+                self._last_failure = repr(refused)
                 self._note_refused(refused, request)
-            except UnansweredError:
+            except UnansweredError as unanswered:
+                self._last_failure = repr(unanswered)
                 self._note_unanswered(request)
             except WrongAnswerError as wrong:
                 self._note_wrong(wrong)
