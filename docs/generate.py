@@ -28,6 +28,7 @@ GROUPS = {
     "responses": "Responses: the final answer",
     "tool_use": "Tool use: what an agent did, checked by rules",
     "cost": "Cost: failures, tokens, calls and time",
+    "sessions": "Sessions: all turns of a conversation together",
     "judges": "Judges: questions to a model",
     "composite": "Composite: several criteria as one",
 }

@@ -148,6 +148,12 @@ from .scorers.judges.rubrics import (
     RubricBasedFinalResponseQuality as RubricBasedFinalResponseQuality,
     RubricBasedToolUseQuality as RubricBasedToolUseQuality,
 )
+from .scorers.judges.sessions import (
+    MultiTurnTaskSuccess as MultiTurnTaskSuccess,
+    MultiTurnToolUseQuality as MultiTurnToolUseQuality,
+    MultiTurnTrajectoryQuality as MultiTurnTrajectoryQuality,
+    RubricBasedMultiTurnTrajectoryQuality as RubricBasedMultiTurnTrajectoryQuality,
+)
 from .scorers.judges.tool_output import (
     ToolOutputUtilization as ToolOutputUtilization,
 )
@@ -191,6 +197,29 @@ from .scorers.responses.rouge import (
 from .scorers.responses.text_match import (
     ResponseExactMatch as ResponseExactMatch,
     ResponseMatchScore as ResponseMatchScore,
+)
+from .scorers.session_protocol import (
+    SessionTurn as SessionTurn,
+)
+from .scorers.sessions.mean_of_turns import (
+    MeanOfTurns as MeanOfTurns,
+    ScoredCriterion as ScoredCriterion,
+)
+from .scorers.sessions.repeated_questions import (
+    RepeatedQuestions as RepeatedQuestions,
+)
+from .scorers.sessions.resolution import (
+    SessionResolved as SessionResolved,
+)
+from .scorers.sessions.spending import (
+    SessionCost as SessionCost,
+    SessionTokens as SessionTokens,
+)
+from .scorers.sessions.tool_trajectory import (
+    SessionToolTrajectory as SessionToolTrajectory,
+)
+from .scorers.sessions.turn_count import (
+    SessionTurns as SessionTurns,
 )
 from .scorers.tool_use.allowed_tools import (
     AllowedTools as AllowedTools,

@@ -211,6 +211,8 @@ class Invocation:
     flags: Annotated[frozenset[Flag], _InOrder()] = frozenset()
     spans: tuple[SpanRecord, ...] = ()
     """All spans by start, kept only for scorers that need them (`Extras`)."""
+    session_end: str | None = None
+    """How the session ended with this turn, such as `resolved`, if the telemetry signals it."""
 
     @property
     def duration_s(self) -> float | None:

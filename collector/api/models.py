@@ -40,8 +40,26 @@ class Criterion(Model):
     """Why this value, in one line. Only with evidence."""
 
 
+class SessionTurn(Model):
+    """A turn of a session. It has a result of its own, under the same ids."""
+
+    trace_id: str
+    span_id: str
+
+
+class Session(Model):
+    """What the result of a session says beside its criteria."""
+
+    conversation_id: str
+    ended_by: str
+    """What ended it: `idle`, `signal`, `turns`, `bytes`, `age` or `memory`."""
+    turns: list[SessionTurn]
+
+
 class Result(Model):
-    """The evaluation of one invocation."""
+    """The evaluation of one invocation, or of one session. A session has an id of its own in place
+    of a trace id.
+    """
 
     trace_id: str
     span_id: str
@@ -63,6 +81,8 @@ class Result(Model):
     duration_s: float | None
     revision: int
     criteria: list[Criterion]
+    session: Session | None = None
+    """Set if it is the result of a session, and not of an invocation."""
 
 
 class Results(Model):

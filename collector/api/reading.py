@@ -152,4 +152,18 @@ def result_of(stored: StoredResult, evidence: Evidence | None = None) -> models.
             )
             for one in stored.criteria
         ],
+        session=_session(stored),
+    )
+
+
+def _session(stored: StoredResult) -> models.Session | None:
+    if stored.session is None:
+        return None
+    return models.Session(
+        conversation_id=stored.session.conversation_id,
+        ended_by=stored.session.ended_by,
+        turns=[
+            models.SessionTurn(trace_id=trace_id, span_id=span_id)
+            for trace_id, span_id in stored.session.turns
+        ],
     )

@@ -31,6 +31,7 @@ from pathgauge.collector.config.scoring import (
     Assembly,
     Conversations,
     Scenario,
+    Sessions,
     Windows,
 )
 from pathgauge.collector.config.section import Section, default_if_empty, none_if_false
@@ -76,6 +77,7 @@ class Config(Section):
     windows: Windows = Windows()
     drift: Annotated[Drift | None, BeforeValidator(none_if_false)] = Drift()
     conversations: Conversations = Conversations()
+    sessions: Sessions = Sessions()
     exporters: Annotated[SerializeAsAny[Exporters], PlainValidator(read_exporters)] = Field(
         default_factory=lambda: read_exporters({})
     )

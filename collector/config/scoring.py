@@ -1,4 +1,4 @@
-"""The sections about scoring: scenarios, trace assembly, windows, conversations."""
+"""The sections about scoring: scenarios, trace assembly, windows, conversations, sessions."""
 
 from __future__ import annotations
 
@@ -73,3 +73,23 @@ class Conversations(Section):
     """When a conversation has ended. Times in seconds."""
 
     idle: Duration = 1800.0
+
+
+class Sessions(Section):
+    """When a session has ended, and how large it may be. Times in seconds."""
+
+    idle: Annotated[Duration, Field(gt=0)] = 1800.0
+    settle: Annotated[Duration, Field(gt=0)] = 10.0
+    """Quiet period after a signal of the end, or after a correction of an ended session."""
+    reopen: Annotated[Duration, Field(gt=0)] = 21_600.0
+    """How long a new turn opens an ended session again, instead of beginning another one."""
+    max_age: Annotated[Duration, Field(gt=0)] = 86_400.0
+    max_turns: Count = 200
+    max_session_bytes: Size = 4 * _MiB
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Sessions:
+        if not self.settle <= self.idle <= self.max_age:
+            found = f"found settle {self.settle:g}s, idle {self.idle:g}s, max_age {self.max_age:g}s"
+            raise ValueError(f"{found}, expected settle <= idle <= max_age")
+        return self

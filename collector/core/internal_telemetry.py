@@ -219,6 +219,18 @@ class InternalTelemetry:
         self.case_turns = Counter(
             "case_turns", "Turns of finished conversations, by state.", "state"
         )
+        self.sessions_ended = Counter(
+            "sessions_ended", "Sessions that ended for the first time, by reason.", "reason"
+        )
+        self.session_revisions = Counter(
+            "session_revisions",
+            "Results of sessions replaced because of further turns, or changes of their turns.",
+        )
+        self.session_turns_dropped = Counter(
+            "session_turns_dropped",
+            "Turns that could not become part of their session, by reason.",
+            "reason",
+        )
         self.turns_dropped = Counter(
             "turns_dropped",
             "Turns of conversations that another scorer has forwarded and that cannot be read.",

@@ -40,6 +40,11 @@ def partition_of_conversation(key: ConversationKey, partitions: int) -> int:
     return key_hash(conversation_id(key)) % partitions
 
 
+def partition_of_session(tenant: str, conversation: str, partitions: int) -> int:
+    """The partition of the sessions of a conversation, from 0, whatever their scenario."""
+    return partition_of_conversation((tenant, conversation, ""), partitions)
+
+
 def conversation_id(key: ConversationKey) -> str:
     """The tenant, the conversation id and the scenario id as one text."""
     return "\x1f".join(key)

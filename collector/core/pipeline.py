@@ -5,6 +5,7 @@
       -> read           finds the agent invocations in a trace, whatever framework made it
       -> Turns          finds the reference of an invocation; numbers the turns of conversations
       -> Scoring        scores the invocation and compares the scores with thresholds
+      -> Sessions       scores all turns of a conversation together when it has ended
       -> PipelineEvent  evaluations and conversation scores, for the sinks and the store
 
 The pipeline has no clock, no I/O and no threads: callers pass the time as `now`, and call `expire`
@@ -41,6 +42,10 @@ from pathgauge.collector.core.published import PublishedTrace, PublishedTraces
 from pathgauge.collector.core.reading_budget import CpuClock, TooSlowError
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.scoring import Scoring
+from pathgauge.collector.core.sessions.session import SessionBounds
+from pathgauge.collector.core.sessions.sessions import Sessions
+from pathgauge.collector.core.sessions.stored_session import StoredSession
+from pathgauge.collector.core.sessions.tracking import SessionTracking
 from pathgauge.collector.core.trace_reading import Found, TraceReader
 from pathgauge.collector.core.traces import Assembler, Bounds, Recall, TraceKey
 from pathgauge.collector.core.traces.explain import Waiting, explain
@@ -68,6 +73,7 @@ class Pipeline:
         synthetic_tenants: Set[str] = frozenset(),
         cpu_clock: CpuClock = lambda: 0.0,
         partition: Partition = WHOLE,
+        session_bounds: SessionBounds | None = None,
     ) -> None:
         """Times are in seconds.
 
@@ -76,7 +82,8 @@ class Pipeline:
         without it, they never are. Invocations of `synthetic_tenants` are scored, but they are no
         agent's, and counted as such. `cpu_clock` measures how long traces are read.
 
-        `partition` is the part of all traces and conversations that this pipeline gets.
+        `partition` is the part of all traces and conversations that this pipeline gets. While there
+        are criteria for sessions, these get half of `max_conversation_bytes`.
         """
         self._bounds = bounds or Bounds()
         self._assembler = Assembler(self._bounds, telemetry, registry.may_be_entry, recall)
@@ -104,36 +111,53 @@ class Pipeline:
             telemetry=telemetry,
             on_change=self._note_change,
         )
+        self._sessions = SessionTracking(
+            Sessions(session_bounds, max_conversation_bytes // 2),
+            scoring=self._scoring,
+            references=references,
+            telemetry=telemetry,
+            untracked=synthetic_tenants,
+            partition=partition,
+        )
+        self._max_conversation_bytes = max_conversation_bytes
+        self._share_memory()
 
     def configure(self, evaluator: Evaluator, references: ReferenceSet) -> None:
         """Apply new criteria and references to everything that is read from now on."""
         self._scoring.configure(evaluator)
         self._turns.configure(references)
+        self._sessions.configure(references)
+        self._share_memory()
 
     def feed(
         self, spans: Iterable[Span], logs: Iterable[LogRecord], now: float, row: int = 0
     ) -> list[PipelineEvent]:
         """Process records that arrived at `now`. `row` is their journal row; 0 means no journal."""
-        return self._read_all(self._assembler.feed(spans, logs, now, row), now)
+        events = self._read_all(self._assembler.feed(spans, logs, now, row), now)
+        return self._sessions.follow(events, now)
 
     def feed_turn(self, turn: ForwardedTurn, now: float, row: int = 0) -> list[PipelineEvent]:
         """Process a turn that another partition has forwarded, from the journal row `row`, which is
         not needed any more.
         """
-        return self._turns.receive(turn, now, row)
+        if turn.session is not None:
+            return self._sessions.receive(turn, now, row)
+        return self._sessions.follow(self._turns.receive(turn, now, row), now)
 
     def expire(self, now: float) -> list[PipelineEvent]:
         """Process everything that became ready by `now`: quiet traces, idle conversations."""
+        ended = self._sessions.expire(now)  # before the turns that arrive now open them again
         events = self._read_all(self._assembler.expire(now), now)
         events += self._turns.expire(now)
         self._published.expire(now)
-        return events
+        return [*ended, *self._sessions.follow(events, now), *self._sessions.expire(now)]
 
     def deadline(self) -> float | None:
         """The earliest time at which `expire` may have something to do; calling it earlier is
         harmless. `None`: nothing is waiting.
         """
-        deadlines = self._assembler.deadline(), self._turns.deadline()
+        parts = (self._assembler, self._turns, self._sessions)
+        deadlines = [part.deadline() for part in parts]
         return min((time for time in deadlines if time is not None), default=None)
 
     def judged(self, pending: PendingJudgment, evaluation: Evaluation) -> list[PipelineEvent]:
@@ -143,18 +167,20 @@ class Pipeline:
         event = self._scoring.judged(pending, evaluation)
         if event is None:
             return []
-        self._turns.add_scores(evaluation)
-        return [event]
+        if evaluation.session is None:
+            self._turns.add_scores(evaluation)
+        return self._sessions.follow([event])
 
     def read_open(self, now: float) -> list[PipelineEvent]:
         """Read all open traces at once, complete or not. All are read before the first is scored,
         so that their order does not matter.
         """
-        return self._score_all(list(self._readings(self._assembler.drain(now), now)), now)
+        events = self._score_all(list(self._readings(self._assembler.drain(now), now)), now)
+        return self._sessions.follow(events, now)
 
     def finish_conversations(self) -> list[PipelineEvent]:
-        """Score all open conversations at once, without waiting for further turns."""
-        return self._turns.drain()
+        """Score all open conversations and sessions at once, without waiting for further turns."""
+        return self._sessions.follow(self._turns.drain()) + self._sessions.drain()
 
     def drain(self, now: float) -> list[PipelineEvent]:
         """Read all open traces and score all open conversations."""
@@ -233,6 +259,7 @@ class Pipeline:
             bool(self._changed)
             or self._turns.has_changes
             or self._scoring.has_changes
+            or self._sessions.has_changes
             or self._assembler.has_released
         )
 
@@ -245,14 +272,23 @@ class Pipeline:
         turns = self._turns.changes()
         return Changes(
             traces=traces,
-            released_rows=(*self._assembler.released(), *turns.processed_rows),
+            released_rows=(
+                *self._assembler.released(),
+                *turns.processed_rows,
+                *self._sessions.processed_rows(),
+            ),
             orphaned_turns=turns.orphaned_turns,
             judgments_begun=begun,
             judgments_ended=ended,
             turns=turns.turns,
             ended_conversations=turns.ended_conversations,
-            forwarded=turns.forwarded,
+            forwarded=(*turns.forwarded, *self._sessions.forwarded()),
+            sessions=self._sessions.changes(),
         )
+
+    def _share_memory(self) -> None:
+        shares = 2 if self._scoring.of_sessions else 1
+        self._conversations.max_bytes = self._max_conversation_bytes // shares
 
     def _stored_trace(self, key: TraceKey) -> StoredTrace:
         snapshot, published = self._assembler.snapshot(key), self._published.get(key)
@@ -272,6 +308,10 @@ class Pipeline:
     def restore_turn(self, stored: StoredTurn) -> None:
         """Continue with one turn of an open conversation of an earlier process."""
         self._turns.restore(stored)
+
+    def restore_session(self, stored: StoredSession) -> None:
+        """Continue with a session of an earlier process."""
+        self._sessions.restore(stored)
 
     def restore_pending(self, pending: PendingJudgment) -> None:
         """Wait for judges again, as an earlier process did."""
@@ -295,6 +335,7 @@ class Pipeline:
         """
         self._assembler.discard(traces)
         self._turns.discard(traces)
+        self._sessions.discard(traces)
         self._scoring.discard(traces)
         for key in traces:
             self._published.discard(key)
@@ -313,8 +354,8 @@ class Pipeline:
             retained_traces=assembler.retained_traces,
             open_bytes=assembler.open_bytes,
             max_open_bytes=self._bounds.max_open_bytes,
-            conversation_bytes=self._conversations.size,
-            max_conversation_bytes=self._conversations.max_bytes,
+            conversation_bytes=self._conversations.size + self._sessions.sessions.size,
+            max_conversation_bytes=self._max_conversation_bytes,
         )
 
     @property

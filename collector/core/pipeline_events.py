@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pathgauge.collector.core.evaluations.conversation import ConversationKey, ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
+from pathgauge.collector.core.sessions.stored_session import NO_CHANGES, SessionChanges
 from pathgauge.collector.core.traces import TraceSnapshot
 from pathgauge.scorers.types import Invocation
 
@@ -45,6 +46,16 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionNews:
+    """What a turn that was evaluated in one partition means for its session in another one."""
+
+    conversation: str | None
+    """The conversation that it belongs to now; `None`: to none."""
+    scores: Mapping[str, float | None] = field(default_factory=dict)
+    """Those of an invocation that is forwarded, or else scores of judges to be added."""
+
+
+@dataclass(frozen=True, slots=True)
 class ForwardedTurn:
     """A turn on its way from the partition of its trace to that of its conversation, or the news
     that it is none any more.
@@ -60,6 +71,8 @@ class ForwardedTurn:
     """Whether its evaluation is void too, because a larger invocation encloses it."""
     target: int | None = None
     """The number of the partition; `None`: all others, because it is unknown which has it."""
+    session: SessionNews | None = None
+    """Set if the turn was evaluated, and concerns only the session of its conversation."""
 
 
 PublishedEvent = Evaluation | Judged | Withdrawn | ConversationResult
@@ -104,3 +117,5 @@ class Changes:
     """Conversations whose turns are not needed any more. Those of `turns` began after them."""
     forwarded: tuple[ForwardedTurn, ...] = ()
     """Turns of conversations that belong to other partitions, in their order."""
+    sessions: SessionChanges = NO_CHANGES
+    """What changed in sessions."""

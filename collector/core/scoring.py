@@ -13,6 +13,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Evaluation,
     EvaluationKey,
     Evaluator,
+    SessionResult,
     WhenJudged,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment, PendingJudgments
@@ -71,6 +72,25 @@ class Scoring:
         self._update_pending(evaluation)
         return evaluation
 
+    @property
+    def of_sessions(self) -> bool:
+        """Whether any criterion scores whole sessions."""
+        return self._evaluator.of_sessions
+
+    def evaluate_session(
+        self, invocation: Invocation, match: Match, session: SessionResult, revision: int
+    ) -> Evaluation:
+        """Score a session, for which `invocation` stands. It is not counted as an invocation."""
+        evaluation = self._evaluator.evaluate_session(
+            invocation,
+            match,
+            session,
+            revision=revision,
+            judging=self._when_judged(invocation, match),
+        )
+        self._pending.update(evaluation)
+        return evaluation
+
     def repeat(self, invocation: Invocation, match: Match, revision: int) -> Evaluation:
         """The evaluation that an earlier process has published: it is not counted again."""
         return self._evaluator.evaluate(invocation, match, revision=revision)
@@ -88,6 +108,8 @@ class Scoring:
         self._pending.end(pending.key)
         if pending.unscored:
             count_scored(evaluation, self._telemetry)
+        if evaluation.session is not None:
+            return Judged(evaluation, pending.first, pending.failed)
         return Judged(with_failure(evaluation), pending.first, pending.failed)
 
     def restore(self, pending: PendingJudgment) -> None:

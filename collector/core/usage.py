@@ -18,5 +18,5 @@ class PipelineUsage(NamedTuple):
     """Memory of open traces; retained ones are dropped when memory is short, and do not count."""
     max_open_bytes: int = 0
     conversation_bytes: int = 0
-    """Memory of the turns of open conversations."""
+    """Memory of the turns of open conversations, and of sessions."""
     max_conversation_bytes: int = 0

@@ -23,12 +23,14 @@ from pathgauge.collector.core.evaluations.evaluator import (
     EvaluationKey,
     Evaluator,
     Result,
+    SessionResult,
     failed,
     result_of,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.scorers.judge_protocol import Ask, Judge, asks_model
+from pathgauge.scorers.session_protocol import SessionJudge
 from pathgauge.scorers.types import Invocation, Score
 
 _log = structlog.get_logger(__name__)
@@ -56,6 +58,17 @@ class Capacity:
 class _Active:
     evaluator: Evaluator
     references: ReferenceSet
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What is judged, and by which criteria."""
+
+    invocation: Invocation
+    match: Match
+    criteria: tuple[Criterion, ...]
+    session: SessionResult | None
+    """Set if a whole session is judged, for which the invocation stands."""
 
 
 class JudgeQueue:
@@ -202,42 +215,54 @@ class JudgeQueue:
             self._next()
 
     async def _judge_all(self, pending: PendingJudgment) -> None:
-        invocation, match, criteria = self._read(pending)
+        judged = self._read(pending)
         results = await asyncio.gather(
-            *(self._result(criterion, invocation, match) for criterion in criteria)
+            *(self._result(criterion, judged) for criterion in judged.criteria)
         )
-        self._finished(pending, invocation, match, results)
+        self._finished(pending, judged, results)
 
-    async def _result(self, criterion: Criterion, invocation: Invocation, match: Match) -> Result:
-        judge = cast(Judge, criterion.scorer)
+    async def _result(self, criterion: Criterion, judged: _Judged) -> Result:
         try:
             async with asyncio.timeout(self._capacity.deadline):
-                return result_of(criterion, await judge.judge(invocation, match.turn, self._ask))
+                return result_of(criterion, await self._score(criterion, judged))
         except TimeoutError:
             text = f"not judged within {self._capacity.deadline:g} s"
             return result_of(criterion, Score.not_evaluated("judge_timeout", text))
         except Exception as error:  # a judge is third-party code, like every scorer
             return failed(criterion, error)
 
-    def _reject(self, pending: PendingJudgment) -> None:
-        invocation, match, criteria = self._read(pending)
-        results = [result_of(criterion, OVERLOADED) for criterion in criteria]
-        self._finished(pending, invocation, match, results)
+    async def _score(self, criterion: Criterion, judged: _Judged) -> Score:
+        match = judged.match
+        if judged.session is None:
+            judge = cast(Judge, criterion.scorer)
+            return await judge.judge(judged.invocation, match.turn, self._ask)
+        of_session = cast(SessionJudge, criterion.scorer)
+        return await of_session.judge_session(judged.session.turns, match.reference, self._ask)
 
-    def _read(self, pending: PendingJudgment) -> tuple[Invocation, Match, tuple[Criterion, ...]]:
-        active, invocation = self._active, pending.invocation()
-        match = active.references.match(invocation, pending.turn)
-        return invocation, match, active.evaluator.judges_for(match)
+    def _reject(self, pending: PendingJudgment) -> None:
+        judged = self._read(pending)
+        results = [result_of(criterion, OVERLOADED) for criterion in judged.criteria]
+        self._finished(pending, judged, results)
+
+    def _read(self, pending: PendingJudgment) -> _Judged:
+        active, invocation, session = self._active, pending.invocation(), pending.session()
+        if session is not None:
+            match = active.references.match_session(invocation)
+        else:
+            match = active.references.match(invocation, pending.turn)
+        criteria = active.evaluator.judges_for(match, session=session is not None)
+        return _Judged(invocation, match, criteria, session)
 
     def _finished(
-        self,
-        pending: PendingJudgment,
-        invocation: Invocation,
-        match: Match,
-        results: Iterable[Result],
+        self, pending: PendingJudgment, judged: _Judged, results: Iterable[Result]
     ) -> None:
         evaluation = Evaluation(
-            invocation, match, tuple(results), pending.closed_by, pending.revision
+            judged.invocation,
+            judged.match,
+            tuple(results),
+            pending.closed_by,
+            pending.revision,
+            session=judged.session,
         )
         self._on_judged(pending, evaluation)
 
@@ -248,12 +273,18 @@ def without_judges(
     """The results of an evaluation that an earlier process left to judges, when this process has no
     judges: all of them are "not evaluated".
     """
-    invocation = pending.invocation()
-    evaluation = evaluator.evaluate(
-        invocation,
-        references.match(invocation, pending.turn),
-        closed_by=pending.closed_by,
-        revision=pending.revision,
-    )
+    invocation, session = pending.invocation(), pending.session()
+    if session is not None:
+        match = references.match_session(invocation)
+        evaluation = evaluator.evaluate_session(
+            invocation, match, session, revision=pending.revision
+        )
+    else:
+        evaluation = evaluator.evaluate(
+            invocation,
+            references.match(invocation, pending.turn),
+            closed_by=pending.closed_by,
+            revision=pending.revision,
+        )
     judged = [result for result in evaluation.results if asks_model(result.criterion.scorer)]
     return replace(evaluation, results=tuple(judged))

@@ -21,6 +21,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
 from pathgauge.collector.core.references import Unmatched
 from pathgauge.collector.core.references.closest_ids import ClosestIds
 from pathgauge.collector.offline.replay import Replayed
+from pathgauge.scorers.session_protocol import scores_sessions
 from pathgauge.scorers.types import Reason, Reference
 
 ALL = "all"
@@ -139,7 +140,7 @@ def unmatched(replayed: Iterable[Replayed], references: Iterable[Reference] = ()
         _unmatched_reason(evaluation, known)
         for one in replayed
         for evaluation in one.evaluations
-        if evaluation.match.unmatched
+        if evaluation.match.unmatched and evaluation.session is None
     )
     return dict(reasons.most_common())
 
@@ -217,4 +218,6 @@ def _outcomes(evaluation: Evaluation, evaluator: Evaluator) -> Iterator[tuple[st
 
 def _criteria_of(evaluation: Evaluation, evaluator: Evaluator) -> tuple[Criterion, ...]:
     scenario = evaluation.invocation.scenario_id or ""
-    return evaluator.overrides.get(scenario, evaluator.criteria)
+    criteria = evaluator.overrides.get(scenario, evaluator.criteria)
+    is_session = evaluation.session is not None
+    return tuple(one for one in criteria if scores_sessions(one.scorer) is is_session)

@@ -23,6 +23,7 @@ from pathgauge.collector.core.invocations.dialects import Dialect, Registry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import Judged, PipelineEvent, Unreadable, Withdrawn
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.sessions.session import SessionBounds
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.collector.offline.tables.scoring import JudgeAll, score_table
@@ -32,6 +33,9 @@ _UNBOUNDED = Bounds(
     max_trace_spans=sys.maxsize, max_trace_bytes=sys.maxsize, max_open_bytes=sys.maxsize
 )
 """Files come from the operator, so only memory limits them."""
+
+_ONE_SESSION = SessionBounds(max_turns=sys.maxsize, max_session_bytes=sys.maxsize)
+"""All turns of a conversation in one path are one session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +105,13 @@ def replay_files(
         _UNBOUNDED,
         scenario_keys=scenario_keys,
         judging=lambda *_: judging,
+        max_conversation_bytes=sys.maxsize,
+        session_bounds=_ONE_SESSION,
     )
     events = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.read_open(0.0)
-    if judge_all is not None:
-        for pending, judged in judge_all(pipeline.changes().judgments_begun, references):
-            events += pipeline.judged(pending, judged)
+    events += _judged(pipeline, references, judge_all)
     events += pipeline.finish_conversations()
+    events += _judged(pipeline, references, judge_all)  # sessions that have ended now
     evaluations = _newest(events)
     notes = [*files.notes, *_unreadable(path, events), *_unread(path, telemetry)]
     for table in files.tables:
@@ -117,6 +122,14 @@ def replay_files(
         notes.append(f"{shown(path)}: found no agent invocation in {_counts(files)}")
     conversations = tuple(event for event in events if isinstance(event, ConversationResult))
     return Replayed(str(path), evaluations, conversations, tuple(notes))
+
+
+def _judged(
+    pipeline: Pipeline, references: ReferenceSet, judge_all: JudgeAll | None
+) -> Iterator[PipelineEvent]:
+    if judge_all is not None:
+        for pending, judged in judge_all(pipeline.changes().judgments_begun, references):
+            yield from pipeline.judged(pending, judged)
 
 
 def _unread(path: Path, telemetry: InternalTelemetry) -> Iterator[str]:

@@ -23,6 +23,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.partitioning import WHOLE, Partition
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.redaction import Redactor
+from pathgauge.collector.core.sessions.session import SessionBounds
 from pathgauge.collector.core.sink import QueuedSink, Sink
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.service.canary import TENANT as CANARY_TENANT
@@ -183,6 +184,7 @@ def build_pipeline(
         synthetic_tenants=frozenset({CANARY_TENANT}),
         cpu_clock=time.thread_time,
         partition=partition,
+        session_bounds=SessionBounds(**config.sessions.model_dump()),
     )
 
 

@@ -114,6 +114,8 @@ class Scorer:
         self.pipeline.restore(restored.traces, clock())
         for turn in restored.turns:
             self.pipeline.restore_turn(turn)
+        for session in restored.sessions:
+            self.pipeline.restore_session(session)
         for pending in restored.pending:
             self.pipeline.restore_pending(pending)
         self.pipeline.records.restore(restored.counts)

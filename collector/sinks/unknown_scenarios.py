@@ -70,6 +70,8 @@ class UnknownScenarios:
         scenario = evaluation.invocation.scenario_id
         if evaluation.match.unmatched != "unknown_scenario" or evaluation.revision or not scenario:
             return
+        if evaluation.session is not None:  # its turns were counted
+            return
         self._count(evaluation.invocation.tenant, scenario)
 
     def publish_judged(self, judged: Judged, now: float) -> None:

@@ -20,6 +20,7 @@ from pathgauge.collector.core.evaluations.windows import Recent
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.pipeline_events import Changes, PublishedEvent, StoredTrace
+from pathgauge.collector.core.sessions.stored_session import StoredSession
 from pathgauge.collector.core.traces import Recalled, TraceKey
 
 State: TypeAlias = Literal["ok", "full", "failed"]
@@ -112,6 +113,8 @@ class Restored:
     """The running time that the last process reached."""
     traces: Sequence[StoredTrace] = ()
     turns: Sequence[StoredTurn] = ()
+    sessions: Sequence[StoredSession] = ()
+    """The one that changed longest ago comes first."""
     counts: Sequence[Row] = ()
     pending: Sequence[PendingJudgment] = ()
     """Evaluations that wait for judges, the oldest first."""

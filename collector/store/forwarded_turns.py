@@ -9,7 +9,7 @@ import zstandard
 
 from pathgauge.collector.core.evaluations.invocation_json import from_json, to_json
 from pathgauge.collector.core.otlp.batch import Batch, Origin, Relayed
-from pathgauge.collector.core.pipeline_events import ForwardedTurn
+from pathgauge.collector.core.pipeline_events import ForwardedTurn, SessionNews
 
 _LEVEL = 1
 _MAX_DECODED_BYTES = 256 << 20
@@ -17,7 +17,10 @@ _MAX_DECODED_BYTES = 256 << 20
 
 def encode(turn: ForwardedTurn) -> bytes:
     """The turn as compressed JSON. Its target is not part of it."""
-    known = orjson.dumps([turn.key, turn.closed_by, turn.revision, turn.void])
+    values: list[object] = [turn.key, turn.closed_by, turn.revision, turn.void]
+    if turn.session is not None:
+        values.append([turn.session.conversation, dict(turn.session.scores)])
+    known = orjson.dumps(values)
     content = b"" if turn.invocation is None else to_json(turn.invocation)
     return zstandard.ZstdCompressor(level=_LEVEL).compress(known + b"\n" + content)
 
@@ -28,9 +31,13 @@ def decode(body: bytes) -> ForwardedTurn:
     """
     text = zstandard.decompress(body, max_output_size=_MAX_DECODED_BYTES)
     known, _, content = text.partition(b"\n")
-    (tenant, trace_id, span_id), closed_by, revision, void = orjson.loads(known)
+    (tenant, trace_id, span_id), closed_by, revision, void, *session = orjson.loads(known)
     turn = ForwardedTurn(
-        (tenant, trace_id, span_id), closed_by=closed_by, revision=revision, void=void
+        (tenant, trace_id, span_id),
+        closed_by=closed_by,
+        revision=revision,
+        void=void,
+        session=SessionNews(*session[0]) if session else None,
     )
     if not content:
         return turn

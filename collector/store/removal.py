@@ -6,6 +6,9 @@ senders wait meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from pathgauge.collector.store import session_members
 from pathgauge.collector.store.sql import Connection
 
 _RESULT_BYTES = 300
@@ -18,10 +21,8 @@ _IS_OVER = "(closed < :oldest OR forgotten IS NOT NULL OR :oldest IS NULL)"
 
 def drop_old_results(connection: Connection, before: float, max_rows: int) -> int:
     """Delete results older than the Unix time `before`; returns how many."""
-    return connection.execute(
-        "DELETE FROM results WHERE id IN (SELECT id FROM results WHERE at < ? ORDER BY at LIMIT ?)",
-        (before, max_rows),
-    ).rowcount
+    doomed = "SELECT id FROM results WHERE at < ? ORDER BY at LIMIT ?"
+    return _drop_results(connection, doomed, (before, max_rows))
 
 
 def drop_oldest_results(connection: Connection, size: int, max_rows: int) -> int:
@@ -34,9 +35,7 @@ def drop_oldest_results(connection: Connection, size: int, max_rows: int) -> int
         size -= length + _RESULT_BYTES
         if size <= 0:
             break
-    return connection.execute(
-        "DELETE FROM results WHERE id IN (SELECT id FROM results ORDER BY at LIMIT ?)", (rows,)
-    ).rowcount
+    return _drop_results(connection, "SELECT id FROM results ORDER BY at LIMIT ?", (rows,))
 
 
 def drop_superseded_results(connection: Connection, first: int, last: int) -> int:
@@ -70,6 +69,14 @@ def drop_large_trace_states(connection: Connection, max_bytes: int, max_rows: in
         (_STATE_BYTES, max_bytes),
     ).fetchone()
     return _drop_states(connection, last or 0, max_rows)
+
+
+def _drop_results(connection: Connection, doomed: str, values: Sequence[float]) -> int:
+    """Delete the results whose keys a query finds, and what is stored as long as they are."""
+    sessions = session_members.of_results(connection, doomed, values)
+    dropped = connection.execute(f"DELETE FROM results WHERE id IN ({doomed})", values).rowcount
+    session_members.drop(connection, sessions)
+    return dropped
 
 
 def _drop_states(connection: Connection, up_to: int, max_rows: int) -> int:

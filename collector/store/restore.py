@@ -18,8 +18,17 @@ from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgme
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import StoredTrace
+from pathgauge.collector.core.sessions.session import KeptTurn, Session
+from pathgauge.collector.core.sessions.stored_session import StoredSession
 from pathgauge.collector.core.traces import TraceKey, TraceSnapshot
-from pathgauge.collector.store import Restored, journal, outbox, pending_judgments, turns
+from pathgauge.collector.store import (
+    Restored,
+    journal,
+    outbox,
+    pending_judgments,
+    sessions,
+    turns,
+)
 from pathgauge.collector.store.journal import RowHead
 from pathgauge.collector.store.purge import mark
 from pathgauge.collector.store.schema import checksum
@@ -95,6 +104,7 @@ def restore(connection: sqlite3.Connection, quarantine: Quarantine) -> Restored:
         at=max(at, last_at),
         traces=tuple(traces_of(tables, journal.heads(connection, row))),
         turns=tuple(turns_of(tables)),
+        sessions=tuple(sessions_of(tables)),
         counts=tuple(counts_of(tables)),
         pending=tuple(pending_of(tables)),
         published=outbox.published(connection),
@@ -214,6 +224,26 @@ def turns_of(tables: Tables) -> Iterator[StoredTurn]:
             unreadable.append(row)
     for row in unreadable:
         tables.quarantine("turns", row, "unreadable")
+
+
+def sessions_of(tables: Tables) -> Iterator[StoredSession]:
+    """The sessions with their turns, the one that changed longest ago first."""
+    turns_found: list[tuple[str, KeptTurn]] = []
+    heads: list[Session] = []
+    unreadable = []
+    for row, columns in tables.rows("session_turns", sessions.TURN_COLUMNS, "ORDER BY id"):
+        try:
+            turns_found.append((columns[1], sessions.read_turn(columns)))
+        except (TypeError, ValueError):  # written by another version
+            unreadable.append(("session_turns", row))
+    for row, columns in tables.rows("sessions", sessions.COLUMNS, "ORDER BY id"):
+        try:
+            heads.append(sessions.read(columns))
+        except ValueError:
+            unreadable.append(("sessions", row))
+    for table, row in unreadable:
+        tables.quarantine(table, row, "unreadable")
+    yield from sessions.joined(heads, turns_found)
 
 
 def pending_of(tables: Tables) -> Iterator[PendingJudgment]:

@@ -18,7 +18,14 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluatio
 from pathgauge.collector.core.evidence.evidence import overall
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, StoredTrace, Withdrawn
-from pathgauge.collector.store import Progress, journal, pending_judgments, turns
+from pathgauge.collector.store import (
+    Progress,
+    journal,
+    pending_judgments,
+    session_members,
+    sessions,
+    turns,
+)
 from pathgauge.collector.store.revisions import MAX_KEYS, newest_revisions, outdated
 from pathgauge.collector.store.schema import checksum, name_of
 from pathgauge.collector.store.sql import Connection, upsert
@@ -67,12 +74,15 @@ def write_state(connection: Connection, progress: Progress) -> journal.Released:
 
 
 def write_changes(connection: Connection, progress: Progress) -> None:
-    """Write the state of traces, turns and pending judgments, in the caller's transaction."""
+    """Write the state of traces, turns, sessions and pending judgments, in the caller's
+    transaction.
+    """
     pending_judgments.write(
         connection, progress.changes.judgments_begun, progress.changes.judgments_ended, progress.at
     )
     withdrawn = [event.key for event in progress.outcomes if isinstance(event, Withdrawn)]
     turns.write(connection, progress.changes, withdrawn)
+    sessions.write(connection, progress.changes.sessions)
     _write_traces(connection, progress.changes.traces)
 
 
@@ -96,6 +106,7 @@ def _write_evaluations(
         rows,
         reset="withdrawn",
     )
+    session_members.write(connection, kept)
     connection.executemany(
         f"UPDATE results SET verdict = '' WHERE {_KEY} AND revision < ?",
         [(*key[1:], key[0], revision) for key, revision in known.items() if revision],
@@ -167,7 +178,7 @@ def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
     invocation, reference = evaluation.invocation, evaluation.match.reference
     scenario = invocation.scenario_id if reference is None else reference.scenario_id
     failure = evaluation.failure
-    body = {
+    body: dict[str, Json] = {
         "verdict": overall(result.verdict for result in evaluation.results),
         "failure": failure and [failure.category, failure.signature],
         "criteria": _criteria(evaluation),
@@ -180,6 +191,12 @@ def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
         "start_ns": invocation.start_ns,
         "end_ns": invocation.end_ns,
     }
+    if evaluation.session is not None:
+        body["session"] = {
+            "conversation": name_of(invocation.conversation_id),
+            "ended_by": evaluation.session.ended_by,
+            "turns": evaluation.session.members,
+        }
     text = orjson.dumps(body).decode()
     row = (
         *evaluation.key,

@@ -89,7 +89,33 @@ CREATE TABLE purging (
 );
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _AWAITED, _EVIDENCE, _PUBLICATIONS, _PURGING)
+_SESSIONS = """
+CREATE TABLE sessions (
+  id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, trace_id TEXT NOT NULL, at REAL NOT NULL,\
+ known TEXT NOT NULL,
+  crc INTEGER NOT NULL, UNIQUE (trace_id, tenant)
+);
+CREATE TABLE session_turns (
+  id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, session TEXT NOT NULL, trace_id TEXT NOT NULL,\
+ span_id TEXT NOT NULL,
+  at REAL NOT NULL, body TEXT NOT NULL, crc INTEGER NOT NULL, UNIQUE (trace_id, span_id, tenant)
+);
+CREATE INDEX session_turns_by_session ON session_turns (session, tenant);
+CREATE TABLE session_members (
+  id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, trace_id TEXT NOT NULL, session TEXT NOT NULL,
+  crc INTEGER NOT NULL, UNIQUE (trace_id, session, tenant)
+);
+CREATE INDEX session_members_by_session ON session_members (session, tenant);
+"""
+
+MIGRATIONS: Sequence[str] = (
+    _FIRST,
+    _AWAITED,
+    _EVIDENCE,
+    _PUBLICATIONS,
+    _PURGING,
+    _SESSIONS,
+)
 """The statements that lead from each version of the schema to the next; version 0 is an empty file.
 Never change one that was released, not even its white space: the text is compared with the file.
 

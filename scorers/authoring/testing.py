@@ -28,12 +28,19 @@ from pathgauge.scorers.matching.matchers import (
     OneOf,
     Pattern,
 )
+from pathgauge.scorers.session_protocol import (
+    SessionJudge,
+    SessionScorer,
+    SessionTurn,
+    scores_sessions,
+)
 from pathgauge.scorers.types import (
     ExpectedCall,
     Invocation,
     Json,
     ModelCall,
     Reason,
+    Reference,
     ReferenceTurn,
     Score,
     Scorer,
@@ -42,6 +49,8 @@ from pathgauge.scorers.types import (
 
 Situation = tuple[Invocation, ReferenceTurn | None]
 """The arguments of `Scorer.score`."""
+Session = tuple[tuple[SessionTurn, ...], Reference | None]
+"""The arguments of `SessionScorer.score_session`."""
 
 _MANY = 2_000
 
@@ -181,6 +190,44 @@ def check_scorer(scorer: Scorer, more: Iterable[Situation] = ()) -> None:
                 found = score.reason == "no_reference"
                 _require(found, "needs a reference, and scores without one")
 
+    if scores_sessions(scorer):
+        _check_sessions(scorer)
+
+
+def sessions() -> tuple[Session, ...]:
+    """Sessions that every scorer of sessions meets in production."""
+    actual, expected = situations()[0]
+    scored = SessionTurn(actual, {"latency": 0.5, "other": None})
+    bare = SessionTurn(Invocation("t", "s", "test"))
+    lost = SessionTurn(invocation(flags=frozenset({"dropped_spans"})))
+    ended = SessionTurn(invocation(user_input="tea?", session_end="resolved"))
+    turn = expected or ReferenceTurn()
+    two = Reference("scenario", (turn, _lenient_turn()))
+    return (
+        ((scored,), Reference("scenario", (turn,))),
+        ((scored, ended), two),
+        ((scored, ended, ended), None),
+        ((bare, lost), two),
+        ((bare, lost), None),
+        ((lost, scored), Reference("scenario", (turn, ReferenceTurn()))),
+        ((scored,) * 40, two),
+    )
+
+
+def _check_sessions(scorer: SessionScorer) -> None:
+    """The rules of `Scorer.score`, for whole sessions."""
+    for turns, reference in sessions():
+        with _naming(scorer, turns, reference):
+            before = deepcopy((turns, reference))
+            score = scorer.score_session(turns, reference)
+            _check_score(scorer, score)
+            _require(before == (turns, reference), "changes what it scores")
+            again = scorer.score_session(*before)
+            _require(again == score, "scores the same thing differently the second time")
+            if reference is None and scorer.needs_reference:
+                found = score.reason == "no_reference"
+                _require(found, "needs a reference, and scores without one")
+
 
 async def check_judge(judge: Judge, ask: Ask, more: Iterable[Situation] = ()) -> None:
     """Raise `AssertionError` if `judge` violates the contract of `Judge` for any of `situations()`
@@ -213,6 +260,27 @@ async def check_judge(judge: Judge, ask: Ask, more: Iterable[Situation] = ()) ->
                 refused.reason == "budget",
                 f"gives the reason {refused.reason!r} where a model may not be asked",
             )
+    if scores_sessions(judge):
+        await _check_judged_sessions(judge, ask)
+
+
+async def _check_judged_sessions(judge: SessionScorer, ask: Ask) -> None:
+    """The rules of `Judge.judge`, for whole sessions."""
+    marked = SessionTurn(_marked_situation()[0])
+    for turns, reference in (((marked, marked), None), *sessions()):
+        with _naming(judge, turns, reference):
+            _require(isinstance(judge, SessionJudge), "scores sessions, and has no judge_session")
+            assert isinstance(judge, SessionJudge)
+            before = deepcopy((turns, reference))
+            recording = _RecordingAsk(ask)
+            score = await judge.judge_session(turns, reference, recording)
+            _check_score(judge, score)
+            _require(before == (turns, reference), "changes what it judges")
+            leaks = any(_MARKER in question.instructions for question in recording.questions)
+            _require(not leaks, "lets what it judges into instructions")
+            if recording.questions:
+                refused = await judge.judge_session(turns, reference, _refuse)
+                _require(refused.reason == "budget", "scores where a model may not be asked")
 
 
 class _ViolationError(Exception):

@@ -77,6 +77,20 @@ class Items(Answer):
         return tuple(sorted(self.verdicts, key=lambda item: item.number))
 
 
+class Finding(Answer):
+    """Whether one statement, which the model has written, holds."""
+
+    statement: Reasoning
+    reasoning: Reasoning
+    holds: bool
+
+
+class Findings(Answer):
+    """Statements that the model has written, with its verdict on each."""
+
+    findings: Annotated[list[Finding], Field(min_length=1, max_length=20)]
+
+
 @cache
 def label(*labels: str) -> type[Label]:
     """The schema of an answer with one of these labels."""

@@ -135,8 +135,12 @@ class RubricBased(ModelJudge, Share):
     def instruction_texts(self) -> tuple[str, ...]:
         """The instructions with the numbered rubrics."""
         rubrics = _numbered(self.statements)
-        lines = [self.introduction, "", _VERDICTS, *rubrics, "", legend(self.members)]
+        lines = [self.introduction, "", _VERDICTS, *rubrics, "", self.data_legend()]
         return ("\n".join(lines),)
+
+    def data_legend(self) -> str:
+        """The description of the data in the instructions."""
+        return legend(self.members)
 
     def instructions(self, data: Mapping[str, Json]) -> str:
         """The instructions; where the reference has rubrics, they follow those of the criterion."""

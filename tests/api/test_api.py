@@ -63,6 +63,7 @@ def test_a_result_is_complete(api: TestClient) -> None:
         "flags": [],
         "duration_s": 2.0,
         "revision": 0,
+        "session": None,
         "criteria": [
             {
                 "name": "trajectory",

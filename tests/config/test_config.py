@@ -99,6 +99,14 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
             "max_agents": 100,
         },
         "conversations": {"idle": 1800.0},
+        "sessions": {
+            "idle": 1800.0,
+            "settle": 10.0,
+            "reopen": 21_600.0,
+            "max_age": 86_400.0,
+            "max_turns": 200,
+            "max_session_bytes": 4 * 2**20,
+        },
         "exporters": {
             "prometheus": {
                 "endpoint": ("127.0.0.1", 9464),
@@ -266,7 +274,7 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
             (
                 "1:1: receivrs: found an unknown key, expected one of receivers, auth,"
                 " insecure_bind, redaction, references, criteria, criteria_file, prices, judge,"
-                " scenario, dialects, assembly, windows, drift, conversations,"
+                " scenario, dialects, assembly, windows, drift, conversations, sessions,"
                 " exporters, workers, store, kafka, postgres, evidence, ui, canary, logging;"
                 " did you mean 'receivers'?"
             ),
@@ -554,11 +562,11 @@ logging: {levl: info}
             "adk.json:1:26: criteria.failure.threshold: found 2, expected a number from 0 to 1",
         ),
         (
-            '{"criteria": {"multi_turn_task_success_v1": 1.0}}',
+            '{"criteria": {"per_turn_user_simulator_quality_v1": 1.0}}',
             (
-                "adk.json:1:15: criteria.multi_turn_task_success_v1: found"
-                " 'multi_turn_task_success_v1', expected a criterion for single turns: criteria"
-                " for whole conversations are not available in this version"
+                "adk.json:1:15: criteria.per_turn_user_simulator_quality_v1: found"
+                " 'per_turn_user_simulator_quality_v1', expected a criterion for agents: criteria"
+                " for simulated users are not available in this version"
             ),
         ),
     ],

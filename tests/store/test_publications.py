@@ -430,7 +430,7 @@ def test_counts_records_and_evidence_arrive() -> None:
 DATA = encode(Publication(1.0, [SPOKEN], evidence={0: b"evidence"}))
 
 
-@pytest.mark.parametrize("data", [bytes([FORMAT + 1]) + DATA[1:], json.dumps({}).encode()])
+@pytest.mark.parametrize("data", [bytes([FORMAT + 9]) + DATA[1:], json.dumps({}).encode()])
 def test_another_format_is_an_error_that_says_so(data: bytes) -> None:
     with pytest.raises(UnknownFormatError, match="another version"):
         decode(data, EVALUATOR, REFERENCES)

@@ -145,7 +145,9 @@ def _fitting(schema: Mapping[str, Any], known: Mapping[str, Any], good: bool) ->
 
 
 def _numbered(items: Mapping[str, Any], known: Mapping[str, Any], good: bool) -> list[Any]:
-    """One verdict for each number."""
+    """One verdict for each number; a single one if the model makes the statements itself."""
     item = known[items["$ref"].rpartition("/")[2]] if "$ref" in items else items
+    if "number" not in item["properties"]:
+        return [_fitting(item, known, good)]
     count = item["properties"]["number"]["maximum"]
     return [{**_fitting(item, known, good), "number": number} for number in range(1, count + 1)]

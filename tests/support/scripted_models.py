@@ -7,7 +7,7 @@ from typing import Any
 
 from pathgauge.scorers.judge_protocol import AnswerT, JudgeError, Question
 from pathgauge.scorers.judges.answer_parsing import parse
-from pathgauge.scorers.judges.answers import Items
+from pathgauge.scorers.judges.answers import Findings, Items
 from pathgauge.scorers.types import Json
 
 
@@ -55,6 +55,15 @@ def checklist_answer(*verdicts: str) -> str:
     return json.dumps({"verdicts": items})
 
 
+def findings_answer(*holds: bool) -> str:
+    """An answer with statements of the model's own, and its verdict on each."""
+    findings = [
+        {"statement": f"statement {number}", "reasoning": f"because {number}", "holds": one}
+        for number, one in enumerate(holds, 1)
+    ]
+    return json.dumps({"findings": findings})
+
+
 def failure(reason: Any, message: str = "it failed") -> JudgeError:
     """An error to raise instead of an answer."""
     return JudgeError(reason, message)
@@ -62,6 +71,8 @@ def failure(reason: Any, message: str = "it failed") -> JudgeError:
 
 def _fitting(answer: type[Any]) -> Json:
     schema = answer.model_json_schema()
+    if issubclass(answer, Findings):
+        return {"findings": [_values(schema["$defs"]["Finding"]["properties"])]}
     if not issubclass(answer, Items):
         return _values(schema["properties"])
     item = schema["$defs"]["Item"]["properties"]

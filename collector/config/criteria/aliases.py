@@ -19,6 +19,9 @@ class Alias(NamedTuple):
 ALIASES: Mapping[str, Alias] = {
     "tool_trajectory_in_order": Alias("tool_trajectory_avg_score", {"match_type": "IN_ORDER"}),
     "tool_calls_after_approval": Alias("interrupt_rejection"),
+    "multi_turn_task_success": Alias("multi_turn_task_success_v1"),
+    "multi_turn_trajectory_quality": Alias("multi_turn_trajectory_quality_v1"),
+    "multi_turn_tool_use_quality": Alias("multi_turn_tool_use_quality_v1"),
 }
 
 

@@ -39,16 +39,12 @@ from pathgauge.scorers.composite.intermediate_texts import (
     WithIntermediateTexts,
 )
 from pathgauge.scorers.cost.cost import Cost
+from pathgauge.scorers.session_protocol import scores_sessions
+from pathgauge.scorers.sessions.mean_of_turns import MeanOfTurns, ScoredCriterion
 from pathgauge.scorers.types import Json, Scorer
 
-NOT_AVAILABLE = frozenset({
-    "multi_turn_task_success_v1",
-    "multi_turn_tool_use_quality_v1",
-    "multi_turn_trajectory_quality_v1",
-    "per_turn_user_simulator_quality_v1",
-    "rubric_based_multi_turn_trajectory_quality_v1",
-})  # fmt: skip
-"""ADK criteria for whole conversations or their users. This version has no scorer for them."""
+NOT_AVAILABLE = frozenset({"per_turn_user_simulator_quality_v1"})
+"""ADK criteria for simulated users. This version has no scorer for them."""
 
 
 def build(
@@ -106,6 +102,8 @@ class _Builder:
         with problems:
             if issubclass(kind, OfCriteria):
                 options["of"] = self._members.read(name, options.pop("of", None))
+            if issubclass(kind, MeanOfTurns):
+                options["of"] = self._of_turns(name, options.pop("of", None))
         with problems:
             scorer = _scorer(name, written, kind, options, location)
         problems.found += [
@@ -114,6 +112,7 @@ class _Builder:
             *aggregating.problems(name, given, scorer or kind, location),
             *_agent_problems(name, given, location),
             *_intermediate_problems(name, given, location),
+            *_session_problems(name, given, kind, location),
         ]
         if scorer is None or problems.found:
             raise ConfigError(problems.found)
@@ -128,6 +127,19 @@ class _Builder:
             given.get("objective"),
             aggregation=aggregating.aggregation_of(given),
         )
+
+    def _of_turns(self, name: str, of: Json) -> ScoredCriterion:
+        """The criterion for single invocations that `name` averages. Raises `ConfigError`."""
+        known = [one for one in self._criteria if one != name and self._criteria[one] is not False]
+        if not isinstance(of, str) or of not in known:
+            hint = did_you_mean(of, known) if isinstance(of, str) else ""
+            text = f"found {show_value(of)}, expected the name of another criterion{hint}"
+            raise ConfigError([self._location.problem((name, "of"), text)])
+        scorer = self.criterion(of).scorer
+        if scores_sessions(scorer):
+            text = f"found {of!r}, which scores sessions, expected a criterion for single turns"
+            raise ConfigError([self._location.problem((name, "of"), text)])
+        return ScoredCriterion(of, scorer)
 
 
 def _normalized(name: str, written: Json, location: Location) -> Mapping[str, Json]:
@@ -161,8 +173,8 @@ def _scorer_class(name: str, given: Mapping[str, Json], location: Location) -> t
         text = str(error)
         if scorer_name in NOT_AVAILABLE:
             text = (
-                f"found {scorer_name!r}, expected a criterion for single turns: criteria for whole"
-                " conversations are not available in this version"
+                f"found {scorer_name!r}, expected a criterion for agents: criteria for simulated"
+                " users are not available in this version"
             )
         of_key = "scorer" not in given
         raise ConfigError([location.problem(keys, text, of_key=of_key)]) from error
@@ -214,6 +226,18 @@ def _intermediate_problems(
     if include is not None and not isinstance(include, bool):
         text = f"found {show_value(include)}, expected true or false"
         yield location.problem((name, INCLUDE_INTERMEDIATE), text)
+
+
+def _session_problems(
+    name: str, given: Mapping[str, Json], kind: type[Scorer], location: Location
+) -> Iterator[Problem]:
+    """Options that look at parts of a single invocation."""
+    if not scores_sessions(kind):
+        return
+    for option in ("agent", INCLUDE_INTERMEDIATE):
+        if given.get(option):
+            text = f"found {option} of a criterion for whole sessions, expected none"
+            yield location.problem((name, option), text, of_key=True)
 
 
 def _agent_problems(name: str, given: Mapping[str, Json], location: Location) -> Iterator[Problem]:

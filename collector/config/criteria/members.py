@@ -14,6 +14,7 @@ from pathgauge.collector.core.documents import (
 )
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.scorers.composite.composite import Member
+from pathgauge.scorers.session_protocol import scores_sessions
 from pathgauge.scorers.types import Json
 
 
@@ -66,6 +67,9 @@ class MemberReader:
         if criterion.aggregation is not None:
             over = criterion.aggregation.over
             text = f"found {name!r} with over: {over}, expected a criterion over single invocations"
+            raise self._error(keys, text)
+        if scores_sessions(criterion.scorer):
+            text = f"found {name!r}, which scores sessions, expected one for single invocations"
             raise self._error(keys, text)
         if criterion.threshold is None:
             raise self._error(keys, f"found {name!r}, expected a criterion with a threshold")

@@ -22,6 +22,7 @@ from pathgauge.collector.core.references import Match
 from pathgauge.scorers.authoring.extras import extras_of
 from pathgauge.scorers.authoring.ranges import in_range, meets
 from pathgauge.scorers.judge_protocol import asks_model
+from pathgauge.scorers.session_protocol import SessionTurn, scores_sessions
 from pathgauge.scorers.types import Invocation, Score, Scorer
 
 Verdict = Literal["passed", "failed", "not_evaluated", "error", "informational"]
@@ -35,6 +36,9 @@ _NOT_JUDGED: Mapping[str, Score] = {
     "not_sampled": Score.not_evaluated("not_sampled"),
     "overloaded": OVERLOADED,
 }
+
+SESSION = "session"
+"""The dialect of the invocation that stands for a whole session."""
 
 WhenJudged = Literal["later", "unconfigured", "not_sampled", "overloaded"]
 """Whether criteria that ask a model are judged later, or the reason why they are not.
@@ -79,8 +83,21 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionResult:
+    """What an evaluation says about a session beside its results."""
+
+    ended_by: str
+    members: tuple[tuple[str, str], ...]
+    """Trace id and span id of each turn, in order."""
+    turns: tuple[SessionTurn, ...] = ()
+    """The turns; empty in a process that has not evaluated the session itself."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All results of one invocation. Revision 0 is the first; late spans cause later ones."""
+    """All results of one invocation, or of one session. Revision 0 is the first; late spans, and
+    further turns of the session, cause later ones.
+    """
 
     invocation: Invocation
     match: Match
@@ -95,6 +112,9 @@ class Evaluation:
     """
     misses: tuple[Miss, ...] = ()
     """Which tool calls made a score worse than the best one. Set together with `failure`."""
+
+    session: SessionResult | None = None
+    """Set if a whole session was evaluated, and not a single invocation."""
 
     @property
     def key(self) -> EvaluationKey:
@@ -122,21 +142,32 @@ class Evaluator:
     ) -> None:
         self.criteria = criteria
         self.overrides = dict(overrides or {})
-        every = chain(criteria, *self.overrides.values())
+        every = tuple(chain(criteria, *self.overrides.values()))
         self.extras = extras_of(criterion.scorer for criterion in every)
         """What to keep of the telemetry beside the usual parts of an invocation."""
 
-    def criteria_for(self, match: Match) -> tuple[Criterion, ...]:
-        """The criteria that apply. Without a reference, only those that need none."""
+        self.of_sessions = any(scores_sessions(criterion.scorer) for criterion in every)
+        """Whether any criterion scores whole sessions."""
+
+    def criteria_of(self, match: Match) -> tuple[Criterion, ...]:
+        """The criteria that apply, to single invocations and to whole sessions. Without a
+        reference, only those that need none.
+        """
         if match.reference is None:
             return tuple(c for c in self.criteria if not c.scorer.needs_reference)
         return self.overrides.get(match.reference.scenario_id, self.criteria)
 
-    def judges_for(self, match: Match) -> tuple[Criterion, ...]:
+    def criteria_for(self, match: Match, *, session: bool = False) -> tuple[Criterion, ...]:
+        """Those of `criteria_of` that apply to an invocation, or to a whole session."""
+        found = self.criteria_of(match)
+        if not self.of_sessions:
+            return () if session else found
+        return tuple(c for c in found if scores_sessions(c.scorer) is session)
+
+    def judges_for(self, match: Match, *, session: bool = False) -> tuple[Criterion, ...]:
         """The criteria among `criteria_for` that ask a model."""
-        return tuple(
-            criterion for criterion in self.criteria_for(match) if asks_model(criterion.scorer)
-        )
+        criteria = self.criteria_for(match, session=session)
+        return tuple(criterion for criterion in criteria if asks_model(criterion.scorer))
 
     def evaluate(
         self,
@@ -162,6 +193,28 @@ class Evaluator:
                 results.append(Result(criterion, _NOT_JUDGED[judging], "not_evaluated"))
         return Evaluation(invocation, match, tuple(results), closed_by, revision, awaits)
 
+    def evaluate_session(
+        self,
+        invocation: Invocation,
+        match: Match,
+        session: SessionResult,
+        *,
+        revision: int = 0,
+        judging: WhenJudged = "unconfigured",
+    ) -> Evaluation:
+        """Run every criterion for sessions that applies; `invocation` stands for the session."""
+        results, awaits = [], False
+        for criterion in self.criteria_for(match, session=True):
+            if judging == "unconfigured" or not asks_model(criterion.scorer):
+                results.append(_run_session(criterion, session.turns, match))
+            elif judging == "later":
+                awaits = True
+            else:
+                results.append(Result(criterion, _NOT_JUDGED[judging], "not_evaluated"))
+        return Evaluation(
+            invocation, match, tuple(results), SESSION, revision, awaits, session=session
+        )
+
 
 def result_of(criterion: Criterion, score: Score) -> Result:
     """The result for a score. A value outside the scorer's range is an error."""
@@ -184,6 +237,15 @@ def _with_turn(invocation: Invocation, match: Match) -> Invocation:
     if invocation.turn is not None or match.turn_index is None or not numbered:
         return invocation
     return replace(invocation, turn=match.turn_index)
+
+
+def _run_session(criterion: Criterion, turns: tuple[SessionTurn, ...], match: Match) -> Result:
+    try:
+        scorer = criterion.scorer
+        assert scores_sessions(scorer)
+        return result_of(criterion, scorer.score_session(turns, match.reference))
+    except Exception as error:  # a scorer is third-party code and may raise anything
+        return failed(criterion, error)
 
 
 def _run(criterion: Criterion, invocation: Invocation, match: Match) -> Result:

@@ -9,8 +9,17 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.evaluations.evaluator import (
+    Evaluation,
+    EvaluationKey,
+    SessionResult,
+)
 from pathgauge.collector.core.evaluations.invocation_json import from_json, to_json
+from pathgauge.collector.core.evaluations.session_json import (
+    is_session,
+    session_from_json,
+    session_to_json,
+)
 from pathgauge.scorers.types import Invocation
 
 
@@ -23,7 +32,7 @@ class PendingJudgment:
     key: EvaluationKey
     revision: int
     body: bytes
-    """The invocation as JSON, which takes less memory than the object."""
+    """The invocation, or the session, as JSON, which takes less memory than the object."""
     turn: int | None
     """Index of the reference turn."""
     closed_by: str
@@ -44,6 +53,10 @@ class PendingJudgment:
     def invocation(self) -> Invocation:
         """The invocation. Raises `ValueError` if an incompatible version of pathgauge wrote it."""
         return from_json(self.body)
+
+    def session(self) -> SessionResult | None:
+        """The session, if it waits for judges, and not an invocation. Raises as `invocation`."""
+        return session_from_json(self.body) if is_session(self.body) else None
 
 
 class PendingJudgments:
@@ -76,11 +89,11 @@ class PendingJudgments:
             PendingJudgment(
                 key=evaluation.key,
                 revision=evaluation.revision,
-                body=to_json(evaluation.invocation),
+                body=_body(evaluation),
                 turn=evaluation.match.turn_index,
                 closed_by=evaluation.closed_by,
                 first=first,
-                unscored=unscored and not evaluation.scored,
+                unscored=unscored and not evaluation.scored and evaluation.session is None,
                 failed=failed,
             )
         )
@@ -116,3 +129,9 @@ class PendingJudgments:
         changed, self._changed = self._changed, {}
         begun = tuple(self._pending[key] for key in changed if key in self._pending)
         return begun, tuple(key for key in changed if key not in self._pending)
+
+
+def _body(evaluation: Evaluation) -> bytes:
+    if evaluation.session is None:
+        return to_json(evaluation.invocation)
+    return session_to_json(evaluation.invocation, evaluation.session)

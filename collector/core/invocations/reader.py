@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pathgauge.collector.core.invocations import scenario
+from pathgauge.collector.core.invocations import scenario, session_end
 from pathgauge.collector.core.invocations.dialects import Fields, Registry
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPath, first
 from pathgauge.collector.core.invocations.errors import error_of, error_type
@@ -139,6 +139,7 @@ class _Reader:
         if found.conflict:
             self.flags.add("scenario_conflict")
         turn, run_id = scenario.turn_and_run(found.scenario_id, spans, self.group.nodes)
+        ended = session_end.find(self.group.entry, self.group.nodes, self._member_logs())
         stated = list(map(self._model_call, self.steps))
         usage = own_usage(stated, self.steps, self.tools, self.flags)
         input_tokens, output_tokens = self._tokens(usage.to_sum)
@@ -179,6 +180,7 @@ class _Reader:
             tool_schemas=tool_schemas(self.agents, self.steps, self.tools, calls),
             start_ns=start_ns,
             end_ns=end_ns,
+            session_end=ended,
             flags=flags,
             spans=self._spans(),
         )

@@ -21,6 +21,7 @@ from pathgauge.collector.core.invocations.dialects.field_paths import (
 )
 from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY
 from pathgauge.collector.core.invocations.scenario import RUN_KEYS, TURN, WRAPPERS
+from pathgauge.collector.core.invocations.session_end import KEY as SESSION_END, OUTCOME
 
 _NAME_FIELDS = (
     "agent_name",
@@ -41,7 +42,14 @@ _NAME_FIELDS = (
 )
 _ID_FIELDS = ("conversation_id", "user_id", "call_id", "response_id")
 
-_SHARED_KEYS = ("event.name", "exception.type", "service.version", TURN, REDACTED_KEY)
+_SHARED_KEYS = (
+    "event.name",
+    "exception.type",
+    "service.version",
+    TURN,
+    SESSION_END,
+    REDACTED_KEY,
+)
 
 
 class NeededKeys:
@@ -64,7 +72,7 @@ class NeededKeys:
         """Prefixes of needed keys."""
         self.members = self._members((*names, *ids), scenario_keys)
         """Needed members of JSON attributes: paths by key."""
-        self.event_keys = _event_keys((*names, *ids))
+        self.event_keys = {**_event_keys((*names, *ids)), SESSION_END: frozenset({OUTCOME})}
         """Needed attributes of span events, by the name of the event."""
         self.outputs = self._paths(("output_messages",))
         """The field paths of model outputs."""

@@ -85,6 +85,19 @@ class ReferenceSet:
             return Match(unmatched="unexpected_turn")
         return Match(reference, reference.turns[turn_index], turn_index)
 
+    def match_session(self, invocation: Invocation) -> Match:
+        """Find the reference of a session; `invocation` stands for all its turns. The turn is the
+        first one of the reference.
+        """
+        if "scenario_conflict" in invocation.flags:
+            return Match(unmatched="scenario_conflict")
+        if invocation.scenario_id is None:
+            return Match(unmatched="no_scenario_id")
+        reference = self._by_scenario.get(invocation.scenario_id)
+        if reference is None:
+            return Match(unmatched="unknown_scenario")
+        return Match(reference, reference.turns[0])
+
 
 def _unambiguous(references: Iterable[Reference]) -> dict[str, Reference]:
     """Single-turn references by normalised user input, without inputs that several share."""

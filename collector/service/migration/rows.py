@@ -11,7 +11,13 @@ import orjson
 from pathgauge.collector.core.agent_records import NAME as AGENT_RECORDS
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.service.migration.requests import Produced
-from pathgauge.collector.store import StoreError, pending_judgments, turns
+from pathgauge.collector.store import (
+    StoreError,
+    pending_judgments,
+    session_members,
+    sessions,
+    turns,
+)
 from pathgauge.collector.store.forwarded_turns import decode
 from pathgauge.collector.store.postgres import heads, writing
 from pathgauge.collector.store.postgres.connection import PostgresConnection
@@ -40,6 +46,7 @@ def copy_results(main: sqlite3.Connection, database: PostgresConnection) -> int:
     """Copy results, evidence and counts; returns the number of results."""
     number = _copy(main, database, "results", _RESULTS)
     _copy(main, database, "evidence", _EVIDENCE)
+    _copy(main, database, "session_members", f"{session_members.COLUMNS}, crc")
     _copy(main, database, "counts", "name, state, crc")
     for table in ("results", "evidence"):
         database.execute(
@@ -69,6 +76,7 @@ def copy_state(
     for table, columns, place in (
         ("turns", turns.COLUMNS, 5),
         ("awaited", pending_judgments.COLUMNS, 3),
+        ("session_turns", sessions.TURN_COLUMNS, 4),
     ):
         _insert(
             database,
@@ -78,6 +86,14 @@ def copy_state(
                 for _, row in tables.rows(table, columns, "ORDER BY id")
             ),
         )
+    _insert(
+        database,
+        f"INSERT INTO sessions ({sessions.COLUMNS}, crc)",
+        (
+            _with_crc(sessions.shifted(row, shift))
+            for _, row in tables.rows("sessions", sessions.COLUMNS, "ORDER BY id")
+        ),
+    )
     for body in produced.turns:
         tenant, trace_id, _ = decode(body).key
         database.execute(

@@ -31,7 +31,7 @@ class Event(NamedTuple):
     at: float
     """Unix time."""
     trace_id: int
-    """0 for the score of a conversation, which has several traces."""
+    """0 for the score of a conversation or a session, which has several traces."""
     span_id: int
     attributes: Mapping[str, Value]
 
@@ -58,6 +58,9 @@ def events_of(
         common["pathgauge.scenario.id"] = reference.scenario_id
         common["pathgauge.reference.version"] = reference.version
     trace_id, span_id = int(invocation.trace_id, 16), int(invocation.span_id, 16)
+    if evaluation.session is not None:
+        trace_id = span_id = 0
+        common["pathgauge.evaluation.level"] = "session"
     return [
         Event(now, trace_id, span_id, _known({**common, **_result(result, content)}))
         for result in evaluation.results

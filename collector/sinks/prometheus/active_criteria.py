@@ -31,7 +31,7 @@ class ActiveCriteria:
     def of(self, scenario: str) -> tuple[Criterion, ...]:
         """The criteria of a scenario."""
         match = Match(self.references.get(scenario), unmatched="unknown_scenario")
-        return self.evaluator.criteria_for(match)
+        return self.evaluator.criteria_of(match)
 
     def thresholds(self, scenario: str) -> dict[str, Criterion]:
         """The criteria of a scenario with a threshold for single invocations, by name."""

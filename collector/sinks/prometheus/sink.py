@@ -224,7 +224,10 @@ class PrometheusSink:
         with self._lock:
             place = self._place(evaluation, now)
             self._windows.record(evaluation, now, place.series, place.version)
-            if evaluation.revision == 0:
+            if evaluation.revision == 0 and evaluation.session is not None:
+                self._evaluation_metrics.count_results(evaluation, place.labels, now)
+                self._record_scores(evaluation, evaluation, place, now)
+            elif evaluation.revision == 0:
                 self._evaluation_metrics.count(evaluation, place.labels, now)
                 self._record_scores(evaluation, evaluation, place, now)
                 self._traffic.record(evaluation, place.series, place.version, now)
@@ -242,7 +245,7 @@ class PrometheusSink:
             if judged.first:
                 self._evaluation_metrics.count_results(evaluation, place.labels, now)
                 self._record_scores(evaluation, active, place, now)
-                if not judged.failed_before:
+                if not judged.failed_before and evaluation.session is None:
                     self._evaluation_metrics.count_failure(evaluation, place.labels, now)
 
     def publish_conversation(self, result: ConversationResult, now: float) -> None:
@@ -414,7 +417,9 @@ class PrometheusSink:
         return self._windows.is_stale(last) or self._judged_windows.is_stale(last)
 
     def _place(self, evaluation: Evaluation, now: float) -> Place:
-        criteria = self._criteria.evaluator.criteria_for(evaluation.match)
+        of_session = evaluation.session is not None
+        evaluator = self._criteria.evaluator
+        criteria = evaluator.criteria_for(evaluation.match, session=of_session)
         return self._series.place(evaluation, max(len(evaluation.results), len(criteria)), now)
 
     def _record_scores(

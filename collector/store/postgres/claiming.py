@@ -13,7 +13,7 @@ from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.store import Restored
 from pathgauge.collector.store.postgres.connection import PostgresConnection
 from pathgauge.collector.store.postgres.heads import Head, heads_of, row_head
-from pathgauge.collector.store.restore import Tables, pending_of, traces_of, turns_of
+from pathgauge.collector.store.restore import Tables, pending_of, sessions_of, traces_of, turns_of
 
 _log = structlog.get_logger(__name__)
 
@@ -67,6 +67,7 @@ def claim(connection: PostgresConnection, partition: int, owner: str) -> Claimed
             at=at,
             traces=tuple(traces_of(tables, map(row_head, heads))),
             turns=tuple(turns_of(tables)),
+            sessions=tuple(sessions_of(tables)),
             counts=_rows(
                 connection, "SELECT name, state FROM scorer_counts WHERE partition = ?", partition
             ),

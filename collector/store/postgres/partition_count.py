@@ -22,6 +22,11 @@ SECTION = "Changing the number of partitions"
 """Of docs/scaling.md."""
 _COUNTED = (
     ("SELECT count(*) FROM turns", "turn", "turns"),
+    (
+        "SELECT count(*) FROM sessions WHERE known LIKE '%\"ended_by\":null%'",
+        "open session",
+        "open sessions",
+    ),
     ("SELECT count(*) FROM awaited", "awaited judgment", "awaited judgments"),
     ("SELECT count(*) FROM forwarded", "forwarded turn", "forwarded turns"),
 )

@@ -26,6 +26,7 @@ from pathgauge.collector.store.schema import name_of, text_of
 
 TABLES = (
     *("results", "evidence", "turns", "awaited", "traces", "forwarded", "requests"),
+    *("sessions", "session_turns", "session_members"),
     "publications",  # those that were read and deleted
 )
 _CHOSEN = "(trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
@@ -40,6 +41,10 @@ _FIRST_IS_OLD = """EXISTS (
   WHERE r.trace_id = results.trace_id AND r.span_id = results.span_id
   AND r.tenant = results.tenant AND r.revision = 0 AND r.at < :before
 )"""
+_DROP_MEMBERS = """
+DELETE FROM session_members AS m WHERE NOT EXISTS
+(SELECT 1 FROM results AS r WHERE r.trace_id = m.session AND r.tenant = m.tenant)
+"""
 _REST = (
     "PostgreSQL keeps the bytes of removed rows in its files until it uses their space again;"
     " --rewrite, or VACUUM FULL, removes them at once"
@@ -78,6 +83,7 @@ def _remove(connection: PostgresConnection, selection: Selection, windows_since:
     connection.execute("SELECT partition FROM partitions ORDER BY partition FOR UPDATE")
     connection.execute("LOCK TABLE purges IN EXCLUSIVE MODE")
     _choose(connection, selection)
+    of_sessions = _purge_sessions(connection, selection.before)
     requests, held = _purge_requests(connection)
     turns = {key[:2] for key in _purge_open(connection, "turns", selection.before)}
     pending = _purge_open(connection, "awaited", selection.before)
@@ -90,7 +96,8 @@ def _remove(connection: PostgresConnection, selection: Selection, windows_since:
     for table in ("traces", "forwarded"):
         connection.execute(f"DELETE FROM {table} WHERE {_CHOSEN}")
     connection.execute("DROP TABLE chosen")
-    traces = held | turns | {key[:2] for key in pending}
+    connection.execute(_DROP_MEMBERS)
+    traces = held | turns | of_sessions | {key[:2] for key in pending}
     evaluations = recent | pending
     _tell(connection, traces, evaluations)
     return Purged(requests, removed, traces=frozenset(traces), evaluations=frozenset(evaluations))
@@ -108,7 +115,10 @@ def _choose(connection: PostgresConnection, selection: Selection) -> None:
         connection.execute(f"{into} {in_requests} WHERE wall < ? {end}", (selection.before,))
     if selection.trace_id is not None:
         connection.execute(f"{into} {in_requests} WHERE trace_id = ? {end}", (selection.trace_id,))
-        for table in ("results", "turns", "traces", "awaited", "evidence", "forwarded"):
+        for table in (
+            *("results", "turns", "traces", "awaited", "evidence", "forwarded"),
+            *("sessions", "session_turns", "session_members"),
+        ):
             connection.execute(
                 f"{into} tenant, trace_id FROM {table} WHERE trace_id = ? {end}",
                 (selection.trace_id,),
@@ -119,6 +129,40 @@ def _choose(connection: PostgresConnection, selection: Selection) -> None:
             connection.execute(
                 f"{into} tenant, trace_id FROM {table} WHERE scenario IN (?, ?) {end}", names
             )
+
+
+def _purge_sessions(connection: PostgresConnection, before: float | None) -> set[TraceKey]:
+    """Delete the sessions with a turn that is purged, and choose their results; returns what
+    pipelines may hold of them.
+    """
+    has_old_turn = ""
+    if before is not None:
+        has_old_turn = f" OR NOT {_HAS_RESULT_SINCE.format(table='session_turns')}"
+    times = {"before": before}
+    found: set[TraceKey] = set(
+        connection.execute(
+            f"SELECT tenant, session FROM session_turns WHERE {_CHOSEN}{has_old_turn}"
+            f" UNION SELECT tenant, trace_id FROM sessions WHERE {_CHOSEN}",
+            times,
+        )
+    )
+    for table, column in (("sessions", "trace_id"), ("session_turns", "session")):
+        for tenant, session in found:
+            connection.execute(
+                f"DELETE FROM {table} WHERE tenant = ? AND {column} = ?", (tenant, session)
+            )
+    is_old = ""
+    if before is not None:
+        is_old = (
+            " OR EXISTS (SELECT 1 FROM results AS r WHERE r.trace_id = session_members.trace_id"
+            " AND r.tenant = session_members.tenant AND r.at < :before)"
+        )
+    connection.execute(
+        "INSERT INTO chosen (tenant, trace_id) SELECT DISTINCT tenant, session FROM"
+        f" session_members WHERE {_CHOSEN}{is_old} ON CONFLICT DO NOTHING",
+        times,
+    )
+    return found
 
 
 def _purge_requests(connection: PostgresConnection) -> tuple[int, set[TraceKey]]:

@@ -23,7 +23,12 @@ from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import PublishedEvent
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.store.publications.events import content_of, event_of, row_of
+from pathgauge.collector.store.publications.events import (
+    content_of,
+    event_of,
+    is_of_session,
+    row_of,
+)
 from pathgauge.collector.store.publications.tables import Resolver, Tables
 from pathgauge.scorers.types import Json
 
@@ -31,6 +36,9 @@ _log = structlog.get_logger(__name__)
 
 FORMAT = 3
 """To be changed with every change of what is written."""
+_WITH_SESSIONS = 4
+"""The format if results of sessions are among the events, which earlier versions cannot read."""
+_KNOWN_FORMATS = (FORMAT, _WITH_SESSIONS)
 _LEVEL = 1
 _HEAD = struct.Struct(">BI")
 """The format, and the size of the compressed lines in bytes."""
@@ -76,7 +84,8 @@ def encode(publication: Publication, *, with_content: bool = False) -> bytes:
     ]
     text = b"\n".join([_line(head), tables.to_json(), *lines])
     body = zstandard.ZstdCompressor(level=_LEVEL).compress(text)
-    return b"".join([_HEAD.pack(FORMAT, len(body)), body, *(blob for _, blob in evidence)])
+    found = _WITH_SESSIONS if any(map(is_of_session, publication.events)) else FORMAT
+    return b"".join([_HEAD.pack(found, len(body)), body, *(blob for _, blob in evidence)])
 
 
 def decode(data: bytes, evaluator: Evaluator, references: ReferenceSet) -> Publication:
@@ -112,7 +121,7 @@ def _divided(data: bytes) -> tuple[list[bytes], bytes]:
     """The lines, and the evidence."""
     if not data:
         raise PublicationError("found a damaged publication: it is empty")
-    if data[0] != FORMAT:
+    if data[0] not in _KNOWN_FORMATS:
         raise UnknownFormatError(
             f"found a publication of format {data[0]}, expected {FORMAT}: another version of"
             " pathgauge wrote it. It is kept until that version reads it"

@@ -6,10 +6,11 @@ The order of the values in a list is part of the format of publications.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pathgauge.collector.core.evaluations.conversation import ConversationResult, ConversationScore
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, Result
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, Result, SessionResult
 from pathgauge.collector.core.evaluations.invocation_json import from_json, to_json
 from pathgauge.collector.core.evidence.failure import Failure
 from pathgauge.collector.core.evidence.miss import Miss
@@ -25,16 +26,22 @@ MAX_EXPLANATION_CHARS = 4096
 
 _END = 11
 """Where the values of an evaluation end."""
-_Kind = Literal["evaluation", "judged", "withdrawn", "conversation"]
+_Kind = Literal["evaluation", "judged", "withdrawn", "conversation", "session", "judged_session"]
 
 
 def row_of(event: PublishedEvent, tables: Tables, with_content: bool) -> list[Json]:
     """The event; with `with_content`, `content_of` has the invocation instead."""
     if isinstance(event, Evaluation):
-        return ["evaluation", *_evaluation(event, tables, with_content)]
+        row = _evaluation(event, tables, with_content)
+        if event.session is None:
+            return ["evaluation", *row]
+        return ["session", *row, _session(event.session)]
     if isinstance(event, Judged):
         row = _evaluation(event.evaluation, tables, with_content)
-        return ["judged", *row, event.first, event.failed_before]
+        row += [event.first, event.failed_before]
+        if event.evaluation.session is None:
+            return ["judged", *row]
+        return ["judged_session", *row, _session(event.evaluation.session)]
     if isinstance(event, Withdrawn):
         return ["withdrawn", *event.key]
     return [
@@ -66,6 +73,11 @@ def event_of(row: Sequence[Any], content: bytes, resolver: Resolver) -> Publishe
             return _evaluation_of(row, content, resolver)
         case "judged":
             return Judged(_evaluation_of(row, content, resolver), *row[_END:])
+        case "session":
+            return _with_session(_evaluation_of(row, content, resolver), row[-1])
+        case "judged_session":
+            judged = _with_session(_evaluation_of(row, content, resolver), row[-1])
+            return Judged(judged, *row[_END:-1])
         case "withdrawn":
             _, tenant, trace_id, span_id = row
             return Withdrawn((tenant, trace_id, span_id))
@@ -88,6 +100,24 @@ def _evaluation(one: Evaluation, tables: Tables, with_content: bool) -> list[Jso
         None if failure is None else [failure.category, failure.signature],
         one.misses,
     ]
+
+
+def is_of_session(event: PublishedEvent) -> bool:
+    """Whether an event is one that earlier versions do not know."""
+    if isinstance(event, Judged):
+        return event.evaluation.session is not None
+    return isinstance(event, Evaluation) and event.session is not None
+
+
+def _session(session: SessionResult) -> list[Json]:
+    """The session without its turns."""
+    return [session.ended_by, session.members]
+
+
+def _with_session(evaluation: Evaluation, written: list[Any]) -> Evaluation:
+    ended_by, members = written
+    found = tuple((trace_id, span_id) for trace_id, span_id in members)
+    return replace(evaluation, session=SessionResult(ended_by, found))
 
 
 def _evaluation_of(row: Sequence[Any], content: bytes, resolver: Resolver) -> Evaluation:

@@ -86,7 +86,7 @@ class Resolver:
         active = self._active.get(reference)
         if active is None:
             match = Match(None if reference is None else self._references[reference])
-            criteria = self._evaluator.criteria_for(match)
+            criteria = self._evaluator.criteria_of(match)
             active = self._active[reference] = {one.name: one for one in criteria}
         return active
 

@@ -10,7 +10,10 @@ from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store import Selection, journal
 from pathgauge.collector.store.schema import name_of, text_of
 
-_WITH_TRACE = ("results", "turns", "traces", "awaited", "evidence")
+_WITH_TRACE = (
+    *("results", "turns", "traces", "awaited", "evidence"),
+    *("sessions", "session_turns", "session_members"),
+)
 # Each step is one look into an index; DISTINCT would read all of it.
 TENANTS = """
 WITH RECURSIVE tenants (tenant) AS (
@@ -66,7 +69,7 @@ def held(connection: sqlite3.Connection) -> set[TraceKey]:
     for head in journal.heads(connection, sys.maxsize):
         if not isinstance(head, int):
             found.update((head.tenant, trace_id) for trace_id in head.traces)
-    for table in ("turns", "traces", "awaited"):
+    for table in ("turns", "traces", "awaited", "session_turns", "sessions"):
         found.update(connection.execute(f"SELECT DISTINCT tenant, trace_id FROM {table}"))
     return found
 

@@ -6,12 +6,10 @@ Every statement begins with few rows and finds the others by an index.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 
-from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
-from pathgauge.collector.core.traces import TraceKey
+from pathgauge.collector.store.purge import sessions
 from pathgauge.collector.store.purge.mark import Mark
+from pathgauge.collector.store.purge.removed import Removed, key_of, remove_results
 from pathgauge.collector.store.sql import delete
 
 # The `+` keeps SQLite from an index that begins with the tenant, of whom there may be only one.
@@ -43,24 +41,6 @@ SELECT id, tenant, trace_id, span_id FROM {{table}} AS o WHERE NOT EXISTS
 """
 
 
-@dataclass(slots=True)
-class Removed:
-    """What was deleted."""
-
-    results: int = 0
-    traces: set[TraceKey] = field(default_factory=set)
-    """Traces with turns or evaluations that the pipeline may still hold."""
-    evaluations: set[EvaluationKey] = field(default_factory=set)
-    """Evaluations that windows or judges may still hold."""
-
-    def add_open(self, table: str, keys: Iterable[EvaluationKey]) -> None:
-        """Add what was deleted from one of the tables `OPEN`."""
-        found = set(keys)
-        self.traces.update(key[:2] for key in found)
-        if table == "awaited":
-            self.evaluations |= found
-
-
 def of_traces(table: str) -> str:
     """The statement that finds the rows of the traces up to a key of `purging`."""
     return _OF_TRACES.format(table=table, columns=_COLUMNS.get(table, "t.id"))
@@ -77,10 +57,11 @@ def remove_traces(
         return False
     for table in OPEN:
         rows = connection.execute(of_traces(table), (last,)).fetchall()
-        removed.add_open(table, (_key(key) for _, *key in rows))
+        removed.add_open(table, (key_of(key) for _, *key in rows))
         delete(connection, table, (row for row, *_ in rows))
+    sessions.remove_of_traces(connection, removed, windows_since, last)
     rows = connection.execute(of_traces("results"), (last,)).fetchall()
-    _remove_results(connection, removed, windows_since, rows)
+    remove_results(connection, removed, windows_since, rows)
     for table in ("evidence", "traces"):
         found = connection.execute(of_traces(table), (last,)).fetchall()
         delete(connection, table, (row for (row,) in found))
@@ -99,11 +80,12 @@ def remove_old_results(
     if purge.before is None or not purge.with_results:
         return False
     rows = connection.execute(OLD_RESULTS, (purge.before, max_rows)).fetchall()
-    _remove_results(connection, removed, windows_since, rows)
+    sessions.remove_with(connection, removed, windows_since, rows)
+    remove_results(connection, removed, windows_since, rows)
     connection.executemany(
         f"DELETE FROM evidence AS o WHERE tenant = ? AND trace_id = ? AND span_id = ?"
         f" AND NOT EXISTS (SELECT 1 FROM results AS t WHERE {_SAME_RESULT})",
-        [_key(key) for _, *key, _ in rows],
+        [key_of(key) for _, *key, _ in rows],
     )
     return bool(rows)
 
@@ -115,22 +97,8 @@ def remove_rest(connection: sqlite3.Connection, purge: Mark, removed: Removed) -
         return
     for table in OPEN:
         rows = connection.execute(_OLD_OPEN.format(table=table), (purge.before,)).fetchall()
-        removed.add_open(table, (_key(key) for _, *key in rows))
+        removed.add_open(table, (key_of(key) for _, *key in rows))
         delete(connection, table, (row for row, *_ in rows))
+    sessions.remove_old(connection, removed, purge.before)
     found = connection.execute(_OLD_EVIDENCE, (purge.before,)).fetchall()
     delete(connection, "evidence", (row for (row,) in found))
-
-
-def _remove_results(
-    connection: sqlite3.Connection,
-    removed: Removed,
-    windows_since: float,
-    rows: list[tuple[int, str, str, str, float]],
-) -> None:
-    removed.evaluations.update(_key(key) for _, *key, at in rows if at >= windows_since)
-    removed.results += delete(connection, "results", (row for row, *_ in rows))
-
-
-def _key(columns: Iterable[str]) -> EvaluationKey:
-    tenant, trace_id, span_id = columns
-    return tenant, trace_id, span_id

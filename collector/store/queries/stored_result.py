@@ -30,6 +30,16 @@ class CriterionResult:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredSession:
+    """What the result of a session says beside its criteria."""
+
+    conversation_id: str
+    ended_by: str
+    turns: tuple[tuple[str, str], ...]
+    """Trace id and span id of each turn, in order."""
+
+
+@dataclass(frozen=True, slots=True)
 class StoredResult:
     """One result, without its evidence."""
 
@@ -54,6 +64,8 @@ class StoredResult:
     duration_s: float | None
     criteria: tuple[CriterionResult, ...]
     revision: int = 0
+    session: StoredSession | None = None
+    """Set if it is the result of a session, and not of an invocation."""
 
     @property
     def key(self) -> EvaluationKey:
@@ -105,7 +117,15 @@ def read(row: Row) -> StoredResult | None:
         seconds(start, end),
         tuple(map(_criterion, body["criteria"])),
         row.revision,
+        _session(body.get("session")),
     )
+
+
+def _session(written: dict[str, Json] | None) -> StoredSession | None:
+    if written is None:
+        return None
+    turns = tuple((trace_id, span_id) for trace_id, span_id in written["turns"])
+    return StoredSession(written["conversation"], written["ended_by"], turns)
 
 
 def _criterion(one: dict[str, Json]) -> CriterionResult:

@@ -39,7 +39,7 @@ __all__ = ["delete_left_publications", "left_publications", "reshard"]
 
 _log = structlog.get_logger(__name__)
 
-_STATE = ("journal", "traces", "turns", "awaited")
+_STATE = ("journal", "traces", "turns", "awaited", "sessions", "session_turns")
 _POSITION = "('row', 'at', 'crc', 'suspect')"
 
 

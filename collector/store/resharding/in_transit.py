@@ -20,9 +20,13 @@ import zstandard
 from pathgauge.collector.core.evaluations.conversations import conversation_key
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.otlp.batch import Batch
-from pathgauge.collector.core.partitioning import partition_of_conversation, partition_of_trace
+from pathgauge.collector.core.partitioning import (
+    partition_of_conversation,
+    partition_of_session,
+    partition_of_trace,
+)
 from pathgauge.collector.core.pipeline_events import ForwardedTurn
-from pathgauge.collector.store import journal, outbox
+from pathgauge.collector.store import journal, outbox, sessions
 from pathgauge.collector.store.forwarded_turns import batch_of_turn
 from pathgauge.collector.store.journal import COLUMNS, TURN, DamagedError
 from pathgauge.collector.store.resharding.source import Source
@@ -32,6 +36,9 @@ _SENT = """SELECT id, body, crc FROM forwarded
 WHERE id > ? AND (target IS NULL OR target = ?) ORDER BY id"""
 _CONVERSATION = """SELECT tenant, conversation, scenario FROM turns
 WHERE trace_id = ? AND span_id = ? AND tenant = ?"""
+_SESSION = """SELECT s.known FROM session_turns AS t JOIN sessions AS s
+ON s.trace_id = t.session AND s.tenant = t.tenant
+WHERE t.trace_id = ? AND t.span_id = ? AND t.tenant = ?"""
 
 _Place: TypeAlias = "tuple[int, int]"
 """The order in which a receiver gets turns: those in its journal come first."""
@@ -52,11 +59,16 @@ class TurnsInTransit:
     """The last message for each turn that is none any more, but whose evaluation is not void."""
     _homes: dict[EvaluationKey, int] = field(default_factory=dict)
     """The new partition of each turn that was sent."""
+    _session_homes: dict[EvaluationKey, int] = field(default_factory=dict)
+    """The same for turns that were sent to a session."""
 
     def read(self) -> None:
         """Find out which turns are none any more."""
         for place, turn in self._all():
-            if turn.invocation is not None:
+            if turn.session is not None:
+                if turn.invocation is not None:
+                    self._session_homes[turn.key] = self._home_of_session(turn)
+            elif turn.invocation is not None:
                 self._homes[turn.key] = self._home(turn)
             elif not turn.void:
                 self._withdrawn_at[turn.key] = place
@@ -76,6 +88,8 @@ class TurnsInTransit:
                 yield part, batch
 
     def _part(self, place: _Place, turn: ForwardedTurn) -> int | None:
+        if turn.session is not None:
+            return self._part_for_session(turn)
         if turn.invocation is None:
             return self._home_of(turn.key) if turn.void else None
         if place < self._withdrawn_at.get(turn.key, (0, 0)):
@@ -85,6 +99,21 @@ class TurnsInTransit:
     def _home(self, turn: ForwardedTurn) -> int:
         assert turn.invocation is not None
         return partition_of_conversation(conversation_key(turn.invocation), self.partitions)
+
+    def _part_for_session(self, turn: ForwardedTurn) -> int | None:
+        """The partition of the session that holds the turn, or will; `None`: no session does."""
+        if turn.invocation is not None:
+            return self._home_of_session(turn)
+        tenant, trace_id, span_id = turn.key
+        rows = self.receiver.connection.execute(_SESSION, (trace_id, span_id, tenant))
+        for (known,) in self.receiver.guarded(rows):
+            conversation = sessions.read((known,)).conversation
+            return partition_of_session(tenant, conversation, self.partitions)
+        return self._session_homes.get(turn.key)
+
+    def _home_of_session(self, turn: ForwardedTurn) -> int:
+        conversation = (turn.session and turn.session.conversation) or ""
+        return partition_of_session(turn.key[0], conversation, self.partitions)
 
     def _home_of(self, key: EvaluationKey) -> int:
         """Where a turn is that the receiver has processed, or will have."""

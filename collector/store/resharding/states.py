@@ -1,4 +1,4 @@
-"""Moves traces, turns of open conversations, and evaluations that wait for judges.
+"""Moves traces, turns of open conversations, sessions, and evaluations that wait for judges.
 
 Traces belong to the partition of their id; turns to that of their conversation, and evaluations of
 turns too. A trace must know which of its turns another scorer has from now on, so that it tells
@@ -14,11 +14,16 @@ from typing import Any, NamedTuple
 import orjson
 
 from pathgauge.collector.core.evaluations.conversations import conversation_key
-from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
-from pathgauge.collector.core.partitioning import partition_of_conversation, partition_of_trace
+from pathgauge.collector.core.evaluations.evaluator import SESSION, EvaluationKey
+from pathgauge.collector.core.partitioning import (
+    partition_of_conversation,
+    partition_of_session,
+    partition_of_trace,
+)
 from pathgauge.collector.core.published import forwarded_fingerprint, own_fingerprint
+from pathgauge.collector.core.sessions.session import conversation_of
 from pathgauge.collector.core.traces import TraceKey
-from pathgauge.collector.store import pending_judgments, turns
+from pathgauge.collector.store import pending_judgments, sessions, turns
 from pathgauge.collector.store.resharding.in_transit import TurnsInTransit
 from pathgauge.collector.store.resharding.source import Source
 from pathgauge.collector.store.resharding.target import Target
@@ -30,6 +35,8 @@ _INTO_TRACES = f"INSERT OR IGNORE INTO traces ({_TRACE_COLUMNS}, crc)"
 # Of two rows with the same key the newer one stays.
 _INTO_TURNS = f"INSERT OR REPLACE INTO turns ({turns.COLUMNS}, crc)"
 _INTO_AWAITED = f"INSERT OR REPLACE INTO awaited ({pending_judgments.COLUMNS}, crc)"
+_INTO_SESSIONS = f"INSERT OR REPLACE INTO sessions ({sessions.COLUMNS}, crc)"
+_INTO_SESSION_TURNS = f"INSERT OR REPLACE INTO session_turns ({sessions.TURN_COLUMNS}, crc)"
 
 
 class _Row(NamedTuple):
@@ -69,6 +76,7 @@ class StateMover:
         """Move all rows. Raises `DamagedSourceError` and `sqlite3.Error`."""
         for row in self._merged("turns", turns.COLUMNS, place=5, order="at, id"):
             self._move_turn(row)
+        self._move_sessions()
         for row in self._merged("awaited", pending_judgments.COLUMNS, place=3, order="at, id"):
             self._move_awaited(row)
         for row in self._merged("traces", _TRACE_COLUMNS, place=2, order="id"):
@@ -95,6 +103,24 @@ class StateMover:
         moved = (*row.columns[:5], at + row.source.shift, body)
         self._targets[home].insert(_INTO_TURNS, (*moved, checksum(*moved)))
 
+    def _move_sessions(self) -> None:
+        """Sessions belong to the partition of their conversation, whatever their scenario."""
+        homes: dict[TraceKey, int] = {}
+        for row in self._merged("sessions", sessions.COLUMNS, place=2, order="at, id"):
+            moved = sessions.shifted(row.columns, row.source.shift)
+            conversation = sessions.read(row.columns).conversation
+            tenant, name, *_ = moved
+            home = partition_of_session(tenant, conversation, len(self._targets))
+            homes[tenant, name] = home
+            self._targets[home].insert(_INTO_SESSIONS, (*moved, checksum(*moved)))
+        columns = sessions.TURN_COLUMNS
+        for row in self._merged("session_turns", columns, place=4, order="at, id"):
+            tenant, name, trace_id, span_id, at, body = row.columns
+            if (tenant, name) in homes:
+                turn = (tenant, name, trace_id, span_id, at + row.source.shift, body)
+                target = self._targets[homes[tenant, name]]
+                target.insert(_INTO_SESSION_TURNS, (*turn, checksum(*turn)))
+
     def _move_awaited(self, row: _Row) -> None:
         tenant, trace_id, span_id, at, *rest = row.columns
         key = tenant, trace_id, span_id
@@ -114,6 +140,9 @@ class StateMover:
             invocation = pending_judgments.read(columns).invocation()
         except (TypeError, ValueError):  # written by another version
             return self._home_of_trace(key[1])
+        if invocation.dialect == SESSION:
+            conversation = conversation_of(invocation) or ""
+            return partition_of_session(invocation.tenant, conversation, len(self._targets))
         if self._is_turn(invocation):
             return partition_of_conversation(conversation_key(invocation), len(self._targets))
         return self._home_of_trace(key[1])

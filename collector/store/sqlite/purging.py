@@ -20,6 +20,7 @@ from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store import Purged, Selection
 from pathgauge.collector.store.purge import choosing, mark, requests, rows
 from pathgauge.collector.store.purge.mark import Mark
+from pathgauge.collector.store.purge.removed import Removed
 from pathgauge.collector.store.purge.requests import Requests
 from pathgauge.collector.store.schema import OVERWRITTEN
 from pathgauge.collector.store.sql import delete, upsert
@@ -61,7 +62,7 @@ class Purging:
         self._windows_since = windows_since
         self._requests = self._damaged = 0
         self._traces: set[TraceKey] = set()
-        self._removed = rows.Removed()
+        self._removed = Removed()
 
     def begin(self, selection: Selection, selected: Iterable[TraceKey] | None) -> None:
         """Record what is removed. `selected` are the traces that the results select, if these are

@@ -336,12 +336,44 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
             "1:18: strict.scorer: no module 'nowhere'; is its folder in PYTHONPATH?",
         ),
         (
-            "multi_turn_task_success_v1: 1.0",
+            "per_turn_user_simulator_quality_v1: 1.0",
             (
-                "1:1: multi_turn_task_success_v1: found 'multi_turn_task_success_v1', expected a"
-                " criterion for single turns: criteria for whole conversations are not available in"
-                " this version"
+                "1:1: per_turn_user_simulator_quality_v1: found"
+                " 'per_turn_user_simulator_quality_v1', expected a criterion for agents: criteria"
+                " for simulated users are not available in this version"
             ),
+        ),
+        (
+            "m: {scorer: mean_of_turns, of: latnecy}\nlatency: 1",
+            (
+                "1:32: m.of: found 'latnecy', expected the name of another criterion; did you mean"
+                " 'latency'?"
+            ),
+        ),
+        (
+            "m: {scorer: mean_of_turns, of: session_turns}\nsession_turns: 1",
+            (
+                "1:32: m.of: found 'session_turns', which scores sessions, expected a criterion for"
+                " single turns"
+            ),
+        ),
+        (
+            "all: {scorer: composite, of: [session_turns], threshold: 1}\nsession_turns: 1",
+            (
+                "1:31: all.of[0]: found 'session_turns', which scores sessions, expected one for"
+                " single invocations"
+            ),
+        ),
+        (
+            "session_turns: {threshold: 1, agent: helper}",
+            (
+                "1:31: session_turns.agent: found agent of a criterion for whole sessions, expected"
+                " none"
+            ),
+        ),
+        (
+            "session_resolved: {threshold: 1, resolved: []}",
+            "1:19: session_resolved: resolved: found an empty list, expected an outcome",
         ),
         (
             "tool_trajectory_f1: {match_mode: name_onl}",

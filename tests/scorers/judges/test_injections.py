@@ -38,6 +38,12 @@ from pathgauge.scorers.judges.rubrics import (
     RubricBasedFinalResponseQuality,
     RubricBasedToolUseQuality,
 )
+from pathgauge.scorers.judges.sessions import (
+    MultiTurnTaskSuccess,
+    MultiTurnToolUseQuality,
+    MultiTurnTrajectoryQuality,
+    RubricBasedMultiTurnTrajectoryQuality,
+)
 from pathgauge.scorers.judges.tool_output import ToolOutputUtilization
 from pathgauge.scorers.judges.trajectories import (
     TrajectoryAccuracy,
@@ -62,6 +68,9 @@ JUDGES: tuple[Any, ...] = (
         inputs=("trajectory", "reference"),
         choices=(0, 0.5, 1),
     ),
+    MultiTurnTaskSuccess(),
+    MultiTurnToolUseQuality(),
+    MultiTurnTrajectoryQuality(),
     PlanAdherence(plan="Refund the order."),
     Pointwise(
         criteria={"helpful": "It helps."},
@@ -71,6 +80,7 @@ JUDGES: tuple[Any, ...] = (
     Refusal(),
     ResponseEvaluationScore(),
     RubricBasedFinalResponseQuality(RUBRICS),
+    RubricBasedMultiTurnTrajectoryQuality(RUBRICS),
     RubricBasedToolUseQuality(RUBRICS),
     Safety(),
     TaskAdherence(task="Refund orders, and nothing else."),

@@ -139,14 +139,14 @@ def test_what_only_another_version_can_read_is_kept_and_counted_by_nobody(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gauge_role, "REFUSED_S", 0.2)
-    later = bytes([publications.FORMAT + 1])
+    later = bytes([publications.FORMAT + 9])
     published(address, 1, later, 2)
     with capture_logs() as lines, process(address) as role:
         assert until(role.unready)
         [reason] = role.unready()
         refused = {"event": "publication refused", "log_level": "error", "partition": "0"}
         assert refused | {"reason": reason} in lines
-        assert f"format {publications.FORMAT + 1}, expected {publications.FORMAT}" in reason
+        assert f"format {publications.FORMAT + 9}, expected {publications.FORMAT}" in reason
         assert until(lambda: unread(address) == 2)  # what came before is counted
         published(address, 4, partition=1)
         assert until(lambda: unread(address) == 2)

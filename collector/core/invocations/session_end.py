@@ -1,0 +1,61 @@
+"""Finds the signal that a session ended with a turn, and how.
+
+The signal is the attribute `pathgauge.session.end` of any span or log record of the turn, or a span
+event or log record of that name. Its value, or the attribute `outcome` of the event, says how the
+session ended: `resolved`, `escalated`, `abandoned`, or another word. `true` says only that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pathgauge.collector.core.invocations.dialects.vocabulary import has_mark
+from pathgauge.collector.core.invocations.node import Node
+from pathgauge.collector.core.otlp.spans import LogRecord
+
+KEY = "pathgauge.session.end"
+OUTCOME = "outcome"
+"""The attribute of an event of that name."""
+ENDED = "ended"
+"""The outcome of a signal that names none."""
+MAX_CHARS = 64
+_MARKS = (KEY.encode(),)
+
+
+def find(entry: Node, members: Sequence[Node], logs: Iterable[LogRecord]) -> str | None:
+    """The outcome that the last signal of the turn names; `None` without a signal."""
+    found = None
+    for value in _values(entry, members, logs):
+        outcome = _outcome(value)
+        if outcome is not None:
+            found = outcome
+    return found
+
+
+def _values(entry: Node, members: Sequence[Node], logs: Iterable[LogRecord]) -> Iterator[Any]:
+    nodes = [*entry.ancestors(), entry, *(node for node in members if node is not entry)]
+    for span in (span for node in nodes for span in node.spans):
+        if not has_mark(span.raw, _MARKS):
+            continue
+        yield span.attributes.get(KEY)
+        for event in span.events:
+            if event.name == KEY:
+                yield _named(event.attributes)
+    for log in logs:
+        if has_mark(log.raw, _MARKS):
+            yield log.attributes.get(KEY)
+            if log.event_name == KEY:
+                yield _named(log.attributes)
+
+
+def _named(attributes: Mapping[str, Any]) -> Any:
+    return attributes.get(OUTCOME, True)
+
+
+def _outcome(value: Any) -> str | None:
+    if value is True:
+        return ENDED
+    if not isinstance(value, str):
+        return None
+    return " ".join(value.split())[:MAX_CHARS].casefold() or None

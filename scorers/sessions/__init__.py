@@ -1,0 +1,1 @@
+"""Scorers of whole sessions that ask no model."""
