@@ -4,12 +4,12 @@ to differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from random import Random
-from typing import get_args
+from typing import Any, get_args
 
 from pathgauge import (
     ExpectedCall,
@@ -19,6 +19,7 @@ from pathgauge import (
     ReferenceTurn,
     ResponseMatchScore,
     RubricBasedFinalResponseQuality,
+    RubricBasedMultiTurnTrajectoryQuality,
     Score,
     Scorer,
     ToolCall,
@@ -34,6 +35,7 @@ from pathgauge.scorers.judges.model_judge import ModelJudge
 from pathgauge.scorers.matching.argument_rules import ArgumentMode, Rule
 from pathgauge.scorers.responses.bleu import Bleu
 from pathgauge.scorers.responses.rouge import Rouge1, Rouge2, RougeL, RougeLSum
+from pathgauge.scorers.session_protocol import SessionTurn
 from pathgauge.scorers.trajectories.langchain import Mode, TrajectoryMatch
 from pathgauge.scorers.trajectories.steps import FirstDivergence, TrajectorySimilarity
 from support.scripted_models import ScriptedAnswers, checklist_answer, failure, verdict_answer
@@ -161,6 +163,25 @@ def of_ratings(case: Case) -> float:
     )
 
 
+def of_session_ratings(case: Case) -> float:
+    """The scoring of the same verdicts on a whole conversation, which is judged once."""
+    answers = [
+        failure("judge_malformed") if isinstance(rating, str) else checklist_answer(*rating)
+        for rating in case["ratings"]
+    ]
+    if not answers:
+        return UNSCORED
+    rubrics = tuple(f"rubric {number}" for number in range(case["rubrics"]))
+    judge = RubricBasedMultiTurnTrajectoryQuality(rubrics, samples=len(answers))
+    turns = [SessionTurn(invocation())] * len(case["labels"])
+    return _answered(judge.judge_session(turns, None, ScriptedAnswers(*answers)))
+
+
+def of_single_turns(case: Case) -> float:
+    """How many turns of a conversation have no score of it: there is one result for all."""
+    return len(case["labels"]) - 1.0
+
+
 @cache
 def _match(samples: int) -> ModelJudge:
     return FinalResponseMatch(samples=samples)
@@ -176,7 +197,14 @@ def _rubrics(count: int, samples: int) -> ModelJudge:
 def _judged(
     judge: ModelJudge, answers: Sequence[str | JudgeError], read: Callable[[Score], float | None]
 ) -> float:
-    judging = judge.judge(invocation(), reference_turn(response="so"), ScriptedAnswers(*answers))
+    asked = ScriptedAnswers(*answers)
+    return _answered(judge.judge(invocation(), reference_turn(response="so"), asked), read)
+
+
+def _answered(
+    judging: Coroutine[Any, Any, Score],
+    read: Callable[[Score], float | None] = lambda score: score.value,
+) -> float:
     try:
         judging.send(None)
     except StopIteration as end:
@@ -343,10 +371,17 @@ def _adk_judges() -> Iterator[Comparison]:
     yield Comparison("rubrics", of_ratings, (TIES, RUBRICS_ALONE, UNREADABLE, FAILURES))
 
 
+def _adk_sessions() -> Iterator[Comparison]:
+    differences = (TIES, RUBRICS_ALONE, UNREADABLE, FAILURES)
+    yield Comparison("rubrics of the conversation", of_session_ratings, differences)
+    yield Comparison("turns without a score", of_single_turns)
+
+
 TRAJECTORIES_AND_TEXTS = (
     Oracle("adk", sparse_trajectories, tuple(_adk())),
     Oracle("adk_judges", judgements, tuple(_adk_judges())),
     Oracle("adk_response", texts, tuple(_adk_response())),
+    Oracle("adk_sessions", judgements, tuple(_adk_sessions())),
     Oracle("assignment", trajectories, tuple(_assignment())),
     Oracle("bleu", texts, tuple(_bleu())),
     Oracle("edit_distance", trajectories, tuple(_edit_distance())),
