@@ -1,0 +1,199 @@
+"""Groups invocations that should have a reference in common: by scenario id, else by a similar
+input and the same tools.
+
+Invocations that failed or whose telemetry is not complete are no examples; they are counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pathgauge.collector.core.curation.runs import Run
+from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.matching.equality import tool_name
+from pathgauge.scorers.types import Flag, Invocation
+
+MAX_CALLS = 100
+"""Of a run: all pairs of calls are compared."""
+_SIMILAR = 0.5
+"""Share of words that inputs have in common, and half of it for tools."""
+_MAX_GROUPS = 500
+"""Of invocations without a scenario id."""
+_MAX_WORDS = 6
+"""Of a scenario id that is made of an input."""
+_CUT: frozenset[Flag] = frozenset({"truncated", "redacted", "missing_root", "content_missing"})
+_WORD = re.compile(r"[^\W_]+")
+
+
+class Observed(NamedTuple):
+    """An invocation of the traffic."""
+
+    invocation: Invocation
+    failed: bool = False
+    """Whether a criterion failed."""
+    matched: bool = False
+    """Whether its scenario has a reference."""
+    turn: int | None = None
+    """Its turn in the conversation, if the collector has numbered it."""
+
+
+@dataclass(slots=True)
+class Group:
+    """The runs of one scenario."""
+
+    scenario_id: str
+    has_id: bool
+    """Whether the telemetry has the scenario id."""
+    turns: list[list[Run]] = field(default_factory=list)
+    """Of each turn the runs, in the same order in each."""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Grouped:
+    """All groups, the largest first, and how many invocations are in none."""
+
+    groups: list[Group]
+    left_out: Counter[str]
+
+
+def grouped(observed: Iterable[Observed], *, all_scenarios: bool = False) -> Grouped:
+    """Group the invocations. With `all_scenarios`, also those whose scenario has a reference."""
+    left_out: Counter[str] = Counter()
+    named: dict[str, list[Observed]] = defaultdict(list)
+    nameless = _Similar()
+    for one in sorted(observed, key=_time):
+        why = _unusable(one, all_scenarios)
+        if why is not None:
+            left_out[why] += 1
+        elif one.invocation.scenario_id is not None:
+            named[one.invocation.scenario_id].append(one)
+        elif not nameless.add(one.invocation):
+            left_out["of too many different kinds"] += 1
+    groups = [_conversations(scenario, some) for scenario, some in named.items()]
+    groups += nameless.groups(set(named))
+    return Grouped(sorted(groups, key=lambda one: (-len(one.turns[0]), one.scenario_id)), left_out)
+
+
+def _unusable(one: Observed, all_scenarios: bool) -> str | None:
+    invocation = one.invocation
+    if one.matched and not all_scenarios:
+        return "with a reference"
+    if invocation.error or one.failed:
+        return "failed"
+    if "scenario_conflict" in invocation.flags:
+        return "with contradicting scenario ids"
+    if tools_unknown(invocation) is not None or invocation.flags & _CUT:
+        return "with incomplete telemetry"
+    if len(invocation.tool_calls) > MAX_CALLS:
+        return f"with more than {MAX_CALLS} calls"
+    return None
+
+
+def _time(one: Observed) -> tuple[int, str, str]:
+    invocation = one.invocation
+    return invocation.start_ns or 0, invocation.trace_id, invocation.span_id
+
+
+def _conversations(scenario: str, observed: Sequence[Observed]) -> Group:
+    """The runs by turn. Conversations with an unusual number of turns are left out."""
+    found: dict[tuple[str, ...], list[Observed]] = defaultdict(list)
+    for one in observed:
+        invocation = one.invocation
+        if invocation.conversation_id is None:
+            found[invocation.trace_id, invocation.span_id].append(one)
+        else:
+            found[(invocation.conversation_id,)].append(one)
+    conversations = [_in_order(turns) for turns in found.values()]
+    lengths = Counter(map(len, conversations))
+    usual = max(lengths, key=lambda length: (lengths[length], length))
+    group = Group(scenario, has_id=True)
+    others = len(conversations) - lengths[usual]
+    if others:
+        group.notes.append(f"{others} conversations left out that have not {usual} turns")
+    chosen = [turns for turns in conversations if len(turns) == usual]
+    group.turns = [[Run.of(turns[index]) for turns in chosen] for index in range(usual)]
+    return group
+
+
+def _in_order(turns: Sequence[Observed]) -> list[Invocation]:
+    def place(numbered: tuple[int, Observed]) -> int:
+        index, one = numbered
+        known = one.invocation.turn if one.turn is None else one.turn
+        return index if known is None else known
+
+    return [one.invocation for _, one in sorted(enumerate(turns), key=place)]
+
+
+@dataclass(slots=True)
+class _Kind:
+    """Invocations without scenario ids that resemble the first one."""
+
+    words: frozenset[str]
+    tools: frozenset[str]
+    invocations: list[Invocation]
+
+
+class _Similar:
+    """Groups invocations around the first of each kind."""
+
+    def __init__(self) -> None:
+        self._kinds: list[_Kind] = []
+
+    def add(self, invocation: Invocation) -> bool:
+        words = frozenset(_words(invocation.user_input or ""))
+        tools = frozenset(tool_name(call.name) for call in invocation.tool_calls)
+        for kind in self._kinds:
+            if (
+                _likeness(words, kind.words) >= _SIMILAR
+                and _likeness(tools, kind.tools) >= _SIMILAR / 2
+            ):
+                kind.invocations.append(invocation)
+                return True
+        if len(self._kinds) >= _MAX_GROUPS:
+            return False
+        self._kinds.append(_Kind(words, tools, [invocation]))
+        return True
+
+    def groups(self, taken: set[str]) -> list[Group]:
+        """Each with a scenario id that is made of words that most inputs have."""
+        found = []
+        for kind in self._kinds:
+            name = _unused(_name_of(kind), taken)
+            taken.add(name)
+            note = "the traffic has no scenario id: set this one, or scenario.match_user_input"
+            runs = [Run.of(invocation) for invocation in kind.invocations]
+            found.append(Group(name, has_id=False, turns=[runs], notes=[note]))
+        return found
+
+
+def _name_of(kind: _Kind) -> str:
+    inputs = [invocation.user_input or "" for invocation in kind.invocations]
+    counts = Counter(word for text in inputs for word in set(_words(text)))
+    common = [word for word in _words(inputs[0]) if counts[word] * 2 > len(inputs)]
+    longer = [word for word in dict.fromkeys(common) if len(word) > 2]
+    return "-".join((longer or sorted(kind.tools) or ["unnamed"])[:_MAX_WORDS])
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    number = 2
+    unused = name
+    while unused in taken:
+        unused = f"{name}-{number}"
+        number += 1
+    return unused
+
+
+def _words(text: str) -> list[str]:
+    """The words without numbers and codes, which differ between inputs of a kind."""
+    words = (word.casefold() for word in _WORD.findall(text))
+    return [word for word in words if word.isalpha()]
+
+
+def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of the elements that both have; 1 for two empty sets."""
+    return len(one & other) / len(one | other) if one | other else 1.0

@@ -1,0 +1,240 @@
+"""References that are learned from runs: what varies, what is optional, what is left out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from pathgauge.collector.core.curation.acceptance import accepts
+from pathgauge.collector.core.curation.grouping import Group, Observed, grouped
+from pathgauge.collector.core.curation.proposal import Options, Proposal, propose
+from pathgauge.collector.core.curation.runs import Run
+from pathgauge.collector.core.curation.written import to_text
+from pathgauge.scorers.types import Invocation, ToolCall
+from support.curated_traffic import BAD, BEFORE, LATER, TUNING, Behaviour, Labelled, labelled
+from support.held_out_traffic import HELD_OUT
+
+
+def invocation(run: Labelled, number: int) -> Invocation:
+    script = run.script
+    calls = [call for some in script.rounds for call in some]
+    return Invocation(
+        f"{number:032x}",
+        f"{number:016x}",
+        "genai",
+        scenario_id=script.scenario_id or None,
+        user_input=script.user_input,
+        final_response=script.answer or None,
+        tool_calls=tuple(ToolCall(call.name, call.arguments) for call in calls),
+    )
+
+
+def of(paths: Sequence[str], answer: str = "It is done.", *, first: int = 0) -> list[Observed]:
+    """Runs that call these tools, such as `a b c`; `b+c` are requested by one message."""
+    runs = []
+    for number, path in enumerate(paths, start=first):
+        calls: list[ToolCall] = []
+        for group, step in enumerate(path.split()):
+            tools = step.split("+")
+            calls += [ToolCall(tool, {}, group=group if tools[1:] else None) for tool in tools]
+        one = Invocation(f"{number:032x}", "0" * 16, "genai", scenario_id="s")
+        runs.append(Observed(replaced(one, calls, answer)))
+    return runs
+
+
+def replaced(one: Invocation, calls: Sequence[ToolCall], answer: str | None) -> Invocation:
+    return Invocation(
+        one.trace_id,
+        one.span_id,
+        one.dialect,
+        scenario_id=one.scenario_id,
+        tool_calls=tuple(calls),
+        final_response=answer,
+    )
+
+
+def proposed(observed: Sequence[Observed], options: Options | None = None) -> Proposal:
+    [group] = grouped(observed).groups
+    proposal = propose(group, options or Options())
+    assert proposal is not None
+    return proposal
+
+
+def shapes(proposal: Proposal) -> list[str]:
+    """Each way, such as `a b? {c d}`."""
+    turn = proposal.reference.turns[0]
+    found = []
+    for calls in (turn.tool_calls or (), *turn.alternatives):
+        steps: dict[object, list[str]] = {}
+        for place, call in enumerate(calls):
+            key = ("alone", place) if call.group is None else call.group
+            steps.setdefault(key, []).append(call.name + "?" * call.optional)
+        names = (" ".join(some) for some in steps.values())
+        found.append(" ".join(f"{{{some}}}" if " " in some else some for some in names))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("paths", "learned"),
+    [
+        (["a b c"] * 20, ["a b c"]),
+        (["a b c"] * 15 + ["a c"] * 15, ["a b? c"]),
+        (["a b c"] * 15 + ["b a c"] * 15, ["{a b} c"]),
+        (["a b+c"] * 20, ["a {b c}"]),
+        (["a b"] * 20 + ["a c"] * 20, ["a c", "a b"]),
+        (["a b c"] * 20 + ["a"] * 20, ["a b c", "a"]),
+        (["s"] * 12 + ["s s"] * 12 + ["s s s"] * 12, ["s s? s?"]),
+        ([""] * 12, [""]),
+    ],
+)
+def test_paths_become_steps(paths: list[str], learned: list[str]) -> None:
+    random.Random(1).shuffle(paths)
+    assert sorted(shapes(proposed(of(paths)))) == sorted(learned)
+
+
+@pytest.mark.parametrize("rare", ["a c", "a b c x", "a b b c", "b a c", "a x c", ""])
+def test_what_few_runs_do_is_left_out_and_named(rare: str) -> None:
+    proposal = proposed(of(["a b c"] * 40 + [rare] * 3))
+    assert shapes(proposal) == ["a b c"]
+    assert (proposal.kept, proposal.accepted, proposal.rejected) == (40, 40, 3)
+    assert sum(one.runs for one in proposal.left_out) == 3
+    assert proposal.left_out[0].traces[0] == f"{40:032x}"
+
+
+def test_what_more_runs_do_than_may_be_bad_is_learned() -> None:
+    paths = ["a b c"] * 40 + ["a c"] * 9
+    assert shapes(proposed(of(paths))) == ["a b? c"]
+    assert shapes(proposed(of(paths), Options(bad_share=0.2))) == ["a b c"]
+    assert shapes(proposed(of(["a b c"] * 40 + ["a c"]), Options(bad_share=0))) == ["a b? c"]
+
+
+def test_too_few_runs_give_no_proposal() -> None:
+    [group] = grouped(of(["a"] * 9)).groups
+    assert propose(group) is None
+    assert propose(group, Options(min_runs=9)) is not None
+
+
+def test_an_answer_without_the_usual_words_is_left_out() -> None:
+    runs = of(["a"] * 40, "Your refund is on its way, Anna.")
+    runs += of(["a"] * 2, "Sorry, something went wrong.", first=40)
+    proposal = proposed(runs)
+    turn = proposal.reference.turns[0]
+    assert turn.response_contains == ("Your refund is on its way, Anna",)
+    assert proposal.kept == 40
+
+
+def test_numbers_of_answers_are_no_phrases() -> None:
+    runs = [
+        Observed(replaced(one.invocation, (), f"Your order 2026-{n} has been sent."))
+        for n, one in enumerate(of([""] * 20))
+    ]
+    assert proposed(runs).reference.turns[0].response_contains == ("has been sent", "Your order")
+
+
+def test_a_proposal_is_the_same_for_the_same_runs_in_any_order() -> None:
+    runs = [Observed(invocation(one, n)) for n, one in enumerate(runs_of(TUNING[0]))]
+    first = to_text([proposed(runs)])
+    random.Random(3).shuffle(runs)
+    assert to_text([proposed(runs)]) == first
+
+
+def runs_of(behaviour: Behaviour) -> list[Labelled]:
+    return labelled(behaviour, 200, 31, BEFORE, 0.1)
+
+
+@pytest.mark.parametrize("behaviour", [*TUNING, *HELD_OUT], ids=lambda one: one.__name__)
+def test_bad_runs_among_good_ones_are_not_learned(behaviour: Behaviour) -> None:
+    runs = [Observed(invocation(one, n)) for n, one in enumerate(runs_of(behaviour))]
+    judged(proposed(runs), labelled(behaviour, 300, 32, LATER, 0.5))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(BAD))
+@pytest.mark.parametrize("behaviour", TUNING, ids=lambda one: one.__name__)
+def test_bad_runs_that_are_all_bad_in_the_same_way_are_not_learned(
+    behaviour: Behaviour, kind: str
+) -> None:
+    seen = labelled(behaviour, 200, 41, BEFORE, 0.1, kinds=[kind])
+    runs = [Observed(invocation(one, n)) for n, one in enumerate(seen)]
+    judged(proposed(runs), labelled(behaviour, 300, 42, LATER, 0.5, kinds=[kind]))
+
+
+def judged(proposal: Proposal, unseen: Sequence[Labelled]) -> None:
+    accepted = [accepts(proposal.reference, [Run.of(invocation(one, 0))]) for one in unseen]
+    good = [ok for ok, one in zip(accepted, unseen, strict=True) if not one.bad]
+    bad = [ok for ok, one in zip(accepted, unseen, strict=True) if one.bad]
+    assert sum(good) >= 0.95 * len(good)
+    assert sum(bad) <= 0.05 * len(bad)
+
+
+def observed(count: int, change: Callable[[int], dict[str, object]]) -> list[Observed]:
+    return [
+        Observed(Invocation(f"{n:032x}", f"{n:016x}", "genai", **change(n)))  # type: ignore[arg-type]
+        for n in range(count)
+    ]
+
+
+def groups_of(count: int, change: Callable[[int], dict[str, object]]) -> list[Group]:
+    return grouped(observed(count, change)).groups
+
+
+def test_runs_without_a_scenario_id_are_grouped_by_input_and_tools() -> None:
+    inputs = ("Where is my order A-{}?", "Refund the order of {} euros please!")
+    tools = ("track", "refund")
+    groups = groups_of(
+        24,
+        lambda n: {
+            "user_input": inputs[n % 2].format(n),
+            "tool_calls": (ToolCall(tools[n % 2], {}),),
+        },
+    )
+    assert [(one.scenario_id, len(one.turns[0])) for one in groups] == [
+        ("refund-the-order-euros-please", 12),
+        ("where-order", 12),
+    ]
+    assert not any(one.has_id for one in groups)
+
+
+def test_turns_of_conversations_are_learned_apart() -> None:
+    [group] = groups_of(
+        24,
+        lambda n: {
+            "scenario_id": "s",
+            "conversation_id": f"c{n // 2}",
+            "start_ns": n,
+            "tool_calls": (ToolCall(("ask", "book")[n % 2], {}),),
+        },
+    )
+    proposal = propose(group)
+    assert proposal is not None
+    first, second = proposal.reference.turns
+    assert [call.name for call in first.tool_calls or ()] == ["ask"]
+    assert [call.name for call in second.tool_calls or ()] == ["book"]
+    assert proposal.accepted == 12
+
+
+def test_runs_that_are_no_examples_are_counted() -> None:
+    one = Invocation("1" * 32, "1" * 16, "genai", scenario_id="s")
+    failed = Invocation("2" * 32, "2" * 16, "genai", scenario_id="s", error=True)
+    lost = Invocation(
+        "3" * 32, "3" * 16, "genai", scenario_id="s", flags=frozenset({"lost_tool_calls"})
+    )
+    found = grouped(
+        [
+            Observed(one),
+            Observed(one, failed=True),
+            Observed(failed),
+            Observed(lost),
+            Observed(one, matched=True),
+            Observed(replaced(one, [ToolCall("a", {})] * 101, None)),
+        ]
+    )
+    assert dict(found.left_out) == {
+        "failed": 2,
+        "with incomplete telemetry": 1,
+        "with a reference": 1,
+        "with more than 100 calls": 1,
+    }
+    assert len(found.groups[0].turns[0]) == 1
