@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from pathgauge.collector.cli.curating import curate, lint
 from pathgauge.collector.cli.explain import explain
 from pathgauge.collector.cli.judging import judge
 from pathgauge.collector.cli.learn import learn
@@ -72,6 +73,8 @@ for _command in (
     import_,
     export,
     record,
+    curate,
+    lint,
     validate,
     migrate,
     purge,

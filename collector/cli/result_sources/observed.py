@@ -1,0 +1,76 @@
+"""The traffic that `pathgauge curate` and `pathgauge lint` learn from: trace files, or the evidence
+that a collector has kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pathgauge.collector.api import models
+from pathgauge.collector.api.queries import ResultQuery
+from pathgauge.collector.cli.result_sources.source import ResultSource, SourceError, newest
+from pathgauge.collector.core.curation.grouping import Observed
+from pathgauge.collector.core.curation.kept import observed_in
+from pathgauge.collector.core.evidence.evidence import decode
+from pathgauge.collector.offline.progress import Progress, unreported
+from pathgauge.collector.offline.replay import Replayed
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Invocations, and what is missing."""
+
+    observed: list[Observed] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def of_files(replayed: Iterable[Replayed]) -> Traffic:
+    """The invocations of trace files."""
+    traffic = Traffic()
+    for one in replayed:
+        traffic.notes += one.notes
+        for evaluation in one.evaluations:
+            match = evaluation.match
+            traffic.observed.append(
+                Observed(
+                    evaluation.invocation,
+                    evaluation.failed,
+                    match.turn is not None,
+                    match.turn_index,
+                )
+            )
+    return traffic
+
+
+def of_source(
+    source: ResultSource, query: ResultQuery, limit: int, progress: Progress = unreported
+) -> Traffic:
+    """The newest invocations of a collector. Raises `StoreError`."""
+    traffic = Traffic()
+    missing: Counter[str] = Counter()
+    found = list(newest(source, query, limit))
+    tenants = sorted({one.tenant for one in found})
+    if len(tenants) > 1:  # references of one tenant must not hold what another one sent
+        raise SourceError(f"found results of {', '.join(tenants)}, expected one: give --tenant")
+    for number, result in enumerate(found):
+        progress("reading the evidence of the runs", number, len(found))
+        why = _add(traffic, source, result)
+        if why is not None:
+            missing[why] += 1
+    traffic.notes += [f"{count} runs left out: {why}" for why, count in sorted(missing.items())]
+    return traffic
+
+
+def _add(traffic: Traffic, source: ResultSource, result: models.Result) -> str | None:
+    """Add one run; or why it cannot be used."""
+    [explained] = source.explained(result.trace_id, result.span_id).results[-1:]
+    if explained.evidence is None:
+        return "what they did is not kept; see the configuration key evidence.keep"
+    observed = observed_in(decode(json.dumps(explained.evidence)))
+    if observed is None:
+        return "they are too long to be kept in full"
+    traffic.observed.append(observed)
+    return None

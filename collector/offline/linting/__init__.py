@@ -1,0 +1,1 @@
+"""`pathgauge lint`: checks references against traffic, and criteria against spoiled good runs."""

@@ -1,0 +1,155 @@
+"""`pathgauge curate`: from traces to references that the other commands accept."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from pathgauge.collector.cli import app
+from support.curated_traffic import (
+    BEFORE,
+    LATER,
+    Behaviour,
+    Labelled,
+    in_scenario,
+    labelled,
+    refund,
+)
+from support.held_out_traffic import HELD_OUT
+from support.turns import otlp, script, turn
+
+Run = Callable[..., Result]
+
+
+def traces(runs: Sequence[Labelled]) -> bytes:
+    return otlp(*(turn(one.script, conversation=f"{id(one)}") for one in runs))
+
+
+def write(folder: Path, name: str, runs: Sequence[Labelled]) -> str:
+    (folder / name).write_bytes(traces(runs))
+    return name
+
+
+def verdicts(run: Run, file: str) -> list[bool]:
+    """Whether each invocation of a trace file meets the proposed references, in order."""
+    scored = run("score", file, "--config", "pathgauge.yaml", "--json")
+    lines = [json.loads(line) for line in scored.stdout.splitlines()]
+    return [
+        all(one["verdict"] in {"passed", "informational"} for one in line["results"].values())
+        for line in lines
+        if "results" in line
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("behaviour", HELD_OUT, ids=lambda one: one.__name__)
+def test_references_of_real_traces_tell_good_from_bad_runs(
+    behaviour: Behaviour, run: Run, folder: Path
+) -> None:
+    seen = labelled(behaviour, 200, 21, BEFORE, 0.1)
+    unseen = labelled(behaviour, 400, 22, LATER, 0.5)
+    write(folder, "seen.binpb", seen)
+    write(folder, "unseen.binpb", unseen)
+    result = run("curate", "seen.binpb", "--yes", "--output", "references.yaml")
+    assert result.exit_code == 0, result.stderr
+    (folder / "pathgauge.yaml").write_text("references: [references.yaml]\n")
+    assert run("validate", "--config", "pathgauge.yaml").exit_code == 0
+    accepted = verdicts(run, "unseen.binpb")
+    good = [ok for ok, one in zip(accepted, unseen, strict=True) if not one.bad]
+    bad = [ok for ok, one in zip(accepted, unseen, strict=True) if one.bad]
+    assert sum(good) >= 0.95 * len(good)
+    assert sum(bad) <= 0.05 * len(bad)
+
+
+def runs_of(count: int, bad_share: float = 0.1) -> list[Labelled]:
+    return labelled(refund, count, 51, BEFORE, bad_share)
+
+
+def test_a_person_accepts_edits_and_skips(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [in_scenario(one, name) for name in ("one", "three", "two") for one in runs_of(20)]
+    write(folder, "traces", runs)
+    editor = folder / "editor.py"
+    editor.write_text(
+        "import pathlib, sys\n"
+        "file = pathlib.Path(sys.argv[1])\n"
+        "file.write_text(file.read_text().replace('scenario: one', 'scenario: edited'))\n"
+    )
+    monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
+    result = answered("curate", "traces", "--output", "out.yaml", keys="x\ne\na\ns\na\n")
+    assert result.exit_code == 0, result.output
+    documents = yaml.safe_load_all((folder / "out.yaml").read_text())
+    assert [one["scenario"] for one in documents] == ["edited", "two"]
+    assert "2 of 3 proposals accepted" in result.stderr
+    assert "lookup_order.order_id: " in result.stderr
+
+
+def test_an_edited_proposal_that_is_no_reference_is_not_written(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, "traces", runs_of(20))
+    editor = folder / "editor.py"
+    editor.write_text("import pathlib, sys\npathlib.Path(sys.argv[1]).write_text('scenario: 7')\n")
+    monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
+    result = answered("curate", "traces", keys="e\nn\na\n")
+    assert result.exit_code == 0
+    assert "scenario" not in result.stdout
+    assert "the edited proposal:1" in result.stderr
+    assert "0 of 1 proposals accepted" in result.stderr
+
+
+def answered(*arguments: str, keys: str) -> Result:
+    return CliRunner().invoke(app, arguments, input=keys, env={"TERM": "dumb"})
+
+
+def test_scenarios_with_a_reference_are_left_out_unless_all_are_wanted(
+    run: Run, folder: Path
+) -> None:
+    write(folder, "traces", runs_of(20))
+    (folder / "refs.yaml").write_text("scenario: refund\nexpected_tools: [lookup_order]\n")
+    result = run("curate", "traces", "-r", "refs.yaml", "--yes")
+    assert result.exit_code == 1
+    assert "20 invocations left out: with a reference" in result.stderr
+    (folder / "refs.yaml").write_text("scenario: refund\nresponse_contains: [' ']\n")
+    assert run("curate", "traces", "-r", "refs.yaml", "--yes", "--all").exit_code == 0
+
+
+def test_too_few_runs_give_no_proposal(run: Run, folder: Path) -> None:
+    write(folder, "traces", runs_of(8))
+    result = run("curate", "traces", "--yes", "--output", "out.yaml")
+    assert result.exit_code == 1
+    assert "scenario refund: 8 runs, expected 10 (--min-runs)" in result.stderr
+    assert not (folder / "out.yaml").exists()
+    assert run("curate", "traces", "--yes", "--min-runs", "5").exit_code == 0
+
+
+def test_proposals_as_json_have_their_evidence(run: Run, folder: Path) -> None:
+    write(folder, "traces", runs_of(20, 0.0))
+    [line] = run("curate", "traces", "--json", "--bad-share", "0").stdout.splitlines()
+    proposal = json.loads(line)
+    assert (proposal["runs"], proposal["kept"], proposal["accepted"]) == (20, 20, 20)
+    [fact] = [one for one in proposal["facts"] if one["part"] == "lookup_order.order_id"][:1]
+    assert fact["examples"][0].startswith("'ORD-")
+    assert yaml.safe_load(proposal["yaml"]) == proposal["reference"]
+
+
+def test_lint_reports_problems_and_mutations(run: Run, folder: Path) -> None:
+    write(folder, "traces", [Labelled(script("s", "a", "b"), "")] * 6)
+    (folder / "refs.yaml").write_text("scenario: s\nexpected_tools: [a, b]\n")
+    result = run("lint", "traces", "-r", "refs.yaml")
+    assert result.exit_code == 0
+    assert "1 reference: 6 of the last 6 runs match" in result.stdout
+    assert "drop a call\t2\t0\t2/2\t2" in result.stdout
+    assert run("lint", "traces", "-r", "refs.yaml", "--min-noticed", "0.99").exit_code == 1
+    (folder / "refs.yaml").write_text("scenario: t\nexpected_tools: [a, b]\n")
+    result = run("lint", "traces", "-r", "refs.yaml", "--json")
+    assert result.exit_code == 1
+    [finding] = json.loads(result.stdout)["findings"]
+    assert finding["text"] == "matches 0 of the last 6 runs"

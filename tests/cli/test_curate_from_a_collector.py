@@ -1,0 +1,81 @@
+"""`pathgauge curate` and `pathgauge lint` read what a collector has kept, from its store or over
+HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import Result
+
+from pathgauge.collector.store.evidence.table import EvidencePolicy
+from support.api_client import client, sources, with_tokens
+from support.evaluated import commit, evaluation, opened
+from support.serving import serving
+
+Run = Callable[..., Result]
+
+CONFIGURATION = {
+    "store": {"path": "data"},
+    "references": ["parcel.yaml"],
+    "criteria": {"tool_trajectory_avg_score": 1.0},
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of two scenarios, of which one has a reference, and runs of another tenant."""
+    folder = tmp_path_factory.mktemp("collector")
+    (folder / "pathgauge.yaml").write_text(json.dumps(CONFIGURATION))
+    (folder / "parcel.yaml").write_text(
+        "scenario: parcel\nexpected_tools: [{name: find_order, args: {order: A-1}}, track]\n"
+    )
+    new = [
+        evaluation(f"{n}", "passed", tenant="north", scenario="new", matched=False)
+        for n in range(12)
+    ]
+    known = [evaluation(f"known {n}", "passed", tenant="north") for n in range(3)]
+    other = [evaluation(f"other {n}", tenant="south", scenario="new") for n in range(2)]
+    with opened(folder / "data", EvidencePolicy(keep="all")) as opened_store:
+        commit(opened_store, [*new, *known, *other], time.time() - 30)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(store: Path) -> Iterator[str]:
+    """The URL of the API over the same store, with tokens."""
+    with serving(client(sources(store / "data"), with_tokens(store)).app) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+def test_references_are_proposed_from_kept_runs(run: Run, source: Sequence[object]) -> None:
+    result = run("curate", *source, "--tenant", "north", "--yes")
+    assert result.exit_code == 0, result.stderr
+    proposed = yaml.safe_load(result.stdout)
+    assert proposed["scenario"] == "new"
+    assert proposed["expected_tools"] == [
+        {"name": "find_order", "args": {"order": "A-1"}},
+        {"name": "track", "args": {}},
+    ]
+    assert "3 invocations left out: with a reference" in result.stderr
+
+
+def test_runs_of_several_tenants_are_not_mixed(run: Run, source: Sequence[object]) -> None:
+    result = run("curate", *source, "--yes")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "found results of north, south, expected one: give --tenant" in result.stderr
+
+
+def test_references_are_checked_against_kept_runs(
+    run: Run, source: Sequence[object], store: Path
+) -> None:
+    configured = () if "--config" in source else ("--config", store / "pathgauge.yaml")
+    result = run("lint", *source, *configured, "--tenant", "north")
+    assert result.exit_code == 0, result.stderr
+    assert "1 reference: 3 of the last 15 runs match" in result.stdout
+    assert "drop a call\t2\t0\t2/2\t2" in result.stdout
