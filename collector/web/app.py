@@ -17,6 +17,7 @@ from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.web import answers, sign_in, static_files
 from pathgauge.collector.web.overview import overview
+from pathgauge.collector.web.proposal import proposal, proposal_file
 from pathgauge.collector.web.reference_list import reference_list
 from pathgauge.collector.web.rendering import render
 from pathgauge.collector.web.result import of_trace, reference_file, result
@@ -32,6 +33,8 @@ VIEWS: Mapping[str, View] = {
     "/results/{trace_id}/{span_id}": result,
     "/results/{trace_id}/{span_id}/reference.yaml": reference_file,
     "/references": reference_list,
+    "/references/proposal": proposal,
+    "/references/proposal/{file}": proposal_file,
 }
 
 Handler = Callable[[Request], Awaitable[Response]]

@@ -7,6 +7,8 @@ from urllib.parse import quote, urlencode
 
 from pathgauge.collector.config.operating import AGENT, SCENARIO, TRACE_ID
 
+PROPOSAL_FILE = "reference.yaml"
+
 
 def with_query(path: str, query: Mapping[str, str | int | None]) -> str:
     """The path with the parameters that have a value."""
@@ -30,6 +32,18 @@ def recorded(trace_id: str, span_id: str, tenant: str = "") -> str:
     """The reference file that expects what this run did."""
     path = f"/results/{_part(trace_id)}/{_part(span_id)}/reference.yaml"
     return with_query(path, {"tenant": tenant})
+
+
+def proposal(scenario_id: str, tenant: str = "") -> str:
+    """The page of a proposed reference."""
+    return with_query("/references/proposal", {"scenario": scenario_id, "tenant": tenant})
+
+
+def proposal_file(scenario_id: str, tenant: str = "") -> str:
+    """The same as YAML."""
+    return with_query(
+        f"/references/proposal/{PROPOSAL_FILE}", {"scenario": scenario_id, "tenant": tenant}
+    )
 
 
 def scenario(agent: str | None, scenario_id: str | None, tenant: str = "") -> str:

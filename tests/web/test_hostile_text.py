@@ -17,7 +17,7 @@ from pathgauge.collector.core.evaluations.windows import Window
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.collector.web.display import visible
-from pathgauge.collector.web.links import results, scenario
+from pathgauge.collector.web.links import proposal, results, scenario
 from pathgauge.scorers.types import (
     AgentRun,
     ExpectedCall,
@@ -189,6 +189,7 @@ def test_the_other_pages_show_hostile_text_as_text(pages: TestClient) -> None:
     check(pages, "/")
     check(pages, "/results")
     check(pages, "/references")
+    check(pages, proposal(str(fields["scenario_id"])))
     check(pages, scenario(str(fields["agent"]), str(fields["scenario_id"])))
 
 

@@ -1,0 +1,72 @@
+"""The page that proposes a reference from kept runs, and its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from starlette.testclient import TestClient
+
+from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
+from pathgauge.collector.store.evidence.table import EvidencePolicy
+from support.api_client import sources
+from support.evaluated import commit, evaluation, opened
+from support.web_client import site, text_of
+
+PAGE, FILE = "/references/proposal", "/references/proposal/reference.yaml"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
+    folder = tmp_path_factory.mktemp("store")
+    runs = [evaluation(f"{n}", "passed", scenario="new", matched=False) for n in range(30)]
+    odd = evaluation("odd", "stopped", scenario="new", matched=False)
+    few = [evaluation(f"few {n}", "passed", scenario="few", matched=False) for n in range(2)]
+    shared = [
+        evaluation(f"{tenant} {n}", "passed", scenario="shared", tenant=tenant, matched=False)
+        for tenant in ("north", "south")
+        for n in range(12)
+    ]
+    with opened(folder, EvidencePolicy(keep="all")) as store:
+        commit(store, [*runs, odd, *few, *shared])
+    return site(sources(folder, unknown=[UnknownScenario("", "new", (), 31)]))
+
+
+def test_the_references_lead_to_a_proposal_with_its_evidence(pages: TestClient) -> None:
+    assert f'href="{PAGE}?scenario=new"' in pages.get("/references").text
+    answer = pages.get(f"{PAGE}?scenario=new")
+    assert answer.status_code == 200
+    page = text_of(answer.text)
+    assert "Learned from 30 of 31 kept runs; it accepts 30 of them." in page
+    assert "does not call track 1" in page
+    assert "find_order.order 30 of 30 'A-1'" in page
+    assert f'href="{FILE}?scenario=new"' in answer.text
+
+
+def test_the_file_is_the_proposal(pages: TestClient) -> None:
+    answer = pages.get(f"{FILE}?scenario=new")
+    assert answer.headers["content-disposition"].startswith("attachment")
+    proposed = yaml.safe_load(answer.text)
+    assert proposed["expected_tools"] == [
+        {"name": "find_order", "args": {"order": "A-1"}},
+        {"name": "track", "args": {}},
+    ]
+
+
+def test_too_few_runs_are_no_basis(pages: TestClient) -> None:
+    page = text_of(pages.get(f"{PAGE}?scenario=few").text)
+    assert "2 usable runs are kept, and a proposal needs 10" in page
+    assert pages.get(f"{FILE}?scenario=few").status_code == 404
+
+
+def test_runs_of_several_tenants_are_not_mixed(pages: TestClient) -> None:
+    assert pages.get(f"{PAGE}?scenario=shared").status_code == 422
+    assert pages.get(f"{PAGE}?scenario=shared&tenant=north").status_code == 200
+    assert "Learned from 12 of 12" in text_of(
+        pages.get(f"{PAGE}?scenario=shared&tenant=north").text
+    )
+
+
+def test_another_file_does_not_exist(pages: TestClient, tmp_path: Path) -> None:
+    assert pages.get("/references/proposal/other.yaml?scenario=new").status_code == 404
