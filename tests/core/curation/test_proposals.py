@@ -238,3 +238,26 @@ def test_runs_that_are_no_examples_are_counted() -> None:
         "with more than 100 calls": 1,
     }
     assert len(found.groups[0].turns[0]) == 1
+
+
+def test_equal_answers_are_expected_as_they_are_but_their_numbers_are_no_phrases() -> None:
+    proposal = proposed(of(["a"] * 20, "Order 2026 was sent."))
+    turn = proposal.reference.turns[0]
+    assert turn.response == "Order 2026 was sent."
+    assert turn.response_contains == ("was sent", "Order")
+    assert proposal.reference.criteria == {
+        "tool_trajectory_avg_score": 1.0,
+        "failure": 0,
+        "response_contains": 1.0,
+        "response_match_score": 1.0,
+    }
+
+
+def test_the_same_input_with_other_tools_is_another_group() -> None:
+    groups = groups_of(
+        24, lambda n: {"user_input": "Help me.", "tool_calls": (ToolCall(f"t{n % 2}", {}),)}
+    )
+    assert [(one.scenario_id, len(one.turns[0])) for one in groups] == [
+        ("help", 12),
+        ("help-2", 12),
+    ]

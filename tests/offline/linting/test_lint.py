@@ -227,3 +227,15 @@ def test_every_mutant_differs_from_its_run() -> None:
     spoiled = list(mutants(original))
     assert {mutant.kind for mutant in spoiled} == set(KINDS)
     assert [mutant for mutant in spoiled if mutant.invocation == original] == []
+
+
+def test_few_runs_say_nothing_about_what_is_allowed_or_about_noise() -> None:
+    optional = REFERENCE.replace("12.5}}", "12.5}, optional: true}")
+    assert found(linted(optional, runs(19))) == {}
+    mixed = [*runs(4), *(run(20 + n, CALLS, "I have refunded your card.") for n in range(4))]
+    assert found(linted(REFERENCE, mixed, {"response_match_score": 0.85})) == {}
+
+
+def test_equal_calls_are_not_swapped() -> None:
+    spoiled = mutants(run(0, (CALLS[0], CALLS[0])).invocation)
+    assert "swap two calls" not in {mutant.kind for mutant in spoiled}
