@@ -74,7 +74,7 @@ def test_the_examples_of_the_scorers_page_run(run: Callable[..., ModuleType]) ->
 def test_the_examples_of_the_guide_run_together(
     run: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, tests, builtin, builtin_tests, *functions = FENCE.findall(GUIDE)
+    module, tests, builtin, builtin_tests, *functions, of_sessions = FENCE.findall(GUIDE)
     run(module, "acme_scorers")
     run(tests)
     scorer = run(builtin, "repeated_calls").RepeatedCalls
@@ -84,6 +84,7 @@ def test_the_examples_of_the_guide_run_together(
     assert len(functions) == 3
     for example in functions:
         run(example)
+    check_scorer(run(of_sessions, "handovers").Handovers())
 
 
 def test_the_example_of_the_package_runs() -> None:
