@@ -25,7 +25,7 @@ LOCKED := $(INSTALL) --no-build-isolation --no-deps --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow check oracles fuzz faults noise check-corpus bench e2e examples dialects-newest docs manifests lock kafka clean
+.PHONY: help run test test-slow check oracles fuzz faults noise check-corpus backfill-equals bench e2e examples dialects-newest docs manifests lock kafka clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ noise: .venv/.dev  ## simulate years of scores and of traffic that do not change
 
 check-corpus: .venv/.dev  ## read every capture below CORPUS=<directory> in every order of arrival
 	PATHGAUGE_CORPUS=$(or $(CORPUS),tests/golden/captures) $(ALL_TESTS) tests/core/invocations/test_corpus.py $(ARGS)
+
+backfill-equals: .venv/.dev  ## backfill 100,000 traces from Jaeger and Tempo, and compare with live scoring; prints the rate
+	BACKFILL_TRACES=$${BACKFILL_TRACES:-100000} $(ALL_TESTS) tests/backfill/test_equals_live.py --capture=no $(ARGS)
 
 bench: .venv/.dev  ## throughput, cost and stages, as ratios to a baseline of the same run; BENCH_RECORD=1 stores the ratios of a release
 	BENCH_SECONDS=$${BENCH_SECONDS:-15} BENCH_RESULTS=$${BENCH_RESULTS:-1000000} $(ALL_TESTS) tests/benchmarks --capture=no $(ARGS)

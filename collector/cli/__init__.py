@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from pathgauge.collector.cli.backfill import backfill
 from pathgauge.collector.cli.curating import curate, lint
 from pathgauge.collector.cli.explain import explain
 from pathgauge.collector.cli.judging import judge
@@ -70,6 +71,7 @@ for _command in (
     score,
     explain,
     verdict,
+    backfill,
     import_,
     export,
     record,

@@ -154,7 +154,7 @@ def _json_requests(data: bytes) -> Iterator[ExportRequest]:
     if not isinstance(whole, list):
         whole = [whole]
     for item in whole:
-        yield _json_request(item)
+        yield json_request(item)
 
 
 def _json_lines(data: bytes) -> Iterator[ExportRequest]:
@@ -170,10 +170,11 @@ def _json_lines(data: bytes) -> Iterator[ExportRequest]:
                 return
             text = f"line {number}: found no JSON ({error.msg}), expected one JSON object per line"
             raise otlp.UndecodableError(text) from error
-        yield _json_request(document)
+        yield json_request(document)
 
 
-def _json_request(document: Any) -> ExportRequest:
+def json_request(document: Any) -> ExportRequest:
+    """The request in a JSON document: OTLP, Jaeger or Tempo. Raises `otlp.UndecodableError`."""
     request = jaeger.export_request(document) or tempo.export_request(document) or document
     if not isinstance(request, dict) or _OTLP_KEYS.isdisjoint(request):
         raise otlp.UndecodableError(f"found {_shape(document)}, {EXPECTED}")

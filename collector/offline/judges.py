@@ -20,13 +20,20 @@ from pathgauge.collector.judging.queue import Capacity, JudgeQueue
 from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.collector.offline.tables.scoring import JudgeAll
 from pathgauge.scorers.judges.model_client.client import ModelClient
+from pathgauge.scorers.judges.model_client.observer import Observer
 
 
 @contextmanager
 def judges_of(
-    section: Judge, folder: Path, active: ActiveConfig, progress: Progress = unreported
+    section: Judge,
+    folder: Path,
+    active: ActiveConfig,
+    progress: Progress = unreported,
+    observer: Observer | None = None,
 ) -> Iterator[JudgeAll]:
-    """Run a judge queue while the context lasts. Its size is not limited."""
+    """Run a judge queue while the context lasts. Its size is not limited. `observer` learns what
+    is asked and what it costs.
+    """
     judged: list[tuple[PendingJudgment, Evaluation]] = []
     asked = 0
 
@@ -34,7 +41,7 @@ def judges_of(
         judged.append((pending, evaluation))
         progress("judging", len(judged), asked)
 
-    client = ModelClient(section.settings(folder))
+    client = ModelClient(section.settings(folder), observer)
     queue = JudgeQueue(
         client,
         keep,

@@ -75,7 +75,7 @@ def read_path(path: Path) -> TraceFiles:
 
 def _read_file(path: Path, found: TraceFiles) -> None:
     """Add the content of a file, or nothing of it when it raises `UnreadableFileError`."""
-    name, data = shown(path), _decompressed(path)
+    name, data = shown(path), uncompressed(path)
     table = read_table(data, name)
     if table is not None:
         found.tables.append(predictions(table))
@@ -99,7 +99,8 @@ def _read_file(path: Path, found: TraceFiles) -> None:
     found.notes += read.notes
 
 
-def _decompressed(path: Path) -> bytes:
+def uncompressed(path: Path) -> bytes:
+    """The content of a file, or of standard input. Raises `UnreadableFileError` or `OSError`."""
     data = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
     if data.startswith(_GZIP):
         try:

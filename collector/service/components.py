@@ -219,8 +219,9 @@ def build_metrics_sink(
     *,
     limits: LabelLimits,
     records: AgentRecords,
+    clock: Callable[[], float] = time.time,
 ) -> PrometheusSink:
-    """The sink behind `/metrics`."""
+    """The sink behind `/metrics`. `clock` returns the Unix time of scrapes."""
     windows = config.windows
     return PrometheusSink(
         setup.evaluator,
@@ -231,6 +232,7 @@ def build_metrics_sink(
         ),
         limits=limits,
         min_samples=windows.min_samples,
+        clock=clock,
         metrics=DurableMetrics(),
         drift=setup.drift,
         tenants=len(limits.tenants) > 1,

@@ -97,6 +97,12 @@ class Progress:
     """What a scorer tells the gauge, if that is another process."""
     published: Mapping[str, int] = field(default_factory=dict)
     """The last publication of each scorer that the gauge has read."""
+    times: Sequence[float] = ()
+    """When each outcome happened, in Unix seconds, if that was not at `wall`."""
+
+    def at_of(self, index: int) -> float:
+        """When an outcome happened, in Unix seconds."""
+        return self.times[index] if self.times else self.wall
 
 
 @dataclass(frozen=True, slots=True)

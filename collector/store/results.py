@@ -92,8 +92,10 @@ def _write_evaluations(
     evaluations = [event for event in progress.outcomes if isinstance(event, Evaluation)]
     withdrawn = {event.key for event in progress.outcomes if isinstance(event, Withdrawn)}
     kept = [one for one in evaluations if one.revision in (0, newest[one.key])]
-    kept.sort(key=lambda one: one.revision > 0)  # also if they came in another order
-    rows = list(_storable(kept, lambda one: _result(one, progress.wall)))
+    at = {id(event): progress.at_of(index) for index, event in enumerate(progress.outcomes)}
+    # In the order of time, and a first revision before newer ones, also if they came otherwise.
+    kept.sort(key=lambda one: (at[id(one)], one.revision > 0))
+    rows = list(_storable(kept, lambda one: _result(one, at[id(one)])))
     replacing = {one.key for one in kept if one.revision or one.key in withdrawn}
     _delete_revisions(connection, list(replacing))
     known = {one.key: newest[one.key] for one in kept}

@@ -65,9 +65,9 @@ class EvidenceRows:
                 continue
             body = None if built is None else built[index]
             if isinstance(event, Evaluation):
-                self._add(connection, event, progress.wall, body)
+                self._add(connection, event, progress.at_of(index), body)
             elif isinstance(event, Judged):
-                self._add_judged(connection, event.evaluation, progress.wall, body)
+                self._add_judged(connection, event.evaluation, progress.at_of(index), body)
 
     def clean(self, connection: Connection, wall: float, max_rows: int) -> int:
         """Delete evidence that is too old, or the oldest if all takes too much space; returns how

@@ -80,10 +80,13 @@ class SqliteStore:
         max_cached_bytes: int = MAX_CACHE_BYTES,
         evidence: EvidencePolicy | None = None,
         part: Part = "whole",
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """`on_commit` gets the duration of each successful transaction in seconds.
         `max_cached_bytes` is the size of the requests of the journal that are kept in memory.
+        `clock` returns the Unix time from which `recent` looks back.
         """
+        self._clock = clock
         self._folder = folder
         self._part = part
         self._retention = retention or Retention()
@@ -129,7 +132,7 @@ class SqliteStore:
         return restored
 
     def recent(self) -> Iterator[Recent]:
-        since, reached = time.time() - self._windows.max_age_s, math.inf
+        since, reached = self._clock() - self._windows.max_age_s, math.inf
         for _ in range(_MAX_ATTEMPTS):
             try:
                 for row, evaluation in evaluations_since(

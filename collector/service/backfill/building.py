@@ -1,0 +1,49 @@
+"""Builds the pipeline of a backfill: that of a collector, without a journal."""
+
+from __future__ import annotations
+
+import time
+
+from pathgauge.collector.config import Config
+from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.config.dialect_tables import dialects_of
+from pathgauge.collector.config.plugins.dialects import installed_dialects
+from pathgauge.collector.core.evaluations.evaluator import WhenJudged
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.traces import Bounds
+from pathgauge.collector.judging.sampling import Sampling
+from pathgauge.scorers.types import Invocation
+
+
+def build_pipeline(
+    config: Config, setup: ActiveConfig, telemetry: InternalTelemetry, *, judged: bool
+) -> Pipeline:
+    """`judged`: whether evaluations wait for judges, as far as the configuration samples them."""
+    return Pipeline(
+        installed_dialects(dialects_of(config.dialects)),
+        setup.evaluator,
+        setup.references,
+        telemetry,
+        Bounds(**config.assembly.model_dump()),
+        scenario_keys=config.scenario.keys,
+        conversation_idle=config.conversations.idle,
+        judging=_Sampled(config).decide if judged else None,
+        cpu_clock=time.thread_time,
+    )
+
+
+class _Sampled:
+    """Judges the traces that a collector would judge."""
+
+    def __init__(self, config: Config) -> None:
+        section = config.judge
+        rates = {} if section is None else section.scenarios
+        self._sampling = Sampling(
+            1.0 if section is None else section.sample_rate,
+            {name: scenario.sample_rate for name, scenario in rates.items()},
+        )
+
+    def decide(self, invocation: Invocation, scenario: str | None) -> WhenJudged:
+        """Whether an invocation is judged."""
+        return "later" if self._sampling.takes(invocation, scenario) else "not_sampled"

@@ -1,0 +1,227 @@
+"""`pathgauge backfill`: what it writes, when it refuses, and what judges may cost."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from pathgauge.collector.cli import app
+from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.store import Progress
+from support.backfilled import arguments, at, configured, newest_results, rows, samples
+from support.evaluated import WALL, opened
+from support.exports import tempo_json
+from support.judge_server import JudgeRequest, JudgeServer, Reply, answering
+from support.past import Archive, archive
+from support.running import Collector, until
+from support.two_versions import fill, runs
+
+SECONDS = 1800
+PAST = archive(60, SECONDS)
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> str:
+    """The address of files with the past."""
+    (tmp_path / "traces.jsonl").write_bytes(b"\n".join(tempo_json(one.body) for one in PAST.traces))
+    configured(tmp_path)
+    return f"file://{tmp_path}/traces.jsonl"
+
+
+@pytest.fixture
+def backfill(tmp_path: Path, traces: str) -> Run:
+    def invoke(*more: object, address: str = traces) -> Result:
+        return CliRunner().invoke(app, arguments(tmp_path, address, SECONDS, *more))
+
+    return invoke
+
+
+def test_results_have_their_original_times(backfill: Run, tmp_path: Path) -> None:
+    done = backfill()
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "done: 60 traces" in done.stdout
+    starts = {one.trace_id: one.start / 1e9 for one in PAST.traces}
+    found = rows(tmp_path / "past", "SELECT trace_id, at FROM results WHERE revision = 0")
+    assert len(found) == len(starts)
+    settle = 6.0
+    for trace_id, scored in found:
+        assert settle < scored - starts[trace_id] < settle + 2
+
+
+def test_series_have_the_values_of_their_times(backfill: Run, tmp_path: Path) -> None:
+    assert backfill("--label", "job=pathgauge", "--step", "5m").exit_code == 0
+    counted = [
+        (time, value)
+        for labels, value, time in samples(tmp_path / "past", "pathgauge_invocations_scored_total")
+    ]
+    ended = sorted(
+        at for (at,) in rows(tmp_path / "past", "SELECT at FROM results WHERE revision = 0")
+    )
+    expected = [(time, float(sum(at <= time for at in ended))) for time, _ in counted]
+    assert counted == expected
+    assert counted[-1][1] == 60
+    assert [time % 300 for time, _ in counted[:-1]] == [0] * (len(counted) - 1)
+    text = (tmp_path / "past" / "openmetrics.txt").read_text()
+    of_series = [line for line in text.splitlines() if not line.startswith("#")]
+    assert all('job="pathgauge"' in line for line in of_series)
+
+
+def test_the_ordinary_commands_read_the_store(
+    backfill: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert backfill().exit_code == 0
+    read = ("results", "--config", str(tmp_path / "pathgauge.yaml"), "--all", "--json")
+    found = CliRunner().invoke(app, [*read, "--since", "2025-10-01"])
+    assert found.exit_code == 0
+    lines = found.stdout.splitlines()
+    assert Counter(json.loads(line)["verdict"] for line in lines)["passed"] > 10
+
+
+@pytest.mark.slow
+def test_a_collector_that_starts_on_the_store_has_a_past(backfill: Run, tmp_path: Path) -> None:
+    begin = int(time.time()) - SECONDS
+    recent = archive(60, SECONDS, begin=begin)
+    (tmp_path / "traces.jsonl").write_bytes(
+        b"\n".join(tempo_json(one.body) for one in recent.traces)
+    )
+    assert backfill("--since", at(begin), "--until", at(begin + SECONDS)).exit_code == 0
+    before = newest_results(tmp_path / "past")
+    settings = json.loads((tmp_path / "pathgauge.yaml").read_text())
+    with Collector(tmp_path, **settings) as collector:
+        assert until(lambda: collector.value("pathgauge_invocations_scored_total")) == 60
+        first_seen = "pathgauge_agent_version_first_seen_timestamp_seconds"
+        for (agent,), seen in collector.series(first_seen, "agent").items():
+            assert agent in ("desk", "guide")
+            assert begin < seen < begin + 600
+        assert collector.value("pathgauge_score_window_samples", agent="desk") > 20
+        learned = collector.value("pathgauge_traffic_drift_invocations", agent="guide")
+        assert learned == sum(b"browse" in one.body for one in recent.traces)
+    assert newest_results(tmp_path / "past") == before
+
+
+def test_a_folder_of_something_else_is_refused(backfill: Run, tmp_path: Path) -> None:
+    assert backfill().exit_code == 0
+    changed = backfill("--step", "30s")
+    assert changed.exit_code == 2
+    assert "found a backfill with other criteria, references or options" in changed.stderr
+    (tmp_path / "copy.jsonl").write_bytes((tmp_path / "traces.jsonl").read_bytes())
+    moved = backfill(address=f"file://{tmp_path}/copy.jsonl")
+    assert moved.exit_code == 2
+    assert "found a backfill from file://" in moved.stderr
+
+
+def test_the_store_of_a_collector_is_never_changed(backfill: Run, tmp_path: Path) -> None:
+    with opened(tmp_path / "past") as store:
+        fill(store, [*runs("1", "p")])
+        assert store.commit(Progress(0, 5.0, WALL, counts=[Row(("traces_opened",), [1])]))
+    before = rows(tmp_path / "past")
+    refused = backfill()
+    assert refused.exit_code == 2
+    assert "found the store of a collector, expected a new folder" in refused.stderr
+    assert rows(tmp_path / "past") == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--since", "soon"), "--since: found 'soon', expected a time such as"),
+        (("--until", "2020-01-01"), "--since: found a time after --until"),
+        (("--step", "10m"), "--step: found 10m, expected 1s to 5m"),
+        (("--label", "job"), "--label: found 'job', expected NAME=VALUE"),
+        (("--tenant", "shop"), "--tenant: found 'shop', expected none"),
+    ],
+)
+def test_a_wrong_option_is_refused(backfill: Run, options: tuple[str, ...], message: str) -> None:
+    found = backfill(*options)
+    assert found.exit_code == 2
+    assert message in found.stderr
+
+
+def test_redaction_and_tenants_apply_to_the_past(
+    traces: str, backfill: Run, tmp_path: Path
+) -> None:
+    tenants = {
+        "shop": {"token_file": "shop"},
+        "desk": {"token_file": "desk"},
+    }
+    configured(
+        tmp_path, auth={"tenants": tenants}, redaction={"content": False}, evidence={"keep": "all"}
+    )
+    for name in tenants:
+        (tmp_path / name).write_text(f"a-token-of-the-{name}-0123456789abcdef")
+    done = backfill("--tenant", "shop")
+    assert (done.exit_code, done.stderr.count("expected")) == (0, 0)
+    assert {row[0] for row in rows(tmp_path / "past")} == {"shop"}
+    assert b"It is refunded" not in (tmp_path / "past" / "pathgauge.db").read_bytes()
+    assert backfill("--tenant", "nobody").exit_code == 2
+
+
+def judged(folder: Path, model: JudgeServer) -> None:
+    criteria: dict[str, Any] = {"final_response_match_v2": {"threshold": 0.5, "samples": 1}}
+    providers = {"local": {"base_url": model.url, "allow_private": True}}
+    prices = {"judge": {"input": 1.0, "output": 10.0}}
+    judge = {"model": "local:judge", "providers": providers, "prices": prices}
+    configured(folder, criteria=criteria, judge=judge)
+
+
+def verdict(request: JudgeRequest) -> Reply:
+    right = request.data["response"] == request.data["expected_response"]
+    return answering(reasoning="Compared.", verdict="valid" if right else "invalid")
+
+
+@pytest.fixture
+def model(tmp_path: Path, traces: str) -> Iterator[JudgeServer]:
+    with JudgeServer(judge=verdict) as server:
+        judged(tmp_path, server)
+        yield server
+
+
+def refunds(past: Archive) -> int:
+    return sum(b"issue_refund" in one.body or b"I looked at it" in one.body for one in past.traces)
+
+
+def test_judges_are_not_asked_before_somebody_agrees(
+    backfill: Run, model: JudgeServer, tmp_path: Path
+) -> None:
+    refused = backfill()
+    assert refused.exit_code == 2
+    asked = f"invocations: about {refunds(PAST)} requests with"
+    assert asked in refused.stderr
+    assert "US dollars" in refused.stderr
+    assert "found no terminal to ask, expected --yes, or --without-judges" in refused.stderr
+    assert model.requests == []
+    assert rows(tmp_path / "past") == []
+
+
+def test_judges_score_the_past_within_the_estimate(
+    backfill: Run, model: JudgeServer, tmp_path: Path
+) -> None:
+    done = backfill("--yes")
+    assert done.exit_code == 0
+    results = newest_results(tmp_path / "past").values()
+    scored = [one for *_, body in results for one in body["criteria"] if one["value"] is not None]
+    assert len(scored) == refunds(PAST)
+    assert {one["value"] for one in scored} == {0.0, 1.0}
+    assert 0 < len(model.requests) <= refunds(PAST)
+    shown = samples(tmp_path / "past", "pathgauge_score_window_mean")
+    assert len({value for _, value, _ in shown}) > 1
+    assert rows(tmp_path / "past", "SELECT * FROM awaited") == []
+
+
+def test_without_judges_their_criteria_are_not_evaluated(
+    backfill: Run, model: JudgeServer, tmp_path: Path
+) -> None:
+    assert backfill("--without-judges").exit_code == 0
+    assert model.requests == []
+    results = newest_results(tmp_path / "past").values()
+    assert {one["reason"] for *_, body in results for one in body["criteria"]} >= {
+        "judge_unconfigured"
+    }
