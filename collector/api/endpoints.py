@@ -8,7 +8,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pathgauge.collector.api import comparing, drifts, models, overview, reading, releases
+from pathgauge.collector.api import (
+    comparing,
+    drifts,
+    models,
+    overview,
+    reading,
+    releases,
+    shadowing,
+)
 from pathgauge.collector.api.drift_models import DriftReport
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import (
@@ -17,6 +25,7 @@ from pathgauge.collector.api.queries import (
     Query,
     ReferenceQuery,
     ResultQuery,
+    ShadowQuery,
     TraceQuery,
     VerdictQuery,
     VersionQuery,
@@ -153,6 +162,13 @@ ENDPOINTS = (
         lambda sources, tenant, query, path: releases.verdict(sources, tenant, query),
         ReleaseVerdict,
         VerdictQuery,
+    ),
+    Endpoint(
+        "/shadow",
+        "Whether scores in shadow are better or worse than the active ones",
+        lambda sources, tenant, query, path: shadowing.verdict(sources, tenant, query),
+        ReleaseVerdict,
+        ShadowQuery,
     ),
     Endpoint(
         "/reference",

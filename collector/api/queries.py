@@ -161,6 +161,25 @@ class VerdictQuery(VersionQuery):
         return list(dict.fromkeys(filter(None, (self.metric or "").split(","))))
 
 
+class ShadowQuery(VersionQuery):
+    """Whose scores in shadow are compared with the active ones, and how."""
+
+    agent: str = Field(min_length=1, max_length=_MAX_CHARS)
+    metric: Name = None
+    """The metrics, separated by commas. Default: the active criteria with a threshold."""
+    confidence: float = Field(0.95, ge=0.5, le=0.9999)
+    """The probability that the intervals of all metrics hold at all times."""
+    margin: float = Field(0.05, ge=0, le=1)
+    """`not_worse`: certainly worse by less than this."""
+    min_effect: float = Field(0.0, ge=0, le=1)
+    """`worse`, `better`: certainly by more than this."""
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics; none: the default."""
+        return list(dict.fromkeys(filter(None, (self.metric or "").split(","))))
+
+
 class DriftQuery(Query):
     """Which streams of scores are wanted."""
 

@@ -37,7 +37,7 @@ def verdict(
     if sources.reading is None:
         detail = "store: found memory, expected a store on disk: without one no results are kept"
         raise ProblemError(409, detail)
-    criteria = _Criteria(sources.evaluator(), query.metrics)
+    criteria = ComparedCriteria(sources.evaluator(), query.metrics)
     read: Counter[str | None] = Counter()
     versions = query.version, query.against
     with sources.reading() as connection:
@@ -63,11 +63,11 @@ def verdict(
         version_results=of_version,
         against_results=of_baseline,
         complete=complete,
-        metrics=list(map(_metric, release.comparisons)),
+        metrics=list(map(metric_verdict, release.comparisons)),
     )
 
 
-class _Criteria:
+class ComparedCriteria:
     """Sorts results by metric."""
 
     def __init__(self, evaluator: Evaluator, metrics: Iterable[str]) -> None:
@@ -93,9 +93,13 @@ class _Criteria:
         judged = {name for own in owners for name in own if own[name].threshold is not None}
         return {name: one for name, one in every.items() if name in judged or not judged}
 
+    def of(self, scenario: str | None) -> Mapping[str, Criterion]:
+        """The criteria of a scenario, by name."""
+        return self._overrides.get(scenario or "", self._common)
+
     def add(self, result: StoredResult, *, candidate: str) -> None:
         """Add a result, older than those of its scenario before."""
-        active = self._overrides.get(result.scenario_id or "", self._common)
+        active = self.of(result.scenario_id)
         for one in result.criteria:
             criterion = active.get(one.name)
             if criterion is not None and one.name in self.scores:
@@ -132,7 +136,8 @@ def _reason(
     return None if metrics else "no_metric"
 
 
-def _metric(found: Comparison) -> MetricVerdict:
+def metric_verdict(found: Comparison) -> MetricVerdict:
+    """What a comparison has found, as the API says it."""
     return MetricVerdict(
         metric=found.metric,
         verdict=found.outcome,

@@ -10,6 +10,9 @@ from pathgauge.collector.cli.errors import operator_errors
 from pathgauge.collector.cli.options import AsJson, CaFile, StoreConfig, TokenFile, Url
 
 if TYPE_CHECKING:
+    from pathgauge.collector.api.queries import ShadowQuery, VerdictQuery
+    from pathgauge.collector.api.release_models import ReleaseVerdict
+    from pathgauge.collector.cli.result_sources.source import ResultSource
     from pathgauge.collector.core.verdicts.comparison import Outcome
 
 UNDECIDED = 3
@@ -18,8 +21,18 @@ UNDECIDED = 3
 
 def verdict(
     agent: Annotated[str, typer.Option(help="The agent.")],
-    version: Annotated[str, typer.Option(help="The version that is to be released.")],
-    against: Annotated[str, typer.Option(help="The version that it is compared with.")],
+    version: Annotated[str | None, typer.Option(help="The version that is to be released.")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="The version that it is compared with.")
+    ] = None,
+    shadow: Annotated[
+        bool,
+        typer.Option(
+            "--shadow",
+            help="Instead of two versions, compare the criteria and references of the section"
+            " `shadow` with the active ones.",
+        ),
+    ] = False,
     config: StoreConfig = None,
     url: Url = None,
     token_file: TokenFile = None,
@@ -64,45 +77,64 @@ def verdict(
     worse than the other one? Results are compared within each scenario. It may be asked as often
     as you like: its intervals hold at all times of asking together.
 
+    With --shadow, the scores in shadow are compared with the active scores of the same invocations:
+    is it safe to switch to the other criteria or references?
+
     Exits with 0 when the version is better or not worse. Exits with 1 when it is worse, and with 3
     while it is undecided. Exits with 2 when an option is wrong or the results cannot be read.
 
     Example: `pathgauge verdict --agent support --version 1.5 --against 1.4 --wait 30m`
     """
+    from functools import partial
+
     from rich.console import Console
 
-    from pathgauge.collector.api.queries import VerdictQuery
+    from pathgauge.collector.api.queries import ShadowQuery, VerdictQuery
     from pathgauge.collector.cli.output.json_output import json_line
     from pathgauge.collector.cli.output.release import print_release
     from pathgauge.collector.cli.queries import query_of, seconds_of
     from pathgauge.collector.cli.result_sources.source import source_of
     from pathgauge.collector.cli.result_sources.waiting import when_decided
 
-    query = query_of(
-        VerdictQuery,
-        {
-            "agent": agent,
-            "version": version,
-            "against": against,
-            "tenant": tenant,
-            "scenario": scenario,
-            "metric": ",".join(metric or ()) or None,
-            "since": since,
-            "until": until,
-        },
-        confidence=confidence,
-        margin=margin,
-        min_effect=min_effect,
-    )
+    if shadow in (version is not None, against is not None):
+        expected = "expected --version and --against, or --shadow alone"
+        raise typer.BadParameter(f"found {_given(version, against, shadow=shadow)}, {expected}")
+    options = {
+        "agent": agent,
+        "tenant": tenant,
+        "scenario": scenario,
+        "metric": ",".join(metric or ()) or None,
+        "since": since,
+        "until": until,
+    }
+    terms = {"confidence": confidence, "margin": margin, "min_effect": min_effect}
+    query: ShadowQuery | VerdictQuery
+    if shadow:
+        query = query_of(ShadowQuery, options, **terms)
+    else:
+        query = query_of(VerdictQuery, {**options, "version": version, "against": against}, **terms)
     patience = 0.0 if wait is None else seconds_of("wait", wait)
     with operator_errors():
         source = source_of(config, url, token_file, ca_file)
-        found = when_decided(lambda: source.verdict(query), patience)
+        found = when_decided(partial(_ask, source, query), patience)
     if as_json:
         typer.echo(json_line(found.model_dump(mode="json")))
     else:
         print_release(found, Console())
     raise typer.Exit(_status(found.verdict))
+
+
+def _ask(source: ResultSource, query: ShadowQuery | VerdictQuery) -> ReleaseVerdict:
+    from pathgauge.collector.api.queries import ShadowQuery
+
+    if isinstance(query, ShadowQuery):
+        return source.shadow_verdict(query)
+    return source.verdict(query)
+
+
+def _given(version: str | None, against: str | None, *, shadow: bool) -> str:
+    given = {"--version": version is not None, "--against": against is not None, "--shadow": shadow}
+    return " and ".join(name for name, is_given in given.items() if is_given) or "none of them"
 
 
 def _status(outcome: Outcome) -> int:

@@ -24,13 +24,16 @@ from pathgauge.collector.config.criteria.judges import repeated_samples, with_ju
 from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.config.pricing import as_option, missing_prices
 from pathgauge.collector.config.reference_files import Fingerprint, PatternProblem
+from pathgauge.collector.config.shadowing import Shadow as ShadowSection, judges_of, shadow_of
 from pathgauge.collector.core.documents import (
     MAX_PROBLEMS_IN_TOTAL,
+    ConfigError,
     Document,
     Problem,
     Problems,
 )
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
+from pathgauge.collector.core.evaluations.shadow import Shadow
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.references.formats import Entry, refuse_duplicates
 from pathgauge.scorers.authoring.extras import extras_of
@@ -57,6 +60,7 @@ class ActiveConfig:
     """`None`: no drift is detected."""
     fingerprint: Fingerprint
     """Of the reference files, taken before they were read."""
+    shadow: Shadow | None = None
 
 
 def resolve(config: Config, more_references: Iterable[Reference] = ()) -> ActiveConfig:
@@ -106,12 +110,48 @@ def resolve(config: Config, more_references: Iterable[Reference] = ()) -> Active
         *repeated_samples(chain(evaluator.criteria, *evaluator.overrides.values())),
         *_objective_warnings(config, evaluator, entries),
     )
-    return ActiveConfig(
+    active = ActiveConfig(
         evaluator,
         references,
         warnings,
         config.drift,
         loaded.fingerprint,
+    )
+    return active if config.shadow is None else _with_shadow(active, config, config.shadow)
+
+
+def _with_shadow(active: ActiveConfig, config: Config, section: ShadowSection) -> ActiveConfig:
+    """With the criteria and references in shadow. Raises `ConfigError`."""
+    changes: dict[str, Json] = {"shadow": None}
+    if section.criteria:
+        changes["criteria"] = section.criteria
+    if section.references:
+        changes["references"] = section.references
+    if len(changes) == 1:
+        text = "found neither criteria nor references, expected those to compare"
+        raise ConfigError([config.problem(("shadow",), text)])
+    try:
+        other = resolve(config.with_changes(changes))
+    except ConfigError as error:
+        raise ConfigError(
+            [config.problem(("shadow",), str(problem)) for problem in error.problems]
+        ) from error
+    left_out = list(dict.fromkeys(judges_of(other.evaluator)))
+    if section.criteria and left_out:
+        text = (
+            f"found criteria that ask a model ({', '.join(left_out)}), expected none: judges do not"
+            " run in shadow"
+        )
+        raise ConfigError([config.problem(("shadow", "criteria"), text)])
+    warnings = [f"shadow: {one}" for one in other.warnings if one not in active.warnings]
+    if left_out:
+        warnings.append(f"shadow leaves out criteria that ask a model: {', '.join(left_out)}")
+    written = section.criteria or config.criteria
+    return replace(
+        active,
+        warnings=(*active.warnings, *warnings),
+        fingerprint=tuple(sorted({*active.fingerprint, *other.fingerprint})),
+        shadow=shadow_of(other.evaluator, other.references, written),
     )
 
 
@@ -139,7 +179,8 @@ def fingerprint(config: Config) -> Fingerprint:
     """The present fingerprint of the reference files. It differs from that of an `ActiveConfig`
     when they have changed since. No file is opened.
     """
-    return reference_files.fingerprint(config.references, config.folder)
+    shadow = () if config.shadow is None else config.shadow.references
+    return reference_files.fingerprint((*config.references, *shadow), config.folder)
 
 
 def _overrides(config: Config, entries: Iterable[Entry], common: Iterable[Criterion]) -> _Overrides:

@@ -35,6 +35,7 @@ from pathgauge.collector.config.scoring import (
     Windows,
 )
 from pathgauge.collector.config.section import Section, default_if_empty, none_if_false
+from pathgauge.collector.config.shadowing import Shadow
 from pathgauge.collector.core.documents import Document, KeyPath, Problem
 from pathgauge.collector.core.documents.quantities import Switch
 from pathgauge.scorers.types import Json
@@ -68,6 +69,7 @@ class Config(Section):
     )
     """By model, or by a pattern with `*`."""
     judge: Annotated[Judge | None, BeforeValidator(none_if_false)] = None
+    shadow: Annotated[Shadow | None, BeforeValidator(none_if_false)] = None
     scenario: Scenario = Scenario()
     dialects: Annotated[dict[str, DialectTable], BeforeValidator(default_if_empty)] = Field(
         default_factory=dict

@@ -235,6 +235,18 @@ class InternalTelemetry:
             "turns_dropped",
             "Turns of conversations that another scorer has forwarded and that cannot be read.",
         )
+        self.shadow_evaluations = Counter(
+            "shadow_evaluations", "Results of criteria in shadow, by verdict.", "metric", "verdict"
+        )
+        self.shadow_changes = Counter(
+            "shadow_changes",
+            "Results of criteria in shadow, by how their verdict differs from the active one.",
+            "metric",
+            "change",
+        )
+        self.shadow_errors = Counter(
+            "shadow_errors", "Invocations that could not be scored in shadow."
+        )
         self.events_exported = Counter(
             "events_exported", "Evaluation events that the backend accepted.", local=True
         )

@@ -25,6 +25,7 @@ from pathgauge.collector.core.evaluations.accounting import count_unreadable
 from pathgauge.collector.core.evaluations.conversations import MAX_BYTES, Conversations
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator, WhenJudged
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.shadow import Shadow
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations import DEFAULT_KEYS
@@ -74,6 +75,7 @@ class Pipeline:
         cpu_clock: CpuClock = lambda: 0.0,
         partition: Partition = WHOLE,
         session_bounds: SessionBounds | None = None,
+        shadow: Shadow | None = None,
     ) -> None:
         """Times are in seconds.
 
@@ -83,13 +85,14 @@ class Pipeline:
         agent's, and counted as such. `cpu_clock` measures how long traces are read.
 
         `partition` is the part of all traces and conversations that this pipeline gets. While there
-        are criteria for sessions, these get half of `max_conversation_bytes`.
+        are criteria for sessions, these get half of `max_conversation_bytes`. `shadow` scores
+        everything once more, with other criteria or references.
         """
         self._bounds = bounds or Bounds()
         self._assembler = Assembler(self._bounds, telemetry, registry.may_be_entry, recall)
         self._conversations = Conversations(conversation_idle, max_bytes=max_conversation_bytes)
         self._telemetry = telemetry
-        self._scoring = Scoring(evaluator, telemetry, judging, synthetic_tenants)
+        self._scoring = Scoring(evaluator, telemetry, judging, synthetic_tenants, shadow)
         self._reader = TraceReader(
             registry,
             telemetry,
@@ -122,9 +125,11 @@ class Pipeline:
         self._max_conversation_bytes = max_conversation_bytes
         self._share_memory()
 
-    def configure(self, evaluator: Evaluator, references: ReferenceSet) -> None:
+    def configure(
+        self, evaluator: Evaluator, references: ReferenceSet, shadow: Shadow | None = None
+    ) -> None:
         """Apply new criteria and references to everything that is read from now on."""
-        self._scoring.configure(evaluator)
+        self._scoring.configure(evaluator, shadow)
         self._turns.configure(references)
         self._sessions.configure(references)
         self._share_memory()

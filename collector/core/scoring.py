@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from dataclasses import replace
 
 from pathgauge.collector.core.evaluations.accounting import (
     count_evaluation,
@@ -17,12 +18,13 @@ from pathgauge.collector.core.evaluations.evaluator import (
     WhenJudged,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment, PendingJudgments
+from pathgauge.collector.core.evaluations.shadow import Shadow
 from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.core.traces import TraceKey
-from pathgauge.scorers.authoring.extras import Extras
+from pathgauge.scorers.authoring.extras import Extras, extras_of
 from pathgauge.scorers.types import Invocation
 
 
@@ -35,22 +37,23 @@ class Scoring:
         telemetry: InternalTelemetry,
         judging: Callable[[Invocation, str | None], WhenJudged] | None,
         synthetic_tenants: Set[str],
+        shadow: Shadow | None = None,
     ) -> None:
         """`Pipeline` documents the arguments."""
-        self._evaluator = evaluator
+        self.configure(evaluator, shadow)
         self._telemetry = telemetry
         self._judging = judging
         self._synthetic_tenants = synthetic_tenants
         self._pending = PendingJudgments()
 
-    def configure(self, evaluator: Evaluator) -> None:
+    def configure(self, evaluator: Evaluator, shadow: Shadow | None = None) -> None:
         """Apply other criteria to everything that is scored from now on."""
-        self._evaluator = evaluator
-
-    @property
-    def extras(self) -> Extras:
+        self._evaluator, self._shadow = evaluator, shadow
+        self.extras: Extras = evaluator.extras
         """What the criteria need beside the usual fields of invocations."""
-        return self._evaluator.extras
+        if shadow is not None:
+            evaluators = evaluator, shadow.evaluator
+            self.extras = extras_of(one.scorer for each in evaluators for one in each.every)
 
     def evaluate(
         self, invocation: Invocation, match: Match, closed_by: str, revision: int
@@ -69,6 +72,9 @@ class Scoring:
             count_synthetic(evaluation, self._telemetry)
         else:
             count_evaluation(evaluation, self._telemetry)
+            if self._shadow is not None:
+                shadow = self._shadow.score(evaluation, self._telemetry)
+                evaluation = replace(evaluation, shadow=shadow)
         self._update_pending(evaluation)
         return evaluation
 

@@ -185,6 +185,7 @@ def build_pipeline(
         cpu_clock=time.thread_time,
         partition=partition,
         session_bounds=SessionBounds(**config.sessions.model_dump()),
+        shadow=setup.shadow,
     )
 
 

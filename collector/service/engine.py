@@ -24,7 +24,7 @@ from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
 from pathgauge.collector.store import Purged, Selection
 from pathgauge.scorers.types import Reference
 
-RELOADED = frozenset({"criteria", "criteria_file", "drift", "prices", "references"})
+RELOADED = frozenset({"criteria", "criteria_file", "drift", "prices", "references", "shadow"})
 """The sections of the configuration that a reload applies. Of `scenario`, only the keys need a
 restart.
 """

@@ -153,7 +153,7 @@ class Scorer:
     def configure(self, setup: ActiveConfig) -> None:
         """Apply other criteria and references; for the pipeline thread."""
         self._setup = setup
-        self.pipeline.configure(setup.evaluator, setup.references)
+        self.pipeline.configure(setup.evaluator, setup.references, setup.shadow)
         if self.judging is not None:
             self.judging.configure(setup.evaluator, setup.references)
 

@@ -15,6 +15,7 @@ import orjson
 import structlog
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.evaluations.shadow_result import Shadowed
 from pathgauge.collector.core.evidence.evidence import overall
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, StoredTrace, Withdrawn
@@ -199,6 +200,8 @@ def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
             "ended_by": evaluation.session.ended_by,
             "turns": evaluation.session.members,
         }
+    if evaluation.shadow is not None:
+        body["shadow"] = _shadow(evaluation.shadow)
     text = orjson.dumps(body).decode()
     row = (
         *evaluation.key,
@@ -209,6 +212,14 @@ def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
         text,
     )
     return _complete(row, body)
+
+
+def _shadow(shadowed: Shadowed) -> Json:
+    return {
+        "setup": shadowed.setup,
+        "reference": shadowed.reference,
+        "criteria": [one._asdict() for one in shadowed.results],
+    }
 
 
 def _complete(row: tuple[Any, ...], body: dict[str, Json]) -> tuple[Any, ...]:

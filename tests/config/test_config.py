@@ -135,6 +135,7 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
         "ui": {"trace_url": None, "dashboard_url": None, "hosts": ()},
         "canary": None,
         "judge": None,
+        "shadow": None,
         "logging": {"level": "info", "format": "console"},
     }
 
@@ -274,7 +275,7 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
             (
                 "1:1: receivrs: found an unknown key, expected one of receivers, auth,"
                 " insecure_bind, redaction, references, criteria, criteria_file, prices, judge,"
-                " scenario, dialects, assembly, windows, drift, conversations, sessions,"
+                " shadow, scenario, dialects, assembly, windows, drift, conversations, sessions,"
                 " exporters, workers, store, kafka, postgres, evidence, ui, canary, logging;"
                 " did you mean 'receivers'?"
             ),

@@ -62,6 +62,7 @@ def test_the_docs_have_every_key_and_no_other() -> None:
                 "postgres.",
                 "prices.",
                 "redaction.",
+                "shadow.",
                 "tls.",
             )
         )

@@ -16,6 +16,7 @@ from pathgauge.collector.api.queries import (
     DriftQuery,
     Query,
     ResultQuery,
+    ShadowQuery,
     TraceQuery,
     VerdictQuery,
 )
@@ -68,6 +69,10 @@ class HttpSource:
     def verdict(self, query: VerdictQuery) -> ReleaseVerdict:
         """Whether a version of an agent is better or worse than another."""
         return self._get(ReleaseVerdict, ("verdict",), query)
+
+    def shadow_verdict(self, query: ShadowQuery) -> ReleaseVerdict:
+        """Whether scores in shadow are better or worse than the active ones."""
+        return self._get(ReleaseVerdict, ("shadow",), query)
 
     def drifts(self, query: DriftQuery) -> DriftReport:
         """Which scores became worse, and what changed."""

@@ -11,7 +11,13 @@ from typing import Protocol
 from pathgauge.collector import config as configuration
 from pathgauge.collector.api import models
 from pathgauge.collector.api.drift_models import DriftReport
-from pathgauge.collector.api.queries import ClusterQuery, DriftQuery, ResultQuery, VerdictQuery
+from pathgauge.collector.api.queries import (
+    ClusterQuery,
+    DriftQuery,
+    ResultQuery,
+    ShadowQuery,
+    VerdictQuery,
+)
 from pathgauge.collector.api.release_models import ReleaseVerdict
 from pathgauge.collector.store import StoreError
 
@@ -49,6 +55,10 @@ class ResultSource(Protocol):
 
     def verdict(self, query: VerdictQuery) -> ReleaseVerdict:
         """Whether a version of an agent is better or worse than another."""
+        ...
+
+    def shadow_verdict(self, query: ShadowQuery) -> ReleaseVerdict:
+        """Whether scores in shadow are better or worse than the active ones."""
         ...
 
     def drifts(self, query: DriftQuery) -> DriftReport:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from pathgauge.collector.api import drifts, models, reading, releases
+from pathgauge.collector.api import drifts, models, reading, releases, shadowing
 from pathgauge.collector.api.drift_models import DriftReport
 from pathgauge.collector.api.problems import ProblemError
-from pathgauge.collector.api.queries import ClusterQuery, DriftQuery, ResultQuery, VerdictQuery
+from pathgauge.collector.api.queries import (
+    ClusterQuery,
+    DriftQuery,
+    ResultQuery,
+    ShadowQuery,
+    VerdictQuery,
+)
 from pathgauge.collector.api.release_models import ReleaseVerdict
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.cli.result_sources.source import SourceError
@@ -91,11 +98,20 @@ class StoreSource:
         """Whether a version of an agent is better or worse than another. Raises `ConfigError` if
         the criteria cannot be built: they say which scores are better.
         """
+        return self._verdict(lambda found: releases.verdict(found, None, query, VERDICT_S))
+
+    def shadow_verdict(self, query: ShadowQuery) -> ReleaseVerdict:
+        """Whether scores in shadow are better or worse than the active ones. Raises as `verdict`
+        does.
+        """
+        return self._verdict(lambda found: shadowing.verdict(found, None, query, VERDICT_S))
+
+    def _verdict(self, verdict: Callable[[Sources], ReleaseVerdict]) -> ReleaseVerdict:
         evaluator = resolve(self._config).evaluator
         patient = _opening(self._config, 2 * VERDICT_S)
         sources = replace(self._sources, database=patient, evaluator=lambda: evaluator)
         try:
-            return releases.verdict(sources, None, query, VERDICT_S)
+            return verdict(sources)
         except ProblemError as error:
             raise SourceError(error.detail) from error
 

@@ -10,12 +10,13 @@ Criteria that ask a model are not run here but in the judge queue, which builds 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, get_args
 
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
+from pathgauge.collector.core.evaluations.shadow_result import Shadowed
 from pathgauge.collector.core.evidence.failure import Failure
 from pathgauge.collector.core.evidence.miss import Miss
 from pathgauge.collector.core.references import Match
@@ -112,6 +113,8 @@ class Evaluation:
     """
     misses: tuple[Miss, ...] = ()
     """Which tool calls made a score worse than the best one. Set together with `failure`."""
+    shadow: Shadowed | None = None
+    """The scores of criteria in shadow, which are stored beside the others and nothing else."""
 
     session: SessionResult | None = None
     """Set if a whole session was evaluated, and not a single invocation."""
@@ -142,12 +145,16 @@ class Evaluator:
     ) -> None:
         self.criteria = criteria
         self.overrides = dict(overrides or {})
-        every = tuple(chain(criteria, *self.overrides.values()))
-        self.extras = extras_of(criterion.scorer for criterion in every)
+        self.extras = extras_of(criterion.scorer for criterion in self.every)
         """What to keep of the telemetry beside the usual parts of an invocation."""
 
-        self.of_sessions = any(scores_sessions(criterion.scorer) for criterion in every)
+        self.of_sessions = any(scores_sessions(criterion.scorer) for criterion in self.every)
         """Whether any criterion scores whole sessions."""
+
+    @property
+    def every(self) -> Iterator[Criterion]:
+        """The criteria of all scenarios."""
+        return chain(self.criteria, *self.overrides.values())
 
     def criteria_of(self, match: Match) -> tuple[Criterion, ...]:
         """The criteria that apply, to single invocations and to whole sessions. Without a

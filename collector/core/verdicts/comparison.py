@@ -69,6 +69,17 @@ class Scores:
             side.scored += 1
             self.values[stratum].append((is_candidate, value))
 
+    def add_pair(self, stratum: Stratum, candidate: float | None, baseline: float | None) -> None:
+        """Add two scores of one invocation, which form a pair if both exist."""
+        is_pair = candidate is not None and baseline is not None
+        for value, side in ((candidate, self.candidate), (baseline, self.baseline)):
+            if is_pair:
+                self.add(stratum, value, is_candidate=side is self.candidate)
+            elif value is None:
+                side.not_scored += 1
+            else:
+                side.scored += 1
+
     def reverse(self) -> None:
         """Bring scores that were added newest first into the order of time."""
         for values in self.values.values():

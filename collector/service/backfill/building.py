@@ -30,6 +30,7 @@ def build_pipeline(
         conversation_idle=config.conversations.idle,
         judging=_Sampled(config).decide if judged else None,
         cpu_clock=time.thread_time,
+        shadow=setup.shadow,
     )
 
 

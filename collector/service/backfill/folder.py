@@ -23,7 +23,7 @@ _KEPT = Retention(max_bytes=1 << 50, results_s=math.inf)
 """Everything that is asked for is kept. Retention begins when a collector runs on the store."""
 _DECISIVE = {
     *("assembly", "conversations", "criteria", "dialects", "drift", "evidence", "prices"),
-    *("redaction", "scenario", "windows"),
+    *("redaction", "scenario", "shadow", "windows"),
 }
 """The sections of the configuration that decide what is stored."""
 

@@ -34,9 +34,9 @@ from pathgauge.scorers.types import Json
 
 _log = structlog.get_logger(__name__)
 
-FORMAT = 3
+FORMAT = 4
 """To be changed with every change of what is written."""
-_WITH_SESSIONS = 4
+_WITH_SESSIONS = 5
 """The format if results of sessions are among the events, which earlier versions cannot read."""
 _KNOWN_FORMATS = (FORMAT, _WITH_SESSIONS)
 _LEVEL = 1

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pathgauge.collector.core.evaluations.conversation import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Result, SessionResult
 from pathgauge.collector.core.evaluations.invocation_json import from_json, to_json
+from pathgauge.collector.core.evaluations.shadow_result import Shadowed, ShadowResult
 from pathgauge.collector.core.evidence.failure import Failure
 from pathgauge.collector.core.evidence.miss import Miss
 from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, Withdrawn
@@ -24,7 +25,7 @@ from pathgauge.scorers.types import Json, Score
 MAX_EXPLANATION_CHARS = 4096
 """Longer explanations are cut."""
 
-_END = 11
+_END = 12
 """Where the values of an evaluation end."""
 _Kind = Literal["evaluation", "judged", "withdrawn", "conversation", "session", "judged_session"]
 
@@ -99,6 +100,7 @@ def _evaluation(one: Evaluation, tables: Tables, with_content: bool) -> list[Jso
         one.awaits,
         None if failure is None else [failure.category, failure.signature],
         one.misses,
+        None if one.shadow is None else [*one.shadow[:2], list(map(list, one.shadow.results))],
     ]
 
 
@@ -122,7 +124,7 @@ def _with_session(evaluation: Evaluation, written: list[Any]) -> Evaluation:
 
 def _evaluation_of(row: Sequence[Any], content: bytes, resolver: Resolver) -> Evaluation:
     _, invocation, reference, turn_index, unmatched, results, *rest = row[:_END]
-    closed_by, revision, awaits, failure, misses = rest
+    closed_by, revision, awaits, failure, misses, shadow = rest
     return Evaluation(
         from_json(content) if invocation is None else of_slim(invocation),
         _match(resolver, reference, turn_index, unmatched),
@@ -132,7 +134,12 @@ def _evaluation_of(row: Sequence[Any], content: bytes, resolver: Resolver) -> Ev
         awaits,
         None if failure is None else Failure(*failure),
         tuple([Miss(*miss) for miss in misses]),
+        shadow=None if shadow is None else _shadow_of(*shadow),
     )
+
+
+def _shadow_of(setup: str, reference: str | None, results: Sequence[Sequence[Any]]) -> Shadowed:
+    return Shadowed(setup, reference, tuple([ShadowResult(*result) for result in results]))
 
 
 def _match(resolver: Resolver, index: int | None, turn_index: int | None, unmatched: Any) -> Match:

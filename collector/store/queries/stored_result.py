@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey, Verdict
+from pathgauge.collector.core.evaluations.shadow_result import Shadowed, ShadowResult
 from pathgauge.collector.core.evidence.failures import Category
 from pathgauge.collector.store.schema import checksum
 from pathgauge.scorers.authoring.extras import seconds
@@ -66,6 +67,8 @@ class StoredResult:
     revision: int = 0
     session: StoredSession | None = None
     """Set if it is the result of a session, and not of an invocation."""
+    shadow: Shadowed | None = None
+    """The scores in shadow."""
 
     @property
     def key(self) -> EvaluationKey:
@@ -118,6 +121,7 @@ def read(row: Row) -> StoredResult | None:
         tuple(map(_criterion, body["criteria"])),
         row.revision,
         _session(body.get("session")),
+        _shadow(body.get("shadow")),
     )
 
 
@@ -126,6 +130,13 @@ def _session(written: dict[str, Json] | None) -> StoredSession | None:
         return None
     turns = tuple((trace_id, span_id) for trace_id, span_id in written["turns"])
     return StoredSession(written["conversation"], written["ended_by"], turns)
+
+
+def _shadow(found: Any) -> Shadowed | None:
+    if found is None:
+        return None
+    results = tuple(ShadowResult(**one) for one in found["criteria"])
+    return Shadowed(found["setup"], found["reference"], results)
 
 
 def _criterion(one: dict[str, Json]) -> CriterionResult:

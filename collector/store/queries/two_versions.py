@@ -74,7 +74,7 @@ class ReleaseResults:
                 yield replace(wanted, tenant=tenant, agent=agent, scenario=scenario)
 
     def _results(self, series: Filter, deadline: float) -> Iterator[StoredResult]:
-        texts = [orjson.dumps(version).decode() for version in self._versions]
+        texts = self._texts()
         oldest = oldest_of(self._connection, series)
         for number, row in enumerate(rows(self._connection, series, None), 1):
             if row.at < oldest:
@@ -84,8 +84,15 @@ class ReleaseResults:
                 break
             if may_match(row, series) and any(text in row.body for text in texts):
                 result = read(row)
-                if result is not None and result.agent_version in self._versions:
+                if result is not None and self._is_wanted(result):
                     yield result
+
+    def _texts(self) -> Sequence[str]:
+        """The body of a wanted result contains one of them."""
+        return [orjson.dumps(version).decode() for version in self._versions]
+
+    def _is_wanted(self, result: StoredResult) -> bool:
+        return result.agent_version in self._versions
 
 
 def _scenarios(connection: Connection, tenant: str, agent: str) -> Iterator[str]:
