@@ -12,7 +12,9 @@ from starlette.routing import Route
 from pathgauge.collector.api.authorization import Authorization, authorized
 from pathgauge.collector.api.endpoints import ENDPOINTS, PREFIX, Endpoint
 from pathgauge.collector.api.events import Events
+from pathgauge.collector.api.feedback import FeedbackIntake
 from pathgauge.collector.api.openapi import document
+from pathgauge.collector.api.posting import PATH as FEEDBACK, Posting
 from pathgauge.collector.api.problems import NOT_A_GAUGE, STANDBY, ProblemError, answered, response
 from pathgauge.collector.api.queries import parameters
 from pathgauge.collector.api.query_thread import QueryThread
@@ -27,9 +29,17 @@ _HEADERS = {
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def routes(sources: Sources, authorization: Authorization, thread: QueryThread) -> list[Route]:
-    """One route for each endpoint, that of the events, and that of the OpenAPI document."""
+def routes(
+    sources: Sources,
+    authorization: Authorization,
+    thread: QueryThread,
+    intake: FeedbackIntake | None = None,
+) -> list[Route]:
+    """One route for each endpoint, that of the events, that of posted feedback, and that of the
+    OpenAPI document. Without `intake`, no feedback is taken.
+    """
     return [
+        Route(PREFIX + FEEDBACK, Posting(intake, authorization, thread).answer, methods=["POST"]),
         Route(f"{PREFIX}/openapi.json", _openapi),
         Route(f"{PREFIX}/events", Events(sources, authorization, thread).answer),
         *(
@@ -41,7 +51,7 @@ def routes(sources: Sources, authorization: Authorization, thread: QueryThread) 
 
 def routes_elsewhere() -> list[Route]:
     """The API of a process that does not have it: it says which process does."""
-    return [Route(PREFIX + "/{path:path}", _elsewhere)]
+    return [Route(PREFIX + "/{path:path}", _elsewhere, methods=["GET", "POST"])]
 
 
 async def _elsewhere(_: Request) -> Response:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pathgauge.collector.api import (
     comparing,
     drifts,
+    feedback,
     models,
     overview,
     reading,
@@ -18,6 +19,12 @@ from pathgauge.collector.api import (
     shadowing,
 )
 from pathgauge.collector.api.drift_models import DriftReport
+from pathgauge.collector.api.feedback_models import (
+    AgreementQuery,
+    Agreements,
+    FeedbackQuery,
+    GivenAnswers,
+)
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import (
     ClusterQuery,
@@ -169,6 +176,20 @@ ENDPOINTS = (
         lambda sources, tenant, query, path: shadowing.verdict(sources, tenant, query),
         ReleaseVerdict,
         ShadowQuery,
+    ),
+    Endpoint(
+        "/feedback",
+        "What people said of a run, a trace or a conversation",
+        lambda sources, tenant, query, path: feedback.given(sources, tenant, query),
+        GivenAnswers,
+        FeedbackQuery,
+    ),
+    Endpoint(
+        "/agreement",
+        "How far the verdicts of each criterion agree with those of people",
+        lambda sources, tenant, query, path: feedback.agreements(sources, tenant, query),
+        Agreements,
+        AgreementQuery,
     ),
     Endpoint(
         "/reference",

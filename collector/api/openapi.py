@@ -10,7 +10,9 @@ import orjson
 from pydantic import BaseModel, TypeAdapter
 
 from pathgauge.collector.api.endpoints import ENDPOINTS, PREFIX, Endpoint
+from pathgauge.collector.api.feedback_models import Given, Recorded
 from pathgauge.collector.api.models import Problem
+from pathgauge.collector.api.posting import PATH as FEEDBACK
 
 _TEMPLATE = "#/components/schemas/{model}"
 
@@ -18,20 +20,31 @@ _TEMPLATE = "#/components/schemas/{model}"
 @cache
 def document() -> bytes:
     """The document as JSON."""
-    models: set[type[BaseModel]] = {Problem, *(endpoint.model for endpoint in ENDPOINTS)}
+    models: set[type[BaseModel]] = {
+        Problem,
+        Recorded,
+        *(endpoint.model for endpoint in ENDPOINTS),
+    }
     _, schemas = TypeAdapter.json_schemas(
-        [(model, "serialization", TypeAdapter(model)) for model in models], ref_template=_TEMPLATE
+        [
+            *((model, "serialization", TypeAdapter(model)) for model in models),
+            (Given, "validation", TypeAdapter(Given)),
+        ],
+        ref_template=_TEMPLATE,
     )
+    paths = {endpoint.path: {"get": _operation(endpoint)} for endpoint in ENDPOINTS}
+    paths[FEEDBACK]["post"] = _posting()
     found = {
         "openapi": "3.1.0",
         "info": {
             "title": "pathgauge",
             "version": "1",
-            "description": "Results of agent invocations, and what explains them. Read-only.",
+            "description": "Results of agent invocations, what explains them, and what people say"
+            " of them.",
         },
         "servers": [{"url": PREFIX}],
         "security": [{"bearer": []}, {}],
-        "paths": {endpoint.path: {"get": _operation(endpoint)} for endpoint in ENDPOINTS},
+        "paths": paths,
         "components": {
             "schemas": schemas["$defs"],
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
@@ -59,6 +72,36 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
             **{
                 status: _response(description, Problem.__name__, "application/problem+json")
                 for status, description in errors.items()
+            },
+        },
+    }
+
+
+def _posting() -> dict[str, Any]:
+    problems = {
+        "401": "No valid token",
+        "403": "Another tenant than that of the token, or an unknown host name",
+        "409": "Another answer has this id, or no feedback is taken",
+        "413": "The body is too large",
+        "415": "The body is not application/json",
+        "422": "Invalid fields",
+        "503": "Busy, or the store cannot be written to: try again",
+    }
+    return {
+        "operationId": "post_feedback",
+        "summary": "Take what a person says of a run; the answer is sent when it is durable",
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {"schema": {"$ref": _TEMPLATE.format(model=Given.__name__)}}
+            },
+        },
+        "responses": {
+            "201": _response("A new answer", Recorded.__name__, "application/json"),
+            "200": _response("A revised or repeated one", Recorded.__name__, "application/json"),
+            **{
+                status: _response(description, Problem.__name__, "application/problem+json")
+                for status, description in problems.items()
             },
         },
     }

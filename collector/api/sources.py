@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from pathgauge.collector.api.models import Telemetry
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
+from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
@@ -42,6 +43,11 @@ class Sources:
     """Whether another process of the cluster is the gauge: scores, unknown ids, drifts and traffic
     are empty then, and the telemetry is that of this process.
     """
+
+    verdict_rules: VerdictRules = field(default_factory=VerdictRules)
+    """What the answers of people mean."""
+    feedback_window: float = 7 * 86_400.0
+    """The seconds in which criteria are compared with people."""
 
     @property
     def reading(self) -> Reading | None:

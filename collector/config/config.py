@@ -13,6 +13,7 @@ from pathgauge.collector.config import criteria
 from pathgauge.collector.config.dialect_tables import DialectTable
 from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.config.exporters import Exporters, read_exporters
+from pathgauge.collector.config.feedback import Feedback
 from pathgauge.collector.config.judging import Judge
 from pathgauge.collector.config.kafka import Kafka
 from pathgauge.collector.config.operating import (
@@ -90,6 +91,7 @@ class Config(Section):
     kafka: Annotated[Kafka | None, BeforeValidator(none_if_false)] = None
     postgres: Annotated[Postgres | None, BeforeValidator(none_if_false)] = None
     evidence: Evidence = Evidence()
+    feedback: Annotated[Feedback | None, BeforeValidator(none_if_false)] = Feedback()
     ui: Ui = Ui()
     canary: Annotated[Canary | None, BeforeValidator(none_if_false)] = None
     logging: Logging = Logging()

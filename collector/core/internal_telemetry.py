@@ -167,6 +167,21 @@ class InternalTelemetry:
             "Acknowledged log records that did not become part of a trace, by reason.",
             "reason",
         )
+        self.feedback_read = Counter(
+            "feedback_read", "Answers of people that were read from telemetry, by source.", "source"
+        )
+        self.feedback_dropped = Counter(
+            "feedback_dropped",
+            "Evaluations in telemetry that are not used as answers of people, by reason.",
+            "reason",
+        )
+        self.feedback_requests = Counter(
+            "feedback_requests",
+            "Answers of people that were posted, by source and by what became of them.",
+            "source",
+            "outcome",
+            local=True,
+        )
         self.traces_opened = Counter(
             "traces_opened", "Traces whose first span or log record arrived."
         )

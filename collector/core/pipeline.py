@@ -27,6 +27,8 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.shadow import Shadow
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
+from pathgauge.collector.core.feedback.answer import Answer
+from pathgauge.collector.core.feedback.reading import FeedbackReader
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations import DEFAULT_KEYS
 from pathgauge.collector.core.invocations.dialects import Registry
@@ -34,6 +36,7 @@ from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.collector.core.partitioning import WHOLE, Partition
 from pathgauge.collector.core.pipeline_events import (
     Changes,
+    FeedbackGiven,
     ForwardedTurn,
     PipelineEvent,
     StoredTrace,
@@ -76,6 +79,7 @@ class Pipeline:
         partition: Partition = WHOLE,
         session_bounds: SessionBounds | None = None,
         shadow: Shadow | None = None,
+        takes_feedback: bool = True,
     ) -> None:
         """Times are in seconds.
 
@@ -86,7 +90,8 @@ class Pipeline:
 
         `partition` is the part of all traces and conversations that this pipeline gets. While there
         are criteria for sessions, these get half of `max_conversation_bytes`. `shadow` scores
-        everything once more, with other criteria or references.
+        everything but sessions once more, with other criteria or references. Without
+        `takes_feedback`, answers of people are counted and dropped.
         """
         self._bounds = bounds or Bounds()
         self._assembler = Assembler(self._bounds, telemetry, registry.may_be_entry, recall)
@@ -105,6 +110,8 @@ class Pipeline:
         """What is known of the telemetry of each agent version."""
         self._published = PublishedTraces(self._bounds)
         self._changed: dict[TraceKey, None] = {}
+        self._feedback = FeedbackReader(telemetry)
+        self._takes_feedback = takes_feedback
         self._turns = Turns(
             self._conversations,
             partition,
@@ -138,8 +145,12 @@ class Pipeline:
         self, spans: Iterable[Span], logs: Iterable[LogRecord], now: float, row: int = 0
     ) -> list[PipelineEvent]:
         """Process records that arrived at `now`. `row` is their journal row; 0 means no journal."""
+        spans = tuple(spans)
+        logs, answers = self._feedback.of_logs(tuple(logs))
+        answers += self._feedback.of_spans(spans)
+        given = list(self._given(answers))
         events = self._read_all(self._assembler.feed(spans, logs, now, row), now)
-        return self._sessions.follow(events, now)
+        return [*given, *self._sessions.follow(events, now)]
 
     def feed_turn(self, turn: ForwardedTurn, now: float, row: int = 0) -> list[PipelineEvent]:
         """Process a turn that another partition has forwarded, from the journal row `row`, which is
@@ -190,6 +201,16 @@ class Pipeline:
     def drain(self, now: float) -> list[PipelineEvent]:
         """Read all open traces and score all open conversations."""
         return [*self.read_open(now), *self.finish_conversations()]
+
+    def _given(self, answers: Iterable[Answer]) -> Iterator[FeedbackGiven]:
+        """The answers, without those about traces that were purged."""
+        for answer in answers:
+            if not self._takes_feedback:
+                self._telemetry.feedback_dropped.add("off")
+            elif self._assembler.is_purged((answer.tenant, answer.trace_id)):
+                self._telemetry.feedback_dropped.add("purged")
+            else:
+                yield FeedbackGiven(answer)
 
     def _read_all(self, traces: Iterable[Trace], now: float) -> list[PipelineEvent]:
         """Read and score one trace after the other, so that the result does not depend on which of

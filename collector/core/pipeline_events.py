@@ -9,6 +9,7 @@ from pathgauge.collector.core.evaluations.conversation import ConversationKey, C
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
+from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.sessions.stored_session import NO_CHANGES, SessionChanges
 from pathgauge.collector.core.traces import TraceSnapshot
 from pathgauge.scorers.types import Invocation
@@ -19,6 +20,13 @@ class Withdrawn:
     """An evaluation is void: its invocation turned out to be part of a larger one."""
 
     key: EvaluationKey
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackGiven:
+    """A person has answered. Only the store keeps it; sinks are not told."""
+
+    answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +83,8 @@ class ForwardedTurn:
     """Set if the turn was evaluated, and concerns only the session of its conversation."""
 
 
-PublishedEvent = Evaluation | Judged | Withdrawn | ConversationResult
-"""An event that the store keeps and the sinks publish."""
+PublishedEvent = Evaluation | Judged | Withdrawn | ConversationResult | FeedbackGiven
+"""An event that the store keeps and, except for feedback, the sinks publish."""
 
 PipelineEvent = PublishedEvent | Unreadable
 

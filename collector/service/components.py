@@ -6,6 +6,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from prometheus_client import Histogram
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.dialect_tables import dialects_of
+from pathgauge.collector.config.feedback import Feedback
 from pathgauge.collector.config.operating import Store as StoreSection
 from pathgauge.collector.config.plugins.dialects import installed_dialects
 from pathgauge.collector.core.agent_records import AgentRecords
@@ -46,13 +48,15 @@ if TYPE_CHECKING:
     from pathgauge.collector.judging.queue import OnJudged
 
 
-def build_store(config: Config, commit_durations: Histogram, max_cached_bytes: int) -> Store:
+def build_store(
+    config: Config, commit_durations: Histogram, max_cached_bytes: int
+) -> SqliteStore | MemoryStore:
     """A store on disk, or in memory for `store: memory`."""
     if config.store is None:
         return MemoryStore()
     return SqliteStore(
         config.folder / config.store.path,
-        Retention(max_bytes=config.store.max_bytes, results_s=config.store.retention),
+        retention(config),
         WindowBounds(config.windows.max_age),
         lambda kind, seconds: commit_durations.labels(kind).observe(seconds),
         max_cached_bytes=max_cached_bytes,
@@ -65,7 +69,7 @@ def build_gauge_store(config: Config, commit_durations: Histogram) -> SqliteStor
     store = stored(config)
     return SqliteStore(
         config.folder / store.path,
-        Retention(max_bytes=store.max_bytes // 2, results_s=store.retention),
+        replace(retention(config), max_bytes=store.max_bytes // 2),
         WindowBounds(config.windows.max_age),
         lambda kind, seconds: commit_durations.labels(kind).observe(seconds),
         evidence=evidence_policy(config),
@@ -102,7 +106,8 @@ def stored(config: Config) -> StoreSection:
 def retention(config: Config) -> Retention:
     """How much is kept, and for how long."""
     store = stored(config)
-    return Retention(max_bytes=store.max_bytes, results_s=store.retention)
+    max_answers = (config.feedback or Feedback()).max_answers
+    return Retention(store.max_bytes, store.retention, max_answers)
 
 
 def evidence_policy(config: Config) -> EvidencePolicy:
@@ -183,6 +188,7 @@ def build_pipeline(
         judging=judging.decide if judging is not None else None,
         synthetic_tenants=frozenset({CANARY_TENANT}),
         cpu_clock=time.thread_time,
+        takes_feedback=config.feedback is not None and config.store is not None,
         partition=partition,
         session_bounds=SessionBounds(**config.sessions.model_dump()),
         shadow=setup.shadow,

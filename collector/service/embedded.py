@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
+from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces.explain import Waiting
@@ -29,7 +30,7 @@ from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
-from pathgauge.collector.store import Purged, Restored, Selection, publications
+from pathgauge.collector.store import FeedbackOutcome, Purged, Restored, Selection, publications
 from pathgauge.collector.store.resharding import reshard
 from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.scorers.types import Reference
@@ -112,6 +113,9 @@ class EmbeddedEngine:
 
     def explain_open_traces(self, max_traces: int) -> Future[list[Waiting]]:
         return self._scorer.explain_open_traces(max_traces)
+
+    def record_feedback(self, answers: Sequence[Answer]) -> Sequence[FeedbackOutcome]:
+        return self._store.record_feedback(answers)
 
     def purge(self, selection: Selection) -> Future[Purged]:
         return self._scorer.worker.purge(selection)

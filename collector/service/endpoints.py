@@ -30,6 +30,7 @@ from pathgauge.collector.service.components import build_redactor
 from pathgauge.collector.service.connections import PAGES
 from pathgauge.collector.service.control_socket import ControlServer
 from pathgauge.collector.service.engine import Engine
+from pathgauge.collector.service.feedback import AgreementRefresh, build_intake
 from pathgauge.collector.service.process_limits import ProcessLimits
 from pathgauge.collector.service.sources import sources_of
 from pathgauge.collector.service.web.app import create_app
@@ -77,10 +78,21 @@ class Endpoints:
             access.readers, access.authenticate if config.auth else None, _hosts(config)
         )
         queries = QueryThread(sources.is_busy)
+        intake = build_intake(config, engine, telemetry)
         people = [
-            *api_routes(sources, readable, queries),
-            *page_routes(sources, readable, queries, config.ui.trace_url, config.ui.dashboard_url),
+            *api_routes(sources, readable, queries, intake),
+            *page_routes(
+                sources,
+                readable,
+                queries,
+                config.ui.trace_url,
+                config.ui.dashboard_url,
+                intake=intake,
+            ),
         ]
+        self._agreement = None
+        if "gauge" in roles and config.feedback is not None and sources.reading is not None:
+            self._agreement = AgreementRefresh(config, engine, sources, queries)
         pages = create_app(
             engine.registry,
             unready,
@@ -117,6 +129,8 @@ class Endpoints:
             await server.start()
         if self._control is not None:
             await self._control.start()
+        if self._agreement is not None:
+            self._agreement.start()
 
     async def stop_receiving(self, grace: float) -> None:
         """Stop the receivers; active requests have `grace` seconds to finish."""
@@ -124,6 +138,8 @@ class Endpoints:
 
     async def stop(self) -> None:
         """Stop the other servers. Metrics and health stay readable while the receivers drain."""
+        if self._agreement is not None:
+            await self._agreement.stop()
         if self._control is not None:
             await self._control.stop()
         await self._web.stop(1.0)

@@ -12,6 +12,7 @@ from typing import Protocol
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
+from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces.explain import Waiting
@@ -21,7 +22,7 @@ from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
-from pathgauge.collector.store import Purged, Selection
+from pathgauge.collector.store import FeedbackOutcome, Purged, Selection
 from pathgauge.scorers.types import Reference
 
 RELOADED = frozenset({"criteria", "criteria_file", "drift", "prices", "references", "shadow"})
@@ -83,6 +84,10 @@ class Engine(Protocol):
 
     def explain_open_traces(self, max_traces: int) -> Future[list[Waiting]]:
         """What the oldest open traces wait for."""
+        ...
+
+    def record_feedback(self, answers: Sequence[Answer]) -> Sequence[FeedbackOutcome]:
+        """Make answers of people durable; for any thread. Raises `StoreError`."""
         ...
 
     def purge(self, selection: Selection) -> Future[Purged]:

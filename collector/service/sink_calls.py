@@ -6,14 +6,14 @@ import structlog
 
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
-from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent
+from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, Withdrawn
 from pathgauge.collector.core.sink import Sink
 
 _log = structlog.get_logger(__name__)
 
 
 def publish(sink: Sink, event: PublishedEvent, now: float) -> None:
-    """Pass an event to a sink; `now` is in Unix seconds."""
+    """Pass an event to a sink; `now` is in Unix seconds. Sinks get no feedback of people."""
     try:
         if isinstance(event, Evaluation):
             sink.publish(event, now)
@@ -21,7 +21,7 @@ def publish(sink: Sink, event: PublishedEvent, now: float) -> None:
             sink.publish_judged(event, now)
         elif isinstance(event, ConversationResult):
             sink.publish_conversation(event, now)
-        else:
+        elif isinstance(event, Withdrawn):
             sink.withdraw(event.key)
     except Exception:
         _log.exception("sink failed", sink=_name(sink))

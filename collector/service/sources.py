@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathgauge.collector.api.models import Telemetry
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.config import Config
+from pathgauge.collector.config.feedback import Feedback
 from pathgauge.collector.service.engine import Engine
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.collector.store.queries.reading import Reading
@@ -42,6 +43,7 @@ def sources_of(
     def unknown() -> tuple[Sequence[UnknownScenario], int]:
         return engine.unknown_scenarios.snapshot()  # a process that becomes the gauge has others
 
+    feedback = config.feedback or Feedback()
     return Sources(
         folder=folder,
         database=database,
@@ -54,4 +56,6 @@ def sources_of(
         telemetry=telemetry,
         is_standby=lambda: bool(engine.inactive()),
         is_busy=lambda: engine.usage().queued_bytes > 0,
+        verdict_rules=feedback.rules(),
+        feedback_window=feedback.window,
     )

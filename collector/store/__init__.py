@@ -43,9 +43,14 @@ class Unread(NamedTuple):
     """Since when the oldest of them waits, in Unix seconds; `None` without any."""
 
 
-Transaction: TypeAlias = Literal["requests", "results", "quarantine"]
-"""The kinds of transactions: requests before they are acknowledged, results of the pipeline, and
-the quarantine of a damaged row.
+FeedbackOutcome: TypeAlias = Literal["created", "replaced", "outdated", "repeated", "conflict"]
+"""What became of an answer: `outdated`, a newer one of the same person is known; `repeated`, it was
+sent before; `conflict`, another answer has its id.
+"""
+
+Transaction: TypeAlias = Literal["requests", "results", "quarantine", "feedback"]
+"""The kinds of transactions: requests before they are acknowledged, results of the pipeline, the
+quarantine of a damaged row, and feedback that was posted.
 """
 
 NEARLY_FULL = 0.9
@@ -184,6 +189,8 @@ class Usage:
     """
     results_removed: Mapping[Removal, int] = field(default_factory=dict)
     """Results that this process has removed."""
+    feedback_removed: Mapping[Removal, int] = field(default_factory=dict)
+    """Answers of people that this process has removed."""
     write_ahead: int = 0
     requests: int = 0
     """Journal rows."""

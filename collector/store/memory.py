@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces import Recalled, TraceKey
 from pathgauge.collector.store import (
     Deliver,
     Delivery,
+    FeedbackOutcome,
     Progress,
     Purged,
     Restored,
@@ -48,6 +50,9 @@ class MemoryStore:
 
     def commit(self, progress: Progress) -> bool:
         return True
+
+    def record_feedback(self, answers: Sequence[Answer]) -> Sequence[FeedbackOutcome]:
+        raise StoreError("found store: memory, expected a store on disk: feedback is kept there")
 
     def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
         raise StoreError(

@@ -21,6 +21,7 @@ from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, StoredTrace, Withdrawn
 from pathgauge.collector.store import (
     Progress,
+    feedback,
     journal,
     pending_judgments,
     session_members,
@@ -57,6 +58,7 @@ def write_results(connection: Connection, progress: Progress) -> Set[int]:
     for index, outcome in enumerate(progress.outcomes):
         if isinstance(outcome, Judged) and index not in replaced:
             _add_judged(connection, outcome.evaluation)
+    feedback.write(connection, progress)
     return replaced
 
 
@@ -188,6 +190,7 @@ def _result(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
         "reference": reference.version if reference else None,
         "unmatched": evaluation.match.unmatched,
         "agent_version": name_of(invocation.agent_version) or None,
+        "conversation": name_of(invocation.conversation_id) or None,
         "dialect": invocation.dialect,
         "flags": sorted(invocation.flags),
         "closed_by": evaluation.closed_by,

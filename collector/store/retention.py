@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
-from pathgauge.collector.store import Removal, Usage, removal
+from pathgauge.collector.store import Removal, Usage, feedback, removal
 from pathgauge.collector.store.evidence.table import drop_oldest
 from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.sql import Connection
@@ -45,6 +46,9 @@ class Retention:
     max_bytes: int = 10 << 30
     """Journal and results together."""
     results_s: float = 7 * 86_400.0
+    """For results, and for what people said of them."""
+    max_answers: int = 100_000
+    """Answers of people that are kept."""
 
     @property
     def max_open_bytes(self) -> int:
@@ -76,6 +80,8 @@ class Removed(NamedTuple):
     """Superseded revisions, trace states and evidence."""
     reason: Removal = "age"
     """Why results were removed."""
+    feedback: Mapping[Removal, int] = MappingProxyType({})
+    """Answers of people, which are among the others, too."""
 
 
 class Cleaning:
@@ -94,6 +100,7 @@ class Cleaning:
         """
         self._clean_evidence = clean_evidence
         self.results_removed: dict[Removal, int] = {"age": 0, "space": 0}
+        self.feedback_removed: dict[Removal, int] = {"age": 0, "space": 0}
         self._retention = retention
         self._windows = windows
         self._steady = SteadyWall()
@@ -118,6 +125,8 @@ class Cleaning:
     def committed(self, removed: Removed) -> bool:
         """Count what was removed; returns whether there was anything."""
         self.results_removed[removed.reason] += removed.results
+        for reason, answers in removed.feedback.items():
+            self.feedback_removed[reason] += answers
         if not removed.results + removed.others:
             return False
         self._next_if_short_at = -math.inf
@@ -146,11 +155,14 @@ class Cleaning:
         kept_s, reason = self._retention.results_s, _AGE
         if is_short and self._windows.max_age_s < kept_s:
             kept_s, reason = self._windows.max_age_s, _SPACE
+        dropped = drop_feedback(connection, self._retention, wall, _MAX_ROWS)
         return Removed(
             removal.drop_old_results(connection, wall - kept_s, _MAX_ROWS),
             removal.drop_trace_states(connection, _KEPT_TRACES, _MAX_ROWS)
-            + self._clean_evidence(connection, wall, _MAX_ROWS),
+            + self._clean_evidence(connection, wall, _MAX_ROWS)
+            + sum(dropped.values()),
             reason,
+            dropped,
         )
 
     def _drop_superseded(self, connection: Connection) -> int:
@@ -164,3 +176,13 @@ class Cleaning:
             removed = removal.drop_superseded_results(connection, chunk[0], chunk[-1])
             searched += 1
         return removed
+
+
+def drop_feedback(
+    connection: Connection, retention: Retention, wall: float, max_rows: int
+) -> dict[Removal, int]:
+    """Delete answers of people that are too old or too many; returns how many, by reason."""
+    return {
+        "age": feedback.drop_old(connection, wall - retention.results_s, max_rows),
+        "space": feedback.drop_excess(connection, retention.max_answers, max_rows),
+    }

@@ -108,6 +108,21 @@ CREATE TABLE session_members (
 CREATE INDEX session_members_by_session ON session_members (session, tenant);
 """
 
+_FEEDBACK = """
+CREATE TABLE feedback (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, trace_id TEXT NOT NULL,\
+ span_id TEXT NOT NULL, conversation TEXT NOT NULL, name TEXT NOT NULL, rater TEXT NOT NULL,\
+ client TEXT NOT NULL,
+  given REAL NOT NULL, at REAL NOT NULL, is_current INTEGER NOT NULL,
+  body TEXT NOT NULL, crc INTEGER NOT NULL, UNIQUE (tenant, client)
+);
+CREATE INDEX feedback_by_subject ON feedback (trace_id, span_id, tenant, name, rater);
+CREATE INDEX feedback_by_time ON feedback (at);
+CREATE INDEX feedback_by_conversation ON feedback (tenant, conversation)\
+ WHERE conversation <> '';
+CREATE TABLE feedback_key (id INTEGER PRIMARY KEY, value BLOB NOT NULL);
+"""
+
 MIGRATIONS: Sequence[str] = (
     _FIRST,
     _AWAITED,
@@ -115,6 +130,7 @@ MIGRATIONS: Sequence[str] = (
     _PUBLICATIONS,
     _PURGING,
     _SESSIONS,
+    _FEEDBACK,
 )
 """The statements that lead from each version of the schema to the next; version 0 is an empty file.
 Never change one that was released, not even its white space: the text is compared with the file.

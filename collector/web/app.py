@@ -12,10 +12,11 @@ from starlette.routing import Route
 
 from pathgauge.collector.api import problems
 from pathgauge.collector.api.authorization import Authorization, UnauthorizedError
+from pathgauge.collector.api.feedback import FeedbackIntake
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
-from pathgauge.collector.web import answers, sign_in, static_files
+from pathgauge.collector.web import answers, feedback, sign_in, static_files
 from pathgauge.collector.web.overview import overview
 from pathgauge.collector.web.proposal import proposal, proposal_file
 from pathgauge.collector.web.reference_list import reference_list
@@ -46,9 +47,11 @@ def routes(
     thread: QueryThread,
     trace_url: str | None = None,
     dashboard_url: str | None = None,
+    *,
+    intake: FeedbackIntake | None = None,
 ) -> list[Route]:
     """All pages. `trace_url` is the page of a trace in its backend, `dashboard_url` the dashboard
-    of an agent in a scenario.
+    of an agent in a scenario. Without `intake`, no feedback is taken.
     """
 
     def handler(view: View) -> Handler:
@@ -67,6 +70,7 @@ def routes(
                 time.time(),
                 trace_url,
                 dashboard_url,
+                takes_feedback=intake is not None,
             )
             try:
                 return await thread.run(
@@ -80,6 +84,7 @@ def routes(
     return [
         *(Route(path, handler(view)) for path, view in VIEWS.items()),
         *sign_in.routes(authorization),
+        *(feedback.routes(sources, authorization, thread, intake) if intake else []),
         static_files.route(),
     ]
 

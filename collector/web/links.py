@@ -46,6 +46,12 @@ def proposal_file(scenario_id: str, tenant: str = "") -> str:
     )
 
 
+def feedback(trace_id: str, span_id: str, tenant: str = "") -> str:
+    """Where the form about a result is sent to."""
+    path = f"/results/{_part(trace_id)}/{_part(span_id)}/feedback"
+    return with_query(path, {"tenant": tenant})
+
+
 def scenario(agent: str | None, scenario_id: str | None, tenant: str = "") -> str:
     """The page of one agent in one scenario."""
     query = {"agent": agent, "scenario": scenario_id, "tenant": tenant}

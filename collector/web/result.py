@@ -9,7 +9,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from pathgauge.collector.api import conversations, models, reading
+from pathgauge.collector.api import conversations, feedback, models, reading
+from pathgauge.collector.api.feedback_models import FeedbackQuery, GivenAnswer
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.core.evidence.comparison import alignments, value_text
 from pathgauge.collector.core.evidence.evidence import Evidence
@@ -25,6 +26,7 @@ from pathgauge.scorers.matching.wording import one_line
 from pathgauge.scorers.types import Reference
 
 MAX_CALLS = 200
+MAX_ANSWERS = 100
 NEW_SCENARIO = "new-scenario"
 NOT_STORED = (
     "No result of this trace and span is stored: it is too old, was removed, or belongs to another"
@@ -72,6 +74,9 @@ def result(visit: Visit) -> Page:
         "similar_link": _similar(explained),
         "trace_link": visit.trace_url and links.trace(visit.trace_url, stored.trace_id),
         "reference_link": links.recorded(stored.trace_id, stored.span_id, stored.tenant),
+        "feedback_link": links.feedback(stored.trace_id, stored.span_id, stored.tenant),
+        "takes_feedback": visit.takes_feedback,
+        "people": _people(visit, stored),
     }
     if evidence is not None:
         invocation = evidence.invocation
@@ -136,6 +141,12 @@ def _found(visit: Visit) -> tuple[StoredResult, Evidence | None]:
     if not found:
         raise ProblemError(404, NOT_STORED)
     return found[-1]
+
+
+def _people(visit: Visit, stored: StoredResult) -> Sequence[GivenAnswer]:
+    """What people said of the run."""
+    query = FeedbackQuery(trace_id=stored.trace_id, span_id=stored.span_id)
+    return feedback.given(visit.sources, stored.tenant, query).answers[:MAX_ANSWERS]
 
 
 def _similar(result: models.Result) -> str | None:

@@ -6,18 +6,16 @@ otherwise another site could sign somebody in with a token of its own.
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
-
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from pathgauge.collector.api.authorization import COOKIE, Authorization, UnauthorizedError
 from pathgauge.collector.web import answers
+from pathgauge.collector.web.forms import fields_of, has_own_origin, uses_https
 from pathgauge.collector.web.rendering import render
 
 PATH = "/sign-in"
-MAX_BODY_BYTES = 16 * 1024
 MAX_AGE_S = 30 * 86_400
 _HOME = "/"
 
@@ -33,7 +31,7 @@ def routes(authorization: Authorization) -> list[Route]:
     async def sign_in(request: Request) -> Response:
         if not has_own_origin(request):
             return answers.problem(request, 403, "This form was sent from another site.")
-        fields = await _fields(request)
+        fields = await fields_of(request)
         if fields is None:
             return answers.problem(request, 413, "The token is too long.")
         address = inside(fields.get("next", ""))
@@ -60,43 +58,9 @@ def routes(authorization: Authorization) -> list[Route]:
     ]
 
 
-def has_own_origin(request: Request) -> bool:
-    """Whether a page of this server sent the form. Browsers name the origin of every form."""
-    host = request.headers.get("host", "")
-    return bool(host) and _origin(request)[1] == host.lower()
-
-
-def _origin(request: Request) -> tuple[str, str]:
-    """Scheme and host of the page that sent the form. The scheme is the one that the browser used,
-    also behind a proxy that ends TLS.
-    """
-    try:
-        parts = urlsplit(request.headers.get("origin", "").lower())
-    except ValueError:
-        return "", ""
-    return parts.scheme, parts.netloc
-
-
 def _form(request: Request, address: str, message: str, status: int = 200) -> Response:
     body = render("sign_in.html", next=address, message=message, has_sign_out=False, tenant=None)
     return answers.html(request, body, status)
-
-
-async def _fields(request: Request) -> dict[str, str] | None:
-    """The fields of the form; `None` if it is too long."""
-    body = b""
-    try:
-        async for part in request.stream():
-            body += part
-            if len(body) > MAX_BODY_BYTES:
-                return None
-    except ClientDisconnect:
-        return {}
-    try:
-        found = parse_qs(body.decode("utf-8", "replace"), max_num_fields=10)
-    except ValueError:
-        return {}
-    return {name: values[0] for name, values in found.items()}
 
 
 def _set_cookie(request: Request, response: Response, token: str, max_age: int) -> None:
@@ -105,7 +69,7 @@ def _set_cookie(request: Request, response: Response, token: str, max_age: int) 
         token,
         max_age=max_age,
         path="/",
-        secure="https" in (request.url.scheme, _origin(request)[0]),
+        secure=uses_https(request),
         httponly=True,
         samesite="strict",
     )

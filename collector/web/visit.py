@@ -28,6 +28,8 @@ class Visit:
     """The page of a trace in its backend, with a place for the id."""
     dashboard_url: str | None = None
     """The dashboard of an agent in a scenario, with places for their names."""
+    takes_feedback: bool = False
+    """Whether people can say here whether a run was good."""
 
     @property
     def shown_tenant(self) -> str | None:

@@ -223,7 +223,15 @@ PATHS = [
     one.path.format(trace_id=OF_NORTH.invocation.trace_id, span_id=OF_NORTH.invocation.span_id)
     for one in ENDPOINTS
 ]
-WITHOUT_NAMES = {"/references", "/reference", "/shadow", "/verdict", "/versions"}
+WITHOUT_NAMES = {
+    "/agreement",
+    "/feedback",
+    "/references",
+    "/reference",
+    "/shadow",
+    "/verdict",
+    "/versions",
+}
 """Without parameters, these show no trace and no agent."""
 
 

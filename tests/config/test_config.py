@@ -126,6 +126,15 @@ def test_without_a_file_the_collector_listens_on_loopback_and_needs_no_reference
         },
         "kafka": None,
         "postgres": None,
+        "feedback": {
+            "window": 604800.0,
+            "min_kappa": 0.4,
+            "min_pairs": 20,
+            "labels": {},
+            "scales": {},
+            "pass_above": 0.5,
+            "max_answers": 100_000,
+        },
         "evidence": {
             "keep": "failed",
             "passed_per_scenario": 20,
@@ -276,7 +285,8 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
                 "1:1: receivrs: found an unknown key, expected one of receivers, auth,"
                 " insecure_bind, redaction, references, criteria, criteria_file, prices, judge,"
                 " shadow, scenario, dialects, assembly, windows, drift, conversations, sessions,"
-                " exporters, workers, store, kafka, postgres, evidence, ui, canary, logging;"
+                " exporters, workers, store, kafka, postgres, evidence, feedback, ui, canary,"
+                " logging;"
                 " did you mean 'receivers'?"
             ),
         ),

@@ -45,6 +45,7 @@ AT_ONCE = 100
 """Maximum number of traces that `expire` returns at once, so that new records do not wait long."""
 AT_ONCE_BYTES = 16 << 20
 """Size of their spans in bytes at which `expire` stops adding traces."""
+_PURGED = "purged"
 _LOADING_SHARE = 0.1
 """Share of loading a trace from the journal in the cost of reading it."""
 
@@ -242,10 +243,14 @@ class Assembler:
         for key in keys:
             trace = self._traces.get(key)
             if trace is None:
-                self._remember(key, "purged")
+                self._remember(key, _PURGED)
             else:
-                self._forget(trace, "purged")
+                self._forget(trace, _PURGED)
             self._given_up.pop(key, None)
+
+    def is_purged(self, key: TraceKey) -> bool:
+        """Whether a trace was purged, so that nothing about it may be kept."""
+        return self._forgotten.get(key) == _PURGED
 
     def _add_all(
         self, key: TraceKey, records: Sequence[Span | LogRecord], now: float, row: int

@@ -16,6 +16,7 @@ from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
+from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.publication import Publication
@@ -46,8 +47,9 @@ from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
-from pathgauge.collector.store import Purged, Selection, Usage, publications
+from pathgauge.collector.store import FeedbackOutcome, Purged, Selection, Usage, publications
 from pathgauge.collector.store.postgres import purge, starting
+from pathgauge.collector.store.postgres.feedback import FeedbackWriter
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase
 from pathgauge.collector.store.postgres.sharing import SharedCleaning
 from pathgauge.collector.store.recent_results import WindowBounds
@@ -79,6 +81,7 @@ class Cluster:
         assert config.kafka is not None
         assert config.postgres is not None
         self._config, self._kafka, self._conninfo = config, config.kafka, config.postgres.conninfo
+        self._feedback = FeedbackWriter(self._conninfo)
         self._setup = setup
         self._telemetry = telemetry
         self._canary = canary
@@ -168,6 +171,9 @@ class Cluster:
             return nlargest(max_traces, every, key=lambda one: one.age)
 
         return asyncio.run_coroutine_threadsafe(explain(), self._loop)
+
+    def record_feedback(self, answers: Sequence[Answer]) -> Sequence[FeedbackOutcome]:
+        return self._feedback.record(answers)
 
     def purge(self, selection: Selection) -> Future[Purged]:
         since = time.time() - self._config.windows.max_age

@@ -13,6 +13,7 @@ from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.service.migration.requests import Produced
 from pathgauge.collector.store import (
     StoreError,
+    feedback,
     pending_judgments,
     session_members,
     sessions,
@@ -37,18 +38,20 @@ _TRACES = "tenant, trace_id, closed, forgotten, known"
 
 def refuse_rows(database: PostgresConnection) -> None:
     """Raises `StoreError` if the database is in use."""
-    for table in ("results", "partitions", "counts"):
+    for table in ("results", "partitions", "counts", "feedback"):
         if database.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():
             raise StoreError(f"postgres: found rows in {table}, expected an empty database")
 
 
 def copy_results(main: sqlite3.Connection, database: PostgresConnection) -> int:
-    """Copy results, evidence and counts; returns the number of results."""
+    """Copy results, evidence, feedback and counts; returns the number of results."""
     number = _copy(main, database, "results", _RESULTS)
     _copy(main, database, "evidence", _EVIDENCE)
     _copy(main, database, "session_members", f"{session_members.COLUMNS}, crc")
     _copy(main, database, "counts", "name, state, crc")
-    for table in ("results", "evidence"):
+    _copy(main, database, "feedback", f"id, {feedback.COLUMNS}, crc")
+    _copy(main, database, "feedback_key", "id, value")
+    for table in ("results", "evidence", "feedback"):
         database.execute(
             f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), (SELECT coalesce(max(id), 0)"
             f" + 1 FROM {table}), false)"

@@ -18,6 +18,7 @@ from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
+from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.otlp.split import as_protobuf, split
@@ -44,7 +45,7 @@ from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
-from pathgauge.collector.store import Purged, Selection, StoreError, publications
+from pathgauge.collector.store import FeedbackOutcome, Purged, Selection, StoreError, publications
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.resharding import reshard
 from pathgauge.scorers.types import Reference
@@ -155,6 +156,9 @@ class Fleet:
             return nlargest(max_traces, every, key=lambda one: one.age)
 
         return asyncio.run_coroutine_threadsafe(explain(), self._loop)
+
+    def record_feedback(self, answers: Sequence[Answer]) -> Sequence[FeedbackOutcome]:
+        return self._store.record_feedback(answers)
 
     def purge(self, selection: Selection) -> Future[Purged]:
         return asyncio.run_coroutine_threadsafe(self._purge(selection), self._loop)

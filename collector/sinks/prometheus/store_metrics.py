@@ -98,6 +98,14 @@ class StoreGauges(Collector):
         for reason in get_args(Removal):
             removed.add_metric((reason,), usage.results_removed.get(reason, 0))
         yield removed
+        forgotten = CounterMetricFamily(
+            "pathgauge_feedback_removed",
+            "Answers of people removed from the store, by reason.",
+            labels=("reason",),
+        )
+        for reason in get_args(Removal):
+            forgotten.add_metric((reason,), usage.feedback_removed.get(reason, 0))
+        yield forgotten
         yield _gauge(
             "pathgauge_backlog_requests",
             "Durable requests that the pipeline has not processed.",

@@ -25,7 +25,7 @@ from pathgauge.collector.store.postgres.schema import check
 from pathgauge.collector.store.schema import name_of, text_of
 
 TABLES = (
-    *("results", "evidence", "turns", "awaited", "traces", "forwarded", "requests"),
+    *("results", "evidence", "turns", "awaited", "traces", "forwarded", "requests", "feedback"),
     *("sessions", "session_turns", "session_members"),
     "publications",  # those that were read and deleted
 )
@@ -87,6 +87,7 @@ def _remove(connection: PostgresConnection, selection: Selection, windows_since:
     requests, held = _purge_requests(connection)
     turns = {key[:2] for key in _purge_open(connection, "turns", selection.before)}
     pending = _purge_open(connection, "awaited", selection.before)
+    _purge_feedback(connection, selection.before)
     removed, recent = _purge_results(connection, selection.before, windows_since)
     connection.execute(
         f"DELETE FROM evidence WHERE {_CHOSEN} OR NOT EXISTS (SELECT 1 FROM results AS r WHERE"
@@ -116,7 +117,7 @@ def _choose(connection: PostgresConnection, selection: Selection) -> None:
     if selection.trace_id is not None:
         connection.execute(f"{into} {in_requests} WHERE trace_id = ? {end}", (selection.trace_id,))
         for table in (
-            *("results", "turns", "traces", "awaited", "evidence", "forwarded"),
+            *("results", "turns", "traces", "awaited", "evidence", "forwarded", "feedback"),
             *("sessions", "session_turns", "session_members"),
         ):
             connection.execute(
@@ -199,6 +200,16 @@ def _purge_open(
     )
     connection.execute(f"DELETE FROM {table} {purged}", {"before": before})
     return keys
+
+
+def _purge_feedback(connection: PostgresConnection, before: float | None) -> None:
+    """Delete what people said of the traces, and of their conversations."""
+    connection.execute(
+        f"DELETE FROM feedback WHERE {_CHOSEN} OR at < :before"
+        " OR (conversation <> '' AND (tenant, conversation) IN (SELECT r.tenant,"
+        " r.body::json ->> 'conversation' FROM results AS r JOIN chosen USING (trace_id, tenant)))",
+        {"before": before},
+    )
 
 
 def _purge_results(

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathgauge.collector.store import Removal, Usage, removal
 from pathgauge.collector.store.evidence.table import EvidencePolicy, EvidenceRows, drop_oldest
 from pathgauge.collector.store.postgres.connection import PostgresConnection
-from pathgauge.collector.store.retention import Removed, Retention, SteadyWall
+from pathgauge.collector.store.retention import Removed, Retention, SteadyWall, drop_feedback
 
 CLEAN_S = 10.0
 MAX_ROWS = 5_000
@@ -42,6 +42,7 @@ class SharedCleaning:
         self._evidence = EvidenceRows(evidence or EvidencePolicy())
         self._steady = SteadyWall()
         self._removed: dict[Removal, int] = {"age": 0, "space": 0}
+        self._feedback: dict[Removal, int] = {"age": 0, "space": 0}
         self._next_at = -math.inf
 
     def clean(self, connection: PostgresConnection, wall: float) -> None:
@@ -53,15 +54,25 @@ class SharedCleaning:
         with connection.transaction():
             removed = self._remove(connection, wall, used - self._retention.max_bytes)
         self._removed[removed.reason] += removed.results
+        for reason, answers in removed.feedback.items():
+            self._feedback[reason] += answers
         if removed.results + removed.others < MAX_ROWS:
             self._next_at = now + CLEAN_S
-        self.usage = replace(self.usage, used=used, kept=used, results_removed=dict(self._removed))
+        self.usage = replace(
+            self.usage,
+            used=used,
+            kept=used,
+            results_removed=dict(self._removed),
+            feedback_removed=dict(self._feedback),
+        )
 
     def _remove(self, connection: PostgresConnection, wall: float, excess: int) -> Removed:
         connection.execute("DELETE FROM purges WHERE wall < ?", (wall - PURGES_S,))
+        dropped = drop_feedback(connection, self._retention, wall, MAX_ROWS)
         removed = Removed(
             removal.drop_old_results(connection, wall - self._retention.results_s, MAX_ROWS),
-            self._evidence.clean(connection, wall, MAX_ROWS),
+            self._evidence.clean(connection, wall, MAX_ROWS) + sum(dropped.values()),
+            feedback=dropped,
         )
         if removed.results + removed.others or excess <= 0:
             return removed

@@ -6,7 +6,7 @@ The order of the values in a list is part of the format of publications.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any, Literal
 
 from pathgauge.collector.core.evaluations.conversation import ConversationResult, ConversationScore
@@ -15,7 +15,13 @@ from pathgauge.collector.core.evaluations.invocation_json import from_json, to_j
 from pathgauge.collector.core.evaluations.shadow_result import Shadowed, ShadowResult
 from pathgauge.collector.core.evidence.failure import Failure
 from pathgauge.collector.core.evidence.miss import Miss
-from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, Withdrawn
+from pathgauge.collector.core.feedback.answer import Answer, Scale
+from pathgauge.collector.core.pipeline_events import (
+    FeedbackGiven,
+    Judged,
+    PublishedEvent,
+    Withdrawn,
+)
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.store.publications.invocations import of_slim, slim
 from pathgauge.collector.store.publications.tables import Resolver, Tables
@@ -27,7 +33,15 @@ MAX_EXPLANATION_CHARS = 4096
 
 _END = 12
 """Where the values of an evaluation end."""
-_Kind = Literal["evaluation", "judged", "withdrawn", "conversation", "session", "judged_session"]
+_Kind = Literal[
+    "evaluation",
+    "judged",
+    "withdrawn",
+    "conversation",
+    "session",
+    "judged_session",
+    "feedback",
+]
 
 
 def row_of(event: PublishedEvent, tables: Tables, with_content: bool) -> list[Json]:
@@ -45,6 +59,8 @@ def row_of(event: PublishedEvent, tables: Tables, with_content: bool) -> list[Js
         return ["judged_session", *row, _session(event.evaluation.session)]
     if isinstance(event, Withdrawn):
         return ["withdrawn", *event.key]
+    if isinstance(event, FeedbackGiven):
+        return ["feedback", *_plain_answer(event.answer)]
     return [
         "conversation",
         event.tenant,
@@ -84,7 +100,18 @@ def event_of(row: Sequence[Any], content: bytes, resolver: Resolver) -> Publishe
             return Withdrawn((tenant, trace_id, span_id))
         case "conversation":
             return _conversation_of(row, resolver)
+        case "feedback":
+            return FeedbackGiven(_answer_of(row[1:]))
     raise ValueError(f"found an event {kind!r}, expected one of another kind")
+
+
+def _plain_answer(answer: Answer) -> list[Json]:
+    return [list(value) if isinstance(value, Scale) else value for value in astuple(answer)]
+
+
+def _answer_of(values: Sequence[Any]) -> Answer:
+    answer = Answer(*values)
+    return replace(answer, scale=answer.scale and Scale(*answer.scale))
 
 
 def _evaluation(one: Evaluation, tables: Tables, with_content: bool) -> list[Json]:

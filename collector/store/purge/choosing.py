@@ -11,7 +11,7 @@ from pathgauge.collector.store import Selection, journal
 from pathgauge.collector.store.schema import name_of, text_of
 
 _WITH_TRACE = (
-    *("results", "turns", "traces", "awaited", "evidence"),
+    *("results", "turns", "traces", "awaited", "evidence", "feedback"),
     *("sessions", "session_turns", "session_members"),
 )
 # Each step is one look into an index; DISTINCT would read all of it.

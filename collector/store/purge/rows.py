@@ -18,6 +18,11 @@ SELECT {columns} FROM purging CROSS JOIN {table} AS t
 ON t.trace_id = purging.trace_id AND +t.tenant = purging.tenant WHERE purging.id <= ?
 """
 _OF_KEY = "t.id, t.tenant, t.trace_id, t.span_id"
+_CONVERSATIONS = """
+SELECT DISTINCT t.tenant, json_extract(t.body, '$.conversation') FROM purging
+CROSS JOIN results AS t ON t.trace_id = purging.trace_id AND +t.tenant = purging.tenant
+WHERE purging.id <= ? AND json_extract(t.body, '$.conversation') IS NOT NULL
+"""
 _COLUMNS = {"turns": _OF_KEY, "awaited": _OF_KEY, "results": f"{_OF_KEY}, t.at"}
 _SAME_RESULT = "t.trace_id = o.trace_id AND t.span_id = o.span_id AND +t.tenant = o.tenant"
 OLD_RESULTS = f"""
@@ -59,14 +64,24 @@ def remove_traces(
         rows = connection.execute(of_traces(table), (last,)).fetchall()
         removed.add_open(table, (key_of(key) for _, *key in rows))
         delete(connection, table, (row for row, *_ in rows))
+    _remove_said_of_conversations(connection, last)
     sessions.remove_of_traces(connection, removed, windows_since, last)
     rows = connection.execute(of_traces("results"), (last,)).fetchall()
     remove_results(connection, removed, windows_since, rows)
-    for table in ("evidence", "traces"):
+    for table in ("evidence", "traces", "feedback"):
         found = connection.execute(of_traces(table), (last,)).fetchall()
         delete(connection, table, (row for (row,) in found))
     connection.execute("DELETE FROM purging WHERE id <= ?", (last,))
     return True
+
+
+def _remove_said_of_conversations(connection: sqlite3.Connection, last: int) -> None:
+    """Delete what people said of the conversations of these traces: it is about them, too."""
+    has_any = "SELECT 1 FROM feedback WHERE conversation <> '' LIMIT 1"
+    if connection.execute(has_any).fetchone() is None:
+        return
+    found = connection.execute(_CONVERSATIONS, (last,)).fetchall()
+    connection.executemany("DELETE FROM feedback WHERE tenant = ? AND conversation = ?", found)
 
 
 def remove_old_results(
@@ -102,3 +117,4 @@ def remove_rest(connection: sqlite3.Connection, purge: Mark, removed: Removed) -
     sessions.remove_old(connection, removed, purge.before)
     found = connection.execute(_OLD_EVIDENCE, (purge.before,)).fetchall()
     delete(connection, "evidence", (row for (row,) in found))
+    connection.execute("DELETE FROM feedback WHERE at < ?", (purge.before,))

@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces import Recalled, TraceKey
 from pathgauge.collector.store import (
     Deliver,
     Delivery,
+    FeedbackOutcome,
     Part,
     Progress,
     Purged,
@@ -32,6 +34,7 @@ from pathgauge.collector.store import (
     StoreError,
     Transaction,
     Usage,
+    feedback,
     journal,
     outbox,
     results,
@@ -174,6 +177,20 @@ class SqliteStore:
     def commit(self, progress: Progress) -> bool:
         return self._writer.call(lambda: self._commit(progress))
 
+    def record_feedback(self, answers: Sequence[Answer]) -> Sequence[FeedbackOutcome]:
+        """Make answers of people durable; for any thread. Raises `StoreError`."""
+        outcomes: list[FeedbackOutcome] = []
+
+        def work(connection: sqlite3.Connection) -> None:
+            outcomes[:] = feedback.record(connection, answers, time.time())
+
+        def write() -> bool:
+            return self._database.in_place() and self._database.transact("feedback", work)
+
+        if not self._running or not self._writer.call(write):
+            raise StoreError(f"{self._database.path}: feedback cannot be stored now")
+        return outcomes
+
     def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
         selected = traces if self._part == "scorer" else None
         return self._purge(lambda purging: purging.begin(selection, selected))
@@ -211,7 +228,11 @@ class SqliteStore:
 
     def usage(self) -> Usage:
         usage = self._space.usage(self._in_flight)
-        return replace(usage, results_removed=dict(self._cleaning.results_removed))
+        return replace(
+            usage,
+            results_removed=dict(self._cleaning.results_removed),
+            feedback_removed=dict(self._cleaning.feedback_removed),
+        )
 
     def close(self) -> None:
         if self._running:

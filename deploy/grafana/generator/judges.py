@@ -9,7 +9,7 @@ SUSPENSION_STATES: States = {0: ("asked", GOOD), 1: ("suspended", BAD)}
 
 
 def panels() -> Panels:
-    """Three rows of panels."""
+    """Four rows of panels."""
     seconds, cost = "pathgauge_judge_request_duration_seconds", "pathgauge_judge_cost_usd_total"
     without = f'{OF_JOB}, reason=~"judge_.+|budget|not_sampled"'
     return [
@@ -90,6 +90,32 @@ def panels() -> Panels:
             width=8,
             max_value=1,
         ),
+        graph(
+            "Agreement with people",
+            "Cohen's kappa of each metric with the answers of people, with its 95 % bounds; 0 is"
+            " chance.",
+            "short",
+            _of_people("pathgauge_feedback_kappa", "{{metric}} {{judge}}"),
+            _of_people("pathgauge_feedback_kappa_lower", "{{metric}} {{judge}}: at least"),
+            _of_people("pathgauge_feedback_kappa_upper", "{{metric}} {{judge}}: at most"),
+            width=8,
+            max_value=1,
+        ),
+        graph(
+            "Runs answered by people",
+            "Runs with a verdict of a metric and of people, in the window of the agreement.",
+            "short",
+            _of_people("pathgauge_feedback_pairs", "{{metric}} {{judge}}"),
+            width=8,
+        ),
+        graph(
+            "Answers of people",
+            "By what became of them; waiting for the result of their trace, or without a verdict.",
+            "short",
+            Query(f"max by (state) (pathgauge_feedback_answers{{{OF_JOB}}})", "{{state}}"),
+            width=8,
+            stacked=True,
+        ),
         timeline(
             "Suspended models",
             "Red while any collector did not ask the model because it kept failing.",
@@ -98,3 +124,8 @@ def panels() -> Panels:
             width=8,
         ),
     ]
+
+
+def _of_people(name: str, legend: str) -> Query:
+    """A gauge about the agreement with people; one process shows it."""
+    return Query(f"max by (metric, judge) ({name}{{{OF_JOB}}})", legend)

@@ -22,6 +22,8 @@ from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
+from pathgauge.collector.core.feedback.kappa import Table
+from pathgauge.collector.core.feedback.pairs import CriterionKey, Pairs
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.references import Match, ReferenceSet
@@ -37,8 +39,10 @@ from pathgauge.collector.service.process_limits import fit_to_process
 from pathgauge.collector.service.workers import messages
 from pathgauge.collector.service.workers.scorer_process import ScorerProcess
 from pathgauge.collector.service.workers.usage import FleetUsage
+from pathgauge.collector.sinks.prometheus.agreement_gauges import AgreementGauges
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import REASONS
 from pathgauge.collector.sinks.prometheus.judge_metrics import JudgeSeries
+from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
@@ -148,7 +152,11 @@ def exported() -> dict[str, Series]:
         counter.add(*counter.labels)
     watched = StoreGauges(lambda: CollectorUsage(Usage(), PipelineUsage(), 0, 0, 0.0))
     judges = JudgeSeries(["model"], lambda: [("hour", "calls", 1.0)], lambda: [("model", False)])
-    for collector in (Live([commit_durations()]), watched, Canary(30.0, 60.0), judges):
+    agreement = AgreementGauges(TenantLabel(), 0.4, 20)
+    key = CriterionKey("", "quality", "model@template")
+    agreement.set(Pairs({key: Table(1, 1, 1, 1)}))
+    parts = (Live([commit_durations()]), watched, Canary(30.0, 60.0), judges, agreement)
+    for collector in parts:
         sink.registry.register(collector)
     return series_of(sink.registry) | exported_when_scaled_out()
 

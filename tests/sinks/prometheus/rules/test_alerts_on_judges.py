@@ -58,3 +58,41 @@ def test_failures_under_a_removed_judge_burn_nothing(tmp_path: Path) -> None:
     test = alert_test(BURN, ended, "PathgaugeFailureBudgetBurn")
     test["alert_rule_test"][0]["eval_time"] = f"{turn + 20}m"
     assert run(tmp_path, rules_for("PathgaugeFailureBudgetBurn", window="1h"), test) == "SUCCESS"
+
+
+AGREED = Course(calm=60, bad=60, good=60)
+PEOPLE = {"metric": "quality", "judge": ONE}
+
+
+def agreement(
+    course: Course, pairs: float, metric: dict[str, str] | None = None
+) -> dict[str, Values]:
+    """The upper bound of kappa falls below the limit, and recovers."""
+    of = PEOPLE if metric is None else metric
+    return {
+        named("pathgauge_feedback_kappa_upper", **of): course.gauge(0.9, 0.3),
+        named("pathgauge_feedback_pairs", **of): course.gauge(pairs, pairs),
+        named("pathgauge_feedback_min_kappa"): course.gauge(0.4, 0.4),
+        named("pathgauge_feedback_min_pairs"): course.gauge(20, 20),
+    }
+
+
+def test_a_judge_that_departs_from_people_raises_an_alert(tmp_path: Path) -> None:
+    labels = {"job": "pathgauge", "severity": "warning", **PEOPLE}
+    text = (
+        f"Cohen's kappa of quality by {ONE} and of people is below 0.30 with a confidence of 95 %,"
+        " which is less than feedback.min_kappa."
+    )
+    assert_alerts(
+        tmp_path, AGREED, agreement(AGREED, 20), "PathgaugeJudgeDepartsFromPeople", (labels, text)
+    )
+
+
+@pytest.mark.parametrize(
+    ("pairs", "metric"), [(19, PEOPLE), (20, {"metric": "tool_calls", "judge": ""})]
+)
+def test_few_answers_and_criteria_without_a_model_raise_none(
+    tmp_path: Path, pairs: float, metric: dict[str, str]
+) -> None:
+    test = alert_test(AGREED, agreement(AGREED, pairs, metric), "PathgaugeJudgeDepartsFromPeople")
+    assert run(tmp_path, rules_for("PathgaugeJudgeDepartsFromPeople"), test) == "SUCCESS"

@@ -1,0 +1,102 @@
+"""Pairs what people said of runs with what criteria said of them.
+
+A run counts once for each criterion, whatever the number of people: kappa needs runs that are
+independent. Most of the people decide; of each, the newest answer counts. Somebody who answered
+several questions about a run says pass only if all answers do, as a run passes only if all its
+criteria do. An answer with the name of a criterion is about that criterion only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+from pathgauge.collector.core.feedback.answer import Answer
+from pathgauge.collector.core.feedback.kappa import Table
+from pathgauge.collector.core.feedback.verdict import VerdictRules, majority
+
+AnswerState: TypeAlias = Literal["paired", "waiting", "ambiguous", "no_verdict", "conversation"]
+"""What became of an answer: `waiting` for the result of its trace; `ambiguous`, its trace has
+several results and it names none; `no_verdict`, it says neither pass nor fail; `conversation`, it
+is about a conversation, which criteria do not judge.
+"""
+
+
+class Judged(NamedTuple):
+    """What a criterion said of a run."""
+
+    name: str
+    scorer: str
+    judge: str
+    passed: bool | None
+    """`None`: neither passed nor failed."""
+
+
+class CriterionKey(NamedTuple):
+    """Whose agreement is measured."""
+
+    tenant: str
+    metric: str
+    judge: str = ""
+    """The model and template; empty for a criterion that asks no model."""
+
+
+@dataclass(slots=True)
+class Pairs:
+    """The pairs of all criteria, and what became of each answer."""
+
+    tables: dict[CriterionKey, Table] = field(default_factory=dict)
+    answers: Counter[AnswerState] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Pairing:
+    """Collects pairs run by run, the newest first."""
+
+    rules: VerdictRules
+    found: Pairs = field(default_factory=Pairs)
+    _scorers: dict[CriterionKey, str] = field(default_factory=dict)
+    """The newest version of each scorer; verdicts of others are not its own."""
+
+    def add(self, tenant: str, answers: Sequence[Answer], judged: Iterable[Judged]) -> None:
+        """Add a run, with all answers about it."""
+        criteria = list(judged)
+        names = {one.name for one in criteria}
+        by_rater: dict[str | None, list[tuple[str, bool]]] = {}
+        for answer in answers:
+            verdict = self.rules.verdict(answer)
+            self.found.answers["no_verdict" if verdict is None else "paired"] += 1
+            if verdict is not None:
+                by_rater.setdefault(answer.rater, []).append((answer.name, verdict))
+        for one in criteria:
+            people = majority(_verdict(given, one.name, names) for given in by_rater.values())
+            if people is not None and one.passed is not None:
+                self._count(CriterionKey(tenant, one.name, one.judge), one, people)
+
+    def leave(self, state: AnswerState, answers: int = 1) -> None:
+        """Count answers that are about no single run."""
+        self.found.answers[state] += answers
+
+    def _count(self, key: CriterionKey, one: Judged, people: bool) -> None:
+        if self._scorers.setdefault(key, one.scorer) != one.scorer:
+            return
+        table = self.found.tables.get(key, Table())
+        place = {
+            (True, True): "both",
+            (True, False): "people_only",
+            (False, True): "criterion_only",
+            (False, False): "neither",
+        }[people, bool(one.passed)]
+        self.found.tables[key] = table._replace(**{place: getattr(table, place) + 1})
+
+
+def _verdict(
+    given: Iterable[tuple[str, bool]], criterion: str, criteria: Mapping[str, object] | set[str]
+) -> bool | None:
+    """What one person says about a criterion: what was asked about it, else about the run."""
+    answers = list(given)
+    own = [verdict for name, verdict in answers if name == criterion]
+    about = own or [verdict for name, verdict in answers if name not in criteria]
+    return all(about) if about else None

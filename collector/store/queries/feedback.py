@@ -1,0 +1,128 @@
+"""Queries about what people said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from pathgauge.collector.core.feedback.answer import Answer
+from pathgauge.collector.core.feedback.pairs import Judged, Pairing, Pairs
+from pathgauge.collector.core.feedback.verdict import VerdictRules
+from pathgauge.collector.store.feedback import COLUMNS, StoredAnswer, read
+from pathgauge.collector.store.queries.stored_result import (
+    CriterionResult,
+    Row,
+    StoredResult,
+    read as read_result,
+)
+from pathgauge.collector.store.revisions import MAX_KEYS
+from pathgauge.collector.store.sql import Connection
+
+MAX_ANSWERS = 10_000
+"""The newest so many answers are compared with criteria."""
+MAX_LISTED = 500
+_TraceKey: TypeAlias = "tuple[str, str]"
+_SELECT = f"SELECT id, {COLUMNS}, crc FROM feedback WHERE is_current = 1"
+
+
+class Subject(NamedTuple):
+    """What is asked about; an empty span id means the whole trace."""
+
+    trace_id: str = ""
+    span_id: str = ""
+    conversation_id: str = ""
+
+
+def about(
+    connection: Connection, subject: Subject, tenant: str | None = None
+) -> list[StoredAnswer]:
+    """The current answers, the newest first: about a trace also those about its spans."""
+    where = " AND trace_id = ?"
+    values: list[str] = [subject.trace_id]
+    if subject.conversation_id:
+        where, values = " AND conversation = ?", [subject.conversation_id]
+    elif subject.span_id:
+        where, values = f"{where} AND span_id IN (?, '')", [*values, subject.span_id]
+    if tenant is not None:
+        where, values = f"{where} AND tenant = ?", [*values, tenant]
+    found = connection.execute(f"{_SELECT}{where} ORDER BY id DESC LIMIT ?", (*values, MAX_LISTED))
+    return list(read(found))
+
+
+def answered_runs(
+    connection: Connection, since: float, tenant: str | None = None
+) -> Iterator[tuple[list[Answer], list[StoredResult]]]:
+    """The newest answers about each trace, with the results of the trace, the newest first."""
+    where = " AND at >= ?"
+    values: list[str | float] = [since]
+    if tenant is not None:
+        where, values = f"{where} AND tenant = ?", [since, tenant]
+    found = connection.execute(f"{_SELECT}{where} ORDER BY id DESC LIMIT ?", (*values, MAX_ANSWERS))
+    by_trace: dict[_TraceKey, list[Answer]] = {}
+    for stored in read(found):
+        answer = stored.answer
+        by_trace.setdefault((answer.tenant, answer.trace_id), []).append(answer)
+    for chunk in _chunks(list(by_trace)):
+        results = _results(connection, chunk)
+        for key in chunk:
+            yield by_trace[key], results.get(key, [])
+
+
+def _chunks(keys: Sequence[_TraceKey]) -> Iterator[Sequence[_TraceKey]]:
+    return (keys[start : start + MAX_KEYS] for start in range(0, len(keys), MAX_KEYS))
+
+
+def _results(
+    connection: Connection, keys: Sequence[_TraceKey]
+) -> dict[_TraceKey, list[StoredResult]]:
+    """The results of traces: one statement, because each one is a journey to the server."""
+    columns = ", ".join(f"r.{name}" for name in Row._fields)
+    rows = connection.execute(
+        f"WITH keys (tenant, trace_id) AS (VALUES {', '.join(['(?, ?)'] * len(keys))})"
+        f" SELECT {columns} FROM keys CROSS JOIN results AS r WHERE r.trace_id = keys.trace_id"
+        " AND r.tenant = keys.tenant AND r.withdrawn = 0 AND r.verdict <> '' ORDER BY r.id DESC",
+        [value for key in keys for value in key],
+    )
+    found: dict[_TraceKey, list[StoredResult]] = {}
+    for result in filter(None, (read_result(Row._make(row)) for row in rows)):
+        found.setdefault((result.tenant, result.trace_id), []).append(result)
+    return found
+
+
+def pairs(
+    connection: Connection, rules: VerdictRules, since: float, tenant: str | None = None
+) -> Pairs:
+    """The answers since a Unix time, paired with what criteria said of the same runs."""
+    pairing = Pairing(rules)
+    for answers, results in answered_runs(connection, since, tenant):
+        for run, given in assigned(answers, results, pairing):
+            pairing.add(run.tenant, given, [_judged(one) for one in run.criteria])
+    return pairing.found
+
+
+def assigned(
+    answers: Sequence[Answer], results: Sequence[StoredResult], pairing: Pairing
+) -> Iterator[tuple[StoredResult, list[Answer]]]:
+    """Each answered run of a trace with the answers about it.
+
+    An answer about a span is about the run of this span. An answer about the whole trace, or about
+    a span within a run, is about the only run of the trace.
+    """
+    by_span = {result.span_id: result for result in results}
+    only = results[0] if len(by_span) == 1 else None
+    given: dict[str, list[Answer]] = {}
+    for answer in answers:
+        run = by_span.get(answer.span_id, only)
+        if run is not None:
+            given.setdefault(run.span_id, []).append(answer)
+        elif answer.conversation_id:
+            pairing.leave("conversation")
+        else:
+            pairing.leave("ambiguous" if by_span else "waiting")
+    for span_id, about_run in given.items():
+        yield by_span[span_id], about_run
+
+
+def _judged(one: CriterionResult) -> Judged:
+    passed = {"passed": True, "failed": False}.get(one.verdict)
+    return Judged(one.name, one.scorer, one.judge, passed)

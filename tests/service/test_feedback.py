@@ -1,0 +1,123 @@
+"""Feedback with real processes, in every shape: it arrives by OTLP, by the API and by the button,
+is stored durably, and its agreement with criteria is on /metrics.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pathgauge.collector.core.otlp.encode import encode_request
+from pathgauge.collector.testing import log, span, span_id, trace_id
+from support import kafka, postgres
+from support.running import Collector, until
+from support.shapes import Shape, cluster, on_one_machine
+
+pytestmark = pytest.mark.slow
+
+SHAPES = ("one process", "workers", "cluster")
+SETTINGS: dict[str, Any] = {
+    "criteria": {"failure": 0.0, "tool_calls": None},
+    "assembly": {"settle": "300ms", "idle": "600ms", "max_age": "60s", "late_ttl": "60s"},
+    "feedback": {"min_pairs": 2},
+}
+KAPPA = "pathgauge_feedback_kappa"
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(params=SHAPES)
+def shape(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shape]:
+    with ExitStack() as stack:
+        if request.param == "cluster":
+            broker = stack.enter_context(kafka.running_broker())
+            database = stack.enter_context(postgres.server())
+            opened = cluster(tmp_path, broker, database, SETTINGS)
+        else:
+            workers = 2 if request.param == "workers" else 1
+            opened = on_one_machine(tmp_path / "one", workers, SETTINGS)
+        yield stack.enter_context(opened)
+
+
+def run(name: str, *, failed: bool = False) -> bytes:
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "support"}
+    return encode_request(
+        [span(name, "invoke_agent support", attributes, trace=name, error="no" if failed else None)]
+    )
+
+
+def human(name: str, value: float, **attributes: Any) -> bytes:
+    return encode_request(
+        [
+            log(
+                "gen_ai.evaluation.result",
+                {
+                    "gen_ai.evaluation.name": "helpful",
+                    "gen_ai.evaluation.score.value": value,
+                    "microsoft.gen_ai.evaluation.actor.type": "human",
+                    **attributes,
+                },
+                trace=name,
+                span=name,
+                time=5.0,
+            )
+        ]
+    )
+
+
+def posted(collector: Collector, name: str, **fields: Any) -> tuple[int, Any]:
+    body = {"trace_id": trace_id(name), "span_id": span_id(name), **fields}
+    status, text = collector.post_page("/api/v1/feedback", json.dumps(body).encode())
+    return status, json.loads(text)
+
+
+def answers(collector: Collector, name: str) -> list[tuple[str, bool | None]]:
+    _, text = collector.get(f"/api/v1/feedback?trace_id={trace_id(name)}")
+    return [(one["source"], one["passed"]) for one in json.loads(text)["answers"]]
+
+
+def test_people_and_criteria_are_compared(shape: Shape) -> None:
+    receiver, gauge = shape.receiver, shape.gauge
+    for number in range(6):
+        body = run(f"run {number}", failed=number % 2 == 1)
+        assert receiver.post("/v1/traces", body)[0] == 200
+    # One by OTLP, before its trace is read; others by the API, some for runs that nobody has seen.
+    assert receiver.post("/v1/logs", human("run 0", 1.0))[0] == 200
+    assert receiver.post("/v1/logs", human("run 1", 0.0))[0] == 200
+    assert posted(gauge, "run 2", thumb="up", id="a") == (201, {"outcome": "created"})
+    assert posted(gauge, "run 2", thumb="up", id="a") == (200, {"outcome": "repeated"})
+    assert posted(gauge, "run 3", thumb="up", rater="ann")[0] == 201
+    assert posted(gauge, "run 3", thumb="down", rater="ann") == (200, {"outcome": "replaced"})
+    assert posted(gauge, "unknown", thumb="down")[0] == 201
+    assert until(
+        lambda: gauge.series("pathgauge_feedback_pairs", "metric") == {("failure",): 4.0},
+        PATIENCE_S,
+    ), gauge.get("/metrics")[1]
+    assert gauge.series(KAPPA, "metric") == {("failure",): 1.0}
+    [lower] = gauge.series(f"{KAPPA}_lower", "metric").values()
+    assert -1 < lower < 1
+    states = gauge.series("pathgauge_feedback_answers", "state")
+    assert {state: number for (state,), number in states.items() if number} == {
+        "paired": 4.0,
+        "waiting": 1.0,
+    }
+    assert answers(gauge, "run 0") == [("gen_ai", True)]
+    assert answers(gauge, "run 3") == [("api", False)]
+
+
+def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
+    with Collector(tmp_path, **SETTINGS, store={}) as running:
+        assert running.post("/v1/logs", human("run", 0.0))[0] == 200
+        assert posted(running, "run", thumb="up", rater="bob")[0] == 201
+        running.stop(signal.SIGKILL)
+    with Collector(tmp_path, **SETTINGS, store={}) as running:
+        assert until(lambda: len(answers(running, "run")) == 2)
+        assert sorted(answers(running, "run")) == [("api", True), ("gen_ai", False)]
+        assert running.post("/v1/logs", human("run", 0.0))[0] == 200
+        assert until(lambda: running.value("pathgauge_feedback_read_total") == 2)
+        assert len(answers(running, "run")) == 2
