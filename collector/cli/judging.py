@@ -34,6 +34,13 @@ def check(
         ),
     ] = None,
     config: ConfigFile = None,
+    feedback: Annotated[
+        bool,
+        typer.Option(
+            "--feedback",
+            help="Take the runs in the store that people have answered, instead of a file.",
+        ),
+    ] = False,
     criterion: Annotated[
         str | None,
         typer.Option(help="Check only this criterion instead of all that ask a model."),
@@ -67,6 +74,9 @@ def check(
     agreement with the labels, and how often the order of the data or a prompt injection flips a
     verdict. Each example costs two requests, plus one for each injection.
 
+    With --feedback, the labels are the answers of people in the store, for runs whose evidence is
+    kept in full.
+
     Exits with 0 when every judge is good enough. Exits with 1 when one misses --min-kappa or
     --max-flips, or when no example was judged. Exits with 2 when a file or an option cannot be
     used.
@@ -88,11 +98,15 @@ def check(
     )
     from pathgauge.collector.offline.judge_check.run import run, warnings
 
+    if feedback and examples is not None:
+        raise typer.BadParameter("expected either a file of examples or --feedback")
     with operator_errors():
         settings = configuration.load(config)
         print_messages(warnings(settings))
         with shown_progress(Console(stderr=True)) as progress:
-            checks, cost = run(settings, examples, criterion, injections, progress)
+            checks, cost = run(
+                settings, examples, criterion, injections, progress, feedback=feedback
+            )
     if as_json:
         output = {"checks": [check_object(one) for one in checks], "spent": cost.to_json()}
         typer.echo(json_line(output))

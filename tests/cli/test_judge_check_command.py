@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,10 @@ import yaml
 from typer.testing import Result
 
 import pathgauge.scorers.judges
+from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.scorers.judges.injections import sample
+from support.answered import answer, given
+from support.evaluated import commit, evaluation, opened
 from support.judge_server import (
     JudgeRequest,
     JudgeServer,
@@ -649,3 +653,32 @@ def test_without_a_file_judges_of_ones_own_are_not_checked(run: Run, serve: Any)
 
 def test_every_set_of_examples_belongs_to_a_judge() -> None:
     assert {file.stem for file in LABELLED.iterdir()} == WITH_EXAMPLES.keys()
+
+
+def test_the_answers_of_people_are_labels(run: Run, serve: Any, folder: Path) -> None:
+    serve(lambda request: answering(reasoning="", score=1.0))
+    with opened(folder / "pathgauge-data", EvidencePolicy("all")) as store:
+        for name in "abc":
+            commit(store, [evaluation(name, "passed")], time.time())
+        said = [answer("a", "up"), answer("b", "down"), answer("c", "down", name="helpful")]
+        commit(store, [*given(*said), *given(answer("c", "up"), answer("unknown"))], time.time())
+    found = run("judge", "check", "--feedback", "-c", "pathgauge.yaml", "--json")
+    (check,) = json.loads(found.stdout)["checks"]
+    assert (check["labelled"], check["answered"]) == (3, 3)
+    assert check["agreement"] == pytest.approx(1 / 3)
+
+
+def test_without_any_answer_there_is_nothing_to_check(run: Run, serve: Any, folder: Path) -> None:
+    serve(honest)
+    with opened(folder / "pathgauge-data") as store:
+        commit(store, [evaluation("a")], time.time())
+    found = run("judge", "check", "--feedback", "-c", "pathgauge.yaml")
+    assert found.exit_code == 2
+    assert "--feedback: found no run with an answer of people" in " ".join(found.stderr.split())
+
+
+def test_labels_come_from_one_place(run: Run, serve: Any) -> None:
+    serve(honest)
+    found = run("judge", "check", "examples.yaml", "--feedback", "-c", "pathgauge.yaml")
+    assert found.exit_code == 2
+    assert "either a file of examples or --feedback" in " ".join(found.stderr.split())

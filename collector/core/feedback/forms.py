@@ -35,6 +35,14 @@ MAX_ANSWERS = 50
 _INDEXED = re.compile(
     r"(trace\.|session\.|)(?:annotations|evaluations)\.(\d{1,4})\.(?:annotation|evaluation)\.(\w+)"
 )
+_PREFIXES = (
+    "gen_ai.evaluation.",
+    "microsoft.gen_ai.",
+    "logfire.feedback.",
+    "langfuse.score.",
+    "langsmith.feedback.",
+)
+_FREE_TEXTS = (".explanation", ".comment", ".metadata", ".correction")
 _RATER_KEYS = ("user.id", "enduser.id")
 _HUMAN = "human"
 _PAIR = Scale(-1.0, 1.0)
@@ -83,6 +91,18 @@ def has_mark(raw: bytes) -> bool:
         or b"langfuse.score." in raw
         or b"langsmith.feedback." in raw
     )
+
+
+def feedback_keys(attributes: Attributes) -> frozenset[str]:
+    """The keys of answers in these attributes, without comments and other free texts."""
+    keys = {
+        key
+        for key in attributes
+        if (key.startswith(_PREFIXES) or key == "annotator_kind" or _INDEXED.fullmatch(key))
+        and not key.endswith(_FREE_TEXTS)
+    }
+    logfire = attributes.get("logfire.feedback.name")
+    return frozenset({*keys, logfire} if isinstance(logfire, str) else keys)
 
 
 def _gen_ai(attributes: Attributes, event_name: str, body: Any) -> Said:

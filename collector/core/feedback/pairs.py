@@ -9,7 +9,7 @@ criteria do. An answer with the name of a criterion is about that criterion only
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -64,14 +64,11 @@ class Pairing:
         """Add a run, with all answers about it."""
         criteria = list(judged)
         names = {one.name for one in criteria}
-        by_rater: dict[str | None, list[tuple[str, bool]]] = {}
         for answer in answers:
-            verdict = self.rules.verdict(answer)
-            self.found.answers["no_verdict" if verdict is None else "paired"] += 1
-            if verdict is not None:
-                by_rater.setdefault(answer.rater, []).append((answer.name, verdict))
+            says = self.rules.verdict(answer)
+            self.found.answers["no_verdict" if says is None else "paired"] += 1
         for one in criteria:
-            people = majority(_verdict(given, one.name, names) for given in by_rater.values())
+            people = people_say(self.rules, answers, one.name, names)
             if people is not None and one.passed is not None:
                 self._count(CriterionKey(tenant, one.name, one.judge), one, people)
 
@@ -92,11 +89,22 @@ class Pairing:
         self.found.tables[key] = table._replace(**{place: getattr(table, place) + 1})
 
 
+def people_say(
+    rules: VerdictRules, answers: Iterable[Answer], criterion: str, criteria: Set[str]
+) -> bool | None:
+    """What most people say of a run with regard to one of its criteria; `None`: nothing."""
+    by_rater: dict[str | None, list[tuple[str, bool]]] = {}
+    for answer in answers:
+        verdict = rules.verdict(answer)
+        if verdict is not None:
+            by_rater.setdefault(answer.rater, []).append((answer.name, verdict))
+    return majority(_verdict(given, criterion, criteria) for given in by_rater.values())
+
+
 def _verdict(
-    given: Iterable[tuple[str, bool]], criterion: str, criteria: Mapping[str, object] | set[str]
+    answers: Sequence[tuple[str, bool]], criterion: str, criteria: Set[str]
 ) -> bool | None:
     """What one person says about a criterion: what was asked about it, else about the run."""
-    answers = list(given)
     own = [verdict for name, verdict in answers if name == criterion]
     about = own or [verdict for name, verdict in answers if name not in criteria]
     return all(about) if about else None

@@ -17,6 +17,7 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
 
+from pathgauge.collector.core.feedback.forms import USER_FEEDBACK, feedback_keys, has_mark
 from pathgauge.collector.core.invocations.dialects import Dialect, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import (
     Derived,
@@ -30,6 +31,7 @@ from pathgauge.collector.core.invocations.dialects.field_paths import (
 from pathgauge.collector.core.invocations.messages.message import AskedCall, Message
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.values import decoded
+from pathgauge.collector.core.otlp.own_events import EVALUATION_RESULT
 from pathgauge.collector.core.otlp.spans import (
     LogRecord,
     Span,
@@ -46,7 +48,7 @@ _CHOICE = "gen_ai.choice"
 _DETAILS = "gen_ai.client.inference.operation.details"
 _OUTPUT_MESSAGES = "gen_ai.output.messages"
 
-_EVENTS = frozenset({_CHOICE, _DETAILS, "exception", MASKED})
+_EVENTS = frozenset({_CHOICE, _DETAILS, "exception", MASKED, EVALUATION_RESULT, USER_FEEDBACK})
 """Names of span events that are kept. Others may be content: some bridges write log messages as
 event names.
 """
@@ -73,11 +75,13 @@ class ContentFilter:
         kind, dialects = self._needed.registry.classify(span)
         outputs = self._outputs(span, dialects) if kind == "model" else {}
         added = self._json_members(span.attributes) | outputs | _turn_name(span, kind, dialects)
-        self._keep(proto.attributes, added, counts)
+        of_people = feedback_keys if has_mark(span.raw) else _no_keys
+        self._keep(proto.attributes, added, counts, of_people(span.attributes))
         for event in proto.events:
             attributes = decode_attributes(event.attributes)
             added = self._event_output(event.name, attributes, dialects)
             event_keys = self._needed.event_keys.get(event.name, frozenset())
+            event_keys |= of_people(attributes)
             self._keep(event.attributes, added, counts, event_keys)
             if event.name not in self._event_names:
                 event.name = MASKED
@@ -93,7 +97,9 @@ class ContentFilter:
     def log(self, log: LogRecord, proto: LogRecordProto, counts: RedactionCounts) -> None:
         """Filter a log record: changes `proto`; `log` is the original."""
         name = log.event_name
-        self._keep(proto.attributes, self._event_output(name, log.attributes, ()), counts)
+        added = self._event_output(name, log.attributes, ())
+        of_people = feedback_keys if has_mark(log.raw) else _no_keys
+        self._keep(proto.attributes, added, counts, of_people(log.attributes))
         if not proto.HasField("body"):
             return
         body = decode_value(proto.body)
@@ -279,3 +285,7 @@ def _insert(tree: Any, path: JsonPath, leaf: Any) -> None:
 def _own_member(trace_state: str) -> str:
     members = map(str.strip, trace_state.split(","))
     return ",".join(member for member in members if member.startswith(_TRACESTATE_MEMBER))
+
+
+def _no_keys(attributes: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset()

@@ -16,6 +16,7 @@ from pathgauge.collector.core.documents import (
     did_you_mean,
 )
 from pathgauge.collector.core.evaluations.evaluator import Criterion
+from pathgauge.collector.offline.judge_check.answered import answered
 from pathgauge.collector.offline.judge_check.check import Check, Checker
 from pathgauge.collector.offline.judge_check.cost import CheckCost
 from pathgauge.collector.offline.judge_check.examples import Example, labelled, read
@@ -41,9 +42,12 @@ def run(
     only: str | None,
     injections: int,
     progress: Progress = unreported,
+    *,
+    feedback: bool = False,
 ) -> tuple[list[Check], CheckCost]:
     """Check all judges, or the one called `only`. Without a file, those with examples of their own
-    are checked. Raises `ConfigError` with every problem in the configuration and in the examples.
+    are checked; with `feedback`, the runs that people have answered are the examples. Raises
+    `ConfigError` with every problem in the configuration and in the examples.
     """
     if config.judge is None:
         text = "found no section, expected the model to ask"
@@ -51,7 +55,11 @@ def run(
     settings = config.judge.settings(config.folder)
     judges = _judges(config, settings)
     chosen = _chosen(judges, config, only)
-    plan = _shipped(chosen) if file is None else _labelled(read(file), judges, chosen)
+    if feedback:
+        names = [criterion.name for criterion in chosen]
+        plan = _labelled(answered(config, names), judges, chosen)
+    else:
+        plan = _shipped(chosen) if file is None else _labelled(read(file), judges, chosen)
     cost = CheckCost()
     client = ModelClient(settings, cost)
     checker = Checker(client, config.judge.concurrency, injections, progress)

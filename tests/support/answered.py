@@ -1,0 +1,49 @@
+"""Answers of people about the runs of `support/evaluated.py`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pathgauge.collector.core.feedback.answer import Answer, derived_id
+from pathgauge.collector.core.pipeline_events import FeedbackGiven, PublishedEvent
+from pathgauge.collector.store import Selection
+from pathgauge.collector.testing import span_id, trace_id
+from support.evaluated import WALL, evaluation
+
+
+def answer(run: str = "a", label: str = "up", /, **fields: Any) -> Answer:
+    """An answer about a run. Equal answers have equal ids."""
+    given = {"label": label, "id": derived_id(run, label, sorted(fields.items())), **fields}
+    return Answer("", trace_id(run), span_id(run), **given)
+
+
+def given(*answers: Answer) -> list[PublishedEvent]:
+    return [FeedbackGiven(one) for one in answers]
+
+
+SELECTIONS = {
+    "trace": Selection(trace_id=trace_id("a")),
+    "scenario": Selection(scenario="parcel"),
+    "age": Selection(before=WALL + 50),
+}
+
+
+def talked(name: str, **fields: Any) -> Any:
+    found = evaluation(name, **fields)
+    return replace(found, invocation=replace(found.invocation, conversation_id=f"talk {name}"))
+
+
+def content() -> list[tuple[list[PublishedEvent], float]]:
+    """Of `a` everything is purged, of `b` nothing."""
+    said = [
+        (answer(name, comment=f"secret of {name}"), Answer("", "", conversation_id=f"talk {name}"))
+        for name in "ab"
+    ]
+    of_a, of_b = (
+        given(run, replace(talk, label="up", id=talk.conversation_id)) for run, talk in said
+    )
+    return [
+        ([talked("a"), *of_a], WALL),
+        ([talked("b", scenario="refund"), *of_b], WALL + 100),
+    ]
