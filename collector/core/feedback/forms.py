@@ -26,6 +26,7 @@ from pathgauge.collector.core.feedback.answer import (
     Scale,
     Source,
 )
+from pathgauge.collector.core.invocations.dialects.vocabulary import has_mark
 from pathgauge.collector.core.otlp.own_events import EVALUATION_RESULT
 
 USER_FEEDBACK = "gen_ai.evaluation.user_feedback"
@@ -35,6 +36,8 @@ MAX_ANSWERS = 50
 _INDEXED = re.compile(
     r"(trace\.|session\.|)(?:annotations|evaluations)\.(\d{1,4})\.(?:annotation|evaluation)\.(\w+)"
 )
+_MARKS = (b"annotator_kind", b"feedback.", b"gen_ai.evaluation.", b"langfuse.score.")
+"""One of these is in every record with an answer."""
 _PREFIXES = (
     "gen_ai.evaluation.",
     "microsoft.gen_ai.",
@@ -80,17 +83,9 @@ def said(attributes: Attributes, event_name: str = "", body: Any = None) -> Iter
         yield from form(attributes)
 
 
-def has_mark(raw: bytes) -> bool:
-    """Whether an encoded record may have an answer; others need not be decoded. Written out,
-    because it is asked for every span.
-    """
-    return (
-        b"gen_ai.evaluation." in raw
-        or b"annotator_kind" in raw
-        or b"logfire.feedback." in raw
-        or b"langfuse.score." in raw
-        or b"langsmith.feedback." in raw
-    )
+def may_answer(raw: bytes) -> bool:
+    """Whether an encoded record may have an answer; others need not be decoded."""
+    return has_mark(raw, _MARKS)
 
 
 def feedback_keys(attributes: Attributes) -> frozenset[str]:

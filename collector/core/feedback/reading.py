@@ -15,10 +15,11 @@ from pathgauge.collector.core.feedback.forms import (
     MAX_ANSWERS,
     Attributes,
     Said,
-    has_mark,
+    may_answer,
     said,
 )
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.invocations.dialects.vocabulary import is_infrastructure
 from pathgauge.collector.core.otlp.own_events import SCOPE
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 
@@ -35,8 +36,14 @@ class FeedbackReader:
         self._telemetry = telemetry
 
     def of_spans(self, spans: Iterable[Span]) -> list[Answer]:
-        """The answers in the attributes and events of spans."""
-        marked = [span for span in spans if has_mark(span.raw)]
+        """The answers in the attributes and events of spans, without those of instrumentations of
+        servers, clients and databases: they are most of the spans, and nobody answers there.
+        """
+        marked = [
+            span
+            for span in spans
+            if not is_infrastructure(span.scope.name) and may_answer(span.raw)
+        ]
         return [answer for span in marked for answer in self._of(span, _of_span)]
 
     def of_logs(self, logs: Sequence[LogRecord]) -> tuple[Sequence[LogRecord], list[Answer]]:
@@ -44,7 +51,7 @@ class FeedbackReader:
         others: list[LogRecord] = []
         answers: list[Answer] = []
         for log in logs:
-            found = self._of(log, _of_log) if has_mark(log.raw) else []
+            found = self._of(log, _of_log) if may_answer(log.raw) else []
             if found:
                 self._telemetry.logs_dropped.add("feedback")
                 answers += found

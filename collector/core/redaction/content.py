@@ -17,7 +17,7 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
 
-from pathgauge.collector.core.feedback.forms import USER_FEEDBACK, feedback_keys, has_mark
+from pathgauge.collector.core.feedback.forms import USER_FEEDBACK, feedback_keys, may_answer
 from pathgauge.collector.core.invocations.dialects import Dialect, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import (
     Derived,
@@ -75,7 +75,7 @@ class ContentFilter:
         kind, dialects = self._needed.registry.classify(span)
         outputs = self._outputs(span, dialects) if kind == "model" else {}
         added = self._json_members(span.attributes) | outputs | _turn_name(span, kind, dialects)
-        of_people = feedback_keys if has_mark(span.raw) else _no_keys
+        of_people = feedback_keys if may_answer(span.raw) else _no_keys
         self._keep(proto.attributes, added, counts, of_people(span.attributes))
         for event in proto.events:
             attributes = decode_attributes(event.attributes)
@@ -98,7 +98,7 @@ class ContentFilter:
         """Filter a log record: changes `proto`; `log` is the original."""
         name = log.event_name
         added = self._event_output(name, log.attributes, ())
-        of_people = feedback_keys if has_mark(log.raw) else _no_keys
+        of_people = feedback_keys if may_answer(log.raw) else _no_keys
         self._keep(proto.attributes, added, counts, of_people(log.attributes))
         if not proto.HasField("body"):
             return

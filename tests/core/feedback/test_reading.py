@@ -263,6 +263,15 @@ def test_what_pathgauge_has_exported_is_never_read_back() -> None:
     assert counted(telemetry.feedback_dropped) == {}
 
 
+def test_instrumentations_of_clients_are_not_looked_at() -> None:
+    attributes = annotation(name="n", score=1, annotator_kind="HUMAN")
+    answers, telemetry = read(
+        span("a", "GET", attributes, scope="opentelemetry.instrumentation.httpx")
+    )
+    assert answers == []
+    assert counted(telemetry.feedback_dropped) == {}
+
+
 def test_the_answers_of_one_record_are_bounded() -> None:
     attributes: dict[str, Any] = {}
     for number in range(MAX_ANSWERS + 7):
