@@ -24,7 +24,7 @@ from pathgauge.collector.config.criteria.judges import repeated_samples, with_ju
 from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.config.pricing import as_option, missing_prices
 from pathgauge.collector.config.reference_files import Fingerprint, PatternProblem
-from pathgauge.collector.config.shadowing import Shadow as ShadowSection, judges_of, shadow_of
+from pathgauge.collector.config.shadowing import Shadow as ShadowSection, left_out_of, shadow_of
 from pathgauge.collector.core.documents import (
     MAX_PROBLEMS_IN_TOTAL,
     ConfigError,
@@ -136,16 +136,16 @@ def _with_shadow(active: ActiveConfig, config: Config, section: ShadowSection) -
         raise ConfigError(
             [config.problem(("shadow",), str(problem)) for problem in error.problems]
         ) from error
-    left_out = list(dict.fromkeys(judges_of(other.evaluator)))
+    left_out = list(dict.fromkeys(left_out_of(other.evaluator)))
     if section.criteria and left_out:
         text = (
-            f"found criteria that ask a model ({', '.join(left_out)}), expected none: judges do not"
-            " run in shadow"
+            f"found criteria that ask a model or score sessions ({', '.join(left_out)}), expected"
+            " none: they do not run in shadow"
         )
         raise ConfigError([config.problem(("shadow", "criteria"), text)])
     warnings = [f"shadow: {one}" for one in other.warnings if one not in active.warnings]
     if left_out:
-        warnings.append(f"shadow leaves out criteria that ask a model: {', '.join(left_out)}")
+        warnings.append(f"shadow leaves out judges and criteria of sessions: {', '.join(left_out)}")
     written = section.criteria or config.criteria
     return replace(
         active,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Annotated, Any
 
 import orjson
@@ -15,6 +14,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.shadow import Shadow as ShadowScoring
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.scorers.judge_protocol import asks_model
+from pathgauge.scorers.session_protocol import scores_sessions
 
 
 class Shadow(Section):
@@ -28,26 +28,30 @@ class Shadow(Section):
     """Paths and patterns; without any, the active ones."""
 
 
-def judges_of(evaluator: Evaluator) -> Iterator[str]:
-    """The names of criteria that ask a model."""
-    for criterion in chain(evaluator.criteria, *evaluator.overrides.values()):
-        if asks_model(criterion.scorer):
+def left_out_of(evaluator: Evaluator) -> Iterator[str]:
+    """The names of criteria that do not run in shadow: judges, and those of whole sessions."""
+    for criterion in evaluator.every:
+        if not _runs(criterion):
             yield criterion.name
 
 
 def shadow_of(
     evaluator: Evaluator, references: ReferenceSet, written: dict[str, Any]
 ) -> ShadowScoring:
-    """What scores in shadow: `evaluator` without criteria that ask a model. `written` are the
-    criteria as the configuration has them.
+    """What scores in shadow: `evaluator` without the criteria that do not run there. `written` are
+    the criteria as the configuration has them.
     """
-    overrides = {name: _deterministic(own) for name, own in evaluator.overrides.items()}
-    scoring = Evaluator(_deterministic(evaluator.criteria), overrides)
+    overrides = {name: _running(own) for name, own in evaluator.overrides.items()}
+    scoring = Evaluator(_running(evaluator.criteria), overrides)
     versions = sorted((one.scenario_id, one.version or "") for one in references)
     scorers = sorted(f"{one.name} {one.scorer.version}" for one in scoring.criteria)
     parts = orjson.dumps([written, versions, scorers], default=str, option=orjson.OPT_SORT_KEYS)
     return ShadowScoring(scoring, references, hashlib.sha256(parts).hexdigest()[:12])
 
 
-def _deterministic(criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
-    return tuple(one for one in criteria if not asks_model(one.scorer))
+def _running(criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
+    return tuple(filter(_runs, criteria))
+
+
+def _runs(criterion: Criterion) -> bool:
+    return not asks_model(criterion.scorer) and not scores_sessions(criterion.scorer)

@@ -145,7 +145,11 @@ def test_verdict_compares_both_before_the_switch(tmp_path: Path) -> None:
         ({"criteria": {"tool_trajectory_f2": 1}}, "no scorer 'tool_trajectory_f2'"),
         (
             {"criteria": {"final_response_match_v2": 0.5}},
-            "found criteria that ask a model (final_response_match_v2), expected none",
+            "found criteria that ask a model or score sessions (final_response_match_v2), expected",
+        ),
+        (
+            {"criteria": {"session_turns": 6}},
+            "found criteria that ask a model or score sessions (session_turns), expected none",
         ),
     ],
 )
