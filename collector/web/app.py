@@ -18,13 +18,28 @@ from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.web import answers, feedback, sign_in, static_files
 from pathgauge.collector.web.overview import overview
-from pathgauge.collector.web.proposal import proposal, proposal_file
 from pathgauge.collector.web.reference_list import reference_list
 from pathgauge.collector.web.rendering import render
 from pathgauge.collector.web.result import of_trace, reference_file, result
 from pathgauge.collector.web.result_list import result_list
 from pathgauge.collector.web.scenario import scenario
 from pathgauge.collector.web.visit import Page, View, Visit
+
+
+def proposal(visit: Visit) -> Page:
+    """A reference that is proposed for a scenario."""
+    # ROUGE comes with it, which takes 30 MB: a collector that proposes nothing does without.
+    from pathgauge.collector.web import proposal as page  # noqa: PLC0415
+
+    return page.proposal(visit)
+
+
+def proposal_file(visit: Visit) -> Response:
+    """The same as YAML."""
+    from pathgauge.collector.web import proposal as page  # noqa: PLC0415
+
+    return page.proposal_file(visit)
+
 
 VIEWS: Mapping[str, View] = {
     "/": overview,
