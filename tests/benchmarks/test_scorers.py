@@ -28,6 +28,7 @@ from pathgauge.collector.core.documents import Document
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.references import Match
 from pathgauge.scorers.authoring.testing import invocation
+from pathgauge.scorers.session_protocol import SessionScorer, SessionTurn, scores_sessions
 from pathgauge.scorers.types import (
     AgentRun,
     ExpectedCall,
@@ -36,6 +37,7 @@ from pathgauge.scorers.types import (
     ModelCall,
     Reference,
     ReferenceTurn,
+    Score,
     ToolCall,
 )
 from support.pace import Pace, timed
@@ -47,6 +49,7 @@ ROUNDS = 3
 SLOW_S = 0.05
 
 Agreed = tuple[Invocation, ReferenceTurn]
+Scoring = Callable[[], Score]
 
 SIZES = (3, 30, 300, 2_000)
 USUAL = 5
@@ -61,6 +64,7 @@ OPTIONS: dict[str, Json] = {
     "context_overflow": {"limit": 100_000},
     "cost_of_passed": {"of": ["response_match_score", "tool_trajectory_avg_score"]},
     "interrupt_rejection": {"sensitive_tool": "search"},
+    "mean_of_turns": {"of": "tool_trajectory_avg_score"},
     "has_matching_span": {"query": {"some_descendant_has": {"name_contains": "search"}}},
     "pending_confirmation_flow": {"sensitive_tool": "search"},
     "response_excludes": {"phrases": ["cannot", "sorry"]},
@@ -231,24 +235,38 @@ def fresh(actual: Invocation) -> Invocation:
     return replace(actual, tool_calls=tuple(list(actual.tool_calls)))
 
 
+def of_invocation(criterion: Criterion, situation: Agreed) -> Scoring:
+    """Scores an invocation."""
+    actual, expected = situation
+    return partial(criterion.scorer.score, fresh(actual), expected)
+
+
+def of_session(scorer: SessionScorer, size: int) -> Scoring:
+    """Scores a session of so many turns, which ask different questions."""
+    questions = (" ".join((*WORDS[: i % 5], f"order {i}")) for i in range(size))
+    said = (replace(realistic(2)[0], user_input=question) for question in questions)
+    turns = tuple(SessionTurn(one, {"tool_trajectory_avg_score": 1.0}) for one in said)
+    reference = Reference("talk", tuple(realistic(2)[1] for _ in turns))
+    return partial(scorer.score_session, turns, reference)
+
+
 class Cost:
     """Seconds of CPU that a scorer takes for a situation, the fastest so far."""
 
-    def __init__(self, criterion: Criterion, situation: Agreed) -> None:
-        self._score = criterion.scorer.score
-        self._actual, self._expected = situation
+    def __init__(self, prepare: Callable[[], Scoring]) -> None:
+        self._prepare = prepare
         self.seconds = float("inf")
         self.too_long = False
 
     def measure(self) -> None:
         for _ in range(ROUNDS):
-            seconds = timed(partial(self._once, fresh(self._actual)))
+            seconds = timed(partial(self._once, self._prepare()))
             self.seconds = min(self.seconds, seconds)
             if seconds > SLOW_S:
                 break
 
-    def _once(self, actual: Invocation) -> None:
-        self.too_long = self._score(actual, self._expected).reason == "too_long"
+    def _once(self, scoring: Scoring) -> None:
+        self.too_long = scoring().reason == "too_long"
 
     def __str__(self) -> str:
         return (
@@ -279,15 +297,40 @@ def built(written: dict[str, Json]) -> tuple[Criterion, ...]:
 
 @pytest.mark.slow
 def test_no_scorer_takes_long_or_grows_faster_than_the_square_of_the_calls() -> None:
-    names = [
-        name for name in SCORERS.names() if not getattr(scorer_class(name), "asks_model", False)
-    ]  # judges wait for a model
-    chosen = built({name: OPTIONS.get(name) for name in names} | VARIANTS)
     situations = {(mix, size): make(size) for mix, make in MIXES.items() for size in SIZES}
     costs = {
-        criterion.name: {key: Cost(criterion, situation) for key, situation in situations.items()}
-        for criterion in chosen
+        criterion.name: {
+            key: Cost(partial(of_invocation, criterion, situation))
+            for key, situation in situations.items()
+        }
+        for criterion in all_built()
     }
+    assert slow_ones(costs, "calls") == {}
+
+
+@pytest.mark.slow
+def test_no_scorer_of_sessions_takes_long_or_grows_faster_than_the_square_of_the_turns() -> None:
+    costs = {
+        criterion.name: {("turns", size): Cost(partial(of_session, scorer, size)) for size in SIZES}
+        for criterion in all_built()
+        if scores_sessions(scorer := criterion.scorer)
+    }
+    assert len(costs) > 5
+    assert slow_ones(costs, "turns") == {}
+
+
+def all_built() -> tuple[Criterion, ...]:
+    """All registered scorers but judges, which wait for a model."""
+    names = [
+        name for name in SCORERS.names() if not getattr(scorer_class(name), "asks_model", False)
+    ]
+    return built({name: OPTIONS.get(name) for name in names} | VARIANTS)
+
+
+def slow_ones(costs: dict[str, dict[tuple[str, int], Cost]], of: str) -> dict[str, list[str]]:
+    """Measure and print all costs; return those that are too high by `too_slow`. `of` says what
+    there are many of.
+    """
     pace = Pace()
     end = time.monotonic() + SECONDS
     with without_garbage_collection():
@@ -299,29 +342,27 @@ def test_no_scorer_takes_long_or_grows_faster_than_the_square_of_the_calls() -> 
             if time.monotonic() > end:
                 break
     width = 3 + max(map(len, costs))
-    print(
-        f"\n{'us of CPU for so many calls':{width}}"
-        + "".join(f"{f'{mix} {size}':>11}" for mix, size in situations)
-    )
+    columns = [f"{mix} {size}" for mix, size in next(iter(costs.values()))]
+    print(f"\n{f'us of CPU for so many {of}':{width}}" + "".join(f"{one:>11}" for one in columns))
     for name, row in costs.items():
         print(f"{name:{width}}" + "".join(f"{cost!s:>11}" for cost in row.values()))
     print(f"this machine took {pace.slower:.1f} times as long as the one where the bars were set")
-    assert {
-        name: slow for name, row in costs.items() if (slow := too_slow(row, MAX_S * pace.slower))
-    } == {}
+    return {
+        name: slow
+        for name, row in costs.items()
+        if (slow := too_slow(row, MAX_S * pace.slower, of))
+    }
 
 
-def too_slow(row: dict[tuple[str, int], Cost], max_s: float) -> list[str]:
-    """The mixes in which a scorer takes longer than that for many calls, or grows too fast up to
-    them.
-    """
+def too_slow(row: dict[tuple[str, int], Cost], max_s: float, of: str) -> list[str]:
+    """The mixes in which a scorer takes longer than that for many, or grows too fast up to them."""
     slow = []
-    for mix in MIXES:
+    for mix in dict.fromkeys(mix for mix, _ in row):
         many, less = row[mix, SIZES[-1]], row[mix, SIZES[-2]]
         most = min(max_s, max(TOO_QUICK_TO_TELL_S, less.seconds * SQUARE_AND_SLACK))
         if many.seconds > most and not (many.too_long and many.seconds <= max_s):
             slow.append(
-                f"{mix}: {many.seconds * 1e3:.1f} ms for {SIZES[-1]:,} calls,"
+                f"{mix}: {many.seconds * 1e3:.1f} ms for {SIZES[-1]:,} {of},"
                 f" {less.seconds * 1e3:.1f} ms for {SIZES[-2]:,}"
             )
     return slow

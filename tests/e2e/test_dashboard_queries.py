@@ -31,7 +31,7 @@ from support.dashboards import (
 from support.judge_server import JudgeServer, answering
 from support.monitoring import ONLY_MAKE_E2E, Prometheus
 from support.running import Collector, until
-from support.turns import otlp, script, turn
+from support.turns import otlp, script, trace_id, turn
 
 pytestmark = [pytest.mark.e2e, ONLY_MAKE_E2E]
 
@@ -120,7 +120,7 @@ def failed(body: bytes) -> bytes:
     return request.SerializeToString()
 
 
-def span(trace_id: str, **attributes: str) -> dict[str, Any]:
+def span(trace: str, **attributes: str) -> dict[str, Any]:
     """A span of an agent without messages, as OTLP/JSON."""
     listed = [
         {"key": key.replace("_", "."), "value": {"stringValue": value}}
@@ -128,8 +128,8 @@ def span(trace_id: str, **attributes: str) -> dict[str, Any]:
     ]
     times = {"startTimeUnixNano": "1767225600000000000", "endTimeUnixNano": "1767225601000000000"}
     found = {
-        "traceId": trace_id,
-        "spanId": trace_id[:16],
+        "traceId": trace,
+        "spanId": trace[:16],
         "name": "invoke_agent",
         **times,
         "attributes": listed,
@@ -137,10 +137,10 @@ def span(trace_id: str, **attributes: str) -> dict[str, Any]:
     return {"resourceSpans": [{"scopeSpans": [{"spans": [found]}]}]}
 
 
-def log(trace_id: str, **more: str) -> dict[str, Any]:
+def log(trace: str, **more: Any) -> dict[str, Any]:
     record = {
         "timeUnixNano": "1767225600000000000",
-        "traceId": trace_id,
+        "traceId": trace,
         "body": {"stringValue": "said"},
         **more,
     }
@@ -156,12 +156,28 @@ def converse(service: Collector, conversation: str) -> None:
         )
 
 
+def rate(service: Collector, trace: str, score: float) -> None:
+    """What a user says of the run of a trace, from -1 to 1."""
+    answer = {"key": "gen_ai.evaluation.score.value", "value": {"doubleValue": score}}
+    said = log(trace, eventName="gen_ai.evaluation.user_feedback", attributes=[answer])
+    post(service, "logs", said)
+
+
+def send_rated_turns(service: Collector) -> None:
+    """Users agree with the criteria."""
+    for tool, score in (("lookup", 1.0), ("refund", -1.0)):
+        spans = turn(script("two-turns", tool), "talker", conversation=f"rated {tool}")
+        post(service, "traces", otlp(spans))
+        rate(service, trace_id(spans), score)
+
+
 def send_odd_things(service: Collector, server: Prometheus) -> None:
     """What the example agents never do: conversations, errors, unknown scenarios, bad ids, spans
-    that come too late.
+    that come too late, answers of users.
     """
     operation = {"gen_ai_operation_name": "invoke_agent", "gen_ai_agent_name": "bare"}
     converse(service, "first")
+    send_rated_turns(service)
     post(service, "traces", failed(otlp(turn(script("", "lookup"), "failing"))))
     post(service, "traces", otlp(turn(script("no-such-scenario", "lookup"), "lost")))
     post(service, "traces", span("1" * 32, **operation, contact="jo@example.org"))
