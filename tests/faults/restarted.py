@@ -66,7 +66,8 @@ class RestartedCollector(Collector):
         self.store = store or folder / "store"
         self.config = folder / "pathgauge.yaml"
         self.setup = setup(folder)
-        self.settled_s = 1.0
+        # With scorer processes, a turn that is forwarded takes a commit of 1 s, then one of 0.25 s.
+        self.settled_s = 3.0 if "workers" in configuration else 1.0
         self._prefix = prefix
         self._log = folder / "log.jsonl"
         self._loggers: list[subprocess.Popen[bytes]] = []
