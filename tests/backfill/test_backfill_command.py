@@ -85,6 +85,37 @@ def test_the_ordinary_commands_read_the_store(
     assert Counter(json.loads(line)["verdict"] for line in lines)["passed"] > 10
 
 
+def test_sessions_end_as_the_configuration_says(backfill: Run, tmp_path: Path) -> None:
+    sessions = {"idle": "90s", "settle": "5s"}
+    configured(tmp_path, criteria={"session_turns": 3}, sessions=sessions)
+    done = backfill()
+    assert "done: 60 traces" in done.stdout
+    assert "60 invocations" in done.stdout
+    read = rows(tmp_path / "past", "SELECT at, body FROM results WHERE revision = 0")
+    found = [(at, known) for at, body in read if (known := json.loads(body).get("session"))]
+    starts = {one.trace_id: one.start / 1e9 for one in PAST.traces}
+    ended = [(scored, known) for scored, known in found if known["ended_by"] == "idle"]
+    assert len(ended) > 40
+    for scored, known in ended:
+        newest = max(starts[trace_id] for trace_id, _ in known["turns"])
+        assert 96 < scored - newest < 98
+
+
+def test_the_past_has_no_feedback_if_it_is_switched_off(backfill: Run, tmp_path: Path) -> None:
+    answer = {"key": "logfire.feedback.name", "value": {"stringValue": "liked"}}
+    liked = {"key": "liked", "value": {"boolValue": True}}
+    lines = (tmp_path / "traces.jsonl").read_text().splitlines()
+    request = json.loads(lines[0])
+    request["batches"][0]["scopeSpans"][0]["spans"][0]["attributes"] += [answer, liked]
+    (tmp_path / "traces.jsonl").write_text("\n".join([json.dumps(request), *lines[1:]]))
+    assert backfill("--output", tmp_path / "with").exit_code == 0
+    configured(tmp_path, feedback=False)
+    assert backfill("--output", tmp_path / "without").exit_code == 0
+    count = "SELECT count(*) FROM feedback"
+    assert rows(tmp_path / "with", count) == [(1,)]
+    assert rows(tmp_path / "without", count) == [(0,)]
+
+
 @pytest.mark.slow
 def test_a_collector_that_starts_on_the_store_has_a_past(backfill: Run, tmp_path: Path) -> None:
     begin = int(time.time()) - SECONDS
@@ -113,9 +144,24 @@ def test_a_folder_of_something_else_is_refused(backfill: Run, tmp_path: Path) ->
     assert changed.exit_code == 2
     assert "found a backfill with other criteria, references or options" in changed.stderr
     (tmp_path / "copy.jsonl").write_bytes((tmp_path / "traces.jsonl").read_bytes())
+    for section in ({"sessions": {"idle": "2m"}}, {"feedback": False}):
+        configured(tmp_path, **section)
+        assert "found a backfill with other criteria" in backfill().stderr
+    configured(tmp_path)
     moved = backfill(address=f"file://{tmp_path}/copy.jsonl")
     assert moved.exit_code == 2
     assert "found a backfill from file://" in moved.stderr
+
+
+def test_changed_references_in_shadow_need_another_folder(backfill: Run, tmp_path: Path) -> None:
+    shadow = {"shadow": {"references": ["next.yaml"]}}
+    configured(tmp_path, **shadow)
+    (tmp_path / "next.yaml").write_text("scenario: weather\nexpected_tools: [get_weather]\n")
+    assert backfill().exit_code == 0
+    (tmp_path / "next.yaml").write_text("scenario: weather\nexpected_tools: []\n")
+    changed = backfill()
+    assert changed.exit_code == 2
+    assert "found a backfill with other criteria, references or options" in changed.stderr
 
 
 def test_the_store_of_a_collector_is_never_changed(backfill: Run, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.backfilled import arguments, command, configured, evidence, rows
-from support.past import archive
+from support.past import CRITERIA, archive
 from support.running import PATHGAUGE, PATIENCE_S, until
 from support.trace_servers import Server, jaeger, trace_server
 
@@ -20,6 +21,11 @@ pytestmark = pytest.mark.slow
 SECONDS = 7200
 PAST = archive(900, SECONDS)
 KILLS = 4
+WITH_SESSIONS = {
+    "criteria": {**CRITERIA, "session_turns": 2, "session_tokens": None},
+    "sessions": {"idle": "20m", "settle": "5s", "reopen": "25m", "max_age": "50m"},
+}
+"""Sessions last longer than slices, and some are opened again."""
 COUNTS = "SELECT name, state FROM counts WHERE name <> '[\"backfill\"]' ORDER BY name"
 
 
@@ -27,9 +33,24 @@ COUNTS = "SELECT name, state FROM counts WHERE name <> '[\"backfill\"]' ORDER BY
 def test_after_kills_nothing_is_missing_and_nothing_is_there_twice(
     seed: int, tmp_path: Path
 ) -> None:
+    configured(tmp_path, evidence={"keep": "all"})
+    killed, whole = backfilled_twice(seed, tmp_path)
+    assert sorted(lines(killed)) == sorted(lines(whole))
+
+
+def test_sessions_go_on_after_kills(tmp_path: Path) -> None:
+    configured(tmp_path, evidence={"keep": "all"}, **WITH_SESSIONS)
+    killed, whole = backfilled_twice(3, tmp_path)
+    results = [json.loads(body) for (body,) in rows(whole, "SELECT body FROM results")]
+    assert sum("session" in body for body in results) > 800
+    # A process that goes on starts the series of sessions at 0 before the first one ends.
+    assert nonzero(killed) == nonzero(whole)
+
+
+def backfilled_twice(seed: int, tmp_path: Path) -> tuple[Path, Path]:
+    """Backfill with kills and without, and compare the stores; returns both folders."""
     chance = random.Random(seed)
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    configured(tmp_path, evidence={"keep": "all"})
     with trace_server(jaeger(PAST)) as server:
         address = f"jaeger://127.0.0.1:{server.port}"
         assert command(tmp_path, address, SECONDS, "--output", whole).returncode == 0
@@ -45,9 +66,13 @@ def test_after_kills_nothing_is_missing_and_nothing_is_there_twice(
     assert rows(killed) == rows(whole)
     assert evidence(killed) == evidence(whole)
     assert rows(killed, COUNTS) == rows(whole, COUNTS)
-    killed_series, whole_series = map(lines, (killed, whole))
-    assert killed_series[-1] == whole_series[-1] == b"# EOF"
-    assert sorted(killed_series) == sorted(whole_series)
+    assert lines(killed)[-1] == lines(whole)[-1] == b"# EOF"
+    return killed, whole
+
+
+def nonzero(folder: Path) -> list[bytes]:
+    """The samples in the file of series that are not 0, in order."""
+    return sorted(line for line in lines(folder) if b" 0.0 " not in line)
 
 
 def lines(folder: Path) -> list[bytes]:

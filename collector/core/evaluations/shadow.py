@@ -19,10 +19,10 @@ class Shadow:
     """The criteria and references in shadow. None of the criteria asks a model."""
 
     def __init__(self, evaluator: Evaluator, references: ReferenceSet, setup: str) -> None:
-        """`setup` is a fingerprint of both."""
         self.evaluator = evaluator
+        self.setup = setup
+        """A fingerprint of criteria and references."""
         self._references = references
-        self._setup = setup
 
     def score(self, active: Evaluation, telemetry: InternalTelemetry) -> Shadowed | None:
         """The scores of the invocation of an active evaluation; `None` if that fails. An invocation
@@ -39,7 +39,7 @@ class Shadow:
         if active.revision == 0:
             _count(active, found, telemetry)
         version = None if match.reference is None else match.reference.version
-        return Shadowed(self._setup, version, tuple(map(_result, found.results)))
+        return Shadowed(self.setup, version, tuple(map(_result, found.results)))
 
 
 def _result(result: Result) -> ShadowResult:

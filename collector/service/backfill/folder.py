@@ -23,7 +23,7 @@ _KEPT = Retention(max_bytes=1 << 50, results_s=math.inf)
 """Everything that is asked for is kept. Retention begins when a collector runs on the store."""
 _DECISIVE = {
     *("assembly", "conversations", "criteria", "dialects", "drift", "evidence", "prices"),
-    *("redaction", "scenario", "shadow", "windows"),
+    *("redaction", "scenario", "sessions", "shadow", "windows"),
 }
 """The sections of the configuration that decide what is stored."""
 
@@ -84,8 +84,11 @@ def _fingerprint(config: Config, setup: ActiveConfig, options: Options) -> str:
     """Of everything that must not change while a backfill goes on."""
     written = config.model_dump_json(include=_DECISIVE, exclude={"redaction": {"salt"}})
     references = sorted((one.scenario_id, one.version or "") for one in setup.references)
-    judge = None if config.judge is None else config.judge.model
-    chosen = options.tenant, options.step, sorted(options.labels.items()), judge
+    judge = config.judge and (config.judge.model, config.judge.sample_rate, config.judge.scenarios)
+    shadow = setup.shadow and setup.shadow.setup
+    takes_feedback = config.feedback is not None
+    labels = sorted(options.labels.items())
+    chosen = options.tenant, options.step, labels, judge, shadow, takes_feedback
     parts = hashlib.sha256()
     for part in (written, repr(references), repr(chosen)):
         parts.update(part.encode())

@@ -56,7 +56,7 @@ class Recording:
                 continue
             self._slice.outcomes.append(event)
             self._slice.times.append(now)
-            self.evaluations += isinstance(event, Evaluation) and event.revision == 0
+            self.evaluations += _is_first_of_invocation(event)
             publish(self._series, event, now)
         if self._judge_all is not None:
             self._awaiting.add(events)
@@ -103,3 +103,7 @@ class Recording:
         self._series.commit()
         self._slice.counts.update({tuple(row.key): row for row in rows})
         return len(rows)
+
+
+def _is_first_of_invocation(event: PublishedEvent) -> bool:
+    return isinstance(event, Evaluation) and event.session is None and event.revision == 0

@@ -173,6 +173,8 @@ def _resume(
     pipeline.restore(restored.traces, restored.at)
     for turn in restored.turns:
         pipeline.restore_turn(turn)
+    for session in restored.sessions:
+        pipeline.restore_session(session)
     pipeline.records.restore(restored.counts)
     series.restore(restored.counts, store.recent(), restored.at)
 

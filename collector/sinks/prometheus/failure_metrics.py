@@ -13,6 +13,7 @@ from pathgauge.collector.core.evidence.failures import CATEGORIES
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.durable_series import Source
 from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel
+from pathgauge.scorers.session_protocol import scores_sessions
 
 
 class FailureMetrics:
@@ -28,14 +29,11 @@ class FailureMetrics:
         )
 
     def expect(self, labels: Labels, criteria: Iterable[Criterion]) -> None:
-        """Start all categories at 0 if one of these criteria can fail, so that `increase` sees the
-        first failure.
+        """Start all categories at 0 if an invocation can fail one of these criteria, so that
+        `increase` sees the first failure.
         """
         values = self._values(labels)
-        if self._failures.get(*values, CATEGORIES[0]) is None and any(
-            criterion.threshold is not None and criterion.aggregation is None
-            for criterion in criteria
-        ):
+        if self._failures.get(*values, CATEGORIES[0]) is None and any(map(_can_fail, criteria)):
             for category in CATEGORIES:
                 self._failures.of(*values, category)
 
@@ -52,3 +50,9 @@ class FailureMetrics:
 
     def _values(self, labels: Labels) -> tuple[str, ...]:
         return self._tenant.values(labels.tenant, labels.agent, labels.scenario)
+
+
+def _can_fail(criterion: Criterion) -> bool:
+    """Whether an invocation can fail it: a session that fails is no failed invocation."""
+    is_of_results = criterion.threshold is not None and criterion.aggregation is None
+    return is_of_results and not scores_sessions(criterion.scorer)
