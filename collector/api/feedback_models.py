@@ -25,10 +25,19 @@ from pathgauge.collector.core.feedback.answer import (
 from pathgauge.scorers.types import Json
 
 _UP, _DOWN = "thumbs_up", "thumbs_down"
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def _lower(value: Json) -> Json:
     return value.lower() if isinstance(value, str) else value
+
+
+def _since_epoch(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    if value < _EPOCH:
+        raise _expected("a time since 1970")
+    return value
 
 
 def _not_zero(value: str) -> str:
@@ -43,7 +52,8 @@ TraceId = Annotated[
 SpanId = Annotated[
     str, BeforeValidator(_lower), AfterValidator(_not_zero), Field(pattern="^[0-9a-f]{16}$")
 ]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
+"""Not `true`, which would be 1, the worst of five stars."""
 
 
 class Given(BaseModel):
@@ -64,15 +74,15 @@ class Given(BaseModel):
     """What was asked. With the name of a criterion, the answer is about this criterion only."""
     thumb: Literal["up", "down"] | None = None
     label: str | None = Field(default=None, min_length=1, max_length=MAX_LABEL_CHARS)
-    rating: Finite | None = None
-    scale: tuple[Finite, Finite] | None = None
+    rating: Number | None = None
+    scale: tuple[Number, Number] | None = None
     """The worst and the best rating. Without it, `feedback.scales` or 0 to 1."""
     comment: str | None = Field(default=None, max_length=MAX_COMMENT_CHARS)
     rater: str | None = Field(default=None, min_length=1, max_length=MAX_RATER_CHARS)
     """Who gave the answer: their newest answer replaces earlier ones. Only a pseudonym is stored.
     Answers without a rater count as those of one person.
     """
-    time: datetime | None = None
+    time: Annotated[datetime, AfterValidator(_since_epoch)] | None = None
     """When it was given; by default now."""
     tenant: Name = None
     """Only for readers of all tenants: whose trace it is."""
@@ -96,9 +106,6 @@ class Given(BaseModel):
         label = self.label
         if self.thumb is not None:
             label = _UP if self.thumb == "up" else _DOWN
-        time = self.time
-        if time is not None and time.tzinfo is None:
-            time = time.replace(tzinfo=UTC)
         return Answer(
             tenant,
             self.trace_id or "",
@@ -111,7 +118,7 @@ class Given(BaseModel):
             self.comment,
             self.rater,
             source,
-            None if time is None else time.timestamp(),
+            None if self.time is None else self.time.timestamp(),
             f"{source}:{self.id or derived_id(unique)}",
         )
 

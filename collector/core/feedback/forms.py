@@ -47,6 +47,11 @@ _PREFIXES = (
 )
 _FREE_TEXTS = (".explanation", ".comment", ".metadata", ".correction")
 _RATER_KEYS = ("user.id", "enduser.id")
+_KINDS = (
+    "microsoft.gen_ai.evaluation.actor.type",
+    "gen_ai.evaluation.evaluator.type",
+    "annotator_kind",
+)
 _HUMAN = "human"
 _PAIR = Scale(-1.0, 1.0)
 
@@ -107,10 +112,10 @@ def _gen_ai(attributes: Attributes, event_name: str, body: Any) -> Said:
     comment = attributes.get("gen_ai.evaluation.explanation")
     if comment is None and isinstance(body, Mapping):
         comment = body.get("comment")
-    is_feedback = event_name == USER_FEEDBACK
+    is_feedback, by_person = event_name == USER_FEEDBACK, _by_person(attributes)
     return Said(
         "gen_ai",
-        is_feedback or _by_person(attributes) or _is_user_name(name),
+        is_feedback or (_is_user_name(name) if by_person is None else by_person),
         name or ("user_feedback" if is_feedback else DEFAULT_NAME),
         _text(attributes.get("gen_ai.evaluation.score.label"), MAX_LABEL_CHARS),
         _number(score),
@@ -121,15 +126,12 @@ def _gen_ai(attributes: Attributes, event_name: str, body: Any) -> Said:
     )
 
 
-def _by_person(attributes: Attributes) -> bool:
+def _by_person(attributes: Attributes) -> bool | None:
+    """Whether a person gave an answer, and no model; `None` if it does not say."""
     if attributes.get("microsoft.gen_ai.human_evaluation.source"):
         return True
-    kinds = (
-        "microsoft.gen_ai.evaluation.actor.type",
-        "gen_ai.evaluation.evaluator.type",
-        "annotator_kind",
-    )
-    return any(str(attributes.get(kind, "")).lower() == _HUMAN for kind in kinds)
+    given = [str(attributes[kind]).lower() for kind in _KINDS if attributes.get(kind)]
+    return _HUMAN in given if given else None
 
 
 def _openinference(attributes: Attributes) -> Iterator[Said]:

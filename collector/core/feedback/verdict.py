@@ -29,6 +29,8 @@ FAILED = frozenset(
     }
 )
 _UNIT = Scale(0.0, 1.0)
+_NEAR = 1e-9
+"""The part of a scale within which a rating is in the middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,12 @@ class VerdictRules:
         scale = self.scales.get(answer.name) or answer.scale or _UNIT
         if not scale.low <= rating <= scale.high:
             return None
-        place = (rating - scale.low) / (scale.high - scale.low)
-        if math.isclose(place, self.middle, abs_tol=1e-9):
+        # Without the length of the scale, which is not finite between huge numbers.
+        middle = scale.low * (1 - self.middle) + scale.high * self.middle
+        near = scale.high * _NEAR - scale.low * _NEAR
+        if math.isclose(rating, middle, rel_tol=0.0, abs_tol=near):
             return None
-        return place > self.middle
+        return rating > middle
 
 
 def majority(verdicts: Iterable[bool | None]) -> bool | None:

@@ -38,6 +38,9 @@ def answer(rater: str | None = None, /, **fields: Any) -> Answer:
         ({"rating": 2.0, "scale": Scale(1, 5)}, False),
         ({"rating": -1.0, "scale": Scale(-1, 1)}, False),
         ({"rating": 6.0, "scale": Scale(1, 5)}, None),
+        ({"rating": 1e308, "scale": Scale(-1e308, 1e308)}, True),
+        ({"rating": 0.0, "scale": Scale(-1e308, 1e308)}, None),
+        ({"rating": 5e-324, "scale": Scale(0, 5e-324)}, True),
         ({}, None),
     ],
 )

@@ -203,6 +203,17 @@ NO_ANSWERS: dict[str, tuple[Span | LogRecord, str]] = {
         ),
         "not_human",
     ),
+    "a model about what users ask": (
+        log(
+            RESULT,
+            {
+                "gen_ai.evaluation.name": "user_feedback",
+                "gen_ai.evaluation.score.value": 1,
+                "gen_ai.evaluation.evaluator.type": "llm",
+            },
+        ),
+        "not_human",
+    ),
     "a model in Phoenix": (
         on_span(annotation(name="correctness", score=1, annotator_kind="LLM")),
         "not_human",
