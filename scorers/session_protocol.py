@@ -13,6 +13,9 @@ from typing import Protocol, TypeGuard, runtime_checkable
 from pathgauge.scorers.judge_protocol import Ask, Judge
 from pathgauge.scorers.types import Invocation, Reference, Score, Scorer
 
+ENDED = "ended"
+"""The `session_end` of a turn whose signal says only that the session has ended, not how."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionTurn:

@@ -14,15 +14,15 @@ from pathgauge.scorers.authoring.options import check_tool, tools_unknown
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import calls_of
 from pathgauge.scorers.matching.wording import short
-from pathgauge.scorers.session_protocol import SessionTurn
+from pathgauge.scorers.session_protocol import ENDED, SessionTurn
 from pathgauge.scorers.sessions.whole_session import WholeSession
 from pathgauge.scorers.types import Reference, Score
 
 
 @dataclass(frozen=True)
 class SessionResolved(WholeSession, Share):
-    """1 if the last signal of a session says that it was resolved, else 0; without a signal, there
-    is no value.
+    """1 if the last signal of how a session ended says that it was resolved, else 0; without such
+    a signal, there is no value.
     """
 
     name: ClassVar[str] = "session_resolved"
@@ -45,10 +45,13 @@ class SessionResolved(WholeSession, Share):
 
     def score_session(self, turns: Sequence[SessionTurn], reference: Reference | None) -> Score:
         """Look for the last signal. The reference is not used."""
+        resolved = {one.casefold() for one in self.resolved}
+        unnamed = {ENDED} - resolved
         signals = [turn.invocation.session_end for turn in turns if turn.invocation.session_end]
-        if signals:
-            outcome = signals[-1]
-            is_resolved = outcome.casefold() in {one.casefold() for one in self.resolved}
+        outcomes = [signal for signal in signals if signal not in unnamed]
+        if outcomes:
+            outcome = outcomes[-1]
+            is_resolved = outcome.casefold() in resolved
             explanation = f"the session ended with {short(outcome)}"
             return Score(float(is_resolved), None, explanation, {"outcome": outcome})
         if self.tool_name is not None:

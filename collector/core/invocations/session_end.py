@@ -13,24 +13,22 @@ from typing import Any
 from pathgauge.collector.core.invocations.dialects.vocabulary import has_mark
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.otlp.spans import LogRecord
+from pathgauge.scorers.session_protocol import ENDED
 
 KEY = "pathgauge.session.end"
 OUTCOME = "outcome"
 """The attribute of an event of that name."""
-ENDED = "ended"
-"""The outcome of a signal that names none."""
 MAX_CHARS = 64
 _MARKS = (KEY.encode(),)
 
 
 def find(entry: Node, members: Sequence[Node], logs: Iterable[LogRecord]) -> str | None:
-    """The outcome that the last signal of the turn names; `None` without a signal."""
-    found = None
-    for value in _values(entry, members, logs):
-        outcome = _outcome(value)
-        if outcome is not None:
-            found = outcome
-    return found
+    """The last outcome that signals of the turn name; `ended` if none does, `None` without a
+    signal.
+    """
+    outcomes = list(filter(None, map(_outcome, _values(entry, members, logs))))
+    named = [outcome for outcome in outcomes if outcome != ENDED]
+    return next(reversed(named or outcomes), None)
 
 
 def _values(entry: Node, members: Sequence[Node], logs: Iterable[LogRecord]) -> Iterator[Any]:

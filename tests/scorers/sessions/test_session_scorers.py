@@ -137,6 +137,11 @@ def test_the_mean_of_turns_leaves_out_those_without_a_score() -> None:
         ((None,), {"tool_name": "close"}, 1.0, None),
         (("escalated",), {"tool_name": "close"}, 0.0, None),
         ((None,), {"tool_name": "other"}, None, "not_applicable"),
+        (("ended",), {}, None, "not_applicable"),
+        (("ended",), {"without_signal": 0.0}, 0.0, None),
+        (("ended",), {"tool_name": "close"}, 1.0, None),
+        (("resolved", "ended"), {}, 1.0, None),
+        (("ended",), {"resolved": ("Ended",)}, 1.0, None),
     ],
 )
 def test_the_last_signal_says_whether_a_session_was_resolved(
