@@ -141,9 +141,12 @@ def conversation_of(invocation: Invocation) -> str | None:
 
 
 def session_id(turn: KeptTurn) -> str:
-    """The id of the session that begins with this turn, in the form of a trace id."""
+    """The id of the session that begins with this turn, in the form of a trace id. A turn that late
+    spans have moved to another conversation and back can begin a second one.
+    """
     invocation = turn.invocation
-    parts = (invocation.tenant, invocation.conversation_id or "", *turn.key[1:])
+    moved = (str(turn.revision),) if turn.revision else ()
+    parts = (invocation.tenant, invocation.conversation_id or "", *turn.key[1:], *moved)
     text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
     return blake2b(text, digest_size=16, person=b"session").hexdigest()
 
