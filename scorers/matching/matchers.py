@@ -45,6 +45,7 @@ __all__ = [
     "OneOf",
     "Pattern",
     "holds_matcher",
+    "is_keyword",
     "matches",
     "read",
     "written",
@@ -275,8 +276,13 @@ def _matcher(kind: Callable[..., Matcher], content: Json, options: Mapping[str, 
     return kind()
 
 
+def is_keyword(key: str) -> bool:
+    """Whether an object with this key is read as a matcher."""
+    return key.startswith("$")
+
+
 def _keywords(value: Mapping[str, Json]) -> list[str]:
-    return [key for key in value if isinstance(key, str) and key.startswith("$")]
+    return [key for key in value if isinstance(key, str) and is_keyword(key)]
 
 
 def _check_list(items: Json) -> None:

@@ -22,6 +22,7 @@ from pathgauge.scorers.matching.matchers import (
     OneOf,
     Pattern,
     holds_matcher,
+    is_keyword,
 )
 from pathgauge.scorers.matching.patterns import MAX_TEXT
 from pathgauge.scorers.types import Json
@@ -42,6 +43,8 @@ numbers at least `_MARGIN_OF_FEW / n`.
 """
 _FEW = 40
 """Calls of a step from which its own values are learned, and not those of all calls of the tool."""
+_MAX_NUMBER = 1e300
+"""Ranges of larger numbers cannot be widened."""
 _DATED = frozenset({"date", "time", "time of day"})
 """Forms of values that move on, however few of them were seen."""
 
@@ -83,11 +86,14 @@ def arguments(calls: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
 
 def arguments_of_step(
     calls: Sequence[Mapping[str, Json]], of_tool: Mapping[str, Json]
-) -> dict[str, Json]:
-    """The expected arguments of one step. `of_tool`: what is learned from all calls of the tool,
-    which knows more about ranges of numbers, and about everything that varies if the calls are few.
+) -> dict[str, Json] | None:
+    """The expected arguments of one step; `None`: they cannot be compared. `of_tool`: what is
+    learned from all calls of the tool, which knows more about ranges of numbers, and about
+    everything that varies if the calls are few.
     """
     own = arguments(calls)
+    if any(map(is_keyword, own)) and holds_matcher(own):
+        return None
     return {
         name: of_tool[name]
         if isinstance(value, Near) or (len(calls) < _FEW and holds_matcher(value))
@@ -103,18 +109,25 @@ def _member(name: str, objects: Sequence[Mapping[str, Json]]) -> Json:
 
 def _of_one_type(kind: str, values: Sequence[Json]) -> Json:
     if kind == "an object":
-        keys = {key for value in values for key in value}
-        return Anything() if len(keys) > _MAX_KEYS else arguments(values)
+        return _object(values)
     if kind == "text":
         return _text(values)
     choices = _choices(values, MAX_NUMBERS if kind == "a number" else MAX_CHOICES)
     if choices is not None:
         return choices
     if kind == "a number":
-        return _near(values)
+        return _near(values) if all(map(_is_usual, values)) else Anything()
     if kind == "a list":
         return _list(values)
     return _one_of(values)
+
+
+def _object(objects: Sequence[Mapping[str, Json]]) -> Json:
+    keys = {key for one in objects for key in one}
+    if any(map(is_keyword, keys)):
+        # Such keys, as those of queries of MongoDB, have a form in YAML only without matchers.
+        return _choices(objects) or Anything()
+    return Anything() if len(keys) > _MAX_KEYS else arguments(objects)
 
 
 def _text(texts: Sequence[str]) -> Json:
@@ -152,6 +165,10 @@ def _place(value: Json) -> tuple[float, str]:
     return (value, "") if is_number else (0, json.dumps(value, sort_keys=True))
 
 
+def _is_usual(number: float) -> bool:
+    return abs(number) <= _MAX_NUMBER
+
+
 def _near(numbers: Sequence[float]) -> Near:
     """All numbers of the range, which is widened a little but not over zero."""
     low, high = min(numbers), max(numbers)
@@ -166,8 +183,11 @@ def _near(numbers: Sequence[float]) -> Near:
     if lower > 0:
         digits = max(digits, 1 - math.floor(math.log10(lower)))
     middle = round((lower + upper) / 2, digits)
-    around = max(abs(middle - low), abs(high - middle), round((upper - lower) / 2, digits))
-    return Near(middle, round(around, digits + 1), 0)
+    needed = max(abs(middle - low), abs(high - middle))
+    around = round(max(needed, round((upper - lower) / 2, digits)), digits + 1)
+    if around < needed:
+        around = round(around + 10.0 ** -(digits + 1), digits + 1)
+    return Near(middle, around, 0)
 
 
 def _list(lists: Sequence[Sequence[Json]]) -> Json:

@@ -62,6 +62,23 @@ def proposed(observed: Sequence[Observed], options: Options | None = None) -> Pr
     return proposal
 
 
+def test_arguments_that_yaml_would_read_as_matchers_are_not_compared() -> None:
+    queries = [{"$text": f"ORD-{number}", "limit": 5} for number in range(10, 30)]
+    plain = [{"filter": {"age": {"$gt": number}}} for number in range(10, 30)]
+    for arguments, expected in (
+        (queries, "find"),
+        (plain, "{name: find, args: {filter: {age: {$any: true}}}}"),
+        ([{"$text": "x"}] * 20, "{name: find, args: {$literal: {$text: x}}}"),
+    ):
+        runs = [
+            Observed(replaced(one.invocation, [ToolCall("find", given)], "Found."))
+            for one, given in zip(of(["find"] * 20), arguments, strict=True)
+        ]
+        proposal = proposed(runs)
+        assert (proposal.accepted, proposal.kept) == (20, 20)
+        assert f"  - {expected}\n" in to_text([proposal])
+
+
 def shapes(proposal: Proposal) -> list[str]:
     """Each way, such as `a b? {c d}`."""
     turn = proposal.reference.turns[0]

@@ -7,10 +7,20 @@ import uuid
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from pathgauge.collector.core.curation.deviations import cuts
 from pathgauge.collector.core.curation.values import arguments, learned
-from pathgauge.scorers.matching.matchers import Anything, Near, OneOf, Pattern, matches, written
+from pathgauge.scorers.matching.matchers import (
+    Anything,
+    Near,
+    OneOf,
+    Pattern,
+    matches,
+    read,
+    written,
+)
+from support.examples import examples
 
 R = random.Random(5)
 ORDERS = [f"ORD-{R.randrange(10_000, 99_999)}" for _ in range(100)]
@@ -50,6 +60,53 @@ def test_a_learned_value_accepts_new_values_of_the_same_form_and_no_others(
     expected = learned(values)
     assert [value for value in [*values, *accepted] if not matches(expected, value)] == []
     assert [value for value in refused if matches(expected, value)] == []
+
+
+_KEYS = st.sampled_from(["a", "", "$gt", "$any", "$literal"])
+_LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False),
+    st.text(max_size=8),
+    st.sampled_from(["2026-01-01", "ABC-12", "me@x.org", 10**400, -1.7e308, 5e-324, "a" * 5_000]),
+)
+_VALUES = st.recursive(
+    _LEAVES,
+    lambda one: st.lists(one, max_size=3) | st.dictionaries(_KEYS, one, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=examples(1_000), deadline=None)
+@given(
+    st.lists(_VALUES, min_size=1, max_size=20)
+    | st.lists(st.integers() | st.floats(allow_nan=False), min_size=5, max_size=20)
+    | st.lists(st.dictionaries(_KEYS, _LEAVES, max_size=3), min_size=3, max_size=20)
+)
+def test_whatever_the_values_are_all_are_accepted_and_the_matcher_can_be_written(
+    values: list[Any],
+) -> None:
+    expected = learned(values)
+    again = read(written(expected))
+    assert [value for value in values if not matches(expected, value)] == []
+    assert [value for value in values if not matches(again, value)] == []
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([{"total": {"$gt": n}} for n in range(50)], {"total": {"$any": True}}),
+        (
+            [{"$gt": 5}, {"$gt": 7}] * 20,
+            {"$one_of": [{"$literal": {"$gt": 5}}, {"$literal": {"$gt": 7}}]},
+        ),
+        ([{"$gt": 5}] * 20, {"$literal": {"$gt": 5}}),
+        ([float(f"1e{n}") for n in range(308)], {"$any": True}),
+    ],
+)
+def test_what_has_no_form_as_a_matcher_may_be_anything(values: list[Any], expected: Any) -> None:
+    assert written(learned(values)) == expected
 
 
 def test_a_range_of_positive_numbers_never_reaches_zero() -> None:
