@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pathgauge.collector.offline.judge_check.cost import CheckCost
     from pathgauge.collector.service.backfill.run import Backfill, Report
 
-_LABEL = re.compile(r"([a-zA-Z_]\w*)=(.*)", re.ASCII)
+_LABEL = re.compile(r"((?!__)[a-zA-Z_]\w*)=(.*)", re.ASCII)
 
 
 def backfill(
@@ -47,7 +48,7 @@ def backfill(
     ] = "7d",
     until: Annotated[
         str | None,
-        typer.Option(help="Traces that began before, in the same form. Default: now."),
+        typer.Option(help="Traces that began before, in the same form. Default, and latest: now."),
     ] = None,
     tenant: Annotated[
         str, typer.Option(help="The tenant of the traces, if the configuration has tenants.")
@@ -110,7 +111,7 @@ def backfill(
         output,
         tenant,
         _step(step),
-        dict(map(_label, label or ())),
+        _labels(label or ()),
     )
     if options.since >= options.until:
         raise typer.BadParameter("--since: found a time after --until, expected one before")
@@ -179,14 +180,14 @@ def _check_tenant(settings: Config, tenant: str) -> None:
 
 
 def _time(option: str, text: str | None, now: float) -> int:
-    """Unix nanoseconds, of whole microseconds."""
+    """Unix nanoseconds, of whole microseconds, from 1970 to now."""
     from pathgauge.collector.api.queries import parse_time
 
     try:
         seconds = now if text is None else parse_time(text)
     except ValueError as error:
         raise typer.BadParameter(f"--{option}: found {text!r}, expected {error}") from error
-    return int(seconds * 1e6) * 1000
+    return int(min(max(0.0, seconds), now) * 1e6) * 1000
 
 
 def _step(text: str) -> float:
@@ -196,6 +197,15 @@ def _step(text: str) -> float:
     if not 1 <= seconds <= 300:
         raise typer.BadParameter(f"--step: found {text}, expected 1s to 5m")
     return seconds
+
+
+def _labels(texts: Sequence[str]) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for name, value in map(_label, texts):
+        if name in labels:
+            raise typer.BadParameter(f"--label: found {name} twice, expected it once")
+        labels[name] = value
+    return labels
 
 
 def _label(text: str) -> tuple[str, str]:

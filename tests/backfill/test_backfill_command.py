@@ -182,6 +182,9 @@ def test_the_store_of_a_collector_is_never_changed(backfill: Run, tmp_path: Path
         (("--until", "2020-01-01"), "--since: found a time after --until"),
         (("--step", "10m"), "--step: found 10m, expected 1s to 5m"),
         (("--label", "job"), "--label: found 'job', expected NAME=VALUE"),
+        (("--label", "__name__=x"), "--label: found '__name__=x', expected NAME=VALUE"),
+        (("--label", "job=a", "--label", "job=b"), "--label: found job twice, expected it once"),
+        (("--label", "agent=x"), "--label: found agent, which is a label of pathgauge_"),
         (("--tenant", "shop"), "--tenant: found 'shop', expected none"),
     ],
 )
@@ -189,6 +192,21 @@ def test_a_wrong_option_is_refused(backfill: Run, options: tuple[str, ...], mess
     found = backfill(*options)
     assert found.exit_code == 2
     assert message in found.stderr
+
+
+def test_a_period_begins_in_1970_and_ends_now_at_the_latest(backfill: Run, tmp_path: Path) -> None:
+    begin = time.time()
+    recent = archive(60, SECONDS, begin=int(begin) - SECONDS)
+    (tmp_path / "traces.jsonl").write_bytes(
+        b"\n".join(tempo_json(one.body) for one in recent.traces)
+    )
+    done = backfill("--since", "99999999d", "--until", "2999-01-01", "--step", "5m")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "done: 60 traces" in done.stdout
+    [known] = rows(tmp_path / "past", "SELECT state FROM counts WHERE name = '[\"backfill\"]'")
+    [position] = json.loads(known[0])
+    assert position["since"] == 0
+    assert begin - 1 < position["until"] / 1e9 <= time.time()
 
 
 def test_redaction_and_tenants_apply_to_the_past(

@@ -223,3 +223,4 @@ def test_files_that_hold_no_traces_are_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text('{"a": 1}')
     with pytest.raises(UnreadableFileError, match=r"notes\.json: found a JSON object with 'a'"):
         open_source(f"file://{tmp_path}/*.json", tmp_path / "spool.db", environment={})
+    assert not (tmp_path / "spool.db").exists()

@@ -12,12 +12,14 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from pathgauge.collector.service.backfill.history import SourceError
 from pathgauge.collector.sinks.prometheus.exposition.blocks import Block, inflated
 from pathgauge.collector.sinks.prometheus.exposition.registry import END
 from pathgauge.collector.sinks.prometheus.exposition.text import labels as written_labels
 
 NAME = "openmetrics.txt"
 _SAMPLE = re.compile(rb'([a-zA-Z_:][\w:]*)(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})? (\S+)')
+_LABEL = re.compile(rb'(\w+)="(?:[^"\\]|\\.)*"')
 _COMMENT = b"#"
 
 
@@ -32,11 +34,13 @@ class SeriesFile:
         self._file = path.open("r+b" if path.exists() else "w+b")
         self._file.truncate(size)
         self._file.seek(size)
+        self._names = frozenset(name.encode() for name in labels)
+        self._checked: set[bytes] = set()
         self._added = written_labels(labels, labels.values()).encode()
         self._described = size > 0
 
     def write(self, parts: Iterable[bytes | Block], at: float) -> None:
-        """Add a scrape at a Unix time."""
+        """Add a scrape at a Unix time. Raises `SourceError` if a series has an added label."""
         stamp = b" %.3f\n" % at
         for part in parts:
             text = inflated(part) if isinstance(part, Block) else part
@@ -67,7 +71,17 @@ class SeriesFile:
             sample = _SAMPLE.match(line)
             assert sample is not None, line
             name, of, value = sample.groups()
+            if self._names and name not in self._checked:
+                self._check(name, of or b"")
             labels = b",".join(part for part in (of, self._added) if part)
             if labels:
                 name = b"%s{%s}" % (name, labels)
             yield b"%s %s%s" % (name, value, stamp)
+
+    def _check(self, name: bytes, of: bytes) -> None:
+        """All series of one name have the same labels."""
+        self._checked.add(name)
+        for label in _LABEL.findall(of):
+            if label in self._names:
+                text = f"found {label.decode()}, which is a label of {name.decode()}"
+                raise SourceError(f"--label: {text}, expected another name")

@@ -58,13 +58,11 @@ class FileSource:
         self._spool = spool
         spool.unlink(missing_ok=True)
         self._connection = sqlite3.connect(spool, isolation_level=None)
-        self._connection.executescript(_SCHEMA)
-        self._connection.execute("BEGIN")
-        for number, file in enumerate(files):
-            progress(f"reading {file}", number, len(files))
-            self._take(file)
-        self._connection.execute("COMMIT")
-        self._connection.executescript(_TRACES)
+        try:
+            self._copy(files, progress)
+        except BaseException:
+            self.close()
+            raise
 
     def read(self, since: int, until: int, limit: int) -> Found:
         """The traces that began in this time."""
@@ -93,6 +91,15 @@ class FileSource:
         """Delete the temporary database."""
         self._connection.close()
         self._spool.unlink(missing_ok=True)
+
+    def _copy(self, files: Sequence[Path], progress: Progress) -> None:
+        self._connection.executescript(_SCHEMA)
+        self._connection.execute("BEGIN")
+        for number, file in enumerate(files):
+            progress(f"reading {file}", number, len(files))
+            self._take(file)
+        self._connection.execute("COMMIT")
+        self._connection.executescript(_TRACES)
 
     def _take(self, file: Path) -> None:
         name, data = str(file), uncompressed(file)
