@@ -447,8 +447,8 @@ def test_without_json_the_report_is_text(run: Run, serve: Any) -> None:
             [
                 "examples.yaml:2:3: [0].respons: found an unknown key, expected one of input,"
                 " expected_tools, expected_response, alternatives, forbidden_tools,"
-                " response_contains, expected_agent, escalate, rubrics, id, response, tools,"
-                " texts, tool_schemas, label, criterion; did you mean 'response'?"
+                " response_contains, expected_agent, escalate, rubrics, id, before, response,"
+                " tools, texts, tool_schemas, label, criterion; did you mean 'response'?"
             ],
         ),
         (
@@ -575,6 +575,9 @@ def test_an_example_without_the_needed_data_is_not_judged(
 WITH_EXAMPLES: dict[str, tuple[Any, Any]] = {
     "failure_category": ("none", "wrong_tool"),
     "intent_resolution": (5, 1),
+    "multi_turn_task_success_v1": (True, False),
+    "multi_turn_tool_use_quality_v1": (True, False),
+    "multi_turn_trajectory_quality_v1": (True, False),
     "pairwise": ("tie", "second"),
     "plan_adherence": ("followed", "deviated"),
     "refusal": ("answered", "refused"),
@@ -590,12 +593,16 @@ def key_of(response: str, calls: Iterable[tuple[str, Any]]) -> str:
 
 
 def answer_of(name: str, *, good: bool) -> Reply:
+    if name.startswith("multi_turn"):
+        return answering(findings=[{"statement": "It is good.", "reasoning": "", "holds": good}])
     member = "score" if name == "intent_resolution" else "verdict"
     return answering(**{"reasoning": "", member: WITH_EXAMPLES[name][not good]})
 
 
 def knowing_labels(name: str) -> Callable[[JudgeRequest], Reply]:
     """A model that answers as the examples of a judge are labelled."""
+    if name.startswith("multi_turn"):
+        return knowing_sessions(name)
     labels: dict[str, bool] = {}
     for one in yaml.safe_load((LABELLED / f"{name}.yaml").read_text()):
         calls = [(call["name"], call["args"]) for call in one.get("tools", ())]
@@ -613,6 +620,21 @@ def knowing_labels(name: str) -> Callable[[JudgeRequest], Reply]:
             return answer_of(name, good=known)
         # The answer of the reference is the first.
         return answering(reasoning="", verdict="tie" if label("second", request) else "first")
+
+    return reply
+
+
+def knowing_sessions(name: str) -> Callable[[JudgeRequest], Reply]:
+    """A model that knows the examples of a judge of sessions by all that is said in them."""
+    labels: dict[str, bool] = {}
+    for one in yaml.safe_load((LABELLED / f"{name}.yaml").read_text()):
+        turns = [(turn["input"], turn["response"]) for turn in (*one["before"], one)]
+        labels[json.dumps(turns)] = one["label"]
+    assert {True, False} == {*labels.values()}
+
+    def reply(request: JudgeRequest) -> Reply:
+        turns = [(turn["user"], turn["agent"]) for turn in request.data["turns"]]
+        return answer_of(name, good=labels[json.dumps(turns)])
 
     return reply
 

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast
 
 from pathgauge.collector.offline.judge_check.examples import Example
+from pathgauge.collector.offline.judge_check.situations import Situation
 from pathgauge.scorers.judge_protocol import AnswerT, Ask, Judge, JudgeError, Question
 from pathgauge.scorers.judges.injections import Injection, injections, sample
 from pathgauge.scorers.types import Invocation, Json
@@ -102,5 +103,5 @@ async def _prompt_data(example: Example, judge: Judge, actual: Invocation) -> Se
         collected.append(question.data)
         raise JudgeError("judge_unconfigured", "no model is asked")
 
-    await judge.judge(actual, example.expected, collect)
+    await Situation.of(example, actual).judged(judge, collect)
     return collected

@@ -24,19 +24,17 @@ from pathgauge.collector.offline.judge_check.attempts import (
     with_reversed_options,
 )
 from pathgauge.collector.offline.judge_check.examples import Example
+from pathgauge.collector.offline.judge_check.situations import Situation
 from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.scorers.authoring.ranges import meets
 from pathgauge.scorers.judge_protocol import Ask, Judge
 from pathgauge.scorers.judges.agreement import BinaryQuality, OrdinalQuality, binary, ordinal
 from pathgauge.scorers.judges.injections import Injection
-from pathgauge.scorers.types import Invocation, ReferenceTurn
 
 _TOLERANCE = 1 / 8
 """A score this close to its label is not listed as wrong, as a share of the scorer's range. On a
 scale from 1 to 5 it is half a step.
 """
-
-_Situation = tuple[Invocation, ReferenceTurn | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +158,7 @@ class Checker:
         judge = cast(Judge, criterion.scorer)
         attempts = list(self._attempts(criterion, examples, scores))
         situations = [
-            (await with_injection(example, judge, injection.text), example.expected)
+            Situation.of(example, await with_injection(example, judge, injection.text))
             for example, _, injection in attempts
         ]
         answers = await self._answers(criterion, judge, situations, self.ask, "injections")
@@ -188,7 +186,7 @@ class Checker:
         self,
         criterion: Criterion,
         judge: Judge,
-        situations: Sequence[_Situation],
+        situations: Sequence[Situation],
         ask: Ask,
         stage: str,
     ) -> list[_Answer]:
@@ -196,11 +194,11 @@ class Checker:
         stage = f"{criterion.name}: {stage}"
         self.progress(stage, 0, len(situations))
 
-        async def answer(actual: Invocation, expected: ReferenceTurn | None) -> _Answer:
+        async def answer(situation: Situation) -> _Answer:
             async with free:
                 recorded = RecordedAnswers(ask)
                 try:
-                    result = result_of(criterion, await judge.judge(actual, expected, recorded))
+                    result = result_of(criterion, await situation.judged(judge, recorded))
                 except Exception as error:  # a judge is third-party code, like every scorer
                     result = failed(criterion, error)
                 self.progress(stage, next(answered), len(situations))
@@ -208,11 +206,11 @@ class Checker:
                 reason = score.reason or "error"
                 return _Answer(score.value, reason, score.explanation, recorded.last)
 
-        return await asyncio.gather(*(answer(*situation) for situation in situations))
+        return await asyncio.gather(*map(answer, situations))
 
 
-def _situations(examples: Sequence[Example]) -> list[_Situation]:
-    return [(example.actual, example.expected) for example in examples]
+def _situations(examples: Sequence[Example]) -> list[Situation]:
+    return list(map(Situation.of, examples))
 
 
 def _passes(criterion: Criterion, value: bool | float) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,6 +39,8 @@ class Example:
     """The criterion that the label is for; `None`: for all criteria."""
     document: Document
     path: KeyPath
+    before: tuple[Invocation, ...] = ()
+    """The earlier turns of the session, for judges of sessions."""
 
     def problem(self, key: str, text: str) -> Problem:
         """A problem with the value of `key`."""
@@ -69,8 +71,18 @@ class _Call(BaseModel):
         return value
 
 
+class _Turn(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    input: str | None = None
+    response: str | None = None
+    tools: list[_Call] | None = None
+    texts: list[str] | None = None
+
+
 class _Example(Expectation):
     id: Annotated[str | None, Field(min_length=1)] = None
+    before: Annotated[list[_Turn], Field(default_factory=list)]
     response: str | None = None
     tools: list[_Call] | None = None
     texts: list[str] | None = None
@@ -144,19 +156,20 @@ def _example(written: _Example, document: Document, path: KeyPath) -> Example:
     expected: ReferenceTurn | None = None
     if written.model_fields_set - _NO_EXPECTATION:
         expected = expectation(written)
-    index = path[0] if path else 0
+    trace_id = f"{path[0] if path else 0:032x}"
     return Example(
         written.id or location,
-        _actual(written, trace_id=f"{index:032x}"),
+        replace(_actual(written, trace_id), tool_schemas=written.tool_schemas),
         expected,
         written.label,
         written.criterion,
         document,
         path,
+        tuple(_actual(turn, trace_id) for turn in written.before),
     )
 
 
-def _actual(written: _Example, trace_id: str) -> Invocation:
+def _actual(written: _Example | _Turn, trace_id: str) -> Invocation:
     calls = [
         ToolCall(call.name, call.args, result=call.result, error=call.error)
         for call in written.tools or ()
@@ -169,7 +182,6 @@ def _actual(written: _Example, trace_id: str) -> Invocation:
         tool_calls=tuple(calls),
         model_calls=tuple(_model_calls(written.texts)),
         final_response=written.response,
-        tool_schemas=written.tool_schemas,
         flags=frozenset({"no_tool_spans"} if written.tools is None else ()),
     )
 
