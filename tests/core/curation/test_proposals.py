@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from pathgauge.collector.core.curation.acceptance import accepts
 from pathgauge.collector.core.curation.grouping import Group, Observed, grouped
-from pathgauge.collector.core.curation.proposal import Options, Proposal, propose
+from pathgauge.collector.core.curation.proposal import LeftOut, Options, Proposal, propose
 from pathgauge.collector.core.curation.runs import Run
 from pathgauge.collector.core.curation.written import to_text
 from pathgauge.scorers.types import Invocation, ToolCall
@@ -125,6 +127,44 @@ def test_what_more_runs_do_than_may_be_bad_is_learned() -> None:
     assert shapes(proposed(of(paths))) == ["a b? c"]
     assert shapes(proposed(of(paths), Options(bad_share=0.2))) == ["a b c"]
     assert shapes(proposed(of(["a b c"] * 40 + ["a c"]), Options(bad_share=0))) == ["a b? c"]
+
+
+def test_arguments_that_were_not_always_recorded_are_not_compared() -> None:
+    runs = [
+        Observed(
+            replaced(one.invocation, [ToolCall("a", {"x": 1} if number % 2 else None)], "Done.")
+        )
+        for number, one in enumerate(of(["a"] * 20))
+    ]
+    [call] = proposed(runs).reference.turns[0].tool_calls or ()
+    assert call.arguments is None
+
+
+def test_the_comments_name_ten_deviations_and_stay_comments() -> None:
+    proposal = proposed(of(["a"] * 20))
+    left_out = tuple(LeftOut(f"has {n}\n\x1b[31mx: 1", 2, ("t",)) for n in range(12))
+    lines = to_text([replace(proposal, left_out=left_out)]).splitlines()
+    comments = [line for line in lines if line.startswith("# ")]
+    assert comments[1] == "# Left out: 2 runs, such as trace t: has 0 ?[31mx: 1"
+    assert comments[-1] == "# Left out: 4 more"
+    assert len(comments) == 12
+
+
+def test_the_threshold_is_one_that_all_turns_meet() -> None:
+    def turn(n: int) -> dict[str, Any]:
+        given = ("It is done.", f"Order {n} of {n % 7} lamps was sent to you today.")[n % 2]
+        return {
+            "scenario_id": "s",
+            "conversation_id": f"c{n // 2}",
+            "start_ns": n,
+            "final_response": given,
+        }
+
+    [group] = groups_of(40, turn)
+    proposal = propose(group)
+    assert proposal is not None
+    assert 0 < proposal.reference.criteria["response_match_score"] < 1
+    assert proposal.accepted == 20
 
 
 def test_too_few_runs_give_no_proposal() -> None:

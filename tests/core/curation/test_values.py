@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pathgauge.collector.core.curation.deviations import cuts
-from pathgauge.collector.core.curation.values import arguments, learned
+from pathgauge.collector.core.curation.values import arguments, arguments_of_step, learned
 from pathgauge.scorers.matching.matchers import (
     Anything,
     Near,
@@ -128,6 +128,26 @@ def test_a_value_that_was_seen_once_makes_no_enumeration() -> None:
 def test_arguments_that_some_calls_leave_out_are_ignored() -> None:
     expected = arguments([{"id": 1}, {"id": 1, "note": "x"}])
     assert written(expected) == {"id": 1, "note": {"$ignore": True}}
+
+
+def test_a_step_with_few_calls_knows_what_all_calls_of_its_tool_show() -> None:
+    of_tool = arguments([{"order": order, "n": 7} for order in ORDERS])
+    few = [{"order": order, "n": 7} for order in ORDERS[:39]]
+    many = [{"order": f"X{n:03d}", "n": 7} for n in range(40)]
+    assert arguments_of_step(few, of_tool) == of_tool
+    own = arguments_of_step(many, of_tool)
+    assert own is not None
+    assert matches(own["order"], "X999")
+    assert not matches(own["order"], ORDERS[0])
+
+
+def test_texts_of_many_forms_are_only_not_blank() -> None:
+    expected = learned([*ORDERS, *UUIDS, *MAILS, *NAMES])
+    assert isinstance(expected, Pattern)
+    assert [matches(expected, text) for text in ("anything", "x@y.org", " ", "")] == [
+        *(True, True),
+        *(False, False),
+    ]
 
 
 def test_lists_of_many_lengths_are_not_compared() -> None:
