@@ -25,7 +25,9 @@ from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.store import FeedbackOutcome
 from pathgauge.collector.store.feedback import StoredAnswer
 from pathgauge.collector.store.queries import feedback as rows
+from pathgauge.collector.store.queries.answered_sessions import Clock
 from pathgauge.collector.store.queries.feedback import Subject
+from pathgauge.collector.store.queries.stored_result import StoredResult
 
 Record: TypeAlias = Callable[[Sequence[Answer]], Sequence[FeedbackOutcome]]
 """Redacts answers and makes them durable. Raises `StoreError`."""
@@ -63,6 +65,16 @@ def given(sources: Sources, tenant: str | None, query: FeedbackQuery) -> GivenAn
     return GivenAnswers(answers=[given_answer(one, sources.verdict_rules) for one in found])
 
 
+def given_about(sources: Sources, run: StoredResult) -> Sequence[GivenAnswer]:
+    """The answers about a run, or about a session."""
+    if sources.reading is None:
+        return ()
+    clock = Clock(time.time(), sources.session_bounds)
+    with sources.reading() as connection:
+        found = rows.about_run(connection, run, clock)
+    return [given_answer(one, sources.verdict_rules) for one in found]
+
+
 def given_answer(stored: StoredAnswer, rules: VerdictRules) -> GivenAnswer:
     """One stored answer, with what it means."""
     answer = stored.answer
@@ -87,10 +99,12 @@ def agreements(sources: Sources, tenant: str | None, query: AgreementQuery) -> A
     """The agreement of criteria with people."""
     if sources.reading is None:
         return Agreements(metrics=[], answers={})
-    since = time.time() - sources.feedback_window
+    now = time.time()
+    clock = Clock(now, sources.session_bounds)
+    since = now - sources.feedback_window
     wanted = query.tenant if tenant is None else tenant
     with sources.reading() as connection:
-        found = rows.pairs(connection, sources.verdict_rules, since, wanted)
+        found = rows.pairs(connection, sources.verdict_rules, clock, since, wanted)
     return Agreements(
         metrics=[_measured(key, table) for key, table in sorted(found.tables.items())],
         answers={state: number for state, number in found.answers.items() if number},

@@ -10,6 +10,7 @@ from pathlib import Path
 from pathgauge.collector.api.models import Telemetry
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.feedback.verdict import VerdictRules
+from pathgauge.collector.core.sessions.session import SessionBounds
 from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
@@ -46,6 +47,8 @@ class Sources:
 
     verdict_rules: VerdictRules = field(default_factory=VerdictRules)
     """What the answers of people mean."""
+    session_bounds: SessionBounds = field(default_factory=SessionBounds)
+    """By which answers about conversations find their session."""
     feedback_window: float = 7 * 86_400.0
     """The seconds in which criteria are compared with people."""
 

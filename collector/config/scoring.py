@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from pathgauge.collector.config.section import Section
 from pathgauge.collector.core.documents.quantities import Count, Duration, Size, Switch
 from pathgauge.collector.core.invocations import DEFAULT_KEYS
+from pathgauge.collector.core.sessions.session import SessionBounds
 
 _MiB = 2**20
 
@@ -93,3 +94,7 @@ class Sessions(Section):
             found = f"found settle {self.settle:g}s, idle {self.idle:g}s, max_age {self.max_age:g}s"
             raise ValueError(f"{found}, expected settle <= idle <= max_age")
         return self
+
+    def bounds(self) -> SessionBounds:
+        """The same for the core."""
+        return SessionBounds(**self.model_dump())

@@ -25,7 +25,6 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.partitioning import WHOLE, Partition
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.redaction import Redactor
-from pathgauge.collector.core.sessions.session import SessionBounds
 from pathgauge.collector.core.sink import QueuedSink, Sink
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.service.canary import TENANT as CANARY_TENANT
@@ -190,7 +189,7 @@ def build_pipeline(
         cpu_clock=time.thread_time,
         takes_feedback=config.feedback is not None and config.store is not None,
         partition=partition,
-        session_bounds=SessionBounds(**config.sessions.model_dump()),
+        session_bounds=config.sessions.bounds(),
         shadow=setup.shadow,
     )
 

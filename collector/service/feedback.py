@@ -29,6 +29,7 @@ from pathgauge.collector.service.engine import Engine
 from pathgauge.collector.sinks.prometheus.agreement_gauges import AgreementGauges
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 from pathgauge.collector.store import FeedbackOutcome, StoreError
+from pathgauge.collector.store.queries.answered_sessions import Clock
 from pathgauge.collector.store.queries.feedback import pairs
 
 _log = structlog.get_logger(__name__)
@@ -127,9 +128,11 @@ class AgreementRefresh:
     def _measure(self) -> Pairs:
         reading = self._sources.reading
         assert reading is not None
-        since = time.time() - self._sources.feedback_window
+        now = time.time()
+        clock = Clock(now, self._sources.session_bounds)
+        since = now - self._sources.feedback_window
         with reading() as connection:
-            found = pairs(connection, self._sources.verdict_rules, since)
+            found = pairs(connection, self._sources.verdict_rules, clock, since)
         found.tables = {
             key: table for key, table in found.tables.items() if key.tenant in self._tenants
         }

@@ -57,5 +57,6 @@ def sources_of(
         is_standby=lambda: bool(engine.inactive()),
         is_busy=lambda: engine.usage().queued_bytes > 0,
         verdict_rules=feedback.rules(),
+        session_bounds=config.sessions.bounds(),
         feedback_window=feedback.window,
     )

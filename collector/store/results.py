@@ -37,7 +37,7 @@ _log = structlog.get_logger(__name__)
 
 _KEY = "trace_id = ? AND span_id = ? AND tenant = ?"
 _COLUMNS = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
-_FOUND_BY = "verdict, category, signature"
+_FOUND_BY = "verdict, category, signature, conversation"
 """Columns for queries. They repeat what is in the body, so the checksum does not need them."""
 
 
@@ -227,7 +227,9 @@ def _shadow(shadowed: Shadowed) -> Json:
 
 def _complete(row: tuple[Any, ...], body: dict[str, Json]) -> tuple[Any, ...]:
     """The row with its checksum and the columns for queries."""
-    return (*row, checksum(*row), body["verdict"], *(body["failure"] or ("", "")))
+    session = body.get("session") or {"conversation": ""}
+    failure = body["failure"] or ("", "")
+    return (*row, checksum(*row), body["verdict"], *failure, session["conversation"])
 
 
 def _criteria(evaluation: Evaluation) -> list[dict[str, Json]]:
@@ -258,9 +260,9 @@ def _add_judged(connection: Connection, evaluation: Evaluation) -> None:
         return
     for row in _storable([evaluation], lambda one: _with_judged(found[1:-1], one)):
         connection.execute(
-            "UPDATE results SET body = ?, crc = ?, verdict = ?, category = ?, signature = ?"
-            " WHERE id = ?",
-            (*row[-5:], found[0]),
+            "UPDATE results SET body = ?, crc = ?, verdict = ?, category = ?, signature = ?,"
+            " conversation = ? WHERE id = ?",
+            (*row[-6:], found[0]),
         )
 
 

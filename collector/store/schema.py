@@ -123,6 +123,13 @@ CREATE INDEX feedback_by_conversation ON feedback (tenant, conversation)\
 CREATE TABLE feedback_key (id INTEGER PRIMARY KEY, value BLOB NOT NULL);
 """
 
+_RESULTS_OF_CONVERSATIONS = """
+ALTER TABLE results ADD COLUMN conversation TEXT NOT NULL DEFAULT '';
+UPDATE results SET conversation = coalesce(json_extract(body, '$.session.conversation'), '')\
+ WHERE trace_id IN (SELECT session FROM session_members) AND json_valid(body);
+CREATE INDEX results_of_conversation ON results (tenant, conversation) WHERE conversation <> '';
+"""
+
 MIGRATIONS: Sequence[str] = (
     _FIRST,
     _AWAITED,
@@ -131,6 +138,7 @@ MIGRATIONS: Sequence[str] = (
     _PURGING,
     _SESSIONS,
     _FEEDBACK,
+    _RESULTS_OF_CONVERSATIONS,
 )
 """The statements that lead from each version of the schema to the next; version 0 is an empty file.
 Never change one that was released, not even its white space: the text is compared with the file.

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from pathgauge.collector.api import conversations, feedback, models, reading
-from pathgauge.collector.api.feedback_models import FeedbackQuery, GivenAnswer
+from pathgauge.collector.api.feedback_models import GivenAnswer
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.core.evidence.comparison import alignments, value_text
 from pathgauge.collector.core.evidence.evidence import Evidence
@@ -144,9 +144,8 @@ def _found(visit: Visit) -> tuple[StoredResult, Evidence | None]:
 
 
 def _people(visit: Visit, stored: StoredResult) -> Sequence[GivenAnswer]:
-    """What people said of the run."""
-    query = FeedbackQuery(trace_id=stored.trace_id, span_id=stored.span_id)
-    return feedback.given(visit.sources, stored.tenant, query).answers[:MAX_ANSWERS]
+    """What people said of the run, or of the session."""
+    return feedback.given_about(visit.sources, stored)[:MAX_ANSWERS]
 
 
 def _similar(result: models.Result) -> str | None:

@@ -23,7 +23,8 @@ pytestmark = pytest.mark.slow
 
 SHAPES = ("one process", "workers", "cluster")
 SETTINGS: dict[str, Any] = {
-    "criteria": {"failure": 0.0, "tool_calls": None},
+    "criteria": {"failure": 0.0, "tool_calls": None, "session_turns": 1},
+    "sessions": {"idle": "1h", "settle": "300ms"},
     "assembly": {"settle": "300ms", "idle": "600ms", "max_age": "60s", "late_ttl": "60s"},
     "feedback": {"min_pairs": 2},
 }
@@ -108,6 +109,63 @@ def test_people_and_criteria_are_compared(shape: Shape) -> None:
     }
     assert answers(gauge, "run 0") == [("gen_ai", True)]
     assert answers(gauge, "run 3") == [("api", False)]
+
+
+def talk(name: str, turns: int, *, ends: bool = True, label: str = "") -> bytes:
+    """The turns of a conversation. The last one may have an answer about all of it."""
+    spans = []
+    for number in range(turns):
+        turn = f"{name} {number}"
+        attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": "support",
+            "session.id": name,
+        }
+        if number == turns - 1:
+            attributes |= {"pathgauge.session.end": "resolved"} if ends else {}
+            attributes |= about_session("annotator_kind", "HUMAN") if label else {}
+            attributes |= about_session("label", label) if label else {}
+        spans.append(
+            span(turn, "invoke_agent support", attributes, trace=turn, start=float(number))
+        )
+    return encode_request(spans)
+
+
+def about_session(field: str, value: str) -> dict[str, str]:
+    return {f"session.annotations.0.annotation.{field}": value}
+
+
+def test_conversations_are_compared_with_their_sessions(shape: Shape) -> None:
+    receiver, gauge = shape.receiver, shape.gauge
+    for body in (
+        talk("short", 1, label="thumbs_up"),
+        talk("long", 2),
+        talk("bad", 1),
+        talk("open", 1, ends=False, label="thumbs_up"),
+    ):
+        assert receiver.post("/v1/traces", body)[0] == 200
+    # The spans are those of 1970.
+    said = {"thumb": "down", "time": "1970-01-01T00:00:02Z"}
+    for name in ("long", "bad"):
+        status, text = gauge.post_page(
+            "/api/v1/feedback", json.dumps({"conversation_id": name, **said}).encode()
+        )
+        assert status == 201, text
+    # Scorers may read the two turns of a session in any order, and the first one alone.
+    assert until(
+        lambda: agreed(gauge) == ([1, 0, 1, 1], {"paired": 3, "waiting": 1}), PATIENCE_S
+    ), agreed(gauge)
+    shown = {("session_turns",): 3.0}
+    assert until(lambda: gauge.series("pathgauge_feedback_pairs", "metric") == shown, PATIENCE_S), (
+        gauge.get("/metrics")[1]
+    )
+
+
+def agreed(collector: Collector) -> tuple[list[int], dict[str, int]]:
+    """How often both, people only, the criterion only and none of them said pass; the states."""
+    found = json.loads(collector.get("/api/v1/agreement")[1])
+    names = ("both_passed", "only_people_passed", "only_metric_passed", "neither_passed")
+    return [one[name] for one in found["metrics"] for name in names], found["answers"]
 
 
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
-from pathgauge.collector.core.feedback.answer import Answer, Scale
+from pathgauge.collector.core.feedback.answer import Scale
 from pathgauge.collector.core.feedback.kappa import Table
 from pathgauge.collector.core.feedback.pairs import CriterionKey, Pairs
 from pathgauge.collector.core.feedback.verdict import VerdictRules
@@ -22,6 +22,7 @@ from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.store import Progress, Selection, StoreError, feedback
 from pathgauge.collector.store.feedback import MAX_REPLACED
 from pathgauge.collector.store.publications import decode, encode
+from pathgauge.collector.store.queries.answered_sessions import Clock
 from pathgauge.collector.store.queries.feedback import Subject, about, pairs
 from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.retention import Retention
@@ -133,7 +134,7 @@ def test_a_store_that_is_closed_takes_nothing(tmp_path: Path) -> None:
 
 def found_pairs(folder: Path, since: float = 0.0) -> Pairs:
     with reading(folder) as connection:
-        return pairs(connection, RULES, since)
+        return pairs(connection, RULES, Clock(WALL), since)
 
 
 TRAJECTORY = CriterionKey("", "trajectory")
@@ -170,15 +171,14 @@ def two_runs() -> list[PublishedEvent]:
 def test_an_answer_about_a_trace_with_several_runs_is_about_none(tmp_path: Path) -> None:
     whole = replace(answer("a", "down"), span_id="")
     inner = replace(answer("a", "down", rater="x"), span_id="f" * 16)
-    talk = Answer("", "", conversation_id="talk", label="up", id="talk")
     with opened(tmp_path) as store:
         commit(store, [evaluation("a")])
-        commit(store, given(whole, inner, talk))
+        commit(store, given(whole, inner))
         assert found_pairs(tmp_path).tables == {TRAJECTORY: Table(neither=1)}
         commit(store, two_runs())
     found = found_pairs(tmp_path)
     assert found.tables == {}
-    assert found.answers == {"ambiguous": 2, "conversation": 1}
+    assert found.answers == {"ambiguous": 2}
 
 
 def test_only_the_window_counts_and_tenants_are_apart(tmp_path: Path) -> None:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 from pathgauge.collector.core.feedback.answer import Answer, derived_id
+from pathgauge.collector.core.feedback.kappa import Table
+from pathgauge.collector.core.feedback.pairs import CriterionKey, Pairs
 from pathgauge.collector.core.pipeline_events import FeedbackGiven, PublishedEvent
 from pathgauge.collector.store import Selection
 from pathgauge.collector.testing import span_id, trace_id
 from support.evaluated import WALL, evaluation
+from support.sessions import session
 
 
 def answer(run: str = "a", label: str = "up", /, **fields: Any) -> Answer:
     """An answer about a run. Equal answers have equal ids."""
     given = {"label": label, "id": derived_id(run, label, sorted(fields.items())), **fields}
     return Answer("", trace_id(run), span_id(run), **given)
+
+
+def about_talk(
+    conversation: str, label: str = "up", /, *, at: float, tenant: str = "", **fields: Any
+) -> Answer:
+    """An answer about a conversation, given at the Unix time `at`."""
+    unique = derived_id(tenant, conversation, label, at, sorted(fields.items()))
+    return Answer(
+        tenant, "", conversation_id=conversation, label=label, given_at=at, id=unique, **fields
+    )
 
 
 def given(*answers: Answer) -> list[PublishedEvent]:
@@ -47,3 +61,27 @@ def content() -> list[tuple[list[PublishedEvent], float]]:
         ([talked("a"), *of_a], WALL),
         ([talked("b", scenario="refund"), *of_b], WALL + 100),
     ]
+
+
+def answered_talks() -> list[list[PublishedEvent]]:
+    """Sessions of several conversations, and answers before, between and after their results."""
+    return [
+        given(about_talk("early", "down", at=2.0), about_talk("never", "up", at=2.0)),
+        [session("a", "early"), session("b", "late", "failed"), session("c", "other")],
+        [session("n", "late", tenant="north"), *given(about_talk("late", "down", at=2.0))],
+        given(
+            about_talk("late", "down", at=2.0, tenant="north"),
+            about_talk("other", "blue", at=2.0),
+        ),
+    ]
+
+
+def paired_talks() -> Pairs:
+    """What becomes of them."""
+    return Pairs(
+        {
+            CriterionKey("", "trajectory"): Table(criterion_only=1, neither=1),
+            CriterionKey("north", "trajectory"): Table(criterion_only=1),
+        },
+        Counter({"paired": 3, "waiting": 1, "no_verdict": 1}),
+    )

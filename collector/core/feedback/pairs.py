@@ -1,6 +1,6 @@
-"""Pairs what people said of runs with what criteria said of them.
+"""Pairs what people said of runs and sessions with what criteria said of them.
 
-A run counts once for each criterion, whatever the number of people: kappa needs runs that are
+Each counts once for each criterion, whatever the number of people: kappa needs cases that are
 independent. Most of the people decide; of each, the newest answer counts. Somebody who answered
 several questions about a run says pass only if all answers do, as a run passes only if all its
 criteria do. An answer with the name of a criterion is about that criterion only.
@@ -17,10 +17,10 @@ from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.feedback.kappa import Table
 from pathgauge.collector.core.feedback.verdict import VerdictRules, majority
 
-AnswerState: TypeAlias = Literal["paired", "waiting", "ambiguous", "no_verdict", "conversation"]
-"""What became of an answer: `waiting` for the result of its trace; `ambiguous`, its trace has
-several results and it names none; `no_verdict`, it says neither pass nor fail; `conversation`, it
-is about a conversation, which criteria do not judge.
+AnswerState: TypeAlias = Literal["paired", "waiting", "ambiguous", "no_verdict"]
+"""What became of an answer: `waiting` for the result of its trace, or of the session of its
+conversation; `ambiguous`, its trace has several results and it names none; `no_verdict`, it says
+neither pass nor fail.
 """
 
 

@@ -20,6 +20,9 @@ from pathgauge.scorers.types import Invocation
 EndedBy = Literal["idle", "signal", "turns", "bytes", "age", "memory", "drained"]
 """What ended a session. A closed set, because it is a metric label."""
 
+CLOSED_BY: frozenset[EndedBy] = frozenset({"turns", "bytes", "age", "memory"})
+"""After these, no turn opens the session again."""
+
 SessionKey: TypeAlias = "tuple[str, str]"
 """Tenant, and the id of the session, which takes the place of a trace id."""
 ConversationId: TypeAlias = "tuple[str, str]"

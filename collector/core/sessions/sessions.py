@@ -15,6 +15,7 @@ from typing import NamedTuple
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.memory_size import memory_size
 from pathgauge.collector.core.sessions.session import (
+    CLOSED_BY,
     ConversationId,
     EndedBy,
     KeptTurn,
@@ -248,7 +249,7 @@ class Sessions:
     def _end(self, session: Session, by: EndedBy, at: float) -> Ended:
         session.ended_by, session.changed_at = by, at
         session.revision += 1
-        if by in ("turns", "bytes", "age", "memory"):
+        if by in CLOSED_BY:
             self._close(session)
         self._note(session)
         return Ended(session, by)

@@ -1,7 +1,7 @@
 """Runs that people have answered, as labelled examples.
 
 Only runs whose evidence is kept in full can be shown to a judge again: those that failed, and some
-that passed.
+that passed. Answers about sessions are left out: the evidence of a session has no turns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pathgauge.collector.core.feedback.pairs import Pairing, people_say
 from pathgauge.collector.offline.judge_check.examples import Example
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.evidence import table as evidence_rows
-from pathgauge.collector.store.queries.feedback import answered_runs, assigned
+from pathgauge.collector.store.queries.answered_sessions import Clock
+from pathgauge.collector.store.queries.feedback import answered_runs
 from pathgauge.collector.store.queries.reading import Reading, reading as reading_store
 from pathgauge.collector.store.queries.stored_result import StoredResult
 from pathgauge.collector.store.sql import Connection
@@ -32,12 +33,14 @@ def answered(config: Config, criteria: Sequence[str]) -> tuple[Example, ...]:
     """
     feedback = config.feedback or Feedback()
     pairing = Pairing(feedback.rules())
+    now = time.time()
+    since = now - feedback.window
     try:
         with _opening(config)() as connection:
             examples = tuple(
                 example
-                for answers, results in answered_runs(connection, time.time() - feedback.window)
-                for run, given in assigned(answers, results, pairing)
+                for run, given in answered_runs(connection, pairing, Clock(now), since)
+                if run.session is None
                 for example in _examples(connection, run, given, pairing, criteria)
             )
     except StoreError as error:

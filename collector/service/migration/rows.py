@@ -30,7 +30,7 @@ from pathgauge.collector.store.sql import insert
 _AT_ONCE = 1_000
 _RESULTS = (
     "id, tenant, trace_id, span_id, revision, at, agent, scenario, withdrawn, body, crc, verdict,"
-    " category, signature"
+    " category, signature, conversation"
 )
 _EVIDENCE = "id, tenant, trace_id, span_id, at, scenario, failed, size, body, crc"
 _TRACES = "tenant, trace_id, closed, forgotten, known"

@@ -73,7 +73,7 @@ class AgreementGauges(Collector):
         )
         number = GaugeMetricFamily(
             "pathgauge_feedback_pairs",
-            "Runs with a verdict of a metric and of people, in the window of the agreement.",
+            "Runs or sessions with a verdict of a metric and of people, in the window.",
             labels=labels,
         )
         for key, table in sorted(pairs.tables.items()):

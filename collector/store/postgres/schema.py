@@ -172,7 +172,21 @@ CREATE INDEX feedback_by_conversation ON feedback (tenant, conversation) WHERE c
 CREATE TABLE feedback_key (id integer PRIMARY KEY, value bytea NOT NULL);
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _PUBLISHED_AT, _PARTITION_COUNT, _SESSIONS, _FEEDBACK)
+_RESULTS_OF_CONVERSATIONS = """
+ALTER TABLE results ADD COLUMN conversation text COLLATE "C" NOT NULL DEFAULT '';
+UPDATE results SET conversation = coalesce(body::json #>> '{session,conversation}', '')
+  WHERE trace_id IN (SELECT session FROM session_members);
+CREATE INDEX results_of_conversation ON results (tenant, conversation) WHERE conversation <> '';
+"""
+
+MIGRATIONS: Sequence[str] = (
+    _FIRST,
+    _PUBLISHED_AT,
+    _PARTITION_COUNT,
+    _SESSIONS,
+    _FEEDBACK,
+    _RESULTS_OF_CONVERSATIONS,
+)
 """The statements that lead from each version to the next. Never change one that was released."""
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.feedback.pairs import Judged, Pairing, Pairs
 from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.store.feedback import COLUMNS, StoredAnswer, read
+from pathgauge.collector.store.queries.answered_sessions import (
+    Clock,
+    session_of,
+    sessions_of,
+)
 from pathgauge.collector.store.queries.stored_result import (
     CriterionResult,
     Row,
@@ -49,23 +55,58 @@ def about(
     return list(read(found))
 
 
+def about_run(connection: Connection, run: StoredResult, clock: Clock) -> list[StoredAnswer]:
+    """The current answers about a run, or about a session, the newest first."""
+    tenant, trace_id, span_id = run.key
+    found = about(connection, Subject(trace_id, span_id), tenant)
+    if run.session is not None and run.session.conversation_id:
+        subject = Subject(conversation_id=run.session.conversation_id)
+        said = about(connection, subject, tenant)
+        sessions = sessions_of(connection, [one.answer for one in said])
+        found += [one for one in said if session_of(one.answer, sessions, clock) == run.key]
+    return sorted(found, key=lambda one: -one.row)
+
+
 def answered_runs(
-    connection: Connection, since: float, tenant: str | None = None
-) -> Iterator[tuple[list[Answer], list[StoredResult]]]:
-    """The newest answers about each trace, with the results of the trace, the newest first."""
+    connection: Connection,
+    pairing: Pairing,
+    clock: Clock,
+    since: float,
+    tenant: str | None = None,
+) -> Iterator[tuple[StoredResult, list[Answer]]]:
+    """Each run and session with the newest answers about it, the newest first. Answers about none
+    are left to `pairing`.
+    """
+    by_trace: dict[_TraceKey, list[Answer]] = {}
+    for answer in _placed(connection, _newest(connection, since, tenant), pairing, clock):
+        by_trace.setdefault((answer.tenant, answer.trace_id), []).append(answer)
+    for chunk in _chunks(list(by_trace)):
+        results = _results(connection, chunk)
+        for key in chunk:
+            yield from _assigned(by_trace[key], results.get(key, []), pairing)
+
+
+def _newest(connection: Connection, since: float, tenant: str | None) -> list[Answer]:
     where = " AND at >= ?"
     values: list[str | float] = [since]
     if tenant is not None:
         where, values = f"{where} AND tenant = ?", [since, tenant]
     found = connection.execute(f"{_SELECT}{where} ORDER BY id DESC LIMIT ?", (*values, MAX_ANSWERS))
-    by_trace: dict[_TraceKey, list[Answer]] = {}
-    for stored in read(found):
-        answer = stored.answer
-        by_trace.setdefault((answer.tenant, answer.trace_id), []).append(answer)
-    for chunk in _chunks(list(by_trace)):
-        results = _results(connection, chunk)
-        for key in chunk:
-            yield by_trace[key], results.get(key, [])
+    return [stored.answer for stored in read(found)]
+
+
+def _placed(
+    connection: Connection, answers: Sequence[Answer], pairing: Pairing, clock: Clock
+) -> Iterator[Answer]:
+    """The answers; those about conversations as ones about the results of their sessions."""
+    sessions = sessions_of(connection, (one for one in answers if one.conversation_id))
+    for answer in answers:
+        if not answer.conversation_id:
+            yield answer
+        elif (key := session_of(answer, sessions, clock)) is not None:
+            yield replace(answer, trace_id=key[1], span_id=key[2])
+        else:
+            pairing.leave("waiting")
 
 
 def _chunks(keys: Sequence[_TraceKey]) -> Iterator[Sequence[_TraceKey]]:
@@ -90,17 +131,22 @@ def _results(
 
 
 def pairs(
-    connection: Connection, rules: VerdictRules, since: float, tenant: str | None = None
+    connection: Connection,
+    rules: VerdictRules,
+    clock: Clock,
+    since: float,
+    tenant: str | None = None,
 ) -> Pairs:
-    """The answers since a Unix time, paired with what criteria said of the same runs."""
+    """The answers since a Unix time, paired with what criteria said of the same runs and
+    sessions.
+    """
     pairing = Pairing(rules)
-    for answers, results in answered_runs(connection, since, tenant):
-        for run, given in assigned(answers, results, pairing):
-            pairing.add(run.tenant, given, [_judged(one) for one in run.criteria])
+    for run, given in answered_runs(connection, pairing, clock, since, tenant):
+        pairing.add(run.tenant, given, [_judged(one) for one in run.criteria])
     return pairing.found
 
 
-def assigned(
+def _assigned(
     answers: Sequence[Answer], results: Sequence[StoredResult], pairing: Pairing
 ) -> Iterator[tuple[StoredResult, list[Answer]]]:
     """Each answered run of a trace with the answers about it.
@@ -115,8 +161,6 @@ def assigned(
         run = by_span.get(answer.span_id, only)
         if run is not None:
             given.setdefault(run.span_id, []).append(answer)
-        elif answer.conversation_id:
-            pairing.leave("conversation")
         else:
             pairing.leave("ambiguous" if by_span else "waiting")
     for span_id, about_run in given.items():

@@ -14,6 +14,8 @@ from pathgauge.collector.store.schema import checksum
 from pathgauge.scorers.authoring.extras import seconds
 from pathgauge.scorers.types import Json
 
+_NS = 1e9
+
 
 @dataclass(frozen=True, slots=True)
 class CriterionResult:
@@ -38,6 +40,9 @@ class StoredSession:
     ended_by: str
     turns: tuple[tuple[str, str], ...]
     """Trace id and span id of each turn, in order."""
+    begun_at: float | None = None
+    """When its first turn began, in Unix seconds, by its spans."""
+    ended_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +125,24 @@ def read(row: Row) -> StoredResult | None:
         seconds(start, end),
         tuple(map(_criterion, body["criteria"])),
         row.revision,
-        _session(body.get("session")),
+        _session(body.get("session"), start, end),
         _shadow(body.get("shadow")),
     )
 
 
-def _session(written: dict[str, Json] | None) -> StoredSession | None:
+def _session(
+    written: dict[str, Json] | None, start_ns: int | None, end_ns: int | None
+) -> StoredSession | None:
     if written is None:
         return None
     turns = tuple((trace_id, span_id) for trace_id, span_id in written["turns"])
-    return StoredSession(written["conversation"], written["ended_by"], turns)
+    return StoredSession(
+        written["conversation"],
+        written["ended_by"],
+        turns,
+        None if start_ns is None else start_ns / _NS,
+        None if end_ns is None else end_ns / _NS,
+    )
 
 
 def _shadow(found: Any) -> Shadowed | None:

@@ -103,7 +103,7 @@ def panels() -> Panels:
         ),
         graph(
             "Runs answered by people",
-            "Runs with a verdict of a metric and of people, in the window of the agreement.",
+            "Runs or sessions with a verdict of a metric and of people, in the window.",
             "short",
             _of_people("pathgauge_feedback_pairs", "{{metric}} {{judge}}"),
             width=8,

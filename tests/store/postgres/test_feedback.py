@@ -9,16 +9,27 @@ from typing import Any
 import psycopg
 import pytest
 
+from pathgauge.collector.core.feedback.kappa import Table
+from pathgauge.collector.core.feedback.pairs import CriterionKey
 from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.store.postgres.connection import connect
 from pathgauge.collector.store.postgres.feedback import FeedbackWriter
 from pathgauge.collector.store.postgres.purge import purge
 from pathgauge.collector.store.postgres.schema import migrate
+from pathgauge.collector.store.queries.answered_sessions import Clock
 from pathgauge.collector.store.queries.feedback import Subject, about, pairs
 from pathgauge.collector.store.sql import Connection
 from pathgauge.collector.testing import span_id, trace_id
-from support.answered import SELECTIONS, answer, content, given
-from support.evaluated import evaluation
+from support.answered import (
+    SELECTIONS,
+    answer,
+    answered_talks,
+    content,
+    given,
+    paired_talks,
+)
+from support.evaluated import WALL, evaluation
+from support.sessions import BOUNDS, session
 from support.shared_database import scorer, step
 
 RULES = VerdictRules()
@@ -46,10 +57,22 @@ def test_postgres_keeps_the_same(database: str) -> None:
         "repeated",
         "created",
     ]
-    found = postgres_rows(database, lambda connection: pairs(connection, RULES, 0.0))
+    found = postgres_rows(database, lambda connection: pairs(connection, RULES, Clock(WALL), 0.0))
     assert found.answers == {"paired": 2}
     said = postgres_rows(database, lambda c: about(c, Subject(trace_id("a"), span_id("a"))))
     assert [one.answer.label for one in said] == ["good", "down"]
+
+
+def test_answers_about_conversations_are_paired_with_their_sessions(database: str) -> None:
+    with scorer(database) as partition:
+        for number, events in enumerate(answered_talks(), 1):
+            assert partition.commit(step(number, events))
+        assert partition.commit(step(9, [session("a", "early", "failed", revision=1)]))
+    clock = Clock(10_000.0, BOUNDS)
+    found = postgres_rows(database, lambda connection: pairs(connection, RULES, clock, 0.0))
+    expected = paired_talks()
+    expected.tables[CriterionKey("", "trajectory")] = Table(neither=2)
+    assert found == expected
 
 
 @pytest.mark.parametrize("how", SELECTIONS)

@@ -79,7 +79,7 @@ def test_a_slow_query_is_interrupted(read: Read, opened: str) -> None:
 
 def test_a_database_without_tables_is_a_clear_error(read: Read, address: str) -> None:
     with (
-        pytest.raises(StoreError, match="found schema version 0, expected 5"),
+        pytest.raises(StoreError, match="found schema version 0, expected 6"),
         read(address)(),
     ):
         pass
