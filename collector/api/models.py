@@ -111,6 +111,15 @@ class Comparison(Model):
     calls: list[ComparedCall]
 
 
+class People(Model):
+    """How many people call a run good, and how many bad. Answers about single criteria do not
+    count.
+    """
+
+    good: int = 0
+    bad: int = 0
+
+
 class Explained(Model):
     """A result with everything that explains it."""
 
@@ -120,6 +129,7 @@ class Explained(Model):
     the time; `null` if they are not kept.
     """
     comparisons: list[Comparison]
+    people: People = People()
 
 
 class ExplainedTrace(Model):

@@ -12,6 +12,7 @@ from pathgauge.collector.api.queries import ClusterQuery, ResultQuery
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evidence.comparison import comparisons
 from pathgauge.collector.core.evidence.evidence import Evidence, to_json
+from pathgauge.collector.core.feedback.opinion import NOBODY, Opinion
 from pathgauge.collector.core.otlp.encode_json import resource_logs, resource_spans
 from pathgauge.collector.store.evidence import table as evidence_rows
 from pathgauge.collector.store.queries import (
@@ -19,7 +20,9 @@ from pathgauge.collector.store.queries import (
     results as result_rows,
     traces as trace_records,
 )
+from pathgauge.collector.store.queries.feedback import opinions
 from pathgauge.collector.store.queries.stored_result import StoredResult
+from pathgauge.collector.store.sql import Connection
 
 
 def results(sources: Sources, tenant: str | None, query: ResultQuery) -> models.Results:
@@ -39,8 +42,14 @@ def explained(
     sources: Sources, tenant: str | None, trace_id: str, span_id: str | None = None
 ) -> models.ExplainedTrace:
     """The results of a trace, or of one of its invocations, with their evidence."""
-    found = stored(sources, tenant, trace_id, span_id)
-    return models.ExplainedTrace(results=[explain(*one) for one in found])
+    if sources.reading is None:
+        return models.ExplainedTrace(results=[])
+    with sources.reading() as connection:
+        found = _stored(connection, tenant, trace_id, span_id)
+        people = opinions(connection, (one for one, _ in found), sources.verdict_rules)
+    return models.ExplainedTrace(
+        results=[explain(*one, people.get(one[0].key, NOBODY)) for one in found]
+    )
 
 
 def stored(
@@ -50,10 +59,16 @@ def stored(
     if sources.reading is None:
         return []
     with sources.reading() as connection:
-        return [
-            (one, evidence_rows.find(connection, one.key))
-            for one in result_rows.of_trace(connection, trace_id, span_id, tenant)
-        ]
+        return _stored(connection, tenant, trace_id, span_id)
+
+
+def _stored(
+    connection: Connection, tenant: str | None, trace_id: str, span_id: str | None
+) -> list[tuple[StoredResult, Evidence | None]]:
+    return [
+        (one, evidence_rows.find(connection, one.key))
+        for one in result_rows.of_trace(connection, trace_id, span_id, tenant)
+    ]
 
 
 def trace(sources: Sources, tenant: str | None, trace_id: str) -> models.Trace | None:
@@ -99,13 +114,17 @@ def clusters(sources: Sources, tenant: str | None, query: ClusterQuery) -> model
     )
 
 
-def explain(stored: StoredResult, evidence: Evidence | None) -> models.Explained:
+def explain(
+    stored: StoredResult, evidence: Evidence | None, said: Opinion = NOBODY
+) -> models.Explained:
     """A result with its evidence."""
     result = result_of(stored, evidence)
+    people = models.People(good=said.good, bad=said.bad)
     if evidence is None:
-        return models.Explained(result=result, evidence=None, comparisons=[])
+        return models.Explained(result=result, evidence=None, comparisons=[], people=people)
     return models.Explained(
         result=result,
+        people=people,
         evidence=to_json(evidence),
         comparisons=[
             models.Comparison(

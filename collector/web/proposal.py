@@ -11,8 +11,10 @@ from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.core.curation.grouping import Group, Observed, grouped
 from pathgauge.collector.core.curation.kept import observed_in
 from pathgauge.collector.core.curation.proposal import MIN_RUNS, Proposal, propose
-from pathgauge.collector.core.curation.written import document
+from pathgauge.collector.core.curation.written import document, said
+from pathgauge.collector.core.feedback.opinion import NOBODY
 from pathgauge.collector.store.evidence import table as evidence_rows
+from pathgauge.collector.store.queries.feedback import opinions
 from pathgauge.collector.store.queries.results import Filter, find
 from pathgauge.collector.web import answers, links
 from pathgauge.collector.web.visit import Page, Visit
@@ -50,6 +52,7 @@ def proposal(visit: Visit) -> Page:
             **values,
             "facts": facts,
             "further_facts": len(found.proposal.facts) - len(facts),
+            "said": list(said(found.proposal.people)),
             "text": document(found.proposal),
             "file_link": links.proposal_file(found.scenario_id, visit.query.get("tenant", "")),
         },
@@ -96,10 +99,12 @@ def _kept(visit: Visit, scenario_id: str) -> Iterator[Observed | None]:
         page = find(connection, wanted, MAX_RUNS)
         if len({one.tenant for one in page.results}) > 1:
             raise ProblemError(422, "tenant: found runs of several, expected one")
+        people = opinions(connection, page.results, visit.sources.verdict_rules)
         calls = 0
         for one in page.results:
             evidence = evidence_rows.find(connection, one.key)
             calls += 0 if evidence is None else len(evidence.invocation.tool_calls)
             if calls > _MAX_CALLS:
                 return
-            yield None if evidence is None else observed_in(evidence)
+            opinion = people.get(one.key, NOBODY)
+            yield None if evidence is None else observed_in(evidence, opinion)

@@ -108,6 +108,15 @@ def test_the_agreement_is_that_of_the_stored_pairs(store: SqliteStore) -> None:
     assert found["answers"] == {"paired": 1}
 
 
+def test_a_result_says_how_many_people_call_it_good_or_bad(store: SqliteStore) -> None:
+    client = api(store)
+    post(client, {**UP, "rater": "ann"})
+    post(client, {**UP, "rater": "bob"})
+    post(client, {**UP, "rater": "cat", "thumb": "down"})
+    [found] = get(client, f"/results/{TRACE}")["results"]
+    assert found["people"] == {"good": 2, "bad": 1}
+
+
 def test_an_id_makes_a_request_repeatable(store: SqliteStore) -> None:
     client = api(store)
     assert post(client, {**UP, "id": "1"}) == (201, {"outcome": "created"})

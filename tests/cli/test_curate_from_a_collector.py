@@ -1,5 +1,5 @@
-"""`pathgauge curate` and `pathgauge lint` read what a collector has kept, from its store or over
-HTTP.
+"""`pathgauge curate` and `pathgauge lint` read what a collector has kept, and what people said of
+it, from its store or over HTTP.
 """
 
 from __future__ import annotations
@@ -7,13 +7,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from typer.testing import Result
 
+from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.store.evidence.table import EvidencePolicy
+from support.answered import answer, given
 from support.api_client import client, sources, with_tokens
 from support.evaluated import commit, evaluation, opened
 from support.serving import serving
@@ -24,7 +27,10 @@ CONFIGURATION = {
     "store": {"path": "data"},
     "references": ["parcel.yaml"],
     "criteria": {"tool_trajectory_avg_score": 1.0},
+    "feedback": {"labels": {"Great!": "passed"}},
 }
+
+RULES = VerdictRules({"great!": True})
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +46,28 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for n in range(12)
     ]
     known = [evaluation(f"known {n}", "passed", tenant="north") for n in range(3)]
+    rated = [
+        evaluation(f"{label} {n}", outcome, tenant="rated", scenario="new", matched=False)
+        for label, outcome, count in (("good", "passed", 20), ("bad", "stopped", 10))
+        for n in range(count)
+    ]
+    said = [
+        replace(answer(f"{label} {n}", mapped), tenant="rated")
+        for label, mapped in (("good", "great!"), ("bad", "down"))
+        for n in range(10)
+    ]
     other = [evaluation(f"other {n}", tenant="south", scenario="new") for n in range(2)]
     with opened(folder / "data", EvidencePolicy(keep="all")) as opened_store:
-        commit(opened_store, [*new, *known, *other], time.time() - 30)
+        commit(opened_store, [*new, *known, *rated, *other], time.time() - 30)
+        commit(opened_store, given(*said), time.time() - 30)
     return folder
 
 
 @pytest.fixture(scope="module")
 def served(store: Path) -> Iterator[str]:
     """The URL of the API over the same store, with tokens."""
-    with serving(client(sources(store / "data"), with_tokens(store)).app) as port:
+    found = replace(sources(store / "data"), verdict_rules=RULES)
+    with serving(client(found, with_tokens(store)).app) as port:
         yield f"http://127.0.0.1:{port}"
 
 
@@ -65,10 +83,26 @@ def test_references_are_proposed_from_kept_runs(run: Run, source: Sequence[objec
     assert "3 invocations left out: with a reference" in result.stderr
 
 
+def test_people_decide_which_runs_are_learned_from(run: Run, source: Sequence[object]) -> None:
+    result = run("curate", *source, "--tenant", "rated", "--yes")
+    assert result.exit_code == 0, result.stderr
+    assert "10 invocations left out: called bad by people" in result.stderr
+    assert (
+        "# Learned from 20 of 20 runs; accepts 20 of them, and 0 of 0 others.\n"
+        "# People call 10 runs good, of which it accepts 10, and 10 others bad, of which it accepts"
+        " 0.\n"
+    ) in result.stdout
+    calls = [call["name"] for call in yaml.safe_load(result.stdout)["expected_tools"]]
+    assert calls == ["find_order", "track"]
+    listed = json.loads(run("curate", *source, "--tenant", "rated", "--json").stdout)
+    counts = {"good": 10, "good_accepted": 10, "bad": 10, "bad_accepted": 0}
+    assert listed["people"] == counts
+
+
 def test_runs_of_several_tenants_are_not_mixed(run: Run, source: Sequence[object]) -> None:
     result = run("curate", *source, "--yes")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "found results of north, south, expected one: give --tenant" in result.stderr
+    assert "found results of north, rated, south, expected one: give --tenant" in result.stderr
 
 
 def test_references_are_checked_against_kept_runs(

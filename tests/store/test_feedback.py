@@ -14,6 +14,7 @@ import pytest
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.feedback.answer import Scale
 from pathgauge.collector.core.feedback.kappa import Table
+from pathgauge.collector.core.feedback.opinion import Opinion
 from pathgauge.collector.core.feedback.pairs import CriterionKey, Pairs
 from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.core.pipeline_events import FeedbackGiven, PublishedEvent
@@ -23,12 +24,13 @@ from pathgauge.collector.store import Progress, Selection, StoreError, feedback
 from pathgauge.collector.store.feedback import MAX_REPLACED
 from pathgauge.collector.store.publications import decode, encode
 from pathgauge.collector.store.queries.answered_sessions import Clock
-from pathgauge.collector.store.queries.feedback import Subject, about, pairs
+from pathgauge.collector.store.queries.feedback import Subject, about, opinions, pairs
 from pathgauge.collector.store.queries.reading import reading
+from pathgauge.collector.store.queries.results import of_trace
 from pathgauge.collector.store.retention import Retention
 from pathgauge.collector.store.sqlite import files
 from pathgauge.collector.store.sqlite.store import SqliteStore
-from pathgauge.collector.testing import trace_id
+from pathgauge.collector.testing import span_id, trace_id
 from support.answered import SELECTIONS, answer, content, given
 from support.evaluated import WALL, commit, evaluation, opened
 
@@ -179,6 +181,23 @@ def test_an_answer_about_a_trace_with_several_runs_is_about_none(tmp_path: Path)
     found = found_pairs(tmp_path)
     assert found.tables == {}
     assert found.answers == {"ambiguous": 2}
+
+
+def test_people_are_counted_for_each_run_of_some_traces(tmp_path: Path) -> None:
+    whole = replace(answer("a", "down"), span_id="")
+    b = answer("a", "up", rater="x")
+    with opened(tmp_path) as store:
+        commit(store, [*two_runs(), evaluation("c"), evaluation("n", tenant="north")])
+        commit(store, given(whole, replace(b, span_id=span_id("b")), answer("c", "down")))
+        commit(store, given(answer("c", "up", rater="x"), answer("c", "no", name="trajectory")))
+    with reading(tmp_path) as connection:
+        asked = [one for name in "acn" for one in of_trace(connection, trace_id(name))]
+        found = opinions(connection, asked, RULES)
+        assert opinions(connection, [], RULES) == {}
+    assert found == {
+        ("", trace_id("a"), span_id("b")): Opinion(good=1),
+        ("", trace_id("c"), span_id("c")): Opinion(good=1, bad=1),
+    }
 
 
 def test_only_the_window_counts_and_tenants_are_apart(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.collector.store.evidence.table import EvidencePolicy
+from support.answered import answer, given
 from support.api_client import sources
 from support.evaluated import commit, evaluation, opened
 from support.web_client import site, text_of
@@ -30,6 +31,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
     ]
     with opened(folder, EvidencePolicy(keep="all")) as store:
         commit(store, [*runs, odd, *few, *shared])
+        commit(store, given(*(answer(f"{n}", "up") for n in range(3)), answer("29", "down")))
     return site(sources(folder, unknown=[UnknownScenario("", "new", (), 31)]))
 
 
@@ -38,9 +40,11 @@ def test_the_references_lead_to_a_proposal_with_its_evidence(pages: TestClient) 
     answer = pages.get(f"{PAGE}?scenario=new")
     assert answer.status_code == 200
     page = text_of(answer.text)
-    assert "Learned from 30 of 31 kept runs; it accepts 30 of them." in page
+    assert "Learned from 29 of 30 kept runs; it accepts 29 of them." in page
+    said = "People call 3 runs good, of which it accepts 3, and 1 other bad, of which it accepts 1."
+    assert said in page
     assert "does not call track 1" in page
-    assert "find_order.order 30 of 30 'A-1'" in page
+    assert "find_order.order 29 of 29 'A-1'" in page
     assert f'href="{FILE}?scenario=new"' in answer.text
 
 

@@ -45,6 +45,7 @@ def proposal_object(proposal: Proposal) -> dict[str, Json]:
         "kept": proposal.kept,
         "accepted": proposal.accepted,
         "rejected": proposal.rejected,
+        "people": asdict(proposal.people),
         "left_out": [asdict(one) for one in proposal.left_out],
         "facts": [asdict(one) for one in proposal.facts],
         "notes": list(proposal.notes),

@@ -15,6 +15,7 @@ from pathgauge.collector.cli.result_sources.source import ResultSource, SourceEr
 from pathgauge.collector.core.curation.grouping import Observed
 from pathgauge.collector.core.curation.kept import observed_in
 from pathgauge.collector.core.evidence.evidence import decode
+from pathgauge.collector.core.feedback.opinion import Opinion
 from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.collector.offline.replay import Replayed
 
@@ -69,7 +70,8 @@ def _add(traffic: Traffic, source: ResultSource, result: models.Result) -> str |
     [explained] = source.explained(result.trace_id, result.span_id).results[-1:]
     if explained.evidence is None:
         return "what they did is not kept; see the configuration key evidence.keep"
-    observed = observed_in(decode(json.dumps(explained.evidence)))
+    people = Opinion(explained.people.good, explained.people.bad)
+    observed = observed_in(decode(json.dumps(explained.evidence)), people)
     if observed is None:
         return "they are too long to be kept in full"
     traffic.observed.append(observed)

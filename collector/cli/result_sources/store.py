@@ -22,6 +22,7 @@ from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.cli.result_sources.source import SourceError
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import resolve
+from pathgauge.collector.config.feedback import Feedback
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.core.references.closest_ids import ClosestIds
@@ -52,7 +53,13 @@ class StoreSource:
         self._reading = _opening(config)
         self._config = config
         self._sources = Sources(
-            None, tuple, lambda: ((), 0), tuple, _no_telemetry, database=self._reading
+            None,
+            tuple,
+            lambda: ((), 0),
+            tuple,
+            _no_telemetry,
+            database=self._reading,
+            verdict_rules=(config.feedback or Feedback()).rules(),
         )
         with self._reading():
             pass

@@ -1,7 +1,8 @@
 """Groups invocations that should have a reference in common: by scenario id, else by a similar
 input and the same tools.
 
-Invocations that failed or whose telemetry is not complete are no examples; they are counted.
+Invocations that failed or whose telemetry is not complete are no examples; they are counted. What
+people say of an invocation takes precedence over the criteria: it is the truth that these are for.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pathgauge.collector.core.curation.runs import Run
+from pathgauge.collector.core.feedback.opinion import NOBODY, Opinion
 from pathgauge.scorers.authoring.options import tools_unknown
 from pathgauge.scorers.matching.equality import tool_name
 from pathgauge.scorers.types import Flag, Invocation
@@ -25,6 +27,8 @@ _MAX_GROUPS = 500
 """Of invocations without a scenario id."""
 _MAX_WORDS = 6
 """Of a scenario id that is made of an input."""
+BAD = "called bad by people"
+"""Why invocations are left out."""
 _CUT: frozenset[Flag] = frozenset({"truncated", "redacted", "missing_root", "content_missing"})
 _WORD = re.compile(r"[^\W_]+")
 
@@ -39,6 +43,7 @@ class Observed(NamedTuple):
     """Whether its scenario has a reference."""
     turn: int | None = None
     """Its turn in the conversation, if the collector has numbered it."""
+    people: Opinion = NOBODY
 
 
 @dataclass(slots=True)
@@ -51,6 +56,8 @@ class Group:
     turns: list[list[Run]] = field(default_factory=list)
     """Of each turn the runs, in the same order in each."""
     notes: list[str] = field(default_factory=list)
+    bad: list[Run] = field(default_factory=list)
+    """Single invocations that people call bad, and that would be among the runs otherwise."""
 
 
 @dataclass(slots=True)
@@ -64,18 +71,24 @@ class Grouped:
 def grouped(observed: Iterable[Observed], *, all_scenarios: bool = False) -> Grouped:
     """Group the invocations. With `all_scenarios`, also those whose scenario has a reference."""
     left_out: Counter[str] = Counter()
+    bad: list[Observed] = []
     named: dict[str, list[Observed]] = defaultdict(list)
     nameless = _Similar()
     for one in sorted(observed, key=_time):
         why = _unusable(one, all_scenarios)
         if why is not None:
             left_out[why] += 1
+        elif one.people.verdict is False:
+            left_out[BAD] += 1
+            bad.append(one)
         elif one.invocation.scenario_id is not None:
             named[one.invocation.scenario_id].append(one)
-        elif not nameless.add(one.invocation):
+        elif not nameless.add(one):
             left_out["of too many different kinds"] += 1
     groups = [_conversations(scenario, some) for scenario, some in named.items()]
     groups += nameless.groups(set(named))
+    for one in bad:
+        _add_bad(one, groups, nameless)
     return Grouped(sorted(groups, key=lambda one: (-len(one.turns[0]), one.scenario_id)), left_out)
 
 
@@ -83,7 +96,7 @@ def _unusable(one: Observed, all_scenarios: bool) -> str | None:
     invocation = one.invocation
     if one.matched and not all_scenarios:
         return "with a reference"
-    if invocation.error or one.failed:
+    if invocation.error or (one.failed and one.people.verdict is None):
         return "failed"
     if "scenario_conflict" in invocation.flags:
         return "with contradicting scenario ids"
@@ -116,17 +129,21 @@ def _conversations(scenario: str, observed: Sequence[Observed]) -> Group:
     if others:
         group.notes.append(f"{others} conversations left out that have not {usual} turns")
     chosen = [turns for turns in conversations if len(turns) == usual]
-    group.turns = [[Run.of(turns[index]) for turns in chosen] for index in range(usual)]
+    group.turns = [[_run(turns[index]) for turns in chosen] for index in range(usual)]
     return group
 
 
-def _in_order(turns: Sequence[Observed]) -> list[Invocation]:
+def _in_order(turns: Sequence[Observed]) -> list[Observed]:
     def place(numbered: tuple[int, Observed]) -> int:
         index, one = numbered
         known = one.invocation.turn if one.turn is None else one.turn
         return index if known is None else known
 
-    return [one.invocation for _, one in sorted(enumerate(turns), key=place)]
+    return [one for _, one in sorted(enumerate(turns), key=place)]
+
+
+def _run(one: Observed) -> Run:
+    return Run.of(one.invocation, called_good=one.people.verdict is True)
 
 
 @dataclass(slots=True)
@@ -135,7 +152,7 @@ class _Kind:
 
     words: frozenset[str]
     tools: frozenset[str]
-    invocations: list[Invocation]
+    observed: list[Observed]
 
 
 class _Similar:
@@ -144,20 +161,26 @@ class _Similar:
     def __init__(self) -> None:
         self._kinds: list[_Kind] = []
 
-    def add(self, invocation: Invocation) -> bool:
-        words = frozenset(_words(invocation.user_input or ""))
-        tools = frozenset(tool_name(call.name) for call in invocation.tool_calls)
-        for kind in self._kinds:
+    def add(self, one: Observed) -> bool:
+        place = self.place(one.invocation)
+        if place is not None:
+            self._kinds[place].observed.append(one)
+        elif len(self._kinds) < _MAX_GROUPS:
+            self._kinds.append(_Kind(*_marks(one.invocation), [one]))
+        else:
+            return False
+        return True
+
+    def place(self, invocation: Invocation) -> int | None:
+        """The number of the kind that an invocation resembles."""
+        words, tools = _marks(invocation)
+        for place, kind in enumerate(self._kinds):
             if (
                 _likeness(words, kind.words) >= _SIMILAR
                 and _likeness(tools, kind.tools) >= _SIMILAR / 2
             ):
-                kind.invocations.append(invocation)
-                return True
-        if len(self._kinds) >= _MAX_GROUPS:
-            return False
-        self._kinds.append(_Kind(words, tools, [invocation]))
-        return True
+                return place
+        return None
 
     def groups(self, taken: set[str]) -> list[Group]:
         """Each with a scenario id that is made of words that most inputs have."""
@@ -166,13 +189,29 @@ class _Similar:
             name = _unused(_name_of(kind), taken)
             taken.add(name)
             note = "the traffic has no scenario id: set this one, or scenario.match_user_input"
-            runs = [Run.of(invocation) for invocation in kind.invocations]
+            runs = list(map(_run, kind.observed))
             found.append(Group(name, has_id=False, turns=[runs], notes=[note]))
         return found
 
 
+def _marks(invocation: Invocation) -> tuple[frozenset[str], frozenset[str]]:
+    words = frozenset(_words(invocation.user_input or ""))
+    return words, frozenset(tool_name(call.name) for call in invocation.tool_calls)
+
+
+def _add_bad(one: Observed, groups: Sequence[Group], nameless: _Similar) -> None:
+    """Add an invocation that people call bad to its group, if there is one."""
+    scenario = one.invocation.scenario_id
+    named = [group for group in groups if group.has_id and group.scenario_id == scenario]
+    if scenario is None:
+        place = nameless.place(one.invocation)
+        named = [] if place is None else [group for group in groups if not group.has_id][place:]
+    for group in named[:1]:
+        group.bad.append(_run(one))
+
+
 def _name_of(kind: _Kind) -> str:
-    inputs = [invocation.user_input or "" for invocation in kind.invocations]
+    inputs = [one.invocation.user_input or "" for one in kind.observed]
     counts = Counter(word for text in inputs for word in set(_words(text)))
     common = [word for word in _words(inputs[0]) if counts[word] * 2 > len(inputs)]
     longer = [word for word in dict.fromkeys(common) if len(word) > 2]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathgauge.collector.core.curation.grouping import Observed
 from pathgauge.collector.core.evidence.evidence import Evidence
+from pathgauge.collector.core.feedback.opinion import NOBODY, Opinion
 
 
-def observed_in(evidence: Evidence) -> Observed | None:
-    """The run; `None` if it is too long to be kept in full."""
+def observed_in(evidence: Evidence, people: Opinion = NOBODY) -> Observed | None:
+    """The run, and what people say of it; `None` if it is too long to be kept in full."""
     if evidence.cut:
         return None
     failed = any(one.verdict == "failed" for one in evidence.criteria)
-    return Observed(evidence.invocation, failed, evidence.turn is not None, evidence.turn_index)
+    matched = evidence.turn is not None
+    return Observed(evidence.invocation, failed, matched, evidence.turn_index, people)

@@ -2,7 +2,8 @@
 
 A deviation that a few runs share may be a mistake or a rare good way; counting cannot tell. So
 deviations are set aside, the rarest first, until as many runs are set aside as bad ones are
-expected. A proposal lists them, for a person to decide.
+expected. A proposal lists them, for a person to decide. What people have called good several times
+is no mistake.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ _GAP = 3
 """A deviation is so many times as rare as the rarest usual case."""
 _DEVIATIONS = 2.5
 """Standard deviations by which the two differ, so that chance makes no gap in a small sample."""
+
+_CONFIRMED = 2
+"""Runs that people call good, which make a deviation a good way. One may be a slip."""
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -44,12 +48,16 @@ class Budget:
     """The expected share of bad runs."""
     cuts: list[Cut] = field(default_factory=list)
     dropped: set[int] = field(default_factory=set)
+    good: frozenset[int] = frozenset()
+    """The runs that people call good."""
 
     def take(self, cuts: Iterable[Cut]) -> None:
         """Set the runs of the rarest cuts aside, as far as the budget goes."""
         limit = bound(self.runs, self.share)
         for cut in sorted(cuts, key=lambda one: (len(one.runs), one.why, sorted(one.runs))):
             fresh = cut.runs - self.dropped
+            if len(fresh & self.good) >= _CONFIRMED:
+                continue
             if fresh and len(self.dropped) + len(fresh) <= limit:
                 self.dropped |= fresh
                 self.cuts.append(Cut(frozenset(fresh), cut.why))

@@ -16,6 +16,7 @@ from pathgauge.collector.core.curation.deviations import cuts
 from pathgauge.collector.core.curation.grouping import Group
 from pathgauge.collector.core.curation.minority import Budget, Cut, bound
 from pathgauge.collector.core.curation.order import blocks, rare_orders
+from pathgauge.collector.core.curation.people import NO_PEOPLE, People, called_good, people_of
 from pathgauge.collector.core.curation.runs import Run, Runs, Step, steps_of
 from pathgauge.collector.core.curation.values import arguments, arguments_of_step
 from pathgauge.collector.core.references.parallel_groups import joined
@@ -78,6 +79,7 @@ class Proposal:
     facts: tuple[Fact, ...]
     left_out: tuple[LeftOut, ...]
     notes: tuple[str, ...]
+    people: People = NO_PEOPLE
 
 
 @dataclass(slots=True)
@@ -92,7 +94,8 @@ def propose(group: Group, options: Options = Options()) -> Proposal | None:
     if count < options.min_runs:
         return None
     turns = [_Turn(dict(enumerate(runs))) for runs in group.turns]
-    budget = Budget(count, options.bad_share)
+    good = called_good(group)
+    budget = Budget(count, options.bad_share, good=good)
     for turn in turns:
         _set_aside(turn, budget)
     for turn in turns:
@@ -113,6 +116,7 @@ def propose(group: Group, options: Options = Options()) -> Proposal | None:
         tuple(fact for turn in turns for fact in _facts(turn, budget)),
         tuple(_left_out(budget, turns[0].runs)),
         tuple(group.notes),
+        people_of(group, reference, good, accepted),
     )
 
 

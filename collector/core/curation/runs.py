@@ -32,9 +32,11 @@ class Run:
     invocation: Invocation
     calls: Mapping[Step, ToolCall]
     """In the order of the calls."""
+    called_good: bool = False
+    """Whether most people who say something of it call it good."""
 
     @classmethod
-    def of(cls, invocation: Invocation) -> Run:
+    def of(cls, invocation: Invocation, *, called_good: bool = False) -> Run:
         """Number the calls of each tool."""
         counts: Counter[str] = Counter()
         calls: dict[Step, ToolCall] = {}
@@ -42,7 +44,7 @@ class Run:
             tool = tool_name(call.name)
             counts[tool] += 1
             calls[Step(tool, counts[tool])] = call
-        return cls(invocation, calls)
+        return cls(invocation, calls, called_good)
 
     def arguments(self, step: Step) -> Mapping[str, Json] | None:
         """The arguments of a call; `None` if they were not recorded or are no object."""

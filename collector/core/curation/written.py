@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pathgauge.collector.core.curation.people import People
 from pathgauge.collector.core.curation.proposal import LeftOut, Proposal
 from pathgauge.collector.core.references.export_native import to_yaml
 from pathgauge.scorers.matching.wording import counted, one_line
@@ -34,12 +35,24 @@ def summary(proposal: Proposal) -> Iterator[str]:
         f"Learned from {proposal.kept} of {counted(proposal.runs, 'run')}; accepts"
         f" {proposal.accepted} of them, and {others - proposal.rejected} of {others} others."
     )
+    yield from said(proposal.people)
     for one in proposal.left_out[:_MAX_LEFT_OUT]:
         yield f"Left out: {_left_out(one)}"
     further = sum(one.runs for one in proposal.left_out[_MAX_LEFT_OUT:])
     if further:
         yield f"Left out: {further} more"
     yield from proposal.notes
+
+
+def said(people: People) -> Iterator[str]:
+    """What people say of the runs, in a line; nothing if they say nothing."""
+    if not people.good and not people.bad:
+        return
+    good = f"{counted(people.good, 'run')} good, of which it accepts {people.good_accepted}"
+    bad = f"{counted(people.bad, 'other')} bad"
+    if people.bad_accepted is not None:
+        bad += f", of which it accepts {people.bad_accepted}"
+    yield f"People call {good}, and {bad}."
 
 
 def _left_out(one: LeftOut) -> str:

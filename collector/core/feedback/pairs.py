@@ -9,7 +9,7 @@ criteria do. An answer with the name of a criterion is about that criterion only
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -93,12 +93,19 @@ def people_say(
     rules: VerdictRules, answers: Iterable[Answer], criterion: str, criteria: Set[str]
 ) -> bool | None:
     """What most people say of a run with regard to one of its criteria; `None`: nothing."""
+    return majority(by_person(rules, answers, criterion, criteria))
+
+
+def by_person(
+    rules: VerdictRules, answers: Iterable[Answer], criterion: str, criteria: Set[str]
+) -> Iterator[bool | None]:
+    """What each person says of a run with regard to one of its criteria."""
     by_rater: dict[str | None, list[tuple[str, bool]]] = {}
     for answer in answers:
         verdict = rules.verdict(answer)
         if verdict is not None:
             by_rater.setdefault(answer.rater, []).append((answer.name, verdict))
-    return majority(_verdict(given, criterion, criteria) for given in by_rater.values())
+    return (_verdict(given, criterion, criteria) for given in by_rater.values())
 
 
 def _verdict(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.feedback.answer import Answer
+from pathgauge.collector.core.feedback.opinion import Opinion, opinion
 from pathgauge.collector.core.feedback.pairs import Judged, Pairing, Pairs
 from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.store.feedback import COLUMNS, StoredAnswer, read
@@ -65,6 +67,41 @@ def about_run(connection: Connection, run: StoredResult, clock: Clock) -> list[S
         sessions = sessions_of(connection, [one.answer for one in said])
         found += [one for one in said if session_of(one.answer, sessions, clock) == run.key]
     return sorted(found, key=lambda one: -one.row)
+
+
+def opinions(
+    connection: Connection, runs: Iterable[StoredResult], rules: VerdictRules
+) -> Mapping[EvaluationKey, Opinion]:
+    """What people say of these runs, and of others of their traces; nothing of those that nobody
+    has answered.
+    """
+    traces = list(dict.fromkeys((one.tenant, one.trace_id) for one in runs))
+    found: dict[EvaluationKey, Opinion] = {}
+    for chunk in _chunks(traces):
+        given = _answers(connection, chunk)
+        results = _results(connection, list(given)) if given else {}
+        for key, answers in given.items():
+            for run, said in _assigned(answers, results.get(key, []), Pairing(rules)):
+                names = {one.name for one in run.criteria}
+                found[run.key] = opinion(rules, said, names)
+    return found
+
+
+def _answers(
+    connection: Connection, keys: Sequence[_TraceKey]
+) -> Mapping[_TraceKey, Sequence[Answer]]:
+    columns = ", ".join(f"f.{name}" for name in f"id, {COLUMNS}, crc".split(", "))
+    rows = connection.execute(
+        f"WITH keys (tenant, trace_id) AS (VALUES {', '.join(['(?, ?)'] * len(keys))})"
+        f" SELECT {columns} FROM keys CROSS JOIN feedback AS f WHERE f.trace_id = keys.trace_id"
+        " AND f.tenant = keys.tenant AND f.is_current = 1",
+        [value for key in keys for value in key],
+    )
+    found: dict[_TraceKey, list[Answer]] = {}
+    for stored in read(rows):
+        answer = stored.answer
+        found.setdefault((answer.tenant, answer.trace_id), []).append(answer)
+    return found
 
 
 def answered_runs(

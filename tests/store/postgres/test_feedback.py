@@ -10,14 +10,17 @@ import psycopg
 import pytest
 
 from pathgauge.collector.core.feedback.kappa import Table
+from pathgauge.collector.core.feedback.opinion import Opinion
 from pathgauge.collector.core.feedback.pairs import CriterionKey
 from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.store.postgres.connection import connect
 from pathgauge.collector.store.postgres.feedback import FeedbackWriter
 from pathgauge.collector.store.postgres.purge import purge
+from pathgauge.collector.store.postgres.reading import PostgresReading
 from pathgauge.collector.store.postgres.schema import migrate
 from pathgauge.collector.store.queries.answered_sessions import Clock
-from pathgauge.collector.store.queries.feedback import Subject, about, pairs
+from pathgauge.collector.store.queries.feedback import Subject, about, opinions, pairs
+from pathgauge.collector.store.queries.results import of_trace
 from pathgauge.collector.store.sql import Connection
 from pathgauge.collector.testing import span_id, trace_id
 from support.answered import (
@@ -61,6 +64,9 @@ def test_postgres_keeps_the_same(database: str) -> None:
     assert found.answers == {"paired": 2}
     said = postgres_rows(database, lambda c: about(c, Subject(trace_id("a"), span_id("a"))))
     assert [one.answer.label for one in said] == ["good", "down"]
+    with PostgresReading(database, keep_idle=False)() as connection:
+        people = opinions(connection, of_trace(connection, trace_id("a")), RULES)
+    assert people == {("", trace_id("a"), span_id("a")): Opinion(1, 1)}
 
 
 def test_answers_about_conversations_are_paired_with_their_sessions(database: str) -> None:
