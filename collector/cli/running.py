@@ -120,8 +120,8 @@ def migrate(
     """Move a store on disk into a cluster.
 
     Stop the collector of the store first. The configuration is that of the cluster: its topics and
-    its database must be empty. Results, evidence and counts, open traces, conversations and
-    everything that waits go on where they were.
+    its database must be empty. Results, evidence, what people said and counts, open traces,
+    conversations and everything that waits go on where they were.
 
     Example: `pathgauge migrate --config cluster.yaml --from pathgauge-data`
     """

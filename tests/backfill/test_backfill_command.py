@@ -19,7 +19,7 @@ from support.backfilled import arguments, at, configured, newest_results, rows, 
 from support.evaluated import WALL, opened
 from support.exports import tempo_json
 from support.judge_server import JudgeRequest, JudgeServer, Reply, answering
-from support.past import Archive, archive
+from support.past import START, Archive, answered, archive
 from support.running import Collector, until
 from support.two_versions import fill, runs
 
@@ -136,6 +136,21 @@ def test_a_collector_that_starts_on_the_store_has_a_past(backfill: Run, tmp_path
         learned = collector.value("pathgauge_traffic_drift_invocations", agent="guide")
         assert learned == sum(b"browse" in one.body for one in recent.traces)
     assert newest_results(tmp_path / "past") == before
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_what_people_said_in_the_past_is_stored_unless_it_is_switched_off(
+    backfill: Run, tmp_path: Path, *, taken: bool
+) -> None:
+    configured(tmp_path, **({} if taken else {"feedback": False}))
+    first, *others = (one.body for one in PAST.traces)
+    bodies = map(tempo_json, [answered(first, "thumbs_down"), *others])
+    (tmp_path / "traces.jsonl").write_bytes(b"\n".join(bodies))
+    assert backfill().exit_code == 0
+    found = rows(tmp_path / "past", "SELECT trace_id, given, at FROM feedback")
+    assert [trace_id for trace_id, *_ in found] == [PAST.traces[0].trace_id] * taken
+    for _, given, stored in found:
+        assert START < given <= stored <= START + SECONDS
 
 
 def test_a_folder_of_something_else_is_refused(backfill: Run, tmp_path: Path) -> None:
