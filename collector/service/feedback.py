@@ -41,6 +41,8 @@ _KEYS = {
     "comment": "gen_ai.evaluation.explanation",
 }
 """The attributes under which redaction sees the texts of an answer, as if it had come by OTLP."""
+_CONVERSATION_KEYS = ("gen_ai.conversation.id", "session.id")
+"""Those of a conversation. A rule may be about one of them only."""
 
 
 def build_intake(
@@ -66,14 +68,18 @@ def tenants_of(config: Config) -> frozenset[str]:
 def redacted(redactor: Redactor, answer: Answer) -> Answer:
     """The answer without what the rules of its tenant remove. Its rater is not stored anyway."""
     texts = {key: getattr(answer, field) for field, key in _KEYS.items()}
+    conversation = answer.conversation_id
+    texts |= dict.fromkeys(_CONVERSATION_KEYS, conversation)
     proto = LogRecordProto(
         trace_id=b"\x01" * 16,
         attributes=encode_attributes({key: text for key, text in texts.items() if text}),
     )
     record = LogRecord(proto.SerializeToString(), Resource(), Scope(), answer.tenant)
     found = redactor.logs([record]).records[0].attributes
+    ids = (str(found.get(key) or conversation) for key in _CONVERSATION_KEYS)
     return replace(
         answer,
+        conversation_id=next((one for one in ids if one != conversation), conversation),
         name=str(found.get(_KEYS["name"]) or answer.name),
         label=found.get(_KEYS["label"]),
         comment=found.get(_KEYS["comment"]),

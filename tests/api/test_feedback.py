@@ -21,11 +21,12 @@ from pathgauge.collector.api.posting import MAX_BODY_BYTES
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.redaction import Redactor, Rules
+from pathgauge.collector.core.redaction.rules import KeyRule
 from pathgauge.collector.service.feedback import redacted
 from pathgauge.collector.service.web.app import create_app
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.sqlite.store import SqliteStore
-from pathgauge.collector.testing import span_id, trace_id
+from pathgauge.collector.testing import log, span_id, trace_id
 from support.api_client import NORTH, READER, SOUTH, get, sources, with_tokens
 from support.dialects import INSTALLED
 from support.evaluated import commit, evaluation, opened
@@ -244,3 +245,21 @@ def test_texts_are_redacted_as_telemetry_is(*, content: bool) -> None:
     assert replace(found, comment=None) == replace(given, comment=None)
     assert "ann@" not in (found.comment or "")
     assert (found.comment is not None) is content
+
+
+@pytest.mark.parametrize(
+    ("rules", "key", "name"),
+    [
+        (Rules(detectors={"email": "mask"}), "gen_ai.conversation.id", "ann@example.org"),
+        (Rules(attributes=(KeyRule("session.id", "hash"),)), "session.id", "talk 17"),
+        (Rules(), "session.id", "talk 17"),
+    ],
+)
+def test_the_id_of_a_conversation_is_that_of_the_redacted_telemetry(
+    rules: Rules, key: str, name: str
+) -> None:
+    redactor = Redactor(rules, {}, b"salt", INSTALLED)
+    [sent] = redactor.logs([log("", {key: name})]).records
+    given = Answer("", "", conversation_id=name, label="up", name="helpful")
+    found = redacted(redactor, given)
+    assert found == replace(given, conversation_id=sent.attributes[key])
