@@ -26,7 +26,12 @@ MAX_REPLACED = 20
 COLUMNS = (
     "tenant, trace_id, span_id, conversation, name, rater, client, given, at, is_current, body"
 )
-_SUBJECT = "trace_id = ? AND span_id = ? AND conversation = ? AND tenant = ? AND name = ?"
+_OF_RUN = "trace_id = ? AND span_id = ? AND conversation = ? AND tenant = ? AND name = ?"
+_OF_CONVERSATION = (
+    "trace_id || '' = ? AND span_id || '' = ? AND conversation = ? AND conversation <> ''"
+    " AND tenant = ? AND name = ?"
+)
+"""The same by the index of conversations: in that of traces, all of them are in one place."""
 _KEY_BYTES = 32
 _PSEUDONYM_BYTES = 12
 
@@ -77,7 +82,8 @@ def _record(connection: Connection, answer: Answer, wall: float, key: bytes) -> 
     if sent is not None:
         return "repeated" if tuple(sent) == (*subject, rater, body) else "conflict"
     known = connection.execute(
-        f"SELECT id, given FROM feedback WHERE {_SUBJECT} AND rater = ? AND is_current = 1",
+        f"SELECT id, given FROM feedback WHERE {_subject(subject)} AND rater = ?"
+        " AND is_current = 1",
         (*subject, rater),
     ).fetchone()
     is_current = known is None or known[1] <= given
@@ -98,9 +104,14 @@ def _record(connection: Connection, answer: Answer, wall: float, key: bytes) -> 
     return "replaced" if is_current else "outdated"
 
 
+def _subject(values: tuple[str, ...]) -> str:
+    """The condition for trace, span, conversation, tenant and name."""
+    return _OF_CONVERSATION if values[2] else _OF_RUN
+
+
 def _forget_replaced(connection: Connection, person: tuple[str, ...]) -> None:
     found = connection.execute(
-        f"SELECT id FROM feedback WHERE {_SUBJECT} AND rater = ? AND is_current = 0"
+        f"SELECT id FROM feedback WHERE {_subject(person)} AND rater = ? AND is_current = 0"
         " ORDER BY id DESC LIMIT 1000 OFFSET ?",
         (*person, MAX_REPLACED),
     ).fetchall()

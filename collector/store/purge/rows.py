@@ -81,7 +81,9 @@ def _remove_said_of_conversations(connection: sqlite3.Connection, last: int) -> 
     if connection.execute(has_any).fetchone() is None:
         return
     found = connection.execute(_CONVERSATIONS, (last,)).fetchall()
-    connection.executemany("DELETE FROM feedback WHERE tenant = ? AND conversation = ?", found)
+    connection.executemany(
+        "DELETE FROM feedback WHERE tenant = ? AND conversation = ? AND conversation <> ''", found
+    )
 
 
 def remove_old_results(

@@ -48,7 +48,8 @@ def about(
     where = " AND trace_id = ?"
     values: list[str] = [subject.trace_id]
     if subject.conversation_id:
-        where, values = " AND conversation = ?", [subject.conversation_id]
+        # The second condition is that of the index.
+        where, values = " AND conversation = ? AND conversation <> ''", [subject.conversation_id]
     elif subject.span_id:
         where, values = f"{where} AND span_id IN (?, '')", [*values, subject.span_id]
     if tenant is not None:
@@ -155,10 +156,12 @@ def _results(
 ) -> dict[_TraceKey, list[StoredResult]]:
     """The results of traces: one statement, because each one is a journey to the server."""
     columns = ", ".join(f"r.{name}" for name in Row._fields)
+    # `||` keeps SQLite from an index that begins with the tenant, of whom there may be only one.
     rows = connection.execute(
         f"WITH keys (tenant, trace_id) AS (VALUES {', '.join(['(?, ?)'] * len(keys))})"
         f" SELECT {columns} FROM keys CROSS JOIN results AS r WHERE r.trace_id = keys.trace_id"
-        " AND r.tenant = keys.tenant AND r.withdrawn = 0 AND r.verdict <> '' ORDER BY r.id DESC",
+        " AND r.tenant || '' = keys.tenant AND r.withdrawn = 0 AND r.verdict <> ''"
+        " ORDER BY r.id DESC",
         [value for key in keys for value in key],
     )
     found: dict[_TraceKey, list[StoredResult]] = {}
