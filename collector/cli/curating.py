@@ -158,6 +158,7 @@ def _traffic(
     from pathgauge.collector.cli.result_sources.source import source_of
     from pathgauge.collector.config.active import for_gate, resolve
     from pathgauge.collector.config.dialect_tables import dialects_of
+    from pathgauge.collector.config.feedback import Feedback
     from pathgauge.collector.offline.replay import replay
 
     if files and address[0] is not None:
@@ -177,7 +178,8 @@ def _traffic(
                 settings.scenario.keys,
                 progress=progress,
                 dialects=dialects_of(settings.dialects),
-            )
+            ),
+            (settings.feedback or Feedback()).rules(),
         )
 
 

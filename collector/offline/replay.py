@@ -18,10 +18,17 @@ from pathgauge.collector.core.evaluations.evaluator import (
     WhenJudged,
 )
 from pathgauge.collector.core.evidence.failures import with_failure
+from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations.dialects import Dialect, Registry
 from pathgauge.collector.core.pipeline import Pipeline
-from pathgauge.collector.core.pipeline_events import Judged, PipelineEvent, Unreadable, Withdrawn
+from pathgauge.collector.core.pipeline_events import (
+    FeedbackGiven,
+    Judged,
+    PipelineEvent,
+    Unreadable,
+    Withdrawn,
+)
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.sessions.session import SessionBounds
 from pathgauge.collector.core.traces import Bounds
@@ -47,6 +54,8 @@ class Replayed:
     conversations: tuple[ConversationResult, ...]
     notes: tuple[str, ...]
     """What was skipped or could not be read, one line each."""
+    answers: tuple[Answer, ...] = ()
+    """What people said of the runs."""
 
 
 def replay(
@@ -121,7 +130,8 @@ def replay_files(
     if not evaluations:
         notes.append(f"{shown(path)}: found no agent invocation in {_counts(files)}")
     conversations = tuple(event for event in events if isinstance(event, ConversationResult))
-    return Replayed(str(path), evaluations, conversations, tuple(notes))
+    answers = tuple(event.answer for event in events if isinstance(event, FeedbackGiven))
+    return Replayed(str(path), evaluations, conversations, tuple(notes), answers)
 
 
 def _judged(

@@ -97,11 +97,12 @@ def _kept(visit: Visit, scenario_id: str) -> Iterator[Observed | None]:
     wanted = Filter(tenant=visit.shown_tenant, scenario=scenario_id)
     with reading() as connection:
         page = find(connection, wanted, MAX_RUNS)
-        if len({one.tenant for one in page.results}) > 1:
+        runs = [one for one in page.results if one.session is None]
+        if len({one.tenant for one in runs}) > 1:
             raise ProblemError(422, "tenant: found runs of several, expected one")
-        people = opinions(connection, page.results, visit.sources.verdict_rules)
+        people = opinions(connection, runs, visit.sources.verdict_rules)
         calls = 0
-        for one in page.results:
+        for one in runs:
             evidence = evidence_rows.find(connection, one.key)
             calls += 0 if evidence is None else len(evidence.invocation.tool_calls)
             if calls > _MAX_CALLS:

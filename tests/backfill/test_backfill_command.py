@@ -15,11 +15,12 @@ from typer.testing import CliRunner, Result
 from pathgauge.collector.cli import app
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.store import Progress
+from support.answered import answered_trace
 from support.backfilled import arguments, at, configured, newest_results, rows, samples
 from support.evaluated import WALL, opened
 from support.exports import tempo_json
 from support.judge_server import JudgeRequest, JudgeServer, Reply, answering
-from support.past import START, Archive, answered, archive
+from support.past import START, Archive, archive
 from support.running import Collector, until
 from support.two_versions import fill, runs
 
@@ -144,7 +145,7 @@ def test_what_people_said_in_the_past_is_stored_unless_it_is_switched_off(
 ) -> None:
     configured(tmp_path, **({} if taken else {"feedback": False}))
     first, *others = (one.body for one in PAST.traces)
-    bodies = map(tempo_json, [answered(first, "thumbs_down"), *others])
+    bodies = map(tempo_json, [answered_trace(first, "thumbs_down"), *others])
     (tmp_path / "traces.jsonl").write_bytes(b"\n".join(bodies))
     assert backfill().exit_code == 0
     found = rows(tmp_path / "past", "SELECT trace_id, given, at FROM feedback")

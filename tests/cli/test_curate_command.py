@@ -12,6 +12,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from pathgauge.collector.cli import app
+from support.answered import answered_trace
 from support.curated_traffic import (
     BEFORE,
     LATER,
@@ -153,3 +154,26 @@ def test_lint_reports_problems_and_mutations(run: Run, folder: Path) -> None:
     assert result.exit_code == 1
     [finding] = json.loads(result.stdout)["findings"]
     assert finding["text"] == "matches 0 of the last 6 runs"
+
+
+def test_people_decide_which_runs_of_files_are_learned_from(run: Run, folder: Path) -> None:
+    (folder / "traces").mkdir()
+    for number in range(30):
+        tools = ("search", "book") if number < 15 else ("search",)
+        body = otlp(turn(script("trip", *tools), conversation=f"{number}"))
+        said = answered_trace(body, "awful") if number >= 15 else body
+        (folder / "traces" / f"{number}.binpb").write_bytes(said)
+    assert "optional: true" in run("curate", "traces", "--yes").stdout
+    (folder / "pathgauge.yaml").write_text("feedback: {labels: {Awful: failed}}\n")
+    result = run("curate", "traces", "--yes", "--config", "pathgauge.yaml")
+    assert "15 invocations left out: called bad by people" in result.stderr
+    assert "optional: true" not in result.stdout
+    assert "and 15 others bad, of which it accepts 0." in result.stdout
+
+
+def test_a_session_is_no_run(run: Run, folder: Path) -> None:
+    write(folder, "traces", runs_of(20, 0.0))
+    (folder / "pathgauge.yaml").write_text("criteria: {session_turns: 3}\n")
+    result = run("curate", "traces", "--yes", "--config", "pathgauge.yaml")
+    assert "of 20 runs" in result.stdout
+    assert result.stdout == run("curate", "traces", "--yes").stdout

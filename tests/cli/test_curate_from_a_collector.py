@@ -20,6 +20,7 @@ from support.answered import answer, given
 from support.api_client import client, sources, with_tokens
 from support.evaluated import commit, evaluation, opened
 from support.serving import serving
+from support.sessions import session
 
 Run = Callable[..., Result]
 
@@ -58,7 +59,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     other = [evaluation(f"other {n}", tenant="south", scenario="new") for n in range(2)]
     with opened(folder / "data", EvidencePolicy(keep="all")) as opened_store:
-        commit(opened_store, [*new, *known, *rated, *other], time.time() - 30)
+        talk = session("known 0", "talk", tenant="north")
+        commit(opened_store, [*new, *known, *rated, *other, talk], time.time() - 30)
         commit(opened_store, given(*said), time.time() - 30)
     return folder
 

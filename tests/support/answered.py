@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
 from pathgauge.collector.core.feedback.answer import Answer, derived_id
 from pathgauge.collector.core.feedback.kappa import Table
 from pathgauge.collector.core.feedback.pairs import CriterionKey, Pairs
@@ -85,3 +87,19 @@ def paired_talks() -> Pairs:
         },
         Counter({"paired": 3, "waiting": 1, "no_verdict": 1}),
     )
+
+
+def answered_trace(body: bytes, label: str) -> bytes:
+    """The trace with what a person said of its run."""
+    request = ExportTraceServiceRequest.FromString(body)
+    root = next(
+        span
+        for group in request.resource_spans
+        for scope in group.scope_spans
+        for span in scope.spans
+        if not span.parent_span_id
+    )
+    for field, value in (("annotator_kind", "HUMAN"), ("label", label)):
+        attribute = root.attributes.add(key=f"annotations.0.annotation.{field}")
+        attribute.value.string_value = value
+    return request.SerializeToString()

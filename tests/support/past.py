@@ -136,19 +136,3 @@ def _trace(kind: int, number: int, start: int, conversation: str, chance: random
         one.value.string_value for one in group.resource.attributes if one.key == "service.name"
     )
     return Past(start, trace_id.hex(), service, request.SerializeToString())
-
-
-def answered(body: bytes, label: str) -> bytes:
-    """The trace with what a person said of its run."""
-    request = ExportTraceServiceRequest.FromString(body)
-    root = next(
-        span
-        for group in request.resource_spans
-        for scope in group.scope_spans
-        for span in scope.spans
-        if not span.parent_span_id
-    )
-    for field, value in (("annotator_kind", "HUMAN"), ("label", label)):
-        attribute = root.attributes.add(key=f"annotations.0.annotation.{field}")
-        attribute.value.string_value = value
-    return request.SerializeToString()

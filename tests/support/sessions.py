@@ -20,12 +20,13 @@ def session(
     outcome: Literal["passed", "failed"] = "passed",
     *,
     tenant: str = "",
+    scenario: str = "parcel",
     at: float = 1.0,
     ended_by: EndedBy = "idle",
     revision: int = 0,
 ) -> Evaluation:
     """The result of a session of one turn that took two seconds from the Unix time `at`."""
-    turn = evaluation(name, outcome, tenant=tenant, revision=revision)
+    turn = evaluation(name, outcome, tenant=tenant, scenario=scenario, revision=revision)
     _, whole_id, span_id = result_key((tenant, trace_id(f"session {name}")))
     whole = replace(
         turn.invocation,

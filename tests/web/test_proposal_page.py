@@ -13,6 +13,7 @@ from pathgauge.collector.store.evidence.table import EvidencePolicy
 from support.answered import answer, given
 from support.api_client import sources
 from support.evaluated import commit, evaluation, opened
+from support.sessions import session
 from support.web_client import site, text_of
 
 PAGE, FILE = "/references/proposal", "/references/proposal/reference.yaml"
@@ -30,7 +31,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
         for n in range(12)
     ]
     with opened(folder, EvidencePolicy(keep="all")) as store:
-        commit(store, [*runs, odd, *few, *shared])
+        talk = session("30", "talk", scenario="new")
+        commit(store, [*runs, odd, *few, *shared, talk])
         commit(store, given(*(answer(f"{n}", "up") for n in range(3)), answer("29", "down")))
     return site(sources(folder, unknown=[UnknownScenario("", "new", (), 31)]))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pathgauge.collector.api import models
@@ -14,8 +14,12 @@ from pathgauge.collector.api.queries import ResultQuery
 from pathgauge.collector.cli.result_sources.source import ResultSource, SourceError, newest
 from pathgauge.collector.core.curation.grouping import Observed
 from pathgauge.collector.core.curation.kept import observed_in
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.evidence.evidence import decode
-from pathgauge.collector.core.feedback.opinion import Opinion
+from pathgauge.collector.core.feedback.answer import Answer
+from pathgauge.collector.core.feedback.opinion import NOBODY, Opinion, opinion
+from pathgauge.collector.core.feedback.subjects import about_runs, newest as newest_answers
+from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.collector.offline.replay import Replayed
 
@@ -28,22 +32,50 @@ class Traffic:
     notes: list[str] = field(default_factory=list)
 
 
-def of_files(replayed: Iterable[Replayed]) -> Traffic:
+def of_files(replayed: Iterable[Replayed], rules: VerdictRules) -> Traffic:
     """The invocations of trace files."""
     traffic = Traffic()
+    evaluations: list[Evaluation] = []
+    answers: list[Answer] = []
     for one in replayed:
         traffic.notes += one.notes
-        for evaluation in one.evaluations:
-            match = evaluation.match
-            traffic.observed.append(
-                Observed(
-                    evaluation.invocation,
-                    evaluation.failed,
-                    match.turn is not None,
-                    match.turn_index,
-                )
+        evaluations += [found for found in one.evaluations if found.session is None]
+        answers += one.answers
+    people = _opinions(evaluations, answers, rules)
+    for evaluation in evaluations:
+        match = evaluation.match
+        traffic.observed.append(
+            Observed(
+                evaluation.invocation,
+                evaluation.failed,
+                match.turn is not None,
+                match.turn_index,
+                people.get(evaluation.key, NOBODY),
             )
+        )
     return traffic
+
+
+def _opinions(
+    evaluations: Iterable[Evaluation], answers: Iterable[Answer], rules: VerdictRules
+) -> Mapping[EvaluationKey, Opinion]:
+    """What people say of the runs."""
+    runs: dict[tuple[str, str], dict[str, Evaluation]] = {}
+    for one in evaluations:
+        tenant, trace_id, span_id = one.key
+        runs.setdefault((tenant, trace_id), {})[span_id] = one
+    given: dict[tuple[str, str], list[Answer]] = {}
+    for answer in newest_answers(answers):
+        given.setdefault((answer.tenant, answer.trace_id), []).append(answer)
+    return {
+        of_trace[span_id].key: opinion(rules, said, _criteria(of_trace[span_id]))
+        for key, of_trace in runs.items()
+        for span_id, said in about_runs(given.get(key, ()), of_trace).runs.items()
+    }
+
+
+def _criteria(evaluation: Evaluation) -> frozenset[str]:
+    return frozenset(result.criterion.name for result in evaluation.results)
 
 
 def of_source(
@@ -52,7 +84,7 @@ def of_source(
     """The newest invocations of a collector. Raises `StoreError`."""
     traffic = Traffic()
     missing: Counter[str] = Counter()
-    found = list(newest(source, query, limit))
+    found = [one for one in newest(source, query, limit) if one.session is None]
     tenants = sorted({one.tenant for one in found})
     if len(tenants) > 1:  # references of one tenant must not hold what another one sent
         raise SourceError(f"found results of {', '.join(tenants)}, expected one: give --tenant")

@@ -10,6 +10,7 @@ from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.feedback.opinion import Opinion, opinion
 from pathgauge.collector.core.feedback.pairs import Judged, Pairing, Pairs
+from pathgauge.collector.core.feedback.subjects import about_runs
 from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.store.feedback import COLUMNS, StoredAnswer, read
 from pathgauge.collector.store.queries.answered_sessions import (
@@ -189,21 +190,12 @@ def pairs(
 def _assigned(
     answers: Sequence[Answer], results: Sequence[StoredResult], pairing: Pairing
 ) -> Iterator[tuple[StoredResult, list[Answer]]]:
-    """Each answered run of a trace with the answers about it.
-
-    An answer about a span is about the run of this span. An answer about the whole trace, or about
-    a span within a run, is about the only run of the trace.
-    """
+    """Each answered run of a trace with the answers about it."""
     by_span = {result.span_id: result for result in results}
-    only = results[0] if len(by_span) == 1 else None
-    given: dict[str, list[Answer]] = {}
-    for answer in answers:
-        run = by_span.get(answer.span_id, only)
-        if run is not None:
-            given.setdefault(run.span_id, []).append(answer)
-        else:
-            pairing.leave("ambiguous" if by_span else "waiting")
-    for span_id, about_run in given.items():
+    found = about_runs(answers, by_span)
+    if found.none:
+        pairing.leave("ambiguous" if by_span else "waiting", len(found.none))
+    for span_id, about_run in found.runs.items():
         yield by_span[span_id], about_run
 
 

@@ -15,9 +15,10 @@ import pytest
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.testing import span, span_id, trace_id
 from support import kafka, postgres
+from support.answered import answered_trace
 from support.backfilled import RESULTS, at, command, configured, rows
 from support.exports import tempo_json
-from support.past import CRITERIA, answered, archive
+from support.past import CRITERIA, archive
 from support.running import PATHGAUGE, Collector, until
 
 pytestmark = pytest.mark.slow
@@ -131,7 +132,7 @@ def test_a_backfilled_store_moves_with_its_past(tmp_path: Path, shared: dict[str
     begin = int(time.time()) - SECONDS
     past = archive(60, SECONDS, begin=begin)
     first, *others = (one.body for one in past.traces)
-    bodies = map(tempo_json, [answered(first, "thumbs_up"), *others])
+    bodies = map(tempo_json, [answered_trace(first, "thumbs_up"), *others])
     (tmp_path / "traces.jsonl").write_bytes(b"\n".join(bodies))
     own = json.loads(configured(tmp_path, evidence={"keep": "all"}).read_text())
     period = "--since", at(begin), "--until", at(begin + SECONDS)
