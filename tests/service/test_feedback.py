@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,11 @@ import pytest
 
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.testing import log, span, span_id, trace_id
-from support import kafka, postgres
 from support.running import Collector, until
-from support.shapes import Shape, cluster, on_one_machine
+from support.shapes import SHAPES, Shape, started
 
 pytestmark = pytest.mark.slow
 
-SHAPES = ("one process", "workers", "cluster")
 SETTINGS: dict[str, Any] = {
     "criteria": {"failure": 0.0, "tool_calls": None, "session_turns": 1},
     "sessions": {"idle": "1h", "settle": "300ms"},
@@ -34,15 +31,8 @@ PATIENCE_S = 60.0
 
 @pytest.fixture(params=SHAPES)
 def shape(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shape]:
-    with ExitStack() as stack:
-        if request.param == "cluster":
-            broker = stack.enter_context(kafka.running_broker())
-            database = stack.enter_context(postgres.server())
-            opened = cluster(tmp_path, broker, database, SETTINGS)
-        else:
-            workers = 2 if request.param == "workers" else 1
-            opened = on_one_machine(tmp_path / "one", workers, SETTINGS)
-        yield stack.enter_context(opened)
+    with started(request.param, tmp_path / "shape", SETTINGS) as running:
+        yield running
 
 
 def run(name: str, *, failed: bool = False) -> bytes:

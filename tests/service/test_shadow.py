@@ -1,11 +1,13 @@
-"""Criteria and references in shadow run beside the active ones, and never touch them."""
+"""Criteria and references in shadow run beside the active ones, in every shape, and never touch
+them.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,54 +16,62 @@ import pytest
 from pathgauge.collector.config import load
 from pathgauge.collector.config.active import resolve
 from pathgauge.collector.core.documents import ConfigError
-from support.backfilled import RESULTS, configured, newest_results, rows
-from support.past import CRITERIA, archive
+from support.backfilled import configured
+from support.past import CRITERIA, Past, archive
 from support.running import PATHGAUGE, Collector, until
+from support.shapes import SHAPES, Shape, started
 
 PAST = archive(120, 600)
 STRICT = {"tool_trajectory_f1": 1.0, "response_match_score": 0.99, "failure": None}
 ASSEMBLY = {"settle": "1s", "idle": "2s", "max_age": "1m"}
+SCORED = "pathgauge_invocations_scored_total"
+PATIENCE_S = 60.0
 
 
-def found(folder: Path, **settings: Any) -> tuple[Mapping[tuple[str, ...], Any], dict[str, Any]]:
-    """The results, and the series without those of shadows, of a collector that got the past."""
+@contextmanager
+def running(name: str, folder: Path, **settings: Any) -> Iterator[Shape]:
+    """One of `SHAPES` that got the past, and has scored it."""
     folder.mkdir()
-    configured(folder)
-    common = {"references": ["references.yaml"], "criteria": CRITERIA, "assembly": ASSEMBLY}
-    conversations = {"conversations": {"idle": "1h"}, "store": {"path": "past"}}
-    with Collector(folder, **common, **conversations, **settings) as collector:
-        for one in PAST.traces:
-            assert collector.post("/v1/traces", one.body)[0] == 200
-        assert until(lambda: stored(folder) >= len(PAST.traces))
-        scored = "pathgauge_invocations_scored_total"
-        assert until(lambda: collector.value(scored) >= len(PAST.traces))
+    references = configured(folder).with_name("references.yaml")
+    common = {"references": [str(references)], "criteria": CRITERIA, "assembly": ASSEMBLY}
+    conversations = {"conversations": {"idle": "1h"}}
+    with started(name, folder / "shape", {**common, **conversations, **settings}) as shape:
+        first = {one.conversation: one for one in reversed(PAST.traces)}.values()
+        send(shape, first, len(first))
+        send(shape, [one for one in PAST.traces if one not in first], len(PAST.traces))
+        yield shape
+
+
+def send(shape: Shape, traces: Iterable[Past], expected: int) -> None:
+    """Send these, and wait until so many are scored. Scorers of a cluster read at their own pace,
+    and a turn that overtakes an earlier one is counted as what it seems to be at first.
+    """
+    for one in traces:
+        assert shape.receiver.post("/v1/traces", one.body)[0] == 200
+    assert until(lambda: len(shape.stored().results) == expected, PATIENCE_S)
+    assert until(lambda: shape.gauge.value(SCORED) == expected, PATIENCE_S)
+
+
+def found(
+    name: str, folder: Path, **settings: Any
+) -> tuple[Mapping[tuple[str, ...], Any], Mapping[str, Any], Mapping[str, Any]]:
+    """The results, the series without those of shadows, and these."""
+    with running(name, folder, **settings) as shape:
+        gauge = shape.gauge
         series = {
-            name: collector.series(name, "agent", "scenario", "metric", "outcome")
+            name: gauge.series(name, "agent", "scenario", "metric", "outcome")
             for name in (
                 "pathgauge_evaluations_total",
                 "pathgauge_threshold",
                 "pathgauge_score_window_mean",
-                "pathgauge_invocations_scored_total",
+                SCORED,
             )
         }
         shadow = {
-            "evaluations": collector.series(
-                "pathgauge_shadow_evaluations_total", "metric", "verdict"
-            ),
-            "changes": collector.series("pathgauge_shadow_changes_total", "metric", "change"),
+            "evaluations": gauge.series("pathgauge_shadow_evaluations_total", "metric", "verdict"),
+            "changes": gauge.series("pathgauge_shadow_changes_total", "metric", "change"),
         }
-    merged: dict[tuple[str, ...], Any] = {}
-    for file in databases(folder):
-        merged |= newest_results(file.parent)
-    return merged, {"series": series, "shadow": shadow}
-
-
-def databases(folder: Path) -> list[Path]:
-    return sorted((folder / "past").rglob("pathgauge.db"))
-
-
-def stored(folder: Path) -> int:
-    return sum(len(rows(file.parent, RESULTS)) for file in databases(folder))
+        return shape.stored().results, series, shadow
 
 
 def without_shadow(results: Mapping[tuple[str, ...], Any]) -> dict[tuple[str, ...], Any]:
@@ -72,15 +82,15 @@ def without_shadow(results: Mapping[tuple[str, ...], Any]) -> dict[tuple[str, ..
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", SHAPES)
 def test_the_active_results_and_series_are_those_without_a_shadow(
-    workers: int, tmp_path: Path
+    name: str, tmp_path: Path
 ) -> None:
-    alone, before = found(tmp_path / "alone", workers=workers)
-    shadow = {"shadow": {"criteria": STRICT}}
-    both, after = found(tmp_path / "both", workers=workers, **shadow)
+    alone, before, none = found(name, tmp_path / "alone")
+    both, after, shadow = found(name, tmp_path / "both", shadow={"criteria": STRICT})
     assert without_shadow(both) == alone
-    assert after["series"] == before["series"]
+    assert after == before
+    assert not none["evaluations"]
     stored = [row[-1]["shadow"] for row in both.values()]
     assert len(stored) == len(PAST.traces)
     assert len({one["setup"] for one in stored}) == 1
@@ -90,41 +100,41 @@ def test_the_active_results_and_series_are_those_without_a_shadow(
             key = result["name"], result["verdict"]
             verdicts[key] = verdicts.get(key, 0) + 1
     # A turn of a conversation may be evaluated anew; it is counted once, as it was at first.
-    assert {key for key, _ in verdicts.items()} == set(after["shadow"]["evaluations"])
+    assert {key for key, _ in verdicts.items()} == set(shadow["evaluations"])
     assert verdicts["tool_trajectory_f1", "failed"] > 0
-    changes = after["shadow"]["changes"]
-    assert changes["tool_trajectory_f1", "same"] > 0
-    assert set(before["shadow"]["evaluations"]) == set()
+    assert shadow["changes"]["tool_trajectory_f1", "same"] > 0
+
+
+def verdict(gauge: Collector, agent: str, *options: str) -> dict[str, Any]:
+    words = ["verdict", "--shadow", "--agent", agent, "--json", *options]
+    done = subprocess.run(
+        [str(PATHGAUGE), *words, "--config", str(gauge.config)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    return {"status": done.returncode, **json.loads(done.stdout)}
 
 
 @pytest.mark.slow
-def test_verdict_compares_both_before_the_switch(tmp_path: Path) -> None:
-    (tmp_path / "both").parent.mkdir(exist_ok=True)
+@pytest.mark.parametrize("name", SHAPES)
+def test_verdict_compares_both_before_the_switch(name: str, tmp_path: Path) -> None:
     wrong = {"scenario": "weather", "expected_tools": ["get_weather", "say_it"]}
     (tmp_path / "wrong.yaml").write_text(json.dumps(wrong))
     shadow = {"references": [str(tmp_path / "wrong.yaml")]}
-    results, _ = found(tmp_path / "both", shadow=shadow)
-    of_weather = [row[-1] for row in results.values() if row[1] == "weather"]
-    assert {body["verdict"] for body in of_weather} == {"passed"}
-    assert {
-        one["verdict"]
-        for body in of_weather
-        for one in body["shadow"]["criteria"]
-        if one["name"] == "tool_trajectory_avg_score"
-    } == {"failed"}
-
-    def verdict(agent: str, *options: str) -> dict[str, Any]:
-        words = ["verdict", "--shadow", "--agent", agent, "--json", *options]
-        done = subprocess.run(
-            [str(PATHGAUGE), *words, "--config", str(tmp_path / "both" / "pathgauge.yaml")],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=os.environ,
-        )
-        return {"status": done.returncode, **json.loads(done.stdout)}
-
-    desk = verdict("desk", "--scenario", "weather")
+    with running(name, tmp_path / "both", shadow=shadow) as shape:
+        results = shape.stored().results
+        of_weather = [row[-1] for row in results.values() if row[1] == "weather"]
+        assert {body["verdict"] for body in of_weather} == {"passed"}
+        assert {
+            one["verdict"]
+            for body in of_weather
+            for one in body["shadow"]["criteria"]
+            if one["name"] == "tool_trajectory_avg_score"
+        } == {"failed"}
+        desk = verdict(shape.gauge, "desk", "--scenario", "weather")
+        guide = verdict(shape.gauge, "guide")
     assert (desk["status"], desk["verdict"], desk["version"], desk["against"]) == (
         1,
         "worse",
@@ -134,7 +144,6 @@ def test_verdict_compares_both_before_the_switch(tmp_path: Path) -> None:
     metrics = {one["metric"]: one for one in desk["metrics"]}
     assert metrics["tool_trajectory_avg_score"]["difference"] == -1.0
     assert metrics["tool_trajectory_avg_score"]["pairs"] == len(of_weather)
-    guide = verdict("guide")
     assert guide["status"] == 3
 
 

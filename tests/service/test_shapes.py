@@ -9,7 +9,6 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,10 +18,9 @@ import pytest
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.offline.trace_files import read_path
-from support import kafka, postgres
 from support.repository import CAPTURES
 from support.running import until
-from support.shapes import Shape, Stored, cluster, on_one_machine
+from support.shapes import SHAPES, Shape, Stored, started
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +67,6 @@ SETTINGS: dict[str, Any] = {
 }
 
 Record = Span | LogRecord
-SHAPES = ("one process", "workers", "cluster")
 
 
 def records(part: int) -> list[list[Record]]:
@@ -134,19 +131,6 @@ def send(shape: Shape, traces: list[list[Record]], random: Random) -> None:
     assert time.monotonic() < ends
 
 
-@contextmanager
-def started(name: str, folder: Path) -> Iterator[Shape]:
-    settings = {**SETTINGS, "references": [str(folder / "references.yaml")]}
-    with ExitStack() as stack:
-        if name == "cluster":
-            broker = stack.enter_context(kafka.running_broker())
-            database = stack.enter_context(postgres.server())
-            yield stack.enter_context(cluster(folder / name, broker, database, settings))
-        else:
-            workers = 1 if name == "one process" else 2
-            yield stack.enter_context(on_one_machine(folder / name, workers, settings))
-
-
 def test_all_captures_in_any_order_and_batches_have_the_same_results_in_every_shape(
     tmp_path: Path,
 ) -> None:
@@ -155,10 +139,11 @@ def test_all_captures_in_any_order_and_batches_have_the_same_results_in_every_sh
     # First the same under other ids: whether telemetry is missing is judged by what an agent has
     # shown before, in whatever order, and each scorer learns on its own.
     first, second = records(1), records(0)
+    settings = {**SETTINGS, "references": [str(tmp_path / "references.yaml")]}
     found: dict[str, Stored] = {}
     for number, name in enumerate(SHAPES):
         random = Random(SEED + number)
-        with started(name, tmp_path) as shape:
+        with started(name, tmp_path / name, settings) as shape:
             send(shape, first, random)
             time.sleep(SHARED_S)
             send(shape, second, random)

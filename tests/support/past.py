@@ -58,6 +58,7 @@ class Past:
     """Unix nanoseconds."""
     trace_id: str
     service: str
+    conversation: str
     body: bytes
     """An OTLP request."""
 
@@ -135,4 +136,4 @@ def _trace(kind: int, number: int, start: int, conversation: str, chance: random
     service = next(
         one.value.string_value for one in group.resource.attributes if one.key == "service.name"
     )
-    return Past(start, trace_id.hex(), service, request.SerializeToString())
+    return Past(start, trace_id.hex(), service, conversation, request.SerializeToString())

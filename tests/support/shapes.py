@@ -19,6 +19,7 @@ from pathgauge.collector.store.evidence.bodies import unpacked
 from support import kafka, postgres
 from support.running import Collector
 
+SHAPES = ("one process", "workers", "cluster")
 PARTITIONS = 5
 RESULTS = (
     "SELECT tenant, trace_id, span_id, agent, scenario, verdict, category, signature, body"
@@ -58,6 +59,15 @@ class Shape:
             return False
         return not any(sum(row) for row in self.select(WAITING))
 
+    def partitions(self) -> dict[int, Collector]:
+        """The scorer of each partition of a cluster, as far as there is one."""
+        return {
+            int(number): scorer
+            for scorer in self.scorers
+            if scorer.process.poll() is None
+            for (number,) in scorer.series("pathgauge_partition_lag_records", "partition")
+        }
+
     def checksums(self) -> list[Sequence[Any]]:
         """What changes when results or turns change."""
         return [*self.select(CHECKSUMS)]
@@ -69,6 +79,23 @@ class Shape:
             {tuple(row[:3]): _evidence(row[3]) for row in self.select(EVIDENCE)},
             {tuple(row[:4]): _turn(row[4]) for row in self.select(TURNS)},
         )
+
+
+@contextmanager
+def started(
+    name: str, folder: Path, settings: Mapping[str, Any], scorers: int = 2
+) -> Iterator[Shape]:
+    """One of `SHAPES`, with a broker and a database of its own, in a new folder."""
+    if name != "cluster":
+        with on_one_machine(folder, scorers if name == "workers" else 1, settings) as shape:
+            yield shape
+        return
+    with (
+        kafka.running_broker() as broker,
+        postgres.server() as database,
+        cluster(folder, broker, database, settings, scorers) as shape,
+    ):
+        yield shape
 
 
 @contextmanager
@@ -109,8 +136,8 @@ def cluster(
 
         def start(name: str, role: str) -> Collector:
             (folder / name).mkdir(parents=True)
-            started = Collector(folder / name, (), ("--role", role), **shared)
-            return stack.enter_context(started)
+            running = Collector(folder / name, (), ("--role", role), **shared)
+            return stack.enter_context(running)
 
         gauge, gateway = start("gauge", "gauge"), start("gateway", "gateway")
         several = [start(f"scorer{number}", "scorer") for number in range(scorers)]

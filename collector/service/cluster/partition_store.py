@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -116,17 +117,7 @@ class PartitionStore:
         self._reached = restored.at
         self._offsets = dict(claimed.offsets)
         self._heads = {head.row: head for head in claimed.heads}
-        counts = (*restored.counts, *claimed.records)
-        return Restored(
-            row=restored.row,
-            last_row=restored.row,
-            requests=restored.requests,
-            at=restored.at,
-            traces=restored.traces,
-            turns=restored.turns,
-            counts=counts,
-            pending=restored.pending,
-        )
+        return replace(restored, counts=(*restored.counts, *claimed.records))
 
     @property
     def position(self) -> Position:
