@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,11 +67,12 @@ def proposed(observed: Sequence[Observed], options: Options | None = None) -> Pr
 def test_arguments_that_yaml_would_read_as_matchers_are_not_compared() -> None:
     queries = [{"$text": f"ORD-{number}", "limit": 5} for number in range(10, 30)]
     plain = [{"filter": {"age": {"$gt": number}}} for number in range(10, 30)]
-    for arguments, expected in (
+    cases: list[tuple[Sequence[Mapping[str, Any]], str]] = [
         (queries, "find"),
         (plain, "{name: find, args: {filter: {age: {$any: true}}}}"),
         ([{"$text": "x"}] * 20, "{name: find, args: {$literal: {$text: x}}}"),
-    ):
+    ]
+    for arguments, expected in cases:
         runs = [
             Observed(replaced(one.invocation, [ToolCall("find", given)], "Found."))
             for one, given in zip(of(["find"] * 20), arguments, strict=True)
