@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from typer.testing import Result
 import pathgauge.scorers.judges
 from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.scorers.judges.injections import sample
-from support.answered import answer, given
+from support.answered import about_talk, answer, given
 from support.evaluated import commit, evaluation, opened
 from support.judge_server import (
     JudgeRequest,
@@ -27,6 +28,7 @@ from support.judge_server import (
     failing,
     refusing,
 )
+from support.sessions import session
 
 Run = Callable[..., Result]
 
@@ -688,6 +690,20 @@ def test_the_answers_of_people_are_labels(run: Run, serve: Any, folder: Path) ->
     (check,) = json.loads(found.stdout)["checks"]
     assert (check["labelled"], check["answered"]) == (3, 3)
     assert check["agreement"] == pytest.approx(1 / 3)
+
+
+def test_an_answer_about_a_session_is_about_no_run(run: Run, serve: Any, folder: Path) -> None:
+    serve(lambda request: answering(reasoning="", score=1.0))
+    whole, now = session("b", "talk", at=time.time()), time.time()
+    _, trace_id, span_id = whole.key
+    clicked = replace(answer("x", "down"), trace_id=trace_id, span_id=span_id)
+    with opened(folder / "pathgauge-data", EvidencePolicy("all")) as store:
+        commit(store, [evaluation("a", "passed"), whole], now)
+        said = answer("a", "up"), about_talk("talk", "down", at=now, rater="ann"), clicked
+        commit(store, given(*said), now)
+    found = run("judge", "check", "--feedback", "-c", "pathgauge.yaml", "--json")
+    (check,) = json.loads(found.stdout)["checks"]
+    assert (check["labelled"], check["agreement"]) == (1, 1.0)
 
 
 def test_without_any_answer_there_is_nothing_to_check(run: Run, serve: Any, folder: Path) -> None:
