@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +191,21 @@ def test_the_store_of_a_collector_is_never_changed(backfill: Run, tmp_path: Path
     assert refused.exit_code == 2
     assert "found the store of a collector, expected a new folder" in refused.stderr
     assert rows(tmp_path / "past") == before
+
+
+def test_the_store_of_an_earlier_version_is_not_brought_up_to_date(
+    backfill: Run, tmp_path: Path
+) -> None:
+    with opened(tmp_path / "past") as store:
+        fill(store, [*runs("1", "p")])
+    path = tmp_path / "past" / "pathgauge.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 5")
+    refused = backfill()
+    assert refused.exit_code == 2
+    assert "found schema version 5, expected 7: an earlier version of pathgauge" in refused.stderr
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (5,)
 
 
 @pytest.mark.parametrize(

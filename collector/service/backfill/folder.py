@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,12 +15,15 @@ from pathgauge.collector.service.backfill import position
 from pathgauge.collector.service.backfill.position import Position
 from pathgauge.collector.service.components import evidence_policy
 from pathgauge.collector.store import Restored, StoreError
+from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.retention import Retention
+from pathgauge.collector.store.sqlite import files
 from pathgauge.collector.store.sqlite.store import SqliteStore
 
 _KEPT = Retention(max_bytes=1 << 50, results_s=math.inf)
 """Everything that is asked for is kept. Retention begins when a collector runs on the store."""
+_PATIENCE_S = 10.0
 _DECISIVE = {
     *("assembly", "conversations", "criteria", "dialects", "drift", "evidence", "prices"),
     *("redaction", "scenario", "sessions", "shadow", "windows"),
@@ -44,7 +47,12 @@ class Options:
 
 @contextmanager
 def opened_store(folder: Path, config: Config, clock: Callable[[], float]) -> Iterator[SqliteStore]:
-    """The store, to be opened by the caller, and closed at the end."""
+    """The store, to be opened by the caller, and closed at the end. Raises `StoreError` for one of
+    an earlier version: to open it would bring it up to date, whosever it is.
+    """
+    if files.identity(folder) is not None and not _is_new(folder):
+        with reading(folder, _PATIENCE_S):
+            pass  # it has this version
     store = SqliteStore(
         folder,
         _KEPT,
@@ -56,6 +64,13 @@ def opened_store(folder: Path, config: Config, clock: Callable[[], float]) -> It
         yield store
     finally:
         store.close()
+
+
+def _is_new(folder: Path) -> bool:
+    """Whether a process was killed before it had made the tables."""
+    with closing(files.connect_reader(folder)) as connection:
+        [version] = connection.execute("PRAGMA user_version").fetchone()
+    return bool(version == 0)
 
 
 def continued(
