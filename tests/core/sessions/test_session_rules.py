@@ -100,6 +100,27 @@ def test_a_session_that_never_pauses_is_cut_at_its_number_of_turns() -> None:
     ]
 
 
+def test_after_a_restart_a_full_session_takes_no_further_turn() -> None:
+    sent = [Sent(5.0, "a", number) for number in range(SESSION.max_turns + 1)]
+    course = Course()
+    for one in sent:
+        course.send(one)
+        course.restart()
+    course.wait(LONG)
+    assert course.told() == truth(sent, LONG)
+    assert [len(one.turns) for one in course.told()] == [5, 1]
+
+
+def test_a_session_is_cut_at_its_size() -> None:
+    course = Course(bounds=SESSION._replace(max_session_bytes=1))
+    course.send(Sent(0.0, "a", 0))
+    course.send(Sent(5.0, "a", 1))
+    assert [(one.turns, one.ended_by) for one in course.told()] == [
+        (turns(0), "bytes"),
+        (turns(1), "bytes"),
+    ]
+
+
 def test_without_criteria_for_sessions_none_are_tracked() -> None:
     course = Course()
     course.evaluator.of_sessions = False
