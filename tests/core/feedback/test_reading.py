@@ -194,6 +194,28 @@ def test_an_answer_that_is_sent_again_has_the_same_id(form: str) -> None:
     assert first.id.startswith(f"{first.source}:")
 
 
+def test_an_answer_about_a_run_is_not_one_about_its_conversation() -> None:
+    attributes = {"gen_ai.evaluation.score.value": 1.0, "gen_ai.conversation.id": "c", **HUMAN}
+    [found], _ = read(log(RESULT, attributes, span="a"))
+    assert (found.trace_id, found.conversation_id) == (trace_id("trace"), "")
+
+
+def test_an_answer_without_a_time_was_given_when_it_arrived() -> None:
+    attributes = {"gen_ai.evaluation.score.value": 1.0, **HUMAN}
+    record = log(RESULT, attributes, time=7.5)
+    [known], _ = read(record)
+    record.time_ns = 0
+    [unknown], _ = read(record)
+    assert (known.given_at, unknown.given_at) == (1_700_000_007.5, None)
+
+
+def test_what_was_decoded_to_look_for_answers_does_not_stay_in_memory() -> None:
+    record = on_span(annotation(name="n", score=1, annotator_kind="HUMAN"))
+    decoded = record.attributes
+    read(record)
+    assert record.attributes is not decoded
+
+
 NO_ANSWERS: dict[str, tuple[Span | LogRecord, str]] = {
     "a model": (log(RESULT, {"gen_ai.evaluation.score.value": 1.0}, span="a"), "not_human"),
     "another evaluator": (

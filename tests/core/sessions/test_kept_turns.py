@@ -8,7 +8,8 @@ from pathgauge.collector.core.sessions.session import KeptTurn, SessionBounds
 from pathgauge.collector.core.sessions.session_scoring import whole_of
 from pathgauge.collector.core.sessions.sessions import Sessions
 from pathgauge.collector.core.sessions.stored_session import StoredSession
-from pathgauge.scorers.types import Invocation, SpanRecord
+from pathgauge.scorers.authoring.extras import SpanRecord
+from pathgauge.scorers.types import Invocation
 
 FIRST = Invocation("1" * 32, "1" * 16, "otel", conversation_id="a", start_ns=5)
 SECOND = replace(FIRST, trace_id="2" * 32, start_ns=3)
@@ -47,7 +48,7 @@ def test_an_earlier_revision_does_not_replace_a_later_one() -> None:
 
 def test_spans_and_schemas_are_not_kept() -> None:
     sessions = Sessions()
-    span = SpanRecord("s", None, "chat", 0, 1)
+    span = SpanRecord("s", None, "chat")
     large = replace(FIRST, spans=(span,), tool_schemas={"t": {"type": "object"}})
     sessions.place(KeptTurn(large, 0, 1.0), 1.0)
     [turn] = kept(sessions)
@@ -119,7 +120,7 @@ def test_the_whole_session_knows_what_its_turns_agree_about() -> None:
     [session] = sessions.changes().sessions
     whole = whole_of(session, [first, last])
     assert (whole.agent, whole.agent_version) == ("desk", "2")
-    assert (whole.scenario_id, whole.flags) == (None, {"scenario_conflict"})
+    assert (whole.scenario_id, whole.flags) == (None, frozenset({"scenario_conflict"}))
     assert (whole.user_id, whole.session_end) == ("ann", "resolved")
     assert (whole.input_tokens, whole.output_tokens) == (5, None)
     assert (whole.start_ns, whole.end_ns) == (5, 9)
