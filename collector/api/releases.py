@@ -22,6 +22,7 @@ from pathgauge.collector.core.verdicts.scale import scale_of
 from pathgauge.collector.store.queries.stored_result import CriterionResult, StoredResult
 from pathgauge.collector.store.queries.two_versions import READ_S, ReleaseResults
 from pathgauge.collector.store.schema import name_of
+from pathgauge.scorers.session_protocol import scores_sessions
 
 MAX_SCENARIOS = 50
 """Scenarios that an answer lists for each metric."""
@@ -70,12 +71,17 @@ def verdict(
 class ComparedCriteria:
     """Sorts results by metric."""
 
-    def __init__(self, evaluator: Evaluator, metrics: Iterable[str]) -> None:
+    def __init__(
+        self, evaluator: Evaluator, metrics: Iterable[str], *, of_sessions: bool = True
+    ) -> None:
+        """Without `metrics` and without `of_sessions`, none of the criteria of sessions."""
         self._common = _by_name(evaluator.criteria)
         self._overrides = {name: _by_name(own) for name, own in evaluator.overrides.items()}
+        metrics = tuple(metrics)
         self.scores = {
             name: Scores(scale_of(criterion).measure)
-            for name, criterion in self._wanted(tuple(metrics)).items()
+            for name, criterion in self._wanted(metrics).items()
+            if metrics or of_sessions or not scores_sessions(criterion.scorer)
         }
 
     def _wanted(self, metrics: tuple[str, ...]) -> Mapping[str, Criterion]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from pathgauge import ResponseMatchScore
+from pathgauge import ResponseMatchScore, SessionTurns
 from pathgauge.collector.api.endpoints import PREFIX
 from pathgauge.collector.api.queries import VerdictQuery
 from pathgauge.collector.api.releases import verdict
@@ -270,3 +270,15 @@ def against(reference: str, one: Evaluation) -> Evaluation:
     assert one.match.reference is not None
     changed = replace(one.match.reference, version=reference)
     return EVALUATOR.evaluate(one.invocation, replace(one.match, reference=changed))
+
+
+def test_criteria_of_sessions_take_no_part_in_shadow_where_they_never_run(folder: Path) -> None:
+    session = Criterion("session_turns", SessionTurns(), 3)
+    api = client(with_criteria(sources(folder), Evaluator((CRITERION, session))))
+
+    def metrics(query: str) -> list[str]:
+        return [one["metric"] for one in api.get(f"{PREFIX}/{query}").json()["metrics"]]
+
+    assert metrics("shadow?agent=support") == [CRITERION.name]
+    assert metrics("shadow?agent=support&metric=session_turns") == ["session_turns"]
+    assert sorted(metrics(f"verdict?{WORSE}")) == sorted([CRITERION.name, "session_turns"])
