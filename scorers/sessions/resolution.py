@@ -6,7 +6,7 @@ call a tool instead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -46,11 +46,8 @@ class SessionResolved(WholeSession, Share):
     def score_session(self, turns: Sequence[SessionTurn], reference: Reference | None) -> Score:
         """Look for the last signal. The reference is not used."""
         resolved = {one.casefold() for one in self.resolved}
-        unnamed = {ENDED} - resolved
-        signals = [turn.invocation.session_end for turn in turns if turn.invocation.session_end]
-        outcomes = [signal for signal in signals if signal not in unnamed]
-        if outcomes:
-            outcome = outcomes[-1]
+        outcome = _last_outcome(turns, {ENDED} - resolved)
+        if outcome is not None:
             is_resolved = outcome.casefold() in resolved
             explanation = f"the session ended with {short(outcome)}"
             return Score(float(is_resolved), None, explanation, {"outcome": outcome})
@@ -69,3 +66,9 @@ class SessionResolved(WholeSession, Share):
         if self.without_signal is None:
             return Score.not_evaluated("not_applicable", "no turn signalled how the session ended")
         return Score(float(self.without_signal), None, "no turn signalled how the session ended")
+
+
+def _last_outcome(turns: Sequence[SessionTurn], unnamed: Set[str]) -> str | None:
+    """How the session ended, as the last signal says that says it."""
+    signals = [turn.invocation.session_end for turn in turns if turn.invocation.session_end]
+    return next((one for one in reversed(signals) if one not in unnamed), None)

@@ -67,7 +67,7 @@ def proposed(observed: Sequence[Observed], options: Options | None = None) -> Pr
 def test_arguments_that_yaml_would_read_as_matchers_are_not_compared() -> None:
     queries = [{"$text": f"ORD-{number}", "limit": 5} for number in range(10, 30)]
     plain = [{"filter": {"age": {"$gt": number}}} for number in range(10, 30)]
-    cases: list[tuple[Sequence[Mapping[str, Any]], str]] = [
+    cases: list[tuple[list[dict[str, Any]], str]] = [
         (queries, "find"),
         (plain, "{name: find, args: {filter: {age: {$any: true}}}}"),
         ([{"$text": "x"}] * 20, "{name: find, args: {$literal: {$text: x}}}"),
