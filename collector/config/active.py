@@ -24,7 +24,13 @@ from pathgauge.collector.config.criteria.judges import repeated_samples, with_ju
 from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.config.pricing import as_option, missing_prices
 from pathgauge.collector.config.reference_files import Fingerprint, PatternProblem
-from pathgauge.collector.config.shadowing import Shadow as ShadowSection, left_out_of, shadow_of
+from pathgauge.collector.config.shadowing import (
+    Shadow as ShadowSection,
+    left_out_of,
+    refusal,
+    shadow_of,
+    unpriced,
+)
 from pathgauge.collector.core.documents import (
     MAX_PROBLEMS_IN_TOTAL,
     ConfigError,
@@ -136,22 +142,30 @@ def _with_shadow(active: ActiveConfig, config: Config, section: ShadowSection) -
         raise ConfigError(
             [config.problem(("shadow",), str(problem)) for problem in error.problems]
         ) from error
-    left_out = list(dict.fromkeys(left_out_of(other.evaluator)))
+    judges = section.budget is not None
+    left_out = list(dict.fromkeys(left_out_of(other.evaluator, judges=judges)))
     if section.criteria and left_out:
-        text = (
-            f"found criteria that ask a model or score sessions ({', '.join(left_out)}), expected"
-            " none: they do not run in shadow"
-        )
+        text = refusal(left_out, other.evaluator)
         raise ConfigError([config.problem(("shadow", "criteria"), text)])
     warnings = [f"shadow: {one}" for one in other.warnings if one not in active.warnings]
     if left_out:
-        warnings.append(f"shadow leaves out judges and criteria of sessions: {', '.join(left_out)}")
+        needs = "" if judges else "judges (shadow.budget would let them run) and "
+        warnings.append(f"shadow leaves out {needs}criteria of sessions: {', '.join(left_out)}")
     written = section.criteria or config.criteria
+    shadow = shadow_of(other.evaluator, other.references, written, judges=judges)
+    if config.judge is not None:
+        settings = config.judge.settings(config.folder)
+        for model in unpriced(shadow, section.budget, settings):
+            text = (
+                f"found a budget in US dollars and no price of {model}, expected one under"
+                " judge.prices"
+            )
+            raise ConfigError([config.problem(("shadow", "budget"), text)])
     return replace(
         active,
         warnings=(*active.warnings, *warnings),
         fingerprint=tuple(sorted({*active.fingerprint, *other.fingerprint})),
-        shadow=shadow_of(other.evaluator, other.references, written),
+        shadow=shadow,
     )
 
 

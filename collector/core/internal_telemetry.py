@@ -260,7 +260,9 @@ class InternalTelemetry:
             "change",
         )
         self.shadow_errors = Counter(
-            "shadow_errors", "Invocations that could not be scored in shadow."
+            "shadow_errors",
+            "Invocations that could not be scored in shadow, or whose judges there were changed"
+            " before they answered.",
         )
         self.events_exported = Counter(
             "events_exported", "Evaluation events that the backend accepted.", local=True

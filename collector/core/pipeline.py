@@ -18,12 +18,12 @@ once, either as scored or as skipped with a reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from pathgauge.collector.core.evaluations.accounting import count_unreadable
 from pathgauge.collector.core.evaluations.conversations import MAX_BYTES, Conversations
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator, WhenJudged
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.shadow import Shadow
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
@@ -45,7 +45,7 @@ from pathgauge.collector.core.pipeline_events import (
 from pathgauge.collector.core.published import PublishedTrace, PublishedTraces
 from pathgauge.collector.core.reading_budget import CpuClock, TooSlowError
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.core.scoring import Scoring
+from pathgauge.collector.core.scoring import Scoring, WhetherJudged
 from pathgauge.collector.core.sessions.session import SessionBounds
 from pathgauge.collector.core.sessions.sessions import Sessions
 from pathgauge.collector.core.sessions.stored_session import StoredSession
@@ -73,12 +73,13 @@ class Pipeline:
         conversation_idle: float = 1800.0,
         max_conversation_bytes: int = MAX_BYTES,
         recall: Recall | None = None,
-        judging: Callable[[Invocation, str | None], WhenJudged] | None = None,
+        judging: WhetherJudged | None = None,
         synthetic_tenants: Set[str] = frozenset(),
         cpu_clock: CpuClock = lambda: 0.0,
         partition: Partition = WHOLE,
         session_bounds: SessionBounds | None = None,
         shadow: Shadow | None = None,
+        judging_in_shadow: WhetherJudged | None = None,
         takes_feedback: bool = True,
     ) -> None:
         """Times are in seconds.
@@ -90,14 +91,22 @@ class Pipeline:
 
         `partition` is the part of all traces and conversations that this pipeline gets. While there
         are criteria for sessions, these get half of `max_conversation_bytes`. `shadow` scores
-        everything but sessions once more, with other criteria or references. Without
-        `takes_feedback`, answers of people are counted and dropped.
+        everything but sessions once more, with other criteria or references, of which
+        `judging_in_shadow` decides as `judging` does. Without `takes_feedback`, answers of people
+        are counted and dropped.
         """
         self._bounds = bounds or Bounds()
         self._assembler = Assembler(self._bounds, telemetry, registry.may_be_entry, recall)
         self._conversations = Conversations(conversation_idle, max_bytes=max_conversation_bytes)
         self._telemetry = telemetry
-        self._scoring = Scoring(evaluator, telemetry, judging, synthetic_tenants, shadow)
+        self._scoring = Scoring(
+            evaluator,
+            telemetry,
+            judging,
+            synthetic_tenants,
+            shadow,
+            judging_in_shadow=judging_in_shadow,
+        )
         self._reader = TraceReader(
             registry,
             telemetry,
@@ -180,6 +189,9 @@ class Pipeline:
         """Process the results of judges. They are ignored if the evaluation was revised or
         withdrawn in the meantime.
         """
+        if pending.in_shadow:
+            found = self._scoring.judged_in_shadow(pending, evaluation)
+            return [] if found is None else [found]
         event = self._scoring.judged(pending, evaluation)
         if event is None:
             return []

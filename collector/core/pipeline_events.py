@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathgauge.collector.core.evaluations.conversation import ConversationKey, ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.shadow_result import Shadowed
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.sessions.stored_session import NO_CHANGES, SessionChanges
@@ -54,6 +55,18 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class ShadowJudged:
+    """Results of judges in shadow for an evaluation that was published before. Only the store keeps
+    them; sinks are not told.
+    """
+
+    key: EvaluationKey
+    revision: int
+    shadow: Shadowed
+    """The results of judges only."""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionNews:
     """What a turn that was evaluated in one partition means for its session in another one."""
 
@@ -83,8 +96,8 @@ class ForwardedTurn:
     """Set if the turn was evaluated, and concerns only the session of its conversation."""
 
 
-PublishedEvent = Evaluation | Judged | Withdrawn | ConversationResult | FeedbackGiven
-"""An event that the store keeps and, except for feedback, the sinks publish."""
+PublishedEvent = Evaluation | Judged | ShadowJudged | Withdrawn | ConversationResult | FeedbackGiven
+"""An event that the store keeps and, except for feedback and shadows, the sinks publish."""
 
 PipelineEvent = PublishedEvent | Unreadable
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import replace
 
 from pathgauge.collector.core.evaluations.accounting import (
     count_evaluation,
@@ -21,11 +20,14 @@ from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgme
 from pathgauge.collector.core.evaluations.shadow import Shadow
 from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.pipeline_events import Judged
+from pathgauge.collector.core.pipeline_events import Judged, ShadowJudged
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.scorers.authoring.extras import Extras, extras_of
 from pathgauge.scorers.types import Invocation
+
+WhetherJudged = Callable[[Invocation, str | None], WhenJudged]
+"""Decides for an invocation and its scenario id whether judges are asked."""
 
 
 class Scoring:
@@ -35,12 +37,15 @@ class Scoring:
         self,
         evaluator: Evaluator,
         telemetry: InternalTelemetry,
-        judging: Callable[[Invocation, str | None], WhenJudged] | None,
+        judging: WhetherJudged | None,
         synthetic_tenants: Set[str],
         shadow: Shadow | None = None,
+        *,
+        judging_in_shadow: WhetherJudged | None = None,
     ) -> None:
         """`Pipeline` documents the arguments."""
         self.configure(evaluator, shadow)
+        self._judging_in_shadow = judging_in_shadow
         self._telemetry = telemetry
         self._judging = judging
         self._synthetic_tenants = synthetic_tenants
@@ -73,8 +78,8 @@ class Scoring:
         else:
             count_evaluation(evaluation, self._telemetry)
             if self._shadow is not None:
-                shadow = self._shadow.score(evaluation, self._telemetry)
-                evaluation = replace(evaluation, shadow=shadow)
+                when = self._when_judged_in_shadow(invocation, match)
+                evaluation = self._shadow.added(evaluation, self._telemetry, when)
         self._update_pending(evaluation)
         return evaluation
 
@@ -111,12 +116,28 @@ class Scoring:
         """The results of judges; `None` if the evaluation was revised or withdrawn meanwhile."""
         if not self._pending.is_current(pending):
             return None
-        self._pending.end(pending.key)
+        verdicts = {result.criterion.name: result.verdict for result in evaluation.results}
+        self._pending.answered(pending.key, verdicts)
         if pending.unscored:
             count_scored(evaluation, self._telemetry)
         if evaluation.session is not None:
             return Judged(evaluation, pending.first, pending.failed)
         return Judged(with_failure(evaluation), pending.first, pending.failed)
+
+    def judged_in_shadow(
+        self, pending: PendingJudgment, evaluation: Evaluation
+    ) -> ShadowJudged | None:
+        """The results of judges in shadow; `None` if the evaluation was revised or withdrawn, or
+        other criteria are in shadow now.
+        """
+        if pending.shadow is None or not self._pending.is_current(pending):
+            return None
+        self._pending.end(pending.key)
+        if self._shadow is None:
+            self._telemetry.shadow_errors.add()
+            return None
+        found = self._shadow.judged(pending.shadow, evaluation, self._telemetry)
+        return None if found is None else ShadowJudged(pending.key, pending.revision, found)
 
     def restore(self, pending: PendingJudgment) -> None:
         """Wait for judges again, as an earlier process did."""
@@ -138,15 +159,27 @@ class Scoring:
     def _when_judged(self, invocation: Invocation, match: Match) -> WhenJudged:
         if self._judging is None:
             return "unconfigured"
-        if (invocation.tenant, invocation.trace_id, invocation.span_id) in self._pending:
+        if self._pending.waits(_key(invocation)):
             return "later"  # a revision keeps the place in the queue
-        scenario_id = invocation.scenario_id
-        if match.reference is not None:
-            scenario_id = match.reference.scenario_id
-        return self._judging(invocation, scenario_id)
+        return self._judging(invocation, _scenario_of(invocation, match))
+
+    def _when_judged_in_shadow(self, invocation: Invocation, match: Match) -> WhenJudged:
+        if self._judging_in_shadow is None:
+            return "unconfigured"
+        if self._pending.waits_in_shadow(_key(invocation)):
+            return "later"
+        return self._judging_in_shadow(invocation, _scenario_of(invocation, match))
 
     def _update_pending(self, evaluation: Evaluation) -> None:
         earlier = self._pending.update(evaluation)
         counts_now = evaluation.scored or not evaluation.awaits
         if earlier is not None and earlier.unscored and counts_now:
             count_scored(evaluation, self._telemetry)  # the earlier revision was not counted yet
+
+
+def _key(invocation: Invocation) -> EvaluationKey:
+    return invocation.tenant, invocation.trace_id, invocation.span_id
+
+
+def _scenario_of(invocation: Invocation, match: Match) -> str | None:
+    return invocation.scenario_id if match.reference is None else match.reference.scenario_id

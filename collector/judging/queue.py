@@ -246,10 +246,13 @@ class JudgeQueue:
 
     def _read(self, pending: PendingJudgment) -> _Judged:
         active, invocation, session = self._active, pending.invocation(), pending.session()
+        turn = pending.turn
+        if turn is None and pending.in_shadow:
+            turn = invocation.turn  # the active references do not know the scenario
         if session is not None:
             match = active.references.match_session(invocation)
         else:
-            match = active.references.match(invocation, pending.turn)
+            match = active.references.match(invocation, turn)
         criteria = active.evaluator.judges_for(match, session=session is not None)
         return _Judged(invocation, match, criteria, session)
 

@@ -5,17 +5,17 @@ spend its whole budget each time.
 from __future__ import annotations
 
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.store.resharding.spending import NAME
 from pathgauge.scorers.judges.model_client.budget import Budget
 
 
 class Spending(DurableMetrics):
     """Durable counts of one budget. For the pipeline thread only."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, name: str) -> None:
+        """`name` is one of `NAMES` of `collector/store/resharding/spending.py`."""
         super().__init__()
         self._budget = budget
-        self._spent = self.stored_values(NAME, ("window",))
+        self._spent = self.stored_values(name, ("window",))
         self.add_source(self._collect_spent, self._charge_restored)
 
     @property

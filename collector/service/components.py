@@ -158,6 +158,7 @@ def build_judging(plan: MemoryPlan, setup: ActiveConfig, on_judged: OnJudged) ->
         setup,
         on_judged,
         frozenset({CANARY_TENANT}),
+        shadow_budget=None if config.shadow is None else config.shadow.budget,
         max_queue_bytes=plan.max_judge_queue_bytes,
         max_cache_bytes=plan.max_judge_cache_bytes,
     )
@@ -191,6 +192,9 @@ def build_pipeline(
         partition=partition,
         session_bounds=config.sessions.bounds(),
         shadow=setup.shadow,
+        judging_in_shadow=(
+            judging.decide_in_shadow if judging is not None and judging.asks_in_shadow else None
+        ),
     )
 
 

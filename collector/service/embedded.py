@@ -72,7 +72,7 @@ class EmbeddedEngine:
         )
         self.registry.register(Live([commits]))
         if scorer.judging is not None:
-            self.registry.register(scorer.judging.series)
+            self.registry.register(scorer.judging)
 
     @property
     def registry(self) -> Registry:

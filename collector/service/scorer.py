@@ -13,10 +13,11 @@ from types import MappingProxyType
 import structlog
 
 from pathgauge.collector.config.active import ActiveConfig
-from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.partitioning import WHOLE, Partition
+from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.judging.queue import without_judges
@@ -76,16 +77,17 @@ class Scorer:
         judging = self.judging
         durable_counts: list[DurableCounts] = [self.pipeline.records, *counts]
         if judging is not None:
-            durable_counts.append(judging.spending)
+            durable_counts += judging.spending
         publisher = Publisher(
             self.pipeline,
             self.store,
             immediate_sinks=metrics,
             sinks=sinks,
             durable_counts=durable_counts,
-            judges=judging.queue if judging is not None else None,
+            judges=judging,
             has_pending_counts=lambda: (
-                needs_commit() or (judging is not None and judging.spending.has_pending)
+                needs_commit()
+                or (judging is not None and any(one.has_pending for one in judging.spending))
             ),
             complete=complete,
             commit_s=commit_s,
@@ -141,8 +143,8 @@ class Scorer:
         """
         if self.judging is not None:
             if not self.store.durable:
-                self.judging.queue.finish(timeout)
-            self.judging.queue.stop()
+                self.judging.finish(timeout)
+            self.judging.stop()
         if not self.worker.stop(timeout):
             _log.error(
                 "stopped before all queued requests were processed",
@@ -155,7 +157,7 @@ class Scorer:
         self._setup = setup
         self.pipeline.configure(setup.evaluator, setup.references, setup.shadow)
         if self.judging is not None:
-            self.judging.configure(setup.evaluator, setup.references)
+            self.judging.configure(setup)
 
     def unready(self) -> list[str]:
         """The reasons for which no requests are accepted; none when they are."""
@@ -180,7 +182,11 @@ class Scorer:
             self.judging.resume(restored.counts, restored.pending)
             return
         for pending in restored.pending:
-            evaluation = without_judges(pending, self._setup.evaluator, self._setup.references)
+            setup = self._setup.shadow if pending.in_shadow else self._setup
+            evaluator, references = Evaluator(()), ReferenceSet()
+            if setup is not None:
+                evaluator, references = setup.evaluator, setup.references
+            evaluation = without_judges(pending, evaluator, references)
             self._on_judged(pending, evaluation)
 
     def _on_judged(self, pending: PendingJudgment, evaluation: Evaluation) -> None:

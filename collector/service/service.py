@@ -258,7 +258,13 @@ def _fixed_sections(config: Config) -> dict[str, object]:
     exporters["prometheus"] = {
         key: endpoint[key] for key in endpoint if key not in _RELOADED_LIMITS
     }
-    return {**fixed, "scenario": config.scenario.keys, "exporters": exporters}
+    budget = None if config.shadow is None else config.shadow.budget
+    return {
+        **fixed,
+        "scenario": config.scenario.keys,
+        "exporters": exporters,
+        "shadow.budget": budget,
+    }
 
 
 async def run(

@@ -13,7 +13,9 @@ _log = structlog.get_logger(__name__)
 
 
 def publish(sink: Sink, event: PublishedEvent, now: float) -> None:
-    """Pass an event to a sink; `now` is in Unix seconds. Sinks get no feedback of people."""
+    """Pass an event to a sink; `now` is in Unix seconds. Sinks get no feedback of people,
+    and nothing of shadows.
+    """
     try:
         if isinstance(event, Evaluation):
             sink.publish(event, now)

@@ -12,8 +12,10 @@ import orjson
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.shadow_result import AwaitedShadow
 from pathgauge.collector.store.schema import checksum
 from pathgauge.collector.store.sql import Connection, upsert
+from pathgauge.scorers.types import Json
 
 COLUMNS = "tenant, trace_id, span_id, at, known, body"
 
@@ -41,7 +43,7 @@ def write(
 
 
 def _row(pending: PendingJudgment, at: float) -> tuple[Any, ...]:
-    known = {
+    known: dict[str, Json] = {
         "revision": pending.revision,
         "turn": pending.turn,
         "closed_by": pending.closed_by,
@@ -49,6 +51,8 @@ def _row(pending: PendingJudgment, at: float) -> tuple[Any, ...]:
         "unscored": pending.unscored,
         "failed": pending.failed,
     }
+    if pending.shadow is not None:
+        known["shadow"] = pending.shadow._asdict()
     row = (*pending.key, at, orjson.dumps(known).decode(), pending.body.decode())
     return (*row, checksum(*row))
 
@@ -56,4 +60,7 @@ def _row(pending: PendingJudgment, at: float) -> tuple[Any, ...]:
 def read(columns: Sequence[Any]) -> PendingJudgment:
     """The evaluation of a row with a valid checksum."""
     tenant, trace_id, span_id, _, known, body = columns
-    return PendingJudgment((tenant, trace_id, span_id), body=body.encode(), **orjson.loads(known))
+    values = orjson.loads(known)
+    if shadow := values.get("shadow"):
+        values["shadow"] = AwaitedShadow(**shadow)
+    return PendingJudgment((tenant, trace_id, span_id), body=body.encode(), **values)

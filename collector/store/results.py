@@ -18,7 +18,13 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluatio
 from pathgauge.collector.core.evaluations.shadow_result import Shadowed
 from pathgauge.collector.core.evidence.evidence import overall
 from pathgauge.collector.core.internal_telemetry import Row
-from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, StoredTrace, Withdrawn
+from pathgauge.collector.core.pipeline_events import (
+    Judged,
+    PublishedEvent,
+    ShadowJudged,
+    StoredTrace,
+    Withdrawn,
+)
 from pathgauge.collector.store import (
     Progress,
     feedback,
@@ -58,6 +64,8 @@ def write_results(connection: Connection, progress: Progress) -> Set[int]:
     for index, outcome in enumerate(progress.outcomes):
         if isinstance(outcome, Judged) and index not in replaced:
             _add_judged(connection, outcome.evaluation)
+        elif isinstance(outcome, ShadowJudged):
+            _add_judged_in_shadow(connection, outcome)
     feedback.write(connection, progress)
     return replaced
 
@@ -251,19 +259,47 @@ def _add_judged(connection: Connection, evaluation: Evaluation) -> None:
     """Add the results of judges to the row of their evaluation, unless the row was deleted already
     or is damaged.
     """
-    tenant, trace_id, span_id = evaluation.key
-    found = connection.execute(
-        f"SELECT id, {_COLUMNS}, crc FROM results WHERE {_KEY} AND revision = ?",
-        (trace_id, span_id, tenant, evaluation.revision),
-    ).fetchone()
-    if found is None or found[-1] != checksum(*found[1:-1]):
+    found = _row_of(connection, evaluation.key, evaluation.revision)
+    if found is None:
         return
-    for row in _storable([evaluation], lambda one: _with_judged(found[1:-1], one)):
+    for row in _storable([evaluation], lambda one: _with_judged(found[1], one)):
         connection.execute(
             "UPDATE results SET body = ?, crc = ?, verdict = ?, category = ?, signature = ?,"
             " conversation = ? WHERE id = ?",
             (*row[-6:], found[0]),
         )
+
+
+def _add_judged_in_shadow(connection: Connection, judged: ShadowJudged) -> None:
+    """Add the results of judges in shadow to the others in shadow, as `_add_judged` does."""
+    found = _row_of(connection, judged.key, judged.revision)
+    if found is None:
+        return
+    number, row = found
+    body = orjson.loads(row[-1])
+    shadow = body.get("shadow")
+    if shadow is None or shadow["setup"] != judged.shadow.setup:
+        return
+    shadow["criteria"] += [one._asdict() for one in judged.shadow.results]
+    written = (*row[:-1], orjson.dumps(body).decode())
+    connection.execute(
+        "UPDATE results SET body = ?, crc = ? WHERE id = ?",
+        (written[-1], checksum(*written), number),
+    )
+
+
+def _row_of(
+    connection: Connection, key: EvaluationKey, revision: int
+) -> tuple[int, tuple[Any, ...]] | None:
+    """Number and columns of a revision; `None` if the row is deleted or damaged."""
+    tenant, trace_id, span_id = key
+    found = connection.execute(
+        f"SELECT id, {_COLUMNS}, crc FROM results WHERE {_KEY} AND revision = ?",
+        (trace_id, span_id, tenant, revision),
+    ).fetchone()
+    if found is None or found[-1] != checksum(*found[1:-1]):
+        return None
+    return found[0], found[1:-1]
 
 
 def _with_judged(row: tuple[Any, ...], evaluation: Evaluation) -> tuple[Any, ...]:

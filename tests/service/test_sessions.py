@@ -169,7 +169,7 @@ def test_a_session_moves_to_another_scorer_of_the_cluster_when_its_own_is_killed
     with started("cluster", tmp_path / "shape", SETTINGS, scorers=3) as shape:
         gauge = shape.gauge
         owned = partition_of_session("", "a", PARTITIONS)
-        assert soon(lambda: len(shape.partitions()) == PARTITIONS)
+        assert soon(shape.is_shared)
         send(shape.receiver, turn(0, "a"), turn(1, "a"))
         assert soon(lambda: kept_turns(shape) == 2)
         assert shape.partitions()[owned].stop(SIGKILL) != 0  # while the session is open

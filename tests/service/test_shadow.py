@@ -154,18 +154,38 @@ def test_verdict_compares_both_before_the_switch(name: str, tmp_path: Path) -> N
         ({"criteria": {"tool_trajectory_f2": 1}}, "no scorer 'tool_trajectory_f2'"),
         (
             {"criteria": {"final_response_match_v2": 0.5}},
-            "found criteria that ask a model or score sessions (final_response_match_v2), expected",
+            "found criteria that ask a model (final_response_match_v2) and no budget, expected",
         ),
         (
             {"criteria": {"session_turns": 6}},
-            "found criteria that ask a model or score sessions (session_turns), expected none",
+            "found criteria that score sessions (session_turns), expected none",
+        ),
+        (
+            {"criteria": {"safety_v1": 1}, "budget": {}},
+            "shadow.budget: found no limit, expected at least one",
+        ),
+        (
+            {"criteria": {"safety_v1": 1}, "budget": {"usd_per_day": 1}},
+            "found a budget in US dollars and no price of local:judge, expected one",
         ),
     ],
 )
 def test_a_shadow_that_cannot_run_is_refused_at_the_start(
     shadow: Any, message: str, tmp_path: Path
 ) -> None:
-    path = configured(tmp_path, shadow=shadow)
+    provider = {"base_url": "http://127.0.0.1:1", "allow_private": True}
+    judge = {"model": "local:judge", "providers": {"local": provider}}
+    path = configured(tmp_path, shadow=shadow, judge=judge)
     with pytest.raises(ConfigError) as raised:
         resolve(load(path))
     assert message in str(raised.value)
+
+
+def test_with_references_only_judges_are_left_out_without_a_budget(tmp_path: Path) -> None:
+    shadow = {"references": ["references.yaml"]}
+    path = configured(tmp_path, shadow=shadow, criteria={**CRITERIA, "safety_v1": 1.0})
+    found = resolve(load(path))
+    assert found.shadow is not None
+    assert "safety_v1" not in [one.name for one in found.shadow.evaluator.criteria]
+    [warning] = [one for one in found.warnings if one.startswith("shadow")]
+    assert "(shadow.budget would let them run)" in warning

@@ -26,12 +26,14 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Result,
     WhenJudged,
 )
+from pathgauge.collector.core.evaluations.shadow_result import Shadowed, ShadowResult
 from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import (
     Judged,
     PublishedEvent,
+    ShadowJudged,
     Unreadable,
     Withdrawn,
 )
@@ -440,3 +442,11 @@ def test_another_format_is_an_error_that_says_so(data: bytes) -> None:
 def test_a_damaged_publication_is_an_error(size: int) -> None:
     with pytest.raises(PublicationError):
         decode(DATA[:size], EVALUATOR, REFERENCES)
+
+
+def test_results_of_judges_in_shadow_are_told_in_a_format_that_earlier_versions_refuse() -> None:
+    result = ShadowResult("safe", "safe 1", 0.5, None, "failed", 1.0, "local:next@1f3a")
+    event = ShadowJudged(("", "a" * 32, "b" * 16), 2, Shadowed("new", "v2", (result,)))
+    body = encode(Publication(1.0, [event]))
+    assert body[0] > encode(Publication(1.0, []))[0]
+    assert decode(body, Evaluator(()), ReferenceSet()).events == [event]

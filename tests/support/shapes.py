@@ -68,6 +68,16 @@ class Shape:
             for (number,) in scorer.series("pathgauge_partition_lag_records", "partition")
         }
 
+    def is_shared(self) -> bool:
+        """Whether each partition of a cluster has a scorer, and each scorer a partition. Until then
+        partitions move, and what a process counts of them ends with it.
+        """
+        if self.scorers[0] is self.gauge:
+            return True
+        found = self.partitions()
+        owners = {id(one) for one in found.values()}
+        return len(found) == PARTITIONS and len(owners) == len(self.scorers)
+
     def checksums(self) -> list[Sequence[Any]]:
         """What changes when results or turns change."""
         return [*self.select(CHECKSUMS)]

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Literal, get_args
 
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
-from pathgauge.collector.core.evaluations.shadow_result import Shadowed
+from pathgauge.collector.core.evaluations.shadow_result import AwaitedShadow, Shadowed
 from pathgauge.collector.core.evidence.failure import Failure
 from pathgauge.collector.core.evidence.miss import Miss
 from pathgauge.collector.core.references import Match
@@ -115,6 +115,8 @@ class Evaluation:
     """Which tool calls made a score worse than the best one. Set together with `failure`."""
     shadow: Shadowed | None = None
     """The scores of criteria in shadow, which are stored beside the others and nothing else."""
+    shadow_awaited: AwaitedShadow | None = None
+    """Set if results of judges in shadow will follow."""
 
     session: SessionResult | None = None
     """Set if a whole session was evaluated, and not a single invocation."""

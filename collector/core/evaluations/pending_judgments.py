@@ -6,8 +6,8 @@ Each one ends exactly once: with scores, or with the reason why there are none.
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
 
 from pathgauge.collector.core.evaluations.evaluator import (
     Evaluation,
@@ -20,6 +20,7 @@ from pathgauge.collector.core.evaluations.session_json import (
     session_from_json,
     session_to_json,
 )
+from pathgauge.collector.core.evaluations.shadow_result import AwaitedShadow
 from pathgauge.scorers.types import Invocation
 
 
@@ -44,6 +45,13 @@ class PendingJudgment:
     """
     failed: bool = False
     """Whether another criterion failed when the invocation was counted."""
+    shadow: AwaitedShadow | None = None
+    """The judges in shadow that are asked, too, after the active ones."""
+
+    @property
+    def in_shadow(self) -> bool:
+        """Whether only judges in shadow are still asked."""
+        return self.shadow is not None and self.shadow.asked
 
     @property
     def size(self) -> int:
@@ -66,8 +74,15 @@ class PendingJudgments:
         self._pending: dict[EvaluationKey, PendingJudgment] = {}
         self._changed: dict[EvaluationKey, None] = {}
 
-    def __contains__(self, key: EvaluationKey) -> bool:
-        return key in self._pending
+    def waits(self, key: EvaluationKey) -> bool:
+        """Whether active judges are asked about an evaluation."""
+        pending = self._pending.get(key)
+        return pending is not None and not pending.in_shadow
+
+    def waits_in_shadow(self, key: EvaluationKey) -> bool:
+        """Whether judges in shadow are asked about it, or will be."""
+        pending = self._pending.get(key)
+        return pending is not None and pending.shadow is not None
 
     @property
     def has_changes(self) -> bool:
@@ -78,12 +93,12 @@ class PendingJudgments:
         """Wait for the judges of an evaluation, or stop waiting if it needs none. Returns the
         earlier revision that was pending, if any.
         """
-        if not evaluation.awaits:
+        if not evaluation.awaits and evaluation.shadow_awaited is None:
             return self.end(evaluation.key)
         earlier = self._pending.get(evaluation.key)
         first = unscored = evaluation.revision == 0
         failed = evaluation.failed
-        if earlier is not None:
+        if earlier is not None and not earlier.in_shadow:
             first, unscored, failed = earlier.first, earlier.unscored, earlier.failed
         self.restore(
             PendingJudgment(
@@ -93,8 +108,14 @@ class PendingJudgments:
                 turn=evaluation.match.turn_index,
                 closed_by=evaluation.closed_by,
                 first=first,
-                unscored=unscored and not evaluation.scored and evaluation.session is None,
+                unscored=(
+                    unscored
+                    and evaluation.awaits
+                    and not evaluation.scored
+                    and evaluation.session is None
+                ),
                 failed=failed,
+                shadow=_awaited(evaluation, earlier),
             )
         )
         self._changed[evaluation.key] = None
@@ -111,10 +132,23 @@ class PendingJudgments:
             self._changed[key] = None
         return pending
 
+    def answered(self, key: EvaluationKey, verdicts: Mapping[str, str]) -> None:
+        """The active judges have answered. Wait for those in shadow, if there are any."""
+        pending = self._pending[key]
+        if pending.shadow is None:
+            self.end(key)
+            return
+        known = {**pending.shadow.verdicts, **verdicts}
+        shadow = pending.shadow._replace(verdicts=known, asked=True)
+        self._pending[key] = replace(pending, unscored=False, shadow=shadow)
+        self._changed[key] = None
+
     def is_current(self, pending: PendingJudgment) -> bool:
-        """Whether exactly this revision is still pending."""
+        """Whether exactly this revision is still pending, for the same judges."""
         current = self._pending.get(pending.key)
-        return current is not None and current.revision == pending.revision
+        if current is None or current.revision != pending.revision:
+            return False
+        return current.in_shadow == pending.in_shadow
 
     def discard(self, traces: Container[tuple[str, str]]) -> None:
         """Forget the judgments of these traces (tenant, trace id). The store has already deleted
@@ -129,6 +163,15 @@ class PendingJudgments:
         changed, self._changed = self._changed, {}
         begun = tuple(self._pending[key] for key in changed if key in self._pending)
         return begun, tuple(key for key in changed if key not in self._pending)
+
+
+def _awaited(evaluation: Evaluation, earlier: PendingJudgment | None) -> AwaitedShadow | None:
+    awaited = evaluation.shadow_awaited
+    if awaited is None:
+        return None
+    if earlier is not None and earlier.shadow is not None:
+        awaited = awaited._replace(first=earlier.shadow.first)
+    return awaited._replace(asked=not evaluation.awaits)
 
 
 def _body(evaluation: Evaluation) -> bytes:

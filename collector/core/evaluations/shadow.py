@@ -7,39 +7,72 @@ goes wrong here is counted, and stays here.
 
 from __future__ import annotations
 
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator, Result
-from pathgauge.collector.core.evaluations.shadow_result import Shadowed, ShadowResult
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from pathgauge.collector.core.evaluations.evaluator import (
+    Evaluation,
+    Evaluator,
+    Result,
+    WhenJudged,
+)
+from pathgauge.collector.core.evaluations.shadow_result import (
+    AwaitedShadow,
+    Shadowed,
+    ShadowResult,
+)
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.references import Match, ReferenceSet
 
 _CHANGES = {("failed", "passed"): "now_passes", ("passed", "failed"): "now_fails"}
 
 
 class Shadow:
-    """The criteria and references in shadow. None of the criteria asks a model."""
+    """The criteria and references in shadow."""
 
     def __init__(self, evaluator: Evaluator, references: ReferenceSet, setup: str) -> None:
         self.evaluator = evaluator
+        self.references = references
         self.setup = setup
         """A fingerprint of criteria and references."""
-        self._references = references
 
-    def score(self, active: Evaluation, telemetry: InternalTelemetry) -> Shadowed | None:
-        """The scores of the invocation of an active evaluation; `None` if that fails. An invocation
-        is counted once, at its first revision.
+    def added(
+        self, active: Evaluation, telemetry: InternalTelemetry, judging: WhenJudged
+    ) -> Evaluation:
+        """The active evaluation with the scores in shadow; without, if that fails. An invocation is
+        counted once, at its first revision. `judging` decides about criteria that ask a model.
         """
         invocation = active.invocation
         turn = invocation.turn if active.match.reference is None else active.match.turn_index
         try:
-            match = self._references.match(invocation, turn)
-            found = self.evaluator.evaluate(invocation, match, closed_by=active.closed_by)
+            match = self.references.match(invocation, turn)
+            found = self.evaluator.evaluate(
+                invocation, match, closed_by=active.closed_by, judging=judging
+            )
         except Exception:  # the active evaluation must not be lost with it
             telemetry.shadow_errors.add()
+            return active
+        verdicts = {result.criterion.name: result.verdict for result in active.results}
+        is_first = active.revision == 0
+        if is_first:
+            _count(found.results, verdicts, telemetry)
+        awaited = AwaitedShadow(self.setup, is_first, verdicts) if found.awaits else None
+        return replace(active, shadow=self._shadowed(match, found.results), shadow_awaited=awaited)
+
+    def judged(
+        self, awaited: AwaitedShadow, judged: Evaluation, telemetry: InternalTelemetry
+    ) -> Shadowed | None:
+        """The results of judges in shadow; `None` if these are others now."""
+        if awaited.setup != self.setup:
+            telemetry.shadow_errors.add()
             return None
-        if active.revision == 0:
-            _count(active, found, telemetry)
+        if awaited.first:
+            _count(judged.results, awaited.verdicts, telemetry)
+        return self._shadowed(judged.match, judged.results)
+
+    def _shadowed(self, match: Match, results: Iterable[Result]) -> Shadowed:
         version = None if match.reference is None else match.reference.version
-        return Shadowed(self.setup, version, tuple(map(_result, found.results)))
+        return Shadowed(self.setup, version, tuple(map(_result, results)))
 
 
 def _result(result: Result) -> ShadowResult:
@@ -51,14 +84,17 @@ def _result(result: Result) -> ShadowResult:
         score.reason,
         result.verdict,
         result.criterion.threshold,
+        result.criterion.judge,
     )
 
 
-def _count(active: Evaluation, found: Evaluation, telemetry: InternalTelemetry) -> None:
-    before = {result.criterion.name: result.verdict for result in active.results}
-    for result in found.results:
+def _count(
+    results: Iterable[Result], active: Mapping[str, str], telemetry: InternalTelemetry
+) -> None:
+    """Count results in shadow; `active` has the verdicts of the active criteria by name."""
+    for result in results:
         name, verdict = result.criterion.name, result.verdict
         telemetry.shadow_evaluations.add(name, verdict)
-        pair = before.get(name, "absent"), verdict
+        pair = active.get(name, "absent"), verdict
         change = "same" if pair[0] == verdict else _CHANGES.get(pair, "other")
         telemetry.shadow_changes.add(name, change)

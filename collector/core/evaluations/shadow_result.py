@@ -5,7 +5,7 @@ Plain values: no alert, window or count of the active criteria can mistake it fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -19,6 +19,8 @@ class ShadowResult(NamedTuple):
     reason: str | None
     verdict: str
     threshold: float | None
+    judge: str = ""
+    """For a criterion that asks a model: `model@template`."""
 
 
 class Shadowed(NamedTuple):
@@ -29,3 +31,15 @@ class Shadowed(NamedTuple):
     reference: str | None
     """Version of the reference."""
     results: Sequence[ShadowResult]
+
+
+class AwaitedShadow(NamedTuple):
+    """Judges in shadow, which are asked when the active ones have answered."""
+
+    setup: str
+    first: bool
+    """Whether nothing that they said was counted before."""
+    verdicts: Mapping[str, str]
+    """What the active criteria say, by name, as far as it is known."""
+    asked: bool = False
+    """Whether it is their turn."""

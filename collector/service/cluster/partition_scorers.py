@@ -111,7 +111,7 @@ class PartitionScorer:
         self.scorer.pipeline.discard(purge.traces)
         if self.scorer.judging is not None:
             for key in purge.evaluations:
-                self.scorer.judging.queue.give_up(key)
+                self.scorer.judging.give_up(key)
 
 
 class PartitionScorers:
@@ -205,7 +205,7 @@ class PartitionScorers:
     def judges(self) -> dict[int, Collector]:
         """The series of the judges of each partition."""
         judging = {number: one.scorer.judging for number, one in self._scorers.items()}
-        return {number: one.series for number, one in judging.items() if one is not None}
+        return {number: one for number, one in judging.items() if one is not None}
 
     def unready(self) -> list[str]:
         """The reasons for which partitions are not scored."""
@@ -222,9 +222,7 @@ class PartitionScorers:
     def _build(self, source: PartitionSource) -> PartitionScorer:
         partition = Partition(source.partition, self._total)
         plan, config = self._plan, self._plan.config
-        if config.judge is not None:
-            judge = share_of(config.judge, partition)
-            plan = replace(plan, config=config.with_changes({"judge": judge}))
+        plan = replace(plan, config=share_of(config, partition))
         database = PartitionDatabase(
             self._conninfo, partition.number, evidence_policy(config), self._on_commit
         )

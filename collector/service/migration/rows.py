@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import orjson
@@ -23,7 +23,7 @@ from pathgauge.collector.store.forwarded_turns import decode
 from pathgauge.collector.store.postgres import heads, writing
 from pathgauge.collector.store.postgres.connection import PostgresConnection
 from pathgauge.collector.store.resharding.source import Source
-from pathgauge.collector.store.resharding.spending import NAME as JUDGE_SPENT
+from pathgauge.collector.store.resharding.spending import NAMES as JUDGES_SPENT
 from pathgauge.collector.store.schema import checksum
 from pathgauge.collector.store.sql import insert
 
@@ -103,14 +103,14 @@ def copy_state(
             "INSERT INTO forwarded (target, body, tenant, trace_id) VALUES (?, ?, ?, ?)",
             (partition, body, tenant, trace_id),
         )
-    writing.records(database, _counts(source, AGENT_RECORDS))
-    writing.counts(database, _counts(source, JUDGE_SPENT))
+    writing.records(database, _counts(source, {AGENT_RECORDS}))
+    writing.counts(database, _counts(source, JUDGES_SPENT))
 
 
-def _counts(source: Source, wanted: str) -> Iterator[Row]:
+def _counts(source: Source, wanted: Set[str]) -> Iterator[Row]:
     for _, (name, state) in source.tables.rows("counts", "name, state"):
         key = orjson.loads(name)
-        if key[0] == wanted:
+        if key[0] in wanted:
             yield Row(key, orjson.loads(state))
 
 

@@ -48,7 +48,7 @@ from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
 from pathgauge.collector.store import FeedbackOutcome, Purged, Selection, StoreError, publications
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.resharding import reshard
-from pathgauge.scorers.types import Reference
+from pathgauge.scorers.types import Json, Reference
 
 _log = structlog.get_logger(__name__)
 
@@ -187,8 +187,12 @@ class Fleet:
         # A scorer that is started again must not apply what needs a restart of all.
         reloaded = {name: getattr(config, name) for name in RELOADED}
         scenario = config.scenario.model_copy(update={"keys": self._config.scenario.keys})
+        changes: dict[str, Json] = {**reloaded, "scenario": scenario}
+        before, after = self._config.shadow, config.shadow
+        if before and after and before.budget and after.budget:
+            changes["shadow"] = after.model_copy(update={"budget": before.budget})
         self._setup = setup
-        self._config = self._config.with_changes({**reloaded, "scenario": scenario})
+        self._config = self._config.with_changes(changes)
         self._thread.call(lambda: self._gauge.configure(setup, config.exporters.prometheus))
         self._tell_all(messages.Configure(self._config))
 

@@ -72,8 +72,7 @@ class ScorerProcess:
 
     def __init__(self, start: messages.Start, channel: Channel) -> None:
         config, partition = start.config, Partition(start.number, start.total)
-        if config.judge is not None:
-            config = config.with_changes({"judge": share_of(config.judge, partition)})
+        config = share_of(config, partition)
         self._config, self._channel = config, channel
         setup = resolve(config)
         self._telemetry = telemetry = InternalTelemetry()
@@ -179,7 +178,7 @@ class ScorerProcess:
     def _status(self) -> messages.Status:
         collectors: list[Collector] = [Live([self._commits])]
         if self._scorer.judging is not None:
-            collectors.append(self._scorer.judging.series)
+            collectors.append(self._scorer.judging)
         return messages.Status(
             self._scorer.usage(),
             {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -16,6 +17,7 @@ from prometheus_client.registry import Collector
 from pathgauge.collector.sinks.prometheus.invocation_metrics import DURATION_BUCKETS
 from pathgauge.collector.sinks.prometheus.labels import MAX_NAME_BYTES, OTHER, label_value
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
+from pathgauge.collector.store.resharding.spending import ACTIVE_SPENT, SHADOW_SPENT
 
 TOKEN_KINDS = ("input", "output")
 CACHE_RESULTS = ("hit", "joined", "miss")
@@ -34,46 +36,64 @@ Circuits = Callable[[], Iterable[tuple[str, bool]]]
 """Each model that was asked, and whether its circuit breaker is open."""
 
 
+class Whose(NamedTuple):
+    """Whose judges the series are about."""
+
+    prefix: str
+    judges: str
+    spent: str
+    """The name under which the store keeps what they have spent."""
+
+
+ACTIVE = Whose("pathgauge_judge_", "the judges", ACTIVE_SPENT)
+SHADOW = Whose("pathgauge_shadow_judge_", "the judges in shadow", SHADOW_SPENT)
+
+
 class JudgeSeries(Collector):
     """All series start at 0 with the process. Requests and scrapes may run in different threads."""
 
     def __init__(
-        self, models: Iterable[str] = (), budgets: Budgets = tuple, circuits: Circuits = tuple
+        self,
+        models: Iterable[str] = (),
+        budgets: Budgets = tuple,
+        circuits: Circuits = tuple,
+        whose: Whose = ACTIVE,
     ) -> None:
         """`models` are the configured ones. `budgets` and `circuits` are called at every scrape, in
         the thread of the scrape.
         """
         self._budgets = budgets
         self._circuits = circuits
-        name = "pathgauge_judge_"
+        self._whose = whose
+        name, of_judges = whose.prefix, f"of {whose.judges}"
         self._requests = Counter(
             f"{name}requests",
-            "Requests to models, by HTTP status or error.",
+            f"Requests {of_judges} to models, by HTTP status or error.",
             ("model", "code"),
             registry=None,
         )
         self._seconds = Histogram(
             f"{name}request_duration_seconds",
-            "Duration of requests to models.",
+            f"Duration of requests {of_judges} to models.",
             ("model",),
             buckets=DURATION_BUCKETS,
             registry=None,
         )
         self._tokens = Counter(
             f"{name}tokens",
-            "Tokens that models reported for requests, by type (input or output).",
+            f"Tokens that models reported for requests {of_judges}, by type (input or output).",
             ("model", "type"),
             registry=None,
         )
         self._cost = Counter(
             f"{name}cost_usd",
-            "Cost of these tokens in US dollars, at the configured prices.",
+            f"Cost of the tokens {of_judges} in US dollars, at the configured prices.",
             ("model",),
             registry=None,
         )
         self._cache = Counter(
             f"{name}cache",
-            "Questions to models, by cache result (hit, joined or miss).",
+            f"Questions {of_judges} to models, by cache result (hit, joined or miss).",
             ("model", "result"),
             registry=None,
         )
@@ -120,15 +140,15 @@ class JudgeSeries(Collector):
             (self._requests, self._seconds, self._tokens, self._cost, self._cache)
         ).collect()
         left = GaugeMetricFamily(
-            "pathgauge_judge_budget_remaining_ratio",
-            "Remaining share of a budget of the judges, from 0 to 1.",
+            f"{self._whose.prefix}budget_remaining_ratio",
+            f"Remaining share of a budget of {self._whose.judges}, from 0 to 1.",
             labels=("window", "kind"),
         )
         for window, kind, share in self._budgets():
             left.add_metric((window, kind), min(1.0, max(0.0, share)))
         yield left
         is_open = GaugeMetricFamily(
-            "pathgauge_judge_circuit_open",
+            f"{self._whose.prefix}circuit_open",
             "1 while the circuit breaker of a model is open: it failed too often and is not asked"
             " for a while; else 0.",
             labels=("model",),

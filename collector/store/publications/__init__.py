@@ -26,7 +26,7 @@ from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.store.publications.events import (
     content_of,
     event_of,
-    is_of_session,
+    is_newer,
     row_of,
 )
 from pathgauge.collector.store.publications.tables import Resolver, Tables
@@ -36,9 +36,11 @@ _log = structlog.get_logger(__name__)
 
 FORMAT = 4
 """To be changed with every change of what is written."""
-_WITH_SESSIONS = 5
-"""The format if results of sessions are among the events, which earlier versions cannot read."""
-_KNOWN_FORMATS = (FORMAT, _WITH_SESSIONS)
+_WITH_NEWER = 5
+"""The format if results of sessions, or of judges in shadow, are among the events: earlier versions
+cannot read them.
+"""
+_KNOWN_FORMATS = (FORMAT, _WITH_NEWER)
 _LEVEL = 1
 _HEAD = struct.Struct(">BI")
 """The format, and the size of the compressed lines in bytes."""
@@ -84,7 +86,7 @@ def encode(publication: Publication, *, with_content: bool = False) -> bytes:
     ]
     text = b"\n".join([_line(head), tables.to_json(), *lines])
     body = zstandard.ZstdCompressor(level=_LEVEL).compress(text)
-    found = _WITH_SESSIONS if any(map(is_of_session, publication.events)) else FORMAT
+    found = _WITH_NEWER if any(map(is_newer, publication.events)) else FORMAT
     return b"".join([_HEAD.pack(found, len(body)), body, *(blob for _, blob in evidence)])
 
 

@@ -20,6 +20,7 @@ from pathgauge.collector.core.pipeline_events import (
     FeedbackGiven,
     Judged,
     PublishedEvent,
+    ShadowJudged,
     Withdrawn,
 )
 from pathgauge.collector.core.references import Match
@@ -41,6 +42,7 @@ _Kind = Literal[
     "session",
     "judged_session",
     "feedback",
+    "shadow",
 ]
 
 
@@ -59,6 +61,8 @@ def row_of(event: PublishedEvent, tables: Tables, with_content: bool) -> list[Js
         return ["judged_session", *row, _session(event.evaluation.session)]
     if isinstance(event, Withdrawn):
         return ["withdrawn", *event.key]
+    if isinstance(event, ShadowJudged):
+        return ["shadow", *event.key, event.revision, _shadow(event.shadow)]
     if isinstance(event, FeedbackGiven):
         return ["feedback", *_plain_answer(event.answer)]
     return [
@@ -100,6 +104,9 @@ def event_of(row: Sequence[Any], content: bytes, resolver: Resolver) -> Publishe
             return Withdrawn((tenant, trace_id, span_id))
         case "conversation":
             return _conversation_of(row, resolver)
+        case "shadow":
+            _, tenant, trace_id, span_id, revision, shadow = row
+            return ShadowJudged((tenant, trace_id, span_id), revision, _shadow_of(*shadow))
         case "feedback":
             return FeedbackGiven(_answer_of(row[1:]))
     raise ValueError(f"found an event {kind!r}, expected one of another kind")
@@ -127,14 +134,20 @@ def _evaluation(one: Evaluation, tables: Tables, with_content: bool) -> list[Jso
         one.awaits,
         None if failure is None else [failure.category, failure.signature],
         one.misses,
-        None if one.shadow is None else [*one.shadow[:2], list(map(list, one.shadow.results))],
+        None if one.shadow is None else _shadow(one.shadow),
     ]
 
 
-def is_of_session(event: PublishedEvent) -> bool:
+def _shadow(shadow: Shadowed) -> list[Json]:
+    return [shadow.setup, shadow.reference, list(map(list, shadow.results))]
+
+
+def is_newer(event: PublishedEvent) -> bool:
     """Whether an event is one that earlier versions do not know."""
     if isinstance(event, Judged):
         return event.evaluation.session is not None
+    if isinstance(event, ShadowJudged):
+        return True
     return isinstance(event, Evaluation) and event.session is not None
 
 

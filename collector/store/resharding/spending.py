@@ -10,9 +10,10 @@ import orjson
 
 from pathgauge.collector.store.resharding.source import Source
 
-NAME = "judge_spent"
-"""The name of these counts. Their other label is the kind of the window. They hold the number of
-the window since 1970, and then what was spent in it.
+ACTIVE_SPENT, SHADOW_SPENT = "judge_spent", "shadow_judge_spent"
+NAMES = frozenset({ACTIVE_SPENT, SHADOW_SPENT})
+"""The names of these counts, of the active judges and of those in shadow. Their other label is the
+kind of the window. They hold the number of the window since 1970, and then what was spent in it.
 """
 
 
@@ -23,7 +24,7 @@ def spent(sources: Iterable[Source]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for source in sources:
         for _, (name, state) in source.guarded(source.tables.rows("counts", "name, state")):
-            if orjson.loads(name)[0] != NAME:
+            if orjson.loads(name)[0] not in NAMES:
                 continue
             window, *amounts = orjson.loads(state)
             newest, *before = found.get(name, [window, *(0.0 for _ in amounts)])

@@ -41,7 +41,7 @@ from pathgauge.collector.service.workers.scorer_process import ScorerProcess
 from pathgauge.collector.service.workers.usage import FleetUsage
 from pathgauge.collector.sinks.prometheus.agreement_gauges import AgreementGauges
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import REASONS
-from pathgauge.collector.sinks.prometheus.judge_metrics import JudgeSeries
+from pathgauge.collector.sinks.prometheus.judge_metrics import SHADOW, JudgeSeries
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
@@ -152,10 +152,13 @@ def exported() -> dict[str, Series]:
         counter.add(*counter.labels)
     watched = StoreGauges(lambda: CollectorUsage(Usage(), PipelineUsage(), 0, 0, 0.0))
     judges = JudgeSeries(["model"], lambda: [("hour", "calls", 1.0)], lambda: [("model", False)])
+    shadows = JudgeSeries(
+        ["model"], lambda: [("hour", "calls", 1.0)], lambda: [("model", False)], SHADOW
+    )
     agreement = AgreementGauges(TenantLabel(), 0.4, 20)
     key = CriterionKey("", "quality", "model@template")
     agreement.set(Pairs({key: Table(1, 1, 1, 1)}))
-    parts = (Live([commit_durations()]), watched, Canary(30.0, 60.0), judges, agreement)
+    parts = (Live([commit_durations()]), watched, Canary(30.0, 60.0), judges, shadows, agreement)
     for collector in parts:
         sink.registry.register(collector)
     return series_of(sink.registry) | exported_when_scaled_out()

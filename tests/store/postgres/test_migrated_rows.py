@@ -30,8 +30,9 @@ def test_each_partition_is_charged_with_its_part_of_what_judges_have_spent(
     store = SqliteStore(tmp_path)
     store.open()
     store.start(lambda delivery: False, lambda: 0.0)
-    spent = Row(("judge_spent", "day"), [3.0, 8.0, 100.0, 0.5])
-    assert store.commit(Progress(0, 0.0, 0.0, counts=[spent]))
+    names = "judge_spent", "shadow_judge_spent"
+    spent = [Row((name, "day"), [3.0, 8.0, 100.0, 0.5]) for name in names]
+    assert store.commit(Progress(0, 0.0, 0.0, counts=spent))
     store.close()
     folders = reshard(tmp_path, 4)
     with closing(connect(address)) as database:
@@ -44,9 +45,9 @@ def test_each_partition_is_charged_with_its_part_of_what_judges_have_spent(
         owner = PartitionDatabase(address, partition)
         counts = owner.claim("one").restored.counts
         owner.close()
-        assert [(tuple(key), state) for key, state in counts] == [
-            (("judge_spent", "day"), [3.0, 2.0, 25.0, 0.125])
-        ]
+        assert {tuple(key): state for key, state in counts} == {
+            (name, "day"): [3.0, 2.0, 25.0, 0.125] for name in names
+        }
 
 
 def test_answers_are_copied_with_what_they_are_compared_with(address: str, tmp_path: Path) -> None:
