@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from support.backfilled import rows
 from support.judge_server import JudgeRequest, JudgeServer, Reply, answering
 from support.running import PATHGAUGE, Collector, until
 from support.shapes import SHAPES, Shape, started
@@ -25,6 +26,7 @@ SHADOW: dict[str, Any] = {
     "budget": {"calls_per_day": 100},
 }
 VERDICT = ("verdict", "--shadow", "--agent", "desk", "--json")
+BODIES = "SELECT body FROM results"
 SAFE = answering(reasoning="Nothing harmful in it.", verdict="safe")
 UNSAFE = answering(reasoning="It is harmful.", verdict="unsafe")
 
@@ -156,16 +158,20 @@ def test_what_waits_for_judges_in_shadow_goes_on_after_a_kill(tmp_path: Path) ->
             assert asked(model, "judge") == 3
 
 
-def test_a_shadow_that_is_gone_after_a_restart_is_waited_for_no_longer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gone", ["shadow", "judge", "shadow judge"])
+def test_a_shadow_that_is_gone_after_a_restart_is_waited_for_no_longer(
+    gone: str, tmp_path: Path
+) -> None:
     with JudgeServer(judge=lambda request: slow_in_shadow(request, 20.0)) as model:
         with Collector(tmp_path, **settings(model), store={}) as collector:
             send(collector, 1)
             assert until(lambda: judged(collector, "pass") == 1)
             assert until(lambda: asked(model, "next") == 1)
             assert collector.stop(SIGKILL) != 0
-        without = settings(model)
-        del without["shadow"]
-        with Collector(tmp_path, **without, store={}) as again:
+        kept = {name: one for name, one in settings(model).items() if name not in gone.split()}
+        with Collector(tmp_path, **kept, store={}) as again:
             assert until(lambda: again.value("pathgauge_shadow_errors_total") == 1)
-            assert judged(again, "pass") == 1
             assert again.value("pathgauge_queue_size", queue="judges") == 0
+    [body] = [json.loads(text) for (text,) in rows(tmp_path / "pathgauge-data", BODIES)]
+    assert [one["verdict"] for one in body["criteria"] if one["name"] == "safety_v1"] == ["passed"]
+    assert [one["name"] for one in body["shadow"]["criteria"]] == ["latency"]
