@@ -72,7 +72,7 @@ def result(visit: Visit) -> Page:
         "here": links.result(stored.trace_id, stored.span_id, stored.tenant),
         "scenario_link": links.scenario(stored.agent, stored.scenario_id, stored.tenant),
         "similar_link": _similar(explained),
-        "trace_link": visit.trace_url and links.trace(visit.trace_url, stored.trace_id),
+        "trace_link": _trace_link(visit, stored),
         "reference_link": links.recorded(stored.trace_id, stored.span_id, stored.tenant),
         "feedback_link": links.feedback(stored.trace_id, stored.span_id, stored.tenant),
         "takes_feedback": visit.takes_feedback,
@@ -92,6 +92,13 @@ def result(visit: Visit) -> Page:
     return Page("result.html", values)
 
 
+def _trace_link(visit: Visit, stored: StoredResult) -> str | None:
+    """Where the trace is shown. A session is no trace."""
+    if not visit.trace_url or stored.session is not None:
+        return None
+    return links.trace(visit.trace_url, stored.trace_id)
+
+
 def of_trace(visit: Visit) -> Response:
     """Leads on to the only result of a trace, or to the list of its results: exemplars and other
     programs know no span.
@@ -108,6 +115,8 @@ def of_trace(visit: Visit) -> Response:
 def reference_file(visit: Visit) -> Response:
     """A reference that expects what this run did, as `pathgauge record` would write it."""
     stored, evidence = _found(visit)
+    if stored.session is not None:
+        raise ProblemError(409, "This is a session. One of its turns can become a reference.")
     if evidence is None:
         raise ProblemError(404, "What the run did is not kept, so it cannot become a reference.")
     if evidence.cut:

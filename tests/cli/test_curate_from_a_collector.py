@@ -14,6 +14,7 @@ import pytest
 import yaml
 from typer.testing import Result
 
+from pathgauge.collector.core.evaluations.evaluator import SessionResult
 from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.store.evidence.table import EvidencePolicy
 from support.answered import answer, given
@@ -57,10 +58,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for label, mapped in (("good", "great!"), ("bad", "down"))
         for n in range(10)
     ]
+    ended = SessionResult("idle", (("t", "s"),), ())
+    sessions = [
+        replace(evaluation(f"session {n}", tenant="north", scenario=of), session=ended)
+        for n, of in enumerate(("parcel", "new", "new"))
+    ]
     other = [evaluation(f"other {n}", tenant="south", scenario="new") for n in range(2)]
     with opened(folder / "data", EvidencePolicy(keep="all")) as opened_store:
         talk = session("known 0", "talk", tenant="north")
-        commit(opened_store, [*new, *known, *rated, *other, talk], time.time() - 30)
+        commit(opened_store, [*new, *known, *rated, *sessions, *other, talk], time.time() - 30)
         commit(opened_store, given(*said), time.time() - 30)
     return folder
 

@@ -13,10 +13,11 @@ from starlette.testclient import TestClient
 
 from pathgauge import ToolTrajectoryAvgScore
 from pathgauge.collector.api.authorization import LOOPBACK, Authorization
-from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator, SessionResult
 from pathgauge.collector.core.evaluations.windows import Window
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
+from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.collector.web.app import VIEWS
 from pathgauge.scorers.cost.latency_and_failure import Latency
 from pathgauge.scorers.types import AgentRun, ModelCall, Reference, ToolCall
@@ -246,6 +247,18 @@ def test_a_result_links_to_its_trace_and_to_similar_failures(pages: TestClient) 
     assert f'href="https://tempo.example/trace/{trace}?x=1"' in page
     [similar] = re.findall(r'href="([^"]+)">Runs that failed like this', page)
     assert path_of("failed") in read(pages, html.unescape(similar))
+
+
+def test_a_session_has_no_trace_and_becomes_no_reference(tmp_path: Path) -> None:
+    session = replace(evaluation("s"), session=SessionResult("idle", (("t", "s"),), ()))
+    with opened(tmp_path, EvidencePolicy(keep="all")) as store:
+        commit(store, [session], WALL)
+    pages = site(sources(tmp_path), trace_url="https://tempo.example/trace/{trace_id}")
+    path = f"/results/{session.invocation.trace_id}/{session.invocation.span_id}"
+    page = read(pages, path)
+    assert "https://tempo.example" not in page
+    assert "Use as reference" not in page
+    assert "One of its turns can become a reference" in read(pages, f"{path}/reference.yaml", 409)
 
 
 def test_a_result_becomes_a_reference(pages: TestClient) -> None:

@@ -5,9 +5,11 @@ that a collector has kept.
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from pathgauge.collector.api import models
 from pathgauge.collector.api.queries import ResultQuery
@@ -81,10 +83,13 @@ def _criteria(evaluation: Evaluation) -> frozenset[str]:
 def of_source(
     source: ResultSource, query: ResultQuery, limit: int, progress: Progress = unreported
 ) -> Traffic:
-    """The newest invocations of a collector. Raises `StoreError`."""
+    """The newest invocations of a collector. The results of sessions are no runs: their turns are.
+    Raises `StoreError`.
+    """
     traffic = Traffic()
     missing: Counter[str] = Counter()
-    found = [one for one in newest(source, query, limit) if one.session is None]
+    runs = (one for one in newest(source, query, sys.maxsize) if one.session is None)
+    found = list(islice(runs, limit))
     tenants = sorted({one.tenant for one in found})
     if len(tenants) > 1:  # references of one tenant must not hold what another one sent
         raise SourceError(f"found results of {', '.join(tenants)}, expected one: give --tenant")
