@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import time
 from collections import Counter
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from pathgauge import FinalResponseMatch
 from pathgauge.collector.cli import app
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.store import Progress
@@ -75,6 +77,19 @@ def test_series_have_the_values_of_their_times(backfill: Run, tmp_path: Path) ->
     text = (tmp_path / "past" / "openmetrics.txt").read_text()
     of_series = [line for line in text.splitlines() if not line.startswith("#")]
     assert all('job="pathgauge"' in line for line in of_series)
+
+
+def test_a_finished_backfill_that_is_repeated_changes_nothing(
+    backfill: Run, tmp_path: Path
+) -> None:
+    assert backfill("--step", "5m").exit_code == 0
+    series, before = (tmp_path / "past" / "openmetrics.txt").read_text(), rows(tmp_path / "past")
+    again = backfill("--step", "5m")
+    assert "resumed: 0 traces" in again.stdout
+    assert (tmp_path / "past" / "openmetrics.txt").read_text() == series
+    assert rows(tmp_path / "past") == before
+    described = [line for line in series.splitlines() if line.startswith("#")]
+    assert len(described) == len(set(described))
 
 
 def test_the_ordinary_commands_read_the_store(
@@ -293,6 +308,9 @@ def test_judges_are_not_asked_before_somebody_agrees(
     asked = f"invocations: about {refunds(PAST)} requests with"
     assert asked in refused.stderr
     assert "US dollars" in refused.stderr
+    answers = re.search(r"at most (\d+) output tokens", refused.stderr)
+    assert answers is not None
+    assert int(answers[1]) == refunds(PAST) * FinalResponseMatch().max_tokens
     assert "found no terminal to ask, expected --yes, or --without-judges" in refused.stderr
     assert model.requests == []
     assert rows(tmp_path / "past") == []
