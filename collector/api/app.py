@@ -38,15 +38,27 @@ def routes(
     """One route for each endpoint, that of the events, that of posted feedback, and that of the
     OpenAPI document. Without `intake`, no feedback is taken.
     """
+    posting = {FEEDBACK: Posting(intake, authorization, thread).answer}
     return [
-        Route(PREFIX + FEEDBACK, Posting(intake, authorization, thread).answer, methods=["POST"]),
         Route(f"{PREFIX}/openapi.json", _openapi),
         Route(f"{PREFIX}/events", Events(sources, authorization, thread).answer),
         *(
-            Route(PREFIX + one.path, _handler(one, sources, authorization, thread))
+            _route(one.path, _handler(one, sources, authorization, thread), posting.get(one.path))
             for one in ENDPOINTS
         ),
     ]
+
+
+def _route(path: str, get: Handler, post: Handler | None) -> Route:
+    """One route for all methods of a path: of several, the header `Allow` would list only some."""
+
+    async def handle(request: Request) -> Response:
+        if post is not None and request.method == "POST":
+            return await post(request)
+        return await get(request)
+
+    methods = ["GET"] if post is None else ["GET", "POST"]
+    return Route(PREFIX + path, handle, methods=methods)
 
 
 def routes_elsewhere() -> list[Route]:
