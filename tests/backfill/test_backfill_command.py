@@ -19,6 +19,7 @@ from pathgauge import FinalResponseMatch
 from pathgauge.collector.cli import app
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.store import Progress
+from pathgauge.collector.store.schema import MIGRATIONS
 from support.answered import answered_trace
 from support.backfilled import arguments, at, configured, newest_results, rows, samples
 from support.evaluated import WALL, opened
@@ -218,7 +219,10 @@ def test_the_store_of_an_earlier_version_is_not_brought_up_to_date(
         connection.execute("PRAGMA user_version = 5")
     refused = backfill()
     assert refused.exit_code == 2
-    assert "found schema version 5, expected 7: an earlier version of pathgauge" in refused.stderr
+    expected = (
+        f"found schema version 5, expected {len(MIGRATIONS)}: an earlier version of pathgauge"
+    )
+    assert expected in refused.stderr
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (5,)
 
