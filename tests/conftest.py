@@ -1,5 +1,5 @@
-"""How many examples property tests try: a fifth by default, all in `make test-slow`. And 20,000
-collected tests are kept out of every garbage collection.
+"""How many examples property tests try: a fifth by default, two fifths in CI, all in `make
+test-slow`. And 20,000 collected tests are kept out of every garbage collection.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ settings.register_profile(
     "full", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("quick", settings.get_profile("full"), max_examples=20)
+settings.register_profile("short", settings.get_profile("full"), max_examples=40)
 settings.load_profile("quick")
 
 
