@@ -30,24 +30,16 @@ def verdict(
         raise ProblemError(409, detail)
     criteria = ComparedCriteria(sources.evaluator(), query.metrics, of_sessions=False)
     newest, compared = _newest(sources, tenant, query), 0
-    in_shadow: set[str] = set()
     with sources.reading() as connection:
         found = ShadowedResults(connection, query.filter(tenant), read_s)
         for result in found.newest_first():
             if result.shadow is not None and result.shadow.setup == newest:
                 compared += 1
-                in_shadow.update(one.name for one in result.shadow.results)
                 _add(criteria, result, result.shadow)
         complete = found.complete
-    scored = {
-        name: scores
-        for name, scores in criteria.scores.items()
-        # A criterion that the shadow has not would take a share of the probability of an error.
-        if query.metrics or not compared or name in in_shadow
-    }
-    for scores in scored.values():
+    for scores in criteria.scores.values():
         scores.reverse()
-    release = decide(scored, Terms(query.confidence, query.margin, query.min_effect))
+    release = decide(criteria.scores, Terms(query.confidence, query.margin, query.min_effect))
     return ReleaseVerdict(
         agent=query.agent,
         version=SHADOW,

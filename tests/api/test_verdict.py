@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from pathgauge import Latency, ResponseMatchScore, SessionTurns
+from pathgauge import ResponseMatchScore, SessionTurns
 from pathgauge.collector.api.endpoints import PREFIX
 from pathgauge.collector.api.queries import VerdictQuery
 from pathgauge.collector.api.releases import verdict
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
-from pathgauge.collector.core.evaluations.shadow_result import Shadowed, ShadowResult
 from pathgauge.collector.store.queries import two_versions
 from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.results import Filter
@@ -59,11 +58,6 @@ def get(api: TestClient, query: str, token: str = "") -> Any:
     answer = api.get(f"{PREFIX}/verdict?{query}", headers=headers)
     assert answer.status_code == 200, answer.text
     return answer.json()
-
-
-def metrics(api: TestClient, query: str) -> list[str]:
-    """The metrics that are compared."""
-    return [one["metric"] for one in api.get(f"{PREFIX}/{query}").json()["metrics"]]
 
 
 def test_a_worse_version_is_found_with_the_scenario_that_fell(api: TestClient) -> None:
@@ -281,17 +275,10 @@ def against(reference: str, one: Evaluation) -> Evaluation:
 def test_criteria_of_sessions_take_no_part_in_shadow_where_they_never_run(folder: Path) -> None:
     session = Criterion("session_turns", SessionTurns(), 3)
     api = client(with_criteria(sources(folder), Evaluator((CRITERION, session))))
-    assert metrics(api, "shadow?agent=support") == [CRITERION.name]
-    assert metrics(api, "shadow?agent=support&metric=session_turns") == ["session_turns"]
-    assert sorted(metrics(api, f"verdict?{WORSE}")) == sorted([CRITERION.name, "session_turns"])
 
+    def metrics(query: str) -> list[str]:
+        return [one["metric"] for one in api.get(f"{PREFIX}/{query}").json()["metrics"]]
 
-def test_criteria_that_the_shadow_has_not_take_no_part(tmp_path: Path) -> None:
-    result = ShadowResult("trajectory", "other 1", 0.0, None, "failed", 1.0)
-    shadow = Shadowed("setup", None, (result,))
-    other = Criterion("latency", Latency(), 5.0)
-    with opened(tmp_path) as store:
-        fill(store, [replace(one, shadow=shadow) for one in runs("1", "p" * 40)])
-    api = client(with_criteria(sources(tmp_path), Evaluator((CRITERION, other))))
-    assert metrics(api, "shadow?agent=support") == ["trajectory"]
-    assert metrics(api, "shadow?agent=support&metric=latency") == ["latency"]
+    assert metrics("shadow?agent=support") == [CRITERION.name]
+    assert metrics("shadow?agent=support&metric=session_turns") == ["session_turns"]
+    assert sorted(metrics(f"verdict?{WORSE}")) == sorted([CRITERION.name, "session_turns"])
