@@ -34,9 +34,9 @@ from pathgauge.collector.store import (
     sessions,
     turns,
 )
-from pathgauge.collector.store.revisions import MAX_KEYS, newest_revisions, outdated
+from pathgauge.collector.store.revisions import newest_revisions, outdated
 from pathgauge.collector.store.schema import checksum, name_of
-from pathgauge.collector.store.sql import Connection, upsert
+from pathgauge.collector.store.sql import MAX_KEYS, Connection, upsert
 from pathgauge.scorers.types import Json
 
 _log = structlog.get_logger(__name__)

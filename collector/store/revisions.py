@@ -10,10 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.pipeline_events import Judged, PublishedEvent, Withdrawn
-from pathgauge.collector.store.sql import Connection
-
-MAX_KEYS = 100
-"""Keys in one statement."""
+from pathgauge.collector.store.sql import Connection, with_keys
 
 
 def newest_revisions(
@@ -51,16 +48,14 @@ def _evaluation(event: PublishedEvent) -> Evaluation | None:
 def _stored(
     connection: Connection, keys: Sequence[EvaluationKey]
 ) -> Iterator[tuple[EvaluationKey, int]]:
-    for start in range(0, len(keys), MAX_KEYS):
-        chunk = keys[start : start + MAX_KEYS]
-        values = ", ".join(["(?, ?, ?)"] * len(chunk))
-        found = connection.execute(
-            f"WITH keys (tenant, trace_id, span_id) AS (VALUES {values})"
-            " SELECT r.tenant, r.trace_id, r.span_id, r.revision FROM keys"
-            " CROSS JOIN results AS r WHERE r.trace_id = keys.trace_id"
-            " AND r.span_id = keys.span_id AND r.tenant = keys.tenant"
-            " AND r.revision > 0 AND r.withdrawn = 0 ORDER BY r.revision",
-            [value for key in chunk for value in key],
-        )
-        for tenant, trace_id, span_id, revision in found:
-            yield (tenant, trace_id, span_id), revision
+    found = with_keys(
+        connection,
+        "tenant, trace_id, span_id",
+        keys,
+        "SELECT r.tenant, r.trace_id, r.span_id, r.revision FROM keys"
+        " CROSS JOIN results AS r WHERE r.trace_id = keys.trace_id"
+        " AND r.span_id = keys.span_id AND r.tenant = keys.tenant"
+        " AND r.revision > 0 AND r.withdrawn = 0 ORDER BY r.revision",
+    )
+    for tenant, trace_id, span_id, revision in found:
+        yield (tenant, trace_id, span_id), revision

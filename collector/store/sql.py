@@ -19,6 +19,8 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 MAX_ID = 2**63 - 1
 MAX_ROWS = 200
 """Rows per statement."""
+MAX_KEYS = 100
+"""Keys per statement."""
 
 
 class Cursor(Protocol):
@@ -95,6 +97,21 @@ def each(connection: Connection, statement: str, parameters: Parameters = ()) ->
     if isinstance(connection, SharedConnection):
         return connection.stream(statement, parameters)
     return iter(connection.execute(statement, parameters))
+
+
+def with_keys(
+    connection: Connection, columns: str, keys: Sequence[Row], statement: str
+) -> Iterator[Any]:
+    """The rows of a statement that reads the table `keys`, which has these columns. Many keys go
+    into one statement, because each one is a journey to the server.
+    """
+    for start in range(0, len(keys), MAX_KEYS):
+        chunk = keys[start : start + MAX_KEYS]
+        one = f"({','.join('?' * len(chunk[0]))})"
+        yield from connection.execute(
+            f"WITH keys ({columns}) AS (VALUES {','.join([one] * len(chunk))}) {statement}",
+            [value for key in chunk for value in key],
+        )
 
 
 def newest_first(connection: Connection, queries: Sequence[Query]) -> Iterator[Any]:

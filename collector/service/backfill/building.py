@@ -11,7 +11,6 @@ from pathgauge.collector.config.plugins.dialects import installed_dialects
 from pathgauge.collector.core.evaluations.evaluator import WhenJudged
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
-from pathgauge.collector.core.sessions.session import SessionBounds
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.judging.sampling import Sampling
 from pathgauge.scorers.types import Invocation
@@ -31,7 +30,7 @@ def build_pipeline(
         conversation_idle=config.conversations.idle,
         judging=_Sampled(config).decide if judged else None,
         cpu_clock=time.thread_time,
-        session_bounds=SessionBounds(**config.sessions.model_dump()),
+        session_bounds=config.sessions.bounds(),
         shadow=setup.shadow,
         takes_feedback=config.feedback is not None,
     )

@@ -15,8 +15,7 @@ from pathgauge.collector.store.queries.stored_result import (
     StoredSession,
     read,
 )
-from pathgauge.collector.store.revisions import MAX_KEYS
-from pathgauge.collector.store.sql import Connection
+from pathgauge.collector.store.sql import Connection, with_keys
 
 
 class _Session(NamedTuple):
@@ -41,20 +40,19 @@ def sessions_of(connection: Connection, answers: Iterable[Answer]) -> Sessions:
     asked = list(dict.fromkeys(map(_conversation, answers)))
     columns = ", ".join(f"r.{name}" for name in Row._fields)
     found: dict[ConversationId, list[_Session]] = {}
-    for start in range(0, len(asked), MAX_KEYS):
-        chunk = asked[start : start + MAX_KEYS]
-        rows = connection.execute(
-            f"WITH keys (tenant, conversation) AS (VALUES {', '.join(['(?, ?)'] * len(chunk))})"
-            f" SELECT {columns} FROM keys CROSS JOIN results AS r"
-            " WHERE r.conversation = keys.conversation AND r.tenant = keys.tenant"
-            " AND r.conversation <> '' AND r.withdrawn = 0 AND r.verdict <> ''",
-            [value for key in chunk for value in key],
-        )
-        for result in filter(None, (read(Row._make(row)) for row in rows)):
-            if result.session is not None:
-                session = _Session(result.key, _times(result, result.session))
-                key = result.tenant, result.session.conversation_id
-                found.setdefault(key, []).append(session)
+    rows = with_keys(
+        connection,
+        "tenant, conversation",
+        asked,
+        f"SELECT {columns} FROM keys CROSS JOIN results AS r"
+        " WHERE r.conversation = keys.conversation AND r.tenant = keys.tenant"
+        " AND r.conversation <> '' AND r.withdrawn = 0 AND r.verdict <> ''",
+    )
+    for result in filter(None, (read(Row._make(row)) for row in rows)):
+        if result.session is not None:
+            session = _Session(result.key, _times(result, result.session))
+            key = result.tenant, result.session.conversation_id
+            found.setdefault(key, []).append(session)
     return found
 
 

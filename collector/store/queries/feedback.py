@@ -24,8 +24,7 @@ from pathgauge.collector.store.queries.stored_result import (
     StoredResult,
     read as read_result,
 )
-from pathgauge.collector.store.revisions import MAX_KEYS
-from pathgauge.collector.store.sql import Connection
+from pathgauge.collector.store.sql import MAX_KEYS, Connection, with_keys
 
 MAX_ANSWERS = 10_000
 """The newest so many answers are compared with criteria."""
@@ -93,11 +92,12 @@ def _answers(
     connection: Connection, keys: Sequence[_TraceKey]
 ) -> Mapping[_TraceKey, Sequence[Answer]]:
     columns = ", ".join(f"f.{name}" for name in f"id, {COLUMNS}, crc".split(", "))
-    rows = connection.execute(
-        f"WITH keys (tenant, trace_id) AS (VALUES {', '.join(['(?, ?)'] * len(keys))})"
-        f" SELECT {columns} FROM keys CROSS JOIN feedback AS f WHERE f.trace_id = keys.trace_id"
+    rows = with_keys(
+        connection,
+        "tenant, trace_id",
+        keys,
+        f"SELECT {columns} FROM keys CROSS JOIN feedback AS f WHERE f.trace_id = keys.trace_id"
         " AND f.tenant = keys.tenant AND f.is_current = 1",
-        [value for key in keys for value in key],
     )
     found: dict[_TraceKey, list[Answer]] = {}
     for stored in read(rows):
@@ -155,15 +155,16 @@ def _chunks(keys: Sequence[_TraceKey]) -> Iterator[Sequence[_TraceKey]]:
 def _results(
     connection: Connection, keys: Sequence[_TraceKey]
 ) -> dict[_TraceKey, list[StoredResult]]:
-    """The results of traces: one statement, because each one is a journey to the server."""
+    """The results of traces."""
     columns = ", ".join(f"r.{name}" for name in Row._fields)
     # `||` keeps SQLite from an index that begins with the tenant, of whom there may be only one.
-    rows = connection.execute(
-        f"WITH keys (tenant, trace_id) AS (VALUES {', '.join(['(?, ?)'] * len(keys))})"
-        f" SELECT {columns} FROM keys CROSS JOIN results AS r WHERE r.trace_id = keys.trace_id"
+    rows = with_keys(
+        connection,
+        "tenant, trace_id",
+        keys,
+        f"SELECT {columns} FROM keys CROSS JOIN results AS r WHERE r.trace_id = keys.trace_id"
         " AND r.tenant || '' = keys.tenant AND r.withdrawn = 0 AND r.verdict <> ''"
         " ORDER BY r.id DESC",
-        [value for key in keys for value in key],
     )
     found: dict[_TraceKey, list[StoredResult]] = {}
     for result in filter(None, (read_result(Row._make(row)) for row in rows)):

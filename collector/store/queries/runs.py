@@ -11,14 +11,12 @@ from pathgauge.collector.core.evaluations.evaluator import VERDICTS
 from pathgauge.collector.store.queries.results import Filter, may_match, rows, tenants
 from pathgauge.collector.store.queries.stored_result import Row
 from pathgauge.collector.store.schema import name_of
-from pathgauge.collector.store.sql import Connection
+from pathgauge.collector.store.sql import Connection, with_keys
 
 _LAST_INVOCATIONS = 500
 _SEARCH_S = 0.1
 _AT_ONCE = 16
 """Scenarios between two looks at the clock."""
-_MAX_KEYS = 200
-"""Keys that one statement looks up."""
 
 
 class Runs(NamedTuple):
@@ -63,17 +61,15 @@ def _last(
     """
     keys = list(product(tenants, scenarios, VERDICTS))
     last: dict[str, float] = {}
-    for start in range(0, len(keys), _MAX_KEYS):
-        chunk = keys[start : start + _MAX_KEYS]
-        found = connection.execute(
-            "WITH keys (tenant, scenario, verdict) AS"
-            f" (VALUES {', '.join(['(?, ?, ?)'] * len(chunk))})"
-            " SELECT scenario, (SELECT r.at FROM results AS r INDEXED BY results_by_scenario"
-            " WHERE r.tenant = keys.tenant AND r.scenario = keys.scenario"
-            " AND r.verdict = keys.verdict ORDER BY r.id DESC LIMIT 1) FROM keys",
-            [value for key in chunk for value in key],
-        )
-        for scenario, at in found:
-            if at is not None:
-                last[scenario] = max(at, last.get(scenario, at))
+    found = with_keys(
+        connection,
+        "tenant, scenario, verdict",
+        keys,
+        "SELECT scenario, (SELECT r.at FROM results AS r INDEXED BY results_by_scenario"
+        " WHERE r.tenant = keys.tenant AND r.scenario = keys.scenario"
+        " AND r.verdict = keys.verdict ORDER BY r.id DESC LIMIT 1) FROM keys",
+    )
+    for scenario, at in found:
+        if at is not None:
+            last[scenario] = max(at, last.get(scenario, at))
     return last
