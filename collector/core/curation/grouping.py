@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -85,10 +85,10 @@ def grouped(observed: Iterable[Observed], *, all_scenarios: bool = False) -> Gro
             named[one.invocation.scenario_id].append(one)
         elif not nameless.add(one):
             left_out["of too many different kinds"] += 1
-    groups = [_conversations(scenario, some) for scenario, some in named.items()]
-    groups += nameless.groups(set(named))
-    for one in bad:
-        _add_bad(one, groups, nameless)
+    of_scenarios = {scenario: _conversations(scenario, some) for scenario, some in named.items()}
+    of_kinds = nameless.groups(set(named))
+    _add_bad(bad, of_scenarios, of_kinds, nameless)
+    groups = [*of_scenarios.values(), *of_kinds]
     return Grouped(sorted(groups, key=lambda one: (-len(one.turns[0]), one.scenario_id)), left_out)
 
 
@@ -183,7 +183,9 @@ class _Similar:
         return None
 
     def groups(self, taken: set[str]) -> list[Group]:
-        """Each with a scenario id that is made of words that most inputs have."""
+        """One for each kind, in their order, with a scenario id made of words that most inputs
+        have.
+        """
         found = []
         for kind in self._kinds:
             name = _unused(_name_of(kind), taken)
@@ -199,15 +201,22 @@ def _marks(invocation: Invocation) -> tuple[frozenset[str], frozenset[str]]:
     return words, frozenset(tool_name(call.name) for call in invocation.tool_calls)
 
 
-def _add_bad(one: Observed, groups: Sequence[Group], nameless: _Similar) -> None:
-    """Add an invocation that people call bad to its group, if there is one."""
-    scenario = one.invocation.scenario_id
-    named = [group for group in groups if group.has_id and group.scenario_id == scenario]
-    if scenario is None:
-        place = nameless.place(one.invocation)
-        named = [] if place is None else [group for group in groups if not group.has_id][place:]
-    for group in named[:1]:
-        group.bad.append(_run(one))
+def _add_bad(
+    bad: Iterable[Observed],
+    of_scenarios: Mapping[str, Group],
+    of_kinds: Sequence[Group],
+    nameless: _Similar,
+) -> None:
+    """Add the invocations that people call bad to their groups, as far as there are some."""
+    for one in bad:
+        scenario = one.invocation.scenario_id
+        if scenario is not None:
+            group = of_scenarios.get(scenario)
+        else:
+            place = nameless.place(one.invocation)
+            group = None if place is None else of_kinds[place]
+        if group is not None:
+            group.bad.append(_run(one))
 
 
 def _name_of(kind: _Kind) -> str:
