@@ -134,7 +134,7 @@ class EmbeddedEngine:
         restored = self._store.open()
         self._scorer.resume(
             restored,
-            before_start=lambda: self._gauge.restore(restored.counts, self._store.recent()),
+            before_start=lambda: self._gauge.restore(restored.counts, self._store.recent),
             when_open=lambda: self._apply_left(restored),
         )
 

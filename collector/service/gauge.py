@@ -15,7 +15,7 @@ from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.exporters import Prometheus
 from pathgauge.collector.config.sinks import build_sinks
 from pathgauge.collector.core.agent_records import AgentRecords
-from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.evaluations.windows import Past, Recent, Wants
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.core.traffic.drift import TrafficStatus
@@ -99,11 +99,14 @@ class Gauge:
         """Have the next commits store everything, as the process stops; for any thread."""
         self._series.finish()
 
-    def restore(self, counts: Sequence[Row], recent: Iterable[Recent]) -> None:
+    def restore(self, counts: Sequence[Row], past: Past) -> None:
         """Continue from what an earlier process stored. A tenant that was removed from the
         configuration has no series.
         """
-        known = (evaluation for evaluation in recent if evaluation.key[0] in self._tenants)
+
+        def known(wants: Wants) -> Iterable[Recent]:
+            return past(lambda tenant, *names: tenant in self._tenants and wants(tenant, *names))
+
         self._series.restore(counts, known, time.time())
 
     def configure(self, setup: ActiveConfig, exporter: Prometheus) -> None:

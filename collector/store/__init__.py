@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
-from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.evaluations.windows import Recent, Wants
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.pipeline_events import Changes, PublishedEvent, StoredTrace
@@ -228,7 +228,7 @@ class Store(Protocol):
         """Read what the last process left. Raises `StoreError`."""
         ...
 
-    def recent(self) -> Iterator[Recent]:
+    def recent(self, wants: Wants) -> Iterator[Recent]:
         """The evaluations that windows may hold, newest first. To be read to its end, between
         `open` and `start`.
         """

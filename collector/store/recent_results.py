@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import orjson
 
-from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.evaluations.windows import Recent, Wants
 from pathgauge.collector.store.restore import Quarantine, Tables
-from pathgauge.collector.store.sql import Connection, max_skew_s
+from pathgauge.collector.store.sql import MAX_KEYS, Connection, each, max_skew_s
 
 MAX_RESULTS = 300_000
-"""How many results are read to fill windows. They take a few seconds, and senders do not wait much
+"""How many results are looked at to fill windows. They take a second, and senders do not wait much
 longer.
 """
+_HEAD = "id, tenant, trace_id, span_id, revision, at, agent, scenario"
 _EVALUATION = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
 
 
@@ -26,23 +28,48 @@ class WindowBounds:
     max_age_s: float = 3600.0
 
 
+class _Found(NamedTuple):
+    """An evaluation that a window may hold."""
+
+    row: int
+    """The key of its first revision."""
+    newest: int
+    """The key of its newest one."""
+    at: float
+
+
 def evaluations_since(
-    connection: Connection, since: float, quarantine: Quarantine, published: str = ""
+    connection: Connection,
+    since: float,
+    quarantine: Quarantine,
+    wants: Wants,
+    published: str = "",
 ) -> Iterator[tuple[int, Recent]]:
     """The evaluations that were first recorded at the Unix time `since` or later, newest first,
     each with the key of its row. An evaluation has the values of its newest revision. `published`
     is a further condition.
 
-    They are read one by one, because there may be a million.
+    There may be a million, of which windows hold few. So most are not read whole.
     """
-    tables = Tables(connection, quarantine, f"WHERE withdrawn = 0 {published}")
+    found = _find(connection, since, wants, published)
+    while chunk := list(islice(found, MAX_KEYS)):
+        rows = [key for one in chunk for key in dict.fromkeys((one.newest, one.row))]
+        tables = Tables(connection, quarantine, f"WHERE id IN ({','.join('?' * len(rows))})")
+        whole = dict(tables.rows("results", _EVALUATION, values=rows))
+        for one in chunk:
+            evaluation = whole.get(one.newest) or whole.get(one.row)
+            if evaluation is not None:
+                yield one.row, _recent(evaluation, one.at)
+
+
+def _find(connection: Connection, since: float, wants: Wants, published: str) -> Iterator[_Found]:
     reached = since - max_skew_s(connection)
-    # Rows of the newest revisions whose first revision has not been reached yet.
+    # Newest revisions whose first one has not been reached yet.
     newest: dict[tuple[str, str, str], int] = {}
-    for row, evaluation in tables.rows(
-        "results", _EVALUATION, f"ORDER BY id DESC LIMIT {MAX_RESULTS}"
+    select = f"SELECT {_HEAD} FROM results WHERE withdrawn = 0 {published} ORDER BY id DESC"
+    for row, tenant, trace_id, span_id, revision, at, *names in each(
+        connection, f"{select} LIMIT {MAX_RESULTS}"
     ):
-        tenant, trace_id, span_id, revision, at, *_ = evaluation
         if at < reached:
             break
         if at < since:
@@ -51,12 +78,10 @@ def evaluations_since(
         if revision > 0:
             newest.setdefault(key, row)
             continue
+        # A revision may have other names and more scores than anybody has counted.
         revised = newest.pop(key, None)
-        if revised is None:
-            yield row, _recent(evaluation, at)
-            continue
-        select = f"SELECT {_EVALUATION} FROM results WHERE id = ?"
-        yield row, _recent(connection.execute(select, (revised,)).fetchone(), at)
+        if revised is not None or wants(tenant, *names):
+            yield _Found(row, row if revised is None else revised, at)
 
 
 def _recent(evaluation: Sequence[Any], at: float) -> Recent:

@@ -71,7 +71,7 @@ class Tables:
     """Which of the rows are read, such as `WHERE partition = 3`."""
 
     def rows(
-        self, table: str, columns: str, rest: str = "", values: Sequence[str] = ()
+        self, table: str, columns: str, rest: str = "", values: Sequence[object] = ()
     ) -> Iterator[tuple[int, list[Any]]]:
         """The keys and columns of rows with a valid checksum."""
         damaged = []

@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from support.judge_server import JudgeServer
 
@@ -200,7 +201,7 @@ def load(
     return result
 
 
-def cpu_s(server: subprocess.Popen[str]) -> float:
+def cpu_s(server: subprocess.Popen[Any]) -> float:
     """User and system time of the process."""
     fields = Path(f"/proc/{server.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -45,7 +45,7 @@ class Process:
     def __init__(self, folder: Path) -> None:
         self.store = SqliteStore(folder)
         self.restored: Restored = self.store.open()
-        self.recent = list(self.store.recent())
+        self.recent = list(self.store.recent(lambda *names: True))
         self.store.start(lambda delivery: True, time.monotonic)
         self.counts = Counts()
         pipeline = Pipeline(INSTALLED, Evaluator(()), ReferenceSet(), InternalTelemetry())

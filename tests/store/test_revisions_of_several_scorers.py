@@ -51,7 +51,7 @@ def test_the_newest_revision_of_several_transactions_is_kept(
     commits = [[revision(number)] for number in order]
     assert written(tmp_path, *commits) == [(0, ""), (16, "failed")]
     with closing(sqlite3.connect(tmp_path / DATABASE)) as connection:
-        [(_, recent)] = evaluations_since(connection, WALL, lambda table, row, reason: None)
+        [(_, recent)] = evaluations_since(connection, WALL, lambda *row: None, lambda *names: True)
         assert recent.agent == "agent 16"
         evidence = find(connection, FAILED.key)
     assert evidence is not None

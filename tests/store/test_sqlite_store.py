@@ -51,7 +51,7 @@ class Life:
     def __init__(self, folder: Path, retention: Retention | None = None) -> None:
         self.store = SqliteStore(folder, retention)
         self.restored: Restored = self.store.open()
-        self.recent = list(self.store.recent())
+        self.recent = list(self.store.recent(lambda *names: True))
         self.delivered: list[Delivery] = []
         clock = count(int(self.restored.at) + 1)
         self.store.start(self._deliver, lambda: float(next(clock)))

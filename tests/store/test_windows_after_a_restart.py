@@ -4,6 +4,7 @@ before.
 
 from __future__ import annotations
 
+import random
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -16,13 +17,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
-from pathgauge.collector.core.evaluations.windows import Windows
+from pathgauge.collector.core.evaluations.windows import Recent, Wants, Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.store import Progress, recent_results
 from pathgauge.collector.store.recent_results import WindowBounds
+from pathgauge.collector.store.sql import MAX_KEYS
 from pathgauge.collector.store.sqlite import files
 from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
@@ -31,6 +33,7 @@ from support.sink_harness import ANSWER, Answer, SinkHarness
 SIZE, MAX_AGE_S = 5, 3600.0
 NOW = time.time()
 """The store measures the age of results with the wall clock."""
+SCORES: tuple[float | str, ...] = (0.0, 0.5, 1.0, "undefined")
 GOOD, BAD = (1.0, 0.9, 1.0, 0.8, 0.9), (0.0, 0.1, 0.0, 0.2, 0.1)
 
 
@@ -54,7 +57,9 @@ TOKENS = Criterion("tokens", Tokens())
 class Life(SinkHarness):
     """A running sink with its store."""
 
-    def __init__(self, folder: Path, now: float, **options: Any) -> None:
+    def __init__(
+        self, folder: Path, now: float, *, reads_everything: bool = False, **options: Any
+    ) -> None:
         metrics, windows = DurableMetrics(), Windows(SIZE, MAX_AGE_S)
         super().__init__(
             ANSWER,
@@ -68,11 +73,18 @@ class Life(SinkHarness):
         self.store = SqliteStore(folder, windows=WindowBounds(MAX_AGE_S))
         restored = self.store.open()
         tracemalloc.start()
-        self.sink.restore(restored.counts, self.store.recent(), now)
+        self.read = 0
+        self._reads_everything = reads_everything
+        self.sink.restore(restored.counts, self._recent, now)
         self.max_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         self.store.start(lambda _: True, lambda: 0.0)
         self._said: list[Evaluation | Withdrawn] = []
+
+    def _recent(self, wants: Wants) -> Iterator[Recent]:
+        for one in self.store.recent((lambda *_: True) if self._reads_everything else wants):
+            self.read += 1
+            yield one
 
     def publish_evaluation(self, evaluation: Evaluation) -> Evaluation:
         self._said.append(super().publish_evaluation(evaluation))
@@ -155,6 +167,51 @@ def test_a_version_with_little_of_the_traffic_keeps_its_window(live: Live) -> No
     assert after == windows
 
 
+@pytest.mark.parametrize("fields", [{"input_tokens": 0}, {}], ids=["scored", "never scored"])
+def test_only_results_that_windows_may_hold_are_read_whole(
+    live: Live, fields: dict[str, Any]
+) -> None:
+    before = live()
+    for _ in range(3 * MAX_KEYS):
+        before.publish(0.5, agent_version="v1", **fields)
+    before.commit()
+    after = live()
+    assert after.shown() == before.shown()
+    assert SIZE <= after.read <= SIZE + MAX_KEYS
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_windows_are_the_same_as_if_everything_were_read(
+    live: Live, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent_results, "MAX_KEYS", 2)  # so that few are read ahead
+    chosen = random.Random(seed)
+    limits = LabelLimits(max_agents=2, max_versions=2, max_series=9)
+    before, earlier = live(limits=limits), []
+    for _ in range(120):
+        fields: dict[str, Any] = {
+            "agent": chosen.choice(["planner"] * 6 + ["writer", "invented"]),
+            "agent_version": chosen.choice(["v1"] * 12 + ["v2", "", "v3"]),
+            "scenario_id": chosen.choice(["refund"] * 6 + ["unknown"]),
+            "input_tokens": chosen.choice([None] * 12 + [0]),
+        }
+        earlier += before.publish_all(chosen.choice(SCORES), **fields)
+        if chosen.random() < 0.3:
+            place = chosen.randrange(len(earlier))
+            tokens = chosen.choice([None, 1])
+            earlier[place] = before.revise(earlier[place], chosen.random(), input_tokens=tokens)
+        if chosen.random() < 0.1:
+            before.withdraw(earlier.pop(chosen.randrange(len(earlier))))
+        before.commit()
+    everything = live(limits=limits, reads_everything=True)
+    after = live(limits=limits)
+    shown, expected = (
+        {(one.window, one.window.values) for one in life.sink.current_scores()}
+        for life in (after, everything)
+    )
+    assert shown == expected
+
+
 def test_a_revision_stays_where_the_first_record_was(live: Live) -> None:
     before = live()
     first, second, *_ = before.publish_all(*BAD)
@@ -165,6 +222,14 @@ def test_a_revision_stays_where_the_first_record_was(live: Live) -> None:
         before.commit()
     before.publish_all(0.8)
     assert live().shown() == before.shown()
+
+
+def test_a_revision_after_the_restart_may_bring_the_first_score(live: Live) -> None:
+    before = live()
+    [first] = before.publish_all("undefined")
+    after = live()
+    after.revise(first, 0.7)
+    assert after.series("pathgauge_score_window_mean") == {("planner", "refund", "answer"): 0.7}
 
 
 def test_what_was_withdrawn_or_is_too_old_is_in_no_window(live: Live) -> None:

@@ -167,7 +167,7 @@ class DriftCourse:
 
     def learned(self, rows: Iterable[Row]) -> None:
         """Continue from what detectors have learned, at the present time."""
-        self.harness.sink.restore(rows, (), self.now)
+        self.harness.sink.restore(rows, lambda wants: (), self.now)
 
     def restart(self) -> None:
         """Stop, and continue from what was committed."""

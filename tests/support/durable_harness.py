@@ -88,7 +88,12 @@ class DurableHarness(SinkHarness):
         after.rows, after.recent = dict(self.rows), dict(self.recent)
         rows = [Row(key, state) for key, state in self.rows.items()]
         random.Random(len(rows)).shuffle(rows)
-        after.sink.restore(rows, reversed(self.recent.values()), self.now)
+        newest = tuple(reversed(self.recent.values()))
+        after.sink.restore(
+            rows,
+            lambda wants: (one for one in newest if wants(one.key[0], one.agent, one.scenario)),
+            self.now,
+        )
         return after
 
     def exposition(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:

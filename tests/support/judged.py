@@ -186,7 +186,7 @@ class InProcessCollector:
         for pending in restored.pending:
             self.pipeline.restore_pending(pending)
             self.queue.take(pending)
-        self.prometheus.restore(restored.counts, self.store.recent(), time.time())
+        self.prometheus.restore(restored.counts, self.store.recent, time.time())
         self.store.start(self.requests.deliver, lambda: self.now)
         self.worker.start(restored)
         self.queue.start()

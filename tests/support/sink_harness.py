@@ -145,9 +145,9 @@ class SinkHarness:
             self.evaluator.evaluate(invocation, self.references.match(invocation))
         )
 
-    def revise(self, earlier: Evaluation, answer: float) -> Evaluation:
+    def revise(self, earlier: Evaluation, answer: float, **fields: Any) -> Evaluation:
         """Publish a revision with another answer, as after late spans."""
-        same = replace(earlier.invocation, final_response=str(answer))
+        same = replace(earlier.invocation, final_response=str(answer), **fields)
         return self.publish_evaluation(
             self.evaluator.evaluate(same, earlier.match, revision=earlier.revision + 1)
         )

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.windows import Series, Windows
+
+VersionMetric: TypeAlias = "tuple[str | None, str | None]"
+"""Version and metric of a window. Without a version: of all versions. Without a metric: counts all
+evaluations.
+"""
 
 
 class Refill:
@@ -18,13 +24,19 @@ class Refill:
         """`windows` must be empty."""
         self._windows = windows
         self._size = windows.size
-        self._found: defaultdict[tuple[Series, str | None], Counter[str | None]] = defaultdict(
-            Counter
-        )
-        """Number of evaluations by metric, for each series and each version in it. The metric
-        `None` counts all evaluations.
-        """
+        self._found: defaultdict[Series, Counter[VersionMetric]] = defaultdict(Counter)
+        """Number of evaluations."""
+        self._missing: dict[Series, set[VersionMetric]] = {}
+        """The windows of expected series that are not full."""
         self._kept: list[tuple[EvaluationKey, Series, Mapping[str, float], float, str | None]] = []
+
+    def expect(self, series: Series, windows: Iterable[VersionMetric]) -> None:
+        """Name the windows of a series that may get scores; does nothing the second time."""
+        self._missing.setdefault(series, {(None, None), *windows})
+
+    def has_room(self, series: Series) -> bool:
+        """Whether one of the expected windows of a series is not full."""
+        return bool(self._missing.get(series))
 
     def take(
         self,
@@ -35,15 +47,16 @@ class Refill:
         version: str | None = None,
     ) -> None:
         """Add an evaluation. The parameters are those of `Windows.restore`."""
-        wanted: list[tuple[Counter[str | None], tuple[str | None, ...]]] = [
-            (self._found[series, None], (None, *scores))
-        ]
+        windows: list[VersionMetric] = [(None, metric) for metric in (None, *scores)]
         if version is not None:
-            wanted.append((self._found[series, version], tuple(scores)))
-        if any(found[metric] < self._size for found, metrics in wanted for metric in metrics):
-            for found, metrics in wanted:
-                found.update(metrics)
-            self._kept.append((key, series, scores, since, version))
+            windows += [(version, metric) for metric in scores]
+        found = self._found[series]
+        if all(found[window] >= self._size for window in windows):
+            return
+        found.update(windows)
+        self._kept.append((key, series, scores, since, version))
+        if missing := self._missing.get(series):
+            missing.difference_update(one for one in windows if found[one] >= self._size)
 
     def finish(self) -> None:
         """Fill the windows."""

@@ -27,7 +27,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pathgauge.collector.core.evaluations.changed_series import ChangedSeries
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
@@ -83,6 +83,14 @@ class Recent:
     agent_version: str | None = None
     judges: Mapping[str, str] = field(default_factory=dict)
     """The judge of each score that a model gave, by metric."""
+
+
+Wants: TypeAlias = Callable[[str, str, str], bool]
+"""Whether an evaluation of this tenant, agent and scenario may fit into a window."""
+Past: TypeAlias = Callable[[Wants], Iterable[Recent]]
+"""Reads the stored evaluations that fit into a window, the last recorded one first. A few others
+may be among them.
+"""
 
 
 class _WindowKey(NamedTuple):

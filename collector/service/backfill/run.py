@@ -176,7 +176,7 @@ def _resume(
     for session in restored.sessions:
         pipeline.restore_session(session)
     pipeline.records.restore(restored.counts)
-    series.restore(restored.counts, store.recent(), restored.at)
+    series.restore(restored.counts, store.recent, restored.at)
 
 
 def _refuse(delivery: Delivery) -> bool:

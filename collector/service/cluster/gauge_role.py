@@ -153,7 +153,7 @@ class GaugeRole:
         telemetry, records = self._telemetry.with_local_counters(), AgentRecords()
         gauge = self._build(telemetry, records)
         records.restore(left.counts)
-        gauge.restore(left.counts, self._database.recent())
+        gauge.restore(left.counts, self._database.recent)
         is_lost = threading.Event()
         publications = Publications(
             gauge,

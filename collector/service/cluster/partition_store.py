@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 import structlog
 
 from pathgauge.collector.core.agent_records import NAME as AGENT_RECORDS
-from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.evaluations.windows import Recent, Wants
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces import Recalled, TraceKey
@@ -124,7 +124,7 @@ class PartitionStore:
         """Where reading continues, after `open`."""
         return Position(self._offsets, self._reached)
 
-    def recent(self) -> Iterator[Recent]:
+    def recent(self, wants: Wants) -> Iterator[Recent]:
         return iter(())
 
     def start(self, deliver: Deliver, now: Callable[[], float]) -> None:

@@ -227,7 +227,7 @@ class Fleet:
         restored = self._store.open()
         self._published = dict(restored.published)
         self._records.restore(restored.counts)
-        self._gauge.restore(restored.counts, self._store.recent())
+        self._gauge.restore(restored.counts, self._store.recent)
         self._store.start(lambda _: False, lambda: 0.0)
         self._publications.resume(restored.published)
         apply_left_publications(self._folder, self._store, self._publications)

@@ -51,6 +51,7 @@ quantile is close to one of the two.
 _WITHOUT_SCORE: frozenset[Verdict] = frozenset({"not_evaluated", "error"})
 _JUDGED: frozenset[Verdict] = _WITHOUT_SCORE | {"passed", "failed"}
 _INFORMATIONAL: frozenset[Verdict] = _WITHOUT_SCORE | {"informational"}
+_SCORED = (_JUDGED | _INFORMATIONAL) - _WITHOUT_SCORE
 LAG_BUCKETS = (0.5, 1, 2, 4, 6, 8, 10, 15, 30, 60, 120, 300, 600)
 AGREEMENT_BUCKETS = (0, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 
@@ -170,6 +171,15 @@ class EvaluationMetrics:
             self._count_result(result, labels, source)
             if is_of_conversation and result.criterion.scorer.needs_reference:
                 self._conversation_series(labels, result.criterion)  # start at 0
+
+    def has_scores(self, labels: Labels, criterion: Criterion) -> bool:
+        """Whether a criterion ever gave a score to what was counted with these labels."""
+        values = self._values(labels, criterion.name)
+        counted = (
+            self._evaluations.get(*with_judge((*values, OUTCOMES[verdict]), criterion.judge))
+            for verdict in _SCORED
+        )
+        return any(one is not None and one.numbers[0] > 0 for one in counted)
 
     def count_failure(self, evaluation: Evaluation, labels: Labels, now: float) -> None:
         """Count the invocation by the category of its failure, if it failed."""

@@ -21,7 +21,7 @@ from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.drift.drift import Drift as DriftStream
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey, Evaluator
-from pathgauge.collector.core.evaluations.windows import Recent, Series, Window, Windows
+from pathgauge.collector.core.evaluations.windows import Past, Series, Window, Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
@@ -193,12 +193,11 @@ class PrometheusSink:
         """Show that a reload was refused and the active configuration was kept."""
         self._reloaded.set(0)
 
-    def restore(self, rows: Iterable[Row], recent: Iterable[Recent], now: float) -> None:
+    def restore(self, rows: Iterable[Row], past: Past, now: float) -> None:
         """Continue from what an earlier process stored; call it before anything is published.
 
-        `rows` are those that `pending` returned, the latest of each key. `recent` contains only
-        configured tenants, the last recorded evaluation first. Times after `now`, in Unix seconds,
-        count as `now`.
+        `rows` are those that `pending` returned, the latest of each key. `past` finds only
+        configured tenants. Times after `now`, in Unix seconds, count as `now`.
         """
         with self._lock:
             rows = list(rows)
@@ -213,8 +212,9 @@ class PrometheusSink:
                 series=self._series,
                 tenant=self._tenant,
                 criteria=self._criteria,
+                metrics=self._evaluation_metrics,
             )
-            for evaluation in recent:
+            for evaluation in past(windows.wants):
                 windows.take(evaluation, now)
             windows.finish()
             self._changed.add_all()

@@ -5,13 +5,15 @@ Evaluations whose labels are not in use are skipped, so names that senders inven
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
 from functools import lru_cache
+from itertools import product, starmap
 from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.window_refill import Refill
+from pathgauge.collector.core.evaluations.window_refill import Refill, VersionMetric
 from pathgauge.collector.core.evaluations.windows import Recent, Series, Windows
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
+from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.labels import (
     MAX_NAME_BYTES,
     OTHER,
@@ -34,18 +36,9 @@ class _Judge(NamedTuple):
     asks_model: bool
 
 
-class _Place(NamedTuple):
-    """The windows of an evaluation."""
-
-    series: Series
-    version: str | None
-    judges: Mapping[str, _Judge]
-    """By metric."""
-
-
 class WindowRestore:
-    """Fills the windows of one sink. Call `take` for each evaluation, the last recorded first, then
-    `finish`.
+    """Fills the windows of one sink. Call `take` for each evaluation that it `wants`, the last
+    recorded first, then `finish`.
     """
 
     def __init__(
@@ -56,14 +49,28 @@ class WindowRestore:
         series: LiveSeries,
         tenant: TenantLabel,
         criteria: ActiveCriteria,
+        metrics: EvaluationMetrics,
     ) -> None:
+        """`metrics` know which criteria ever gave a score."""
         self._windows, self._judged_windows = Refill(windows), Refill(judged_windows)
         self._series = series
         self._labels = frozenset(series.labels)
         self._tenant = tenant
         self._criteria = criteria
+        self._metrics = metrics
         self._judges: dict[str, dict[str, _Judge]] = {}
-        self._place = lru_cache(_MAX_CACHED_NAMES)(self._find_place)
+        self._labels_in: defaultdict[Series, list[Labels]] = defaultdict(list)
+        for labels in series.labels:
+            self._labels_in[labels.series].append(labels)
+        self._series_of = lru_cache(_MAX_CACHED_NAMES)(self._find_series)
+        self._version_of = lru_cache(_MAX_CACHED_NAMES)(self._find_version)
+
+    def wants(self, tenant: str, agent: str, scenario: str) -> bool:
+        """Whether an evaluation may fit into a window."""
+        series = self._series_of(tenant, agent, scenario)
+        if series is None:
+            return False
+        return self._windows.has_room(series) or self._judged_windows.has_room(series)
 
     def take(self, past: Recent, now: float) -> None:
         """Add an evaluation, as far as its scores would still be in windows without the restart."""
@@ -71,40 +78,61 @@ class WindowRestore:
             reference = self._criteria.references.get(label_value(past.scenario))
             if reference is None or reference.version != past.reference_version:
                 return
-        scenario = self._series.labels.scenario(past.scenario)
-        place = self._place(past.key[0], past.agent, scenario, past.agent_version or "")
-        if place is None:
+        names = past.key[0], past.agent, past.scenario
+        series = self._series_of(*names)
+        if series is None:
             return
+        version = self._version_of(*names, past.agent_version or "")
+        judges = self._judges_of(series.scenario)
         scores: dict[str, float] = {}
         judged_scores: dict[str, float] = {}
         for metric, value in past.scores.items():
-            judge = place.judges.get(metric)
+            judge = judges.get(metric)
             if judge is None or judge.label != past.judges.get(metric, ""):
                 continue
             by_metric = judged_scores if judge.asks_model else scores
             by_metric[metric] = value
         since = min(past.at, now)
-        self._windows.take(past.key, place.series, scores, since, place.version)
+        self._windows.take(past.key, series, scores, since, version)
         if judged_scores:
-            self._judged_windows.take(past.key, place.series, judged_scores, since, place.version)
+            self._judged_windows.take(past.key, series, judged_scores, since, version)
 
     def finish(self) -> None:
         """Fill the windows."""
         self._windows.finish()
         self._judged_windows.finish()
 
-    def _find_place(self, tenant: str, agent: str, scenario: str, version: str) -> _Place | None:
-        agent, version = label_value(agent, MAX_NAME_BYTES), label_value(version, MAX_NAME_BYTES)
-        labels = Labels(agent, version, scenario, self._tenant.of(tenant))
-        for name in (agent, OTHER):
-            for scenario_label in (scenario, OTHER):
-                series = Series(name, scenario_label, labels.tenant)
-                if series in self._series.last_scores:
-                    shown = known_version(version) if labels in self._labels else None
-                    return _Place(series, shown, self._judges_of(scenario_label))
-        if Series(OTHER, OTHER, OTHER) in self._series.last_scores:
-            return _Place(Series(OTHER, OTHER, OTHER), None, self._judges_of(OTHER))
+    def _find_series(self, tenant: str, agent: str, scenario: str) -> Series | None:
+        first = self._labels_of(tenant, agent, scenario).series
+        places = product((first.agent, OTHER), (first.scenario, OTHER), (first.tenant,))
+        for series in (*starmap(Series, places), Series(OTHER, OTHER, OTHER)):
+            if series in self._series.last_scores:
+                self._expect(series)
+                return series
         return None
+
+    def _find_version(self, tenant: str, agent: str, scenario: str, version: str) -> str | None:
+        labels = self._labels_of(tenant, agent, scenario, version)
+        return known_version(labels.agent_version) if labels in self._labels else None
+
+    def _labels_of(self, tenant: str, agent: str, scenario: str, version: str = "") -> Labels:
+        return Labels(
+            label_value(agent, MAX_NAME_BYTES),
+            label_value(version, MAX_NAME_BYTES),
+            self._series.labels.scenario(scenario),
+            self._tenant.of(tenant),
+        )
+
+    def _expect(self, series: Series) -> None:
+        scored: dict[bool, set[VersionMetric]] = {False: set(), True: set()}
+        for criterion in self._criteria.of(series.scenario):
+            of_kind = scored[asks_model(criterion.scorer)]
+            for labels in self._labels_in.get(series, ()):
+                if self._metrics.has_scores(labels, criterion):
+                    of_kind.add((known_version(labels.agent_version), criterion.name))
+        self._windows.expect(series, scored[False])
+        if scored[True]:
+            self._judged_windows.expect(series, scored[True])
 
     def _judges_of(self, scenario: str) -> dict[str, _Judge]:
         judges = self._judges.get(scenario)

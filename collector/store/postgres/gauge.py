@@ -17,7 +17,7 @@ from typing import NamedTuple
 import psycopg
 import structlog
 
-from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.evaluations.windows import Recent, Wants
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.store import StoreError, Transaction, Unread, Usage
 from pathgauge.collector.store.postgres import LockLostError
@@ -137,14 +137,14 @@ class GaugeDatabase:
         self._held_back = []
         return left
 
-    def recent(self) -> Iterator[Recent]:
+    def recent(self, wants: Wants) -> Iterator[Recent]:
         """The evaluations that windows may hold, newest first, without those whose publication was
         not read yet. To be read to its end.
         """
         since = time.time() - self._windows.max_age_s
         with self._guarded() as connection, connection.transaction():
             for _, evaluation in evaluations_since(
-                connection, since, lambda *row: quarantine(connection, *row), _PUBLISHED
+                connection, since, lambda *row: quarantine(connection, *row), wants, _PUBLISHED
             ):
                 yield evaluation
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.windows import Recent
+from pathgauge.collector.core.evaluations.windows import Recent, Wants
 from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces import Recalled, TraceKey
@@ -134,12 +134,12 @@ class SqliteStore:
         self._space.begin(restored.requests, restored.request_bytes)
         return restored
 
-    def recent(self) -> Iterator[Recent]:
+    def recent(self, wants: Wants) -> Iterator[Recent]:
         since, reached = self._clock() - self._windows.max_age_s, math.inf
         for _ in range(_MAX_ATTEMPTS):
             try:
                 for row, evaluation in evaluations_since(
-                    self._database.connection, since, self._database.quarantine
+                    self._database.connection, since, self._database.quarantine, wants
                 ):
                     if row < reached:
                         reached = row

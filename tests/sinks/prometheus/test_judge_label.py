@@ -18,6 +18,7 @@ from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.labels import MAX_NAME_BYTES
 from pathgauge.scorers.types import Invocation, Json, Reference, ReferenceTurn, Score
 from support.durable_harness import DurableHarness
+from support.judged import Opinion
 from support.sink_harness import ANSWER, Answer, SinkHarness, with_turns
 
 ONE, OTHER = "gpt-4.1-mini@1f3a9c20", "gpt-4.1-mini@99990000"
@@ -250,6 +251,23 @@ def test_a_restart_continues_with_the_same_judge() -> None:
         one.publish(0.0, agent_version="v2")
         one.commit()
     assert after.exposition() == harness.exposition()
+
+
+def test_a_restart_keeps_the_scores_of_the_few_runs_that_a_model_judged() -> None:
+    harness = DurableHarness(ANSWER, Criterion("opinion", Opinion(), 0.5, judge=ONE))
+    one = harness.publish(1.0)
+    plain, opinion = one.results
+    said = replace(one, results=(plain, replace(opinion, score=Score(0.25), verdict="failed")))
+    harness.recent[one.key] = replace(
+        harness.recent[one.key], scores={"answer": 1.0, "opinion": 0.25}
+    )
+    harness.sink.publish_judged(Judged(replace(said, results=said.results[1:]), True), harness.now)
+    for _ in range(20):
+        harness.publish(0.0)
+    harness.commit()
+    shown = {PLAIN: 0.0, ("planner", "refund", "opinion", ONE): 0.25}
+    assert harness.series("pathgauge_score_window_mean") == shown
+    assert harness.restarted().series("pathgauge_score_window_mean") == shown
 
 
 @pytest.mark.parametrize("judge", [OTHER, ""])

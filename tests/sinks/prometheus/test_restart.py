@@ -275,7 +275,7 @@ def test_series_of_agents_start_at_0_when_the_tenant_label_changes(before: bool)
 def test_an_empty_store_restores_nothing() -> None:
     harness = DurableHarness()
     before = harness.exposition()
-    harness.sink.restore([], [], NOW)
+    harness.sink.restore([], lambda wants: (), NOW)
     assert harness.exposition() == before
 
 

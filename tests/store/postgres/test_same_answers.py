@@ -276,7 +276,7 @@ def test_the_same_state_is_restored(both: tuple[Path, str]) -> None:
 
 def test_the_same_evaluations_are_restored_for_windows(both: tuple[Path, str]) -> None:
     def recent(connection: Connection) -> list[Any]:
-        found = evaluations_since(connection, WALL + 200.0, lambda *_: None)
+        found = evaluations_since(connection, WALL + 200.0, lambda *_: None, lambda *_: True)
         return [one for _, one in found]
 
     sqlite, postgres = answers(both, recent)
