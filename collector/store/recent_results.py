@@ -18,6 +18,7 @@ MAX_RESULTS = 300_000
 longer.
 """
 _HEAD = "id, tenant, trace_id, span_id, revision, at, agent, scenario"
+_TYPES = (str, str, str, int, float, str, str)
 _EVALUATION = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
 
 
@@ -67,9 +68,11 @@ def _find(connection: Connection, since: float, wants: Wants, published: str) ->
     # Newest revisions whose first one has not been reached yet.
     newest: dict[tuple[str, str, str], int] = {}
     select = f"SELECT {_HEAD} FROM results WHERE withdrawn = 0 {published} ORDER BY id DESC"
-    for row, tenant, trace_id, span_id, revision, at, *names in each(
-        connection, f"{select} LIMIT {MAX_RESULTS}"
-    ):
+    for row, *columns in each(connection, f"{select} LIMIT {MAX_RESULTS}"):
+        if tuple(map(type, columns)) != _TYPES:
+            yield _Found(row, row, since)  # damaged: its checksum will tell
+            continue
+        tenant, trace_id, span_id, revision, at, *names = columns
         if at < reached:
             break
         if at < since:

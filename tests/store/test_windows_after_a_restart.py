@@ -5,9 +5,11 @@ before.
 from __future__ import annotations
 
 import random
+import sqlite3
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -266,6 +268,32 @@ def test_what_is_looked_through_is_bounded(live: Live, monkeypatch: pytest.Monke
     live().publish_all(*GOOD, 0.5, 0.6)
     monkeypatch.setattr(recent_results, "MAX_RESULTS", 2)
     assert live().series("pathgauge_score_window_mean") == {("planner", "refund", "answer"): 0.55}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "at = 'late'",
+        "at = x'00'",
+        "agent = x'00'",
+        "scenario = x'00'",
+        "revision = 'first'",
+        "body = 1",
+    ],
+)
+def test_a_damaged_result_is_quarantined_and_the_others_are_restored(
+    live: Live, tmp_path: Path, damage: str
+) -> None:
+    before = live()
+    before.publish_all(0.1, 0.2, 0.3)
+    before.store.close()
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as database, database:
+        database.execute(f"UPDATE results SET {damage} WHERE id = 2")
+    with capture_logs() as logs:
+        after = live()
+    assert after.series("pathgauge_score_window_mean") == {("planner", "refund", "answer"): 0.2}
+    damaged = "damaged row of the store quarantined"
+    assert [entry["row"] for entry in logs if entry["event"] == damaged] == [2]
 
 
 def test_a_page_of_results_that_cannot_be_read_does_not_stop_the_start(
