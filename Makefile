@@ -35,7 +35,7 @@ run: .venv/.run  ## collector, example agents and a live table of their scores, 
 	$(BIN)/pathgauge demo $(ARGS)
 
 test: .venv/.dev  ## the default tests
-	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile $(NO_HANGS) $(ARGS)
+	$(BIN)/python -m pytest --ignore=tests/style --numprocesses=auto --dist=loadfile $(NO_HANGS) $(ARGS)
 
 test-slow: .venv/.dev  ## the slow tests: running services, hostile load, short fault injection, all examples of Hypothesis
 	$(BIN)/python -m pytest -m 'slow or hypothesis' --hypothesis-profile=full \

@@ -15,7 +15,7 @@ from pathgauge.collector.core.drift.policy import HOUR_S
 from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.core.evidence.miss import Miss
 
-SERIES = 5
+SERIES = 2
 
 
 def misses(hour: int, each: int) -> Sequence[Miss]:

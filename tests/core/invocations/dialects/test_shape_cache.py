@@ -27,7 +27,7 @@ def test_long_texts_are_not_kept() -> None:
 def test_names_and_keys_that_senders_invent_take_a_bounded_memory() -> None:
     tracemalloc.start()
     try:
-        for number in range(3_000):
+        for number in range(1_000):
             long = f"agent {number}" * 4_000
             key = wire.attribute(wire.field(1, b"x"), f"gen_ai.{long}".encode())
             for name, scope in ((long, "mine"), ("agent", long)):
