@@ -6,7 +6,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIGHUP, SIGKILL
 from typing import Any
 
 import pytest
@@ -175,3 +175,32 @@ def test_a_shadow_that_is_gone_after_a_restart_is_waited_for_no_longer(
     [body] = [json.loads(text) for (text,) in rows(tmp_path / "pathgauge-data", BODIES)]
     assert [one["verdict"] for one in body["criteria"] if one["name"] == "safety_v1"] == ["passed"]
     assert [one["name"] for one in body["shadow"]["criteria"]] == ["latency"]
+
+
+PLAIN = {"criteria": {"latency": 100}, "budget": None}
+SMALLER = {"budget": {"calls_per_day": 1}}
+
+
+@pytest.mark.parametrize(
+    ("before", "asked_before"), [(PLAIN, 0), (SMALLER, 1)], ids=["none", "smaller"]
+)
+def test_a_budget_that_a_reload_changes_applies_after_a_restart(
+    tmp_path: Path, model: JudgeServer, before: dict[str, Any], asked_before: int
+) -> None:
+    store = {"path": "store"}
+    with Collector(tmp_path, **settings(model, **before), store=store) as collector:
+        collector.configure(**settings(model), store=store)
+        collector.signal(SIGHUP)
+        [warning] = until(
+            lambda: collector.events("changed sections need a restart to take effect")
+        )
+        assert warning["sections"] == ["shadow.budget"]
+        send(collector)
+        unjudged = RUNS - asked_before
+        assert until(lambda: in_shadow(collector, "not_evaluated") == unjudged, PATIENCE_S)
+        assert until(lambda: in_shadow(collector, "failed") == asked_before, PATIENCE_S)
+        collector.stop()
+    with Collector(tmp_path, **settings(model), store=store) as collector:
+        send(collector, since=RUNS)
+        assert until(lambda: in_shadow(collector, "failed") == asked_before + RUNS, PATIENCE_S)
+        assert asked(model, "next") == asked_before + RUNS
