@@ -126,12 +126,12 @@ class RestartedCollector(Collector):
         self.process = subprocess.Popen(command, stderr=logger.stdin, stdout=logger.stdin)
         logger.stdin.close()
 
-    def start(self, *patches: str, patience: float = 30.0) -> None:
+    def start(self, *patches: str, patience: float = PATIENCE_S) -> None:
         """Start the process, and wait until it is ready."""
         self.launch(*patches)
         self.wait(patience)
 
-    def wait(self, patience: float = 30.0) -> None:
+    def wait(self, patience: float = PATIENCE_S) -> None:
         """Wait until the process is ready."""
         ready = until(lambda: self.events("ready") or self.process.poll() is not None, patience)
         assert ready, f"not ready in {patience} s: {self._log.read_text()}"

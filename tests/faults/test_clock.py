@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from support.running import until
+from support.running import PATIENCE_S, until
 
 from .restarted import RestartedCollector
 from .sender import Sender
@@ -29,7 +29,7 @@ CLOCK = "clock"
 
 
 def jumped(
-    folder: Path, seed: int, jumps: list[float], *mistakes: str, patience: float = 20.0
+    folder: Path, seed: int, jumps: list[float], *mistakes: str, patience: float = PATIENCE_S
 ) -> list[str]:
     """Every broken guarantee when the wall clock jumps so often, with a restart after every second
     jump.

@@ -14,7 +14,7 @@ from random import Random
 
 import pytest
 
-from support.running import until
+from support.running import PATIENCE_S, until
 
 from .disks import require_mounts, tmpfs
 from .restarted import RestartedCollector
@@ -67,7 +67,12 @@ Trouble = Callable[[RestartedCollector, Random], AbstractContextManager[None]]
 
 
 def troubled(
-    folder: Path, seed: int, trouble: Trouble, number: int, *mistakes: str, patience: float = 20.0
+    folder: Path,
+    seed: int,
+    trouble: Trouble,
+    number: int,
+    *mistakes: str,
+    patience: float = PATIENCE_S,
 ) -> list[str]:
     """Every broken guarantee while the disk fails so many times."""
     require_mounts()

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from support.running import until
+from support.running import PATIENCE_S, until
 
 from .restarted import RestartedCollector
 from .sender import Sender
@@ -73,7 +73,7 @@ KILLS: list[tuple[Kill, int, int]] = [
 
 
 def killed(
-    folder: Path, seed: int, kills: list[Kill], *patches: str, patience: float = 20.0
+    folder: Path, seed: int, kills: list[Kill], *patches: str, patience: float = PATIENCE_S
 ) -> list[str]:
     """Every broken guarantee of a collector that is killed in these ways, one after the other."""
     random = Random(seed)

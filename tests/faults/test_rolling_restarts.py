@@ -21,7 +21,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
-from support.running import until
+from support.running import PATIENCE_S, until
 
 from .restarted import RestartedCollector
 from .sizes import LONG, times
@@ -98,7 +98,7 @@ def rolled(
     restarts: int,
     exporters: tuple[Exporter, ...],
     *mistakes: str,
-    patience: float = 20.0,
+    patience: float = PATIENCE_S,
 ) -> list[str]:
     """Every broken guarantee in so many orderly restarts."""
     random = Random(seed)

@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from support.running import until
+from support.running import PATIENCE_S, until
 
 from .restarted import RestartedCollector, Series
 from .sender import Sender
@@ -33,7 +33,6 @@ CONVERSATIONS = 0.4
 HANGS_S = 9.0
 """Longer than the parent waits for a scorer, and than it takes to be called unready."""
 WORKERS = (1, 4, 2, 1, 3, 2)
-PATIENCE_S = 40.0
 
 
 def send_signal(number: signal.Signals, *pids: int) -> None:

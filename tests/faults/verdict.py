@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from pathgauge.collector.config.active import ActiveConfig
-from support.running import until
+from support.running import PATIENCE_S, until
 
 from .restarted import Series
 from .sender import Record
 from .traffic import Request
 from .truth import Seen, Truth, known, truth
 
-PATIENCE_S = 20.0
 _SHOWN = 3
 
 

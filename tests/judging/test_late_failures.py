@@ -13,7 +13,7 @@ from pathgauge.scorers.cost.usage import ToolCalls
 from pathgauge.scorers.responses.phrases import ResponseContains
 from pathgauge.scorers.tool_use.tools import RequiredTools
 from pathgauge.scorers.types import Scorer
-from support.judged import JUDGED, MAX_WAIT_S, InProcessCollector, Model, request, run_of, tool_of
+from support.judged import JUDGED, InProcessCollector, Model, request, run_of, tool_of
 from support.running import until
 
 Live = Callable[..., InProcessCollector]
@@ -50,7 +50,7 @@ async def send(life: InProcessCollector, *spans: Any) -> None:
 
 
 def judged(life: InProcessCollector) -> bool:
-    return bool(until(lambda: life.counted("fail") == 1, MAX_WAIT_S))
+    return bool(until(lambda: life.counted("fail") == 1))
 
 
 @pytest.mark.parametrize("response", ["No.", "please wait"])
@@ -69,7 +69,7 @@ async def test_a_restart_before_the_judge_answers_changes_nothing(
     life = live(model, tmp_path)
     model.hold()
     await send(life, run_of("a", response=response))
-    assert until(lambda: life.queue.waiting == 1, MAX_WAIT_S)
+    assert until(lambda: life.queue.waiting == 1)
     life.end()
     life = live(Model(BAD), tmp_path)
     assert judged(life)
@@ -88,10 +88,10 @@ async def test_a_revision_before_the_judge_answers_changes_nothing(
     life = live(model, criteria=(Criterion("tools", scorer, threshold), JUDGED))
     model.hold()
     await send(life, run_of("a"), tool_of("a", "other"))
-    assert until(lambda: len(model.asked) == 1, MAX_WAIT_S)
+    assert until(lambda: len(model.asked) == 1)
     await send(life, tool_of("a"))
-    assert until(lambda: len(model.asked) == 2, MAX_WAIT_S)
-    assert until(lambda: failures(life) == counted, MAX_WAIT_S)
+    assert until(lambda: len(model.asked) == 2)
+    assert until(lambda: failures(life) == counted)
     model.answer()
     assert judged(life)
     assert failures(life) == 1

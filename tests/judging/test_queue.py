@@ -21,7 +21,6 @@ from pathgauge.scorers.tool_use.errors import ToolErrorRate
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn
 from support.judged import (
     JUDGED,
-    MAX_WAIT_S,
     WORKS,
     DueOpinion,
     InProcessCollector,
@@ -51,12 +50,12 @@ def live() -> Iterator[Live]:
 
 def publishes(life: InProcessCollector, *expected: tuple[Any, ...]) -> bool:
     """Wait until the sinks have published exactly this."""
-    return bool(until(lambda: life.sink.published == list(expected), MAX_WAIT_S))
+    return bool(until(lambda: life.sink.published == list(expected)))
 
 
 def publishes_times(life: InProcessCollector, times: int) -> bool:
     """Wait until the sinks have published this number of results."""
-    return bool(until(lambda: len(life.sink.published) == times, MAX_WAIT_S))
+    return bool(until(lambda: len(life.sink.published) == times))
 
 
 PUBLISHED = {"failure": 0.0}
@@ -69,7 +68,7 @@ async def test_other_scores_do_not_wait_for_the_judge(live: Live) -> None:
     await life.send(request(run_of("a")))
     life.pass_time(6)
     assert publishes(life, ("published", "a", PUBLISHED)), life.sink.published
-    assert until(lambda: life.queue.waiting == 1, MAX_WAIT_S)
+    assert until(lambda: life.queue.waiting == 1)
     model.answer()
     assert publishes(life, ("published", "a", PUBLISHED), ("judged", "a", {"opinion": 0.75})), (
         life.sink.published
@@ -112,7 +111,7 @@ async def test_what_waits_is_judged_by_the_next_process_and_counted_once(
     model.hold()
     await life.send(request(run_of("a"), run_of("b")))
     life.pass_time(6)
-    assert until(lambda: len(model.asked) == 2, MAX_WAIT_S)
+    assert until(lambda: len(model.asked) == 2)
     life.end()
     model.answer()
     life = live(model, tmp_path)
@@ -160,15 +159,13 @@ async def test_what_finds_no_place_says_so_and_is_counted(
     model.hold()
     await life.send(request(*(run_of(f"agent {number}") for number in range(10))))
     life.pass_time(6)
-    assert until(lambda: life.counted("not_evaluated") == overloaded, MAX_WAIT_S), life.counted(
-        "not_evaluated"
-    )
+    assert until(lambda: life.counted("not_evaluated") == overloaded), life.counted("not_evaluated")
     assert [one for one in life.sink.published if one[0] == "judged"].count(
         life.sink.published[-1]
     ) == 1
     assert life.sink.published[-1][2] == {"opinion": "judge_overloaded"}
     model.answer()
-    assert until(lambda: life.counted("pass") == 10 - overloaded, MAX_WAIT_S)
+    assert until(lambda: life.counted("pass") == 10 - overloaded)
 
 
 async def test_a_judge_that_never_answers_is_given_up(live: Live) -> None:
@@ -190,7 +187,7 @@ async def test_a_judge_that_raises_is_an_error_of_its_criterion(live: Live) -> N
     life = live(Broken())
     await life.send(request(run_of("a")))
     life.pass_time(6)
-    assert until(lambda: life.counted("error") == 1, MAX_WAIT_S)
+    assert until(lambda: life.counted("error") == 1)
 
 
 async def test_only_the_newest_revision_is_judged_and_counts_once(live: Live) -> None:
@@ -199,10 +196,10 @@ async def test_only_the_newest_revision_is_judged_and_counts_once(live: Live) ->
     model.hold()
     await life.send(request(run_of("a", response="First.")))
     life.pass_time(6)
-    assert until(lambda: len(model.asked) == 1, MAX_WAIT_S)
+    assert until(lambda: len(model.asked) == 1)
     await life.send(request(tool_of("a")))
     life.pass_time(6)
-    assert until(lambda: len(model.asked) == 2, MAX_WAIT_S)
+    assert until(lambda: len(model.asked) == 2)
     model.answer()
     assert publishes(
         life,
@@ -229,7 +226,7 @@ async def test_a_revision_keeps_its_place_when_there_is_no_other(live: Live) -> 
     life.pass_time(6)
     assert publishes_times(life, 4)
     model.answer()
-    assert until(lambda: life.counted("pass") == 2, MAX_WAIT_S)
+    assert until(lambda: life.counted("pass") == 2)
     assert life.sink.published[2:4] == [
         ("published", "c", PUBLISHED | {"opinion": "judge_overloaded"}),
         ("published", "b", PUBLISHED),
@@ -252,7 +249,7 @@ async def test_an_invocation_that_late_spans_score_before_its_judge_does_counts_
     )
     await life.send(request(tool_of("a")))
     life.pass_time(6)
-    assert until(lambda: life.telemetry.invocations_scored.total() == 1, MAX_WAIT_S)
+    assert until(lambda: life.telemetry.invocations_scored.total() == 1)
     model.answer()
     assert publishes_times(life, 3)
     assert (
@@ -268,12 +265,12 @@ async def test_what_proved_to_be_a_part_of_something_larger_is_not_judged(live: 
     model.hold()
     await life.send(request(run_of("inner", trace="t", parent="outer")))
     life.pass_time(30)
-    assert until(lambda: model.asked == ["inner"], MAX_WAIT_S)
+    assert until(lambda: model.asked == ["inner"])
     await life.send(request(run_of("outer", trace="t")))
     life.pass_time(30)
-    assert until(lambda: model.asked == ["inner", "outer"], MAX_WAIT_S), model.asked
+    assert until(lambda: model.asked == ["inner", "outer"]), model.asked
     model.answer()
-    assert until(lambda: life.counted("pass") == 1, MAX_WAIT_S)
+    assert until(lambda: life.counted("pass") == 1)
     assert [one for one in life.sink.published if one[0] == "judged"] == [
         ("judged", "outer", {"opinion": 1.0})
     ]
@@ -285,11 +282,11 @@ async def test_what_was_purged_is_shown_to_no_model(live: Live, tmp_path: Path) 
     model.hold()
     await life.send(request(run_of("a"), run_of("secret")))
     life.pass_time(6)
-    assert until(lambda: life.queue.waiting == 2, MAX_WAIT_S)
+    assert until(lambda: life.queue.waiting == 2)
     purged = life.purge(Selection(trace_id=trace_id("secret")))
     assert purged.evaluations == {("", trace_id("secret"), span_id("secret"))}
     model.answer()
-    assert until(lambda: life.counted("pass") == 1, MAX_WAIT_S)
+    assert until(lambda: life.counted("pass") == 1)
     life.end()
     life = live(model, tmp_path)
     life.pass_time(6)
@@ -305,7 +302,7 @@ async def test_a_damaged_row_costs_its_own_evaluation_alone(
     model.hold()
     await life.send(request(run_of("a"), run_of("b")))
     life.pass_time(6)
-    assert until(lambda: len(model.asked) == 2, MAX_WAIT_S)
+    assert until(lambda: len(model.asked) == 2)
     life.end()
     with sqlite3.connect(tmp_path / DATABASE) as connection:
         connection.execute(
@@ -314,7 +311,7 @@ async def test_a_damaged_row_costs_its_own_evaluation_alone(
         )
     model.answer()
     life = live(model, tmp_path)
-    assert until(lambda: life.counted("pass") == 1, MAX_WAIT_S)
+    assert until(lambda: life.counted("pass") == 1)
     assert (life.sink.published, life.store.usage().quarantined) == (
         [("judged", "b", {"opinion": 1.0})],
         1,
@@ -335,9 +332,9 @@ async def test_what_waits_is_purged_by_scenario_and_by_time(
         )
     )
     life.pass_time(6)
-    assert until(lambda: life.queue.waiting == 2, MAX_WAIT_S)
+    assert until(lambda: life.queue.waiting == 2)
     life.purge(Selection(scenario="s") if by == "scenario" else Selection(before=time.time() + 1))
-    assert until(lambda: life.queue.waiting == 0, MAX_WAIT_S)
+    assert until(lambda: life.queue.waiting == 0)
     with sqlite3.connect(tmp_path / DATABASE) as connection:
         assert connection.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
 
@@ -368,13 +365,13 @@ async def test_an_invocation_that_only_judges_score_is_scored_or_skipped_once(li
     model.hold()
     await life.send(request(run_of("a"), run_of("b"), run_of("c")))
     life.pass_time(6)
-    assert until(lambda: life.telemetry.invocations_skipped.total() == 1, MAX_WAIT_S)
+    assert until(lambda: life.telemetry.invocations_skipped.total() == 1)
     assert (life.telemetry.invocations_read.total(), life.telemetry.invocations_scored.total()) == (
         3,
         0,
     )
     model.answer()
-    assert until(lambda: life.telemetry.invocations_scored.total() == 2, MAX_WAIT_S)
+    assert until(lambda: life.telemetry.invocations_scored.total() == 2)
     assert life.telemetry.invocations_skipped.get("no_scenario_id") == 1
 
 
@@ -395,7 +392,7 @@ async def test_the_score_of_a_conversation_has_what_judges_said_of_its_turns(liv
         life.pass_time(6)
         assert publishes_times(life, 2 * number), life.sink.published
     life.pass_time(101)
-    assert until(lambda: life.sink.conversations, MAX_WAIT_S)
+    assert until(lambda: life.sink.conversations)
     [case] = life.sink.conversations
     assert {score.criterion.name: score.value for score in case.scores} == {"opinion": 0.5}
 

@@ -26,7 +26,6 @@ SETTINGS: dict[str, Any] = {
     "feedback": {"min_pairs": 2},
 }
 KAPPA = "pathgauge_feedback_kappa"
-PATIENCE_S = 60.0
 
 
 @pytest.fixture(params=SHAPES)
@@ -86,8 +85,7 @@ def test_people_and_criteria_are_compared(shape: Shape) -> None:
     assert posted(gauge, "run 3", thumb="down", rater="ann") == (200, {"outcome": "replaced"})
     assert posted(gauge, "unknown", thumb="down")[0] == 201
     assert until(
-        lambda: gauge.series("pathgauge_feedback_pairs", "metric") == {("failure",): 4.0},
-        PATIENCE_S,
+        lambda: gauge.series("pathgauge_feedback_pairs", "metric") == {("failure",): 4.0}
     ), gauge.get("/metrics")[1]
     assert gauge.series(KAPPA, "metric") == {("failure",): 1.0}
     [lower] = gauge.series(f"{KAPPA}_lower", "metric").values()
@@ -142,13 +140,13 @@ def test_conversations_are_compared_with_their_sessions(shape: Shape) -> None:
         )
         assert status == 201, text
     # Scorers may read the two turns of a session in any order, and the first one alone.
-    assert until(
-        lambda: agreed(gauge) == ([1, 0, 1, 1], {"paired": 3, "waiting": 1}), PATIENCE_S
-    ), agreed(gauge)
-    shown = {("session_turns",): 3.0}
-    assert until(lambda: gauge.series("pathgauge_feedback_pairs", "metric") == shown, PATIENCE_S), (
-        gauge.get("/metrics")[1]
+    assert until(lambda: agreed(gauge) == ([1, 0, 1, 1], {"paired": 3, "waiting": 1})), agreed(
+        gauge
     )
+    shown = {("session_turns",): 3.0}
+    assert until(lambda: gauge.series("pathgauge_feedback_pairs", "metric") == shown), gauge.get(
+        "/metrics"
+    )[1]
 
 
 def agreed(collector: Collector) -> tuple[list[int], dict[str, int]]:

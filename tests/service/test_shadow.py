@@ -25,7 +25,6 @@ PAST = archive(120, 600)
 STRICT = {"tool_trajectory_f1": 1.0, "response_match_score": 0.99, "failure": None}
 ASSEMBLY = {"settle": "1s", "idle": "2s", "max_age": "1m"}
 SCORED = "pathgauge_invocations_scored_total"
-PATIENCE_S = 60.0
 
 
 @contextmanager
@@ -48,8 +47,8 @@ def send(shape: Shape, traces: Iterable[Past], expected: int) -> None:
     """
     for one in traces:
         assert shape.receiver.post("/v1/traces", one.body)[0] == 200
-    assert until(lambda: len(shape.stored().results) == expected, PATIENCE_S)
-    assert until(lambda: shape.gauge.value(SCORED) == expected, PATIENCE_S)
+    assert until(lambda: len(shape.stored().results) == expected)
+    assert until(lambda: shape.gauge.value(SCORED) == expected)
 
 
 def found(

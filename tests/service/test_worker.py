@@ -34,8 +34,7 @@ from pathgauge.collector.store.memory import MemoryStore
 from pathgauge.collector.testing import span, span_id, trace_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from support.dialects import INSTALLED
-
-PATIENCE_S = 20.0
+from support.running import PATIENCE_S
 
 Start = Callable[..., "Running"]
 Clock = Callable[[], float]

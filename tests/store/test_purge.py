@@ -60,13 +60,12 @@ from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn
 from support.dialects import INSTALLED
 from support.examples import examples
-from support.running import until
+from support.running import PATIENCE_S, until
 from support.turns import json_of
 
 PROTOBUF = Origin("", "grpc", "traces", "protobuf")
 BOUNDS = Bounds(settle=6.0, idle=30.0, late_ttl=300.0)
 DIALOGUE = Reference("dialogue", (ReferenceTurn(), ReferenceTurn()))
-PATIENCE_S = 20.0
 
 
 def secret(of: str) -> bytes:
@@ -256,7 +255,7 @@ class Life:
         """Let time pass until this process has scored exactly these agents."""
         self.now += seconds
         self.worker.call(lambda: None)
-        assert until(lambda: self.sink.agents == sorted(agents), PATIENCE_S), self.sink.agents
+        assert until(lambda: self.sink.agents == sorted(agents)), self.sink.agents
 
     def purge(self, selection: Selection) -> Purged:
         return self.worker.purge(selection).result(PATIENCE_S)
@@ -451,7 +450,7 @@ async def test_the_turns_of_an_unfinished_conversation_are_forgotten(
     life = live() if restarted else life
     life.now += 1001
     life.worker.call(lambda: None)
-    [case] = until(lambda: life.sink.cases, PATIENCE_S)
+    [case] = until(lambda: life.sink.cases)
     assert (case.matched, case.missing, case.unexpected) == (1, 1, 0)
 
 
@@ -519,7 +518,7 @@ async def test_turns_that_are_older_go_though_their_requests_are_gone(live: Live
     assert _turns(life) == [trace_id("second")]
     life.now += 1001
     life.worker.call(lambda: None)
-    [case] = until(lambda: life.sink.cases, PATIENCE_S)
+    [case] = until(lambda: life.sink.cases)
     assert (case.matched, case.missing) == (1, 1)
 
 
@@ -617,7 +616,10 @@ async def test_a_purge_that_ended_before_the_file_was_written_anew_is_finished_b
     assert holds(life.folder, "secret", "a") == [False, True]
 
 
-async def test_while_a_purge_waits_requests_are_accepted(tmp_path: Path) -> None:
+async def test_while_a_purge_waits_requests_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pathgauge.collector.store.sqlite.purging._READER_S", PATIENCE_S)
     store = SqliteStore(tmp_path / "data")
     store.open()
     store.start(lambda delivery: False, time.monotonic)
@@ -626,7 +628,7 @@ async def test_while_a_purge_waits_requests_are_accepted(tmp_path: Path) -> None
         one.execute("BEGIN")
         one.execute("SELECT count(*) FROM journal").fetchall()
         purging = asyncio.create_task(asyncio.to_thread(store.purge, of_trace("secret")))
-        assert await asyncio.to_thread(until, lambda: _is_purging(tmp_path / "data"), PATIENCE_S)
+        assert await asyncio.to_thread(until, lambda: _is_purging(tmp_path / "data"))
         for _ in range(5):
             assert await store.append(request(turn("b")))
         assert not purging.done()

@@ -37,9 +37,8 @@ from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation
 from support.dialects import INSTALLED
-from support.running import until
+from support.running import PATIENCE_S, until
 
-PATIENCE_S = 20.0
 HOUR, DAY = 3600.0, 86_400.0
 MIB = 1 << 20
 SMALL = Retention(max_bytes=16 * MIB, results_s=7 * DAY)
@@ -113,7 +112,7 @@ class Life:
         """Let time pass until this process has read so many invocations."""
         self.now += seconds
         self.worker.call(lambda: None)
-        assert until(lambda: self.telemetry.invocations_read.total() == invocations, PATIENCE_S)
+        assert until(lambda: self.telemetry.invocations_read.total() == invocations)
 
     def end(self) -> None:
         self.worker.stop(PATIENCE_S)
@@ -255,7 +254,7 @@ async def test_what_is_too_old_goes_though_nothing_happens(
     commit(live(), time.time() - 8 * DAY, "old")
     monkeypatch.setattr(publisher, "IDLE_COMMIT_S", 0.1)
     live()
-    assert until(lambda: kept(tmp_path) == [], PATIENCE_S)
+    assert until(lambda: kept(tmp_path) == [])
 
 
 def test_traces_that_cannot_come_back_are_forgotten_from_the_oldest(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from support import http2
+from support.running import PATIENCE_S
 from support.wire import attribute, field, group, nested, span
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
-PATIENCE_S = 30.0
 MILLIONS = 2_000_000
 
 STATUS = {

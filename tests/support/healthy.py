@@ -14,9 +14,9 @@ from typing import Self
 import grpc
 
 from support import http2
+from support.running import PATIENCE_S
 from support.turns import otlp, otlp_json, script, turn
 
-PATIENCE_S = 30.0
 PAUSE_S = 0.02
 SPANS = len(turn(script("", "lookup")))
 """Of each request."""

@@ -15,6 +15,8 @@ from contextlib import suppress
 from typing import NamedTuple, Self
 from urllib.parse import unquote
 
+from support.running import PATIENCE_S
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 END_STREAM = ACK = 0x1
@@ -79,7 +81,7 @@ class Connection:
     `TimeoutError`.
     """
 
-    def __init__(self, port: int, patience: float = 30.0, peer: str = "127.0.0.1") -> None:
+    def __init__(self, port: int, patience: float = PATIENCE_S, peer: str = "127.0.0.1") -> None:
         """`peer` is the address that it comes from."""
         self._socket = socket.create_connection(("127.0.0.1", port), patience, (peer, 0))
         self._received = b""

@@ -47,8 +47,7 @@ from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.judge_protocol import Ask, Question
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
 from support.dialects import INSTALLED
-
-MAX_WAIT_S = 20
+from support.running import PATIENCE_S
 
 
 class Verdict(BaseModel):
@@ -209,7 +208,7 @@ class InProcessCollector:
         self.worker.call(lambda: None)
 
     def purge(self, selection: Selection) -> Purged:
-        return self.worker.purge(selection).result(MAX_WAIT_S)
+        return self.worker.purge(selection).result(PATIENCE_S)
 
     def counted(self, outcome: str) -> float:
         """The number of evaluations of `opinion` with this outcome, over all series."""
@@ -225,7 +224,7 @@ class InProcessCollector:
 
     def end(self) -> None:
         self.queue.stop()
-        self.worker.stop(MAX_WAIT_S)
+        self.worker.stop(PATIENCE_S)
         self.store.close()
 
 

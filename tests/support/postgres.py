@@ -19,9 +19,9 @@ from shutil import copy, rmtree, which
 import pytest
 
 from support.ports import free_port
+from support.running import PATIENCE_S
 
 PASSWORD = "a-secret-of-the-tests"
-_STARTS_S = 30.0
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "fsync": "on",
@@ -68,7 +68,7 @@ class Server:
 
     def start(self) -> None:
         """Start, or start again after `kill`."""
-        ends = time.monotonic() + _STARTS_S
+        ends = time.monotonic() + PATIENCE_S
         while not self._is_up():
             settings = [f"{name}={value}" for name, value in _SETTINGS.items()]
             settings += [f"port={self.port}", f"unix_socket_directories={self._folder}"]

@@ -29,7 +29,6 @@ SETTINGS: dict[str, Any] = {
     "evidence": {"keep": "all"},
 }
 SECONDS = 1800
-PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -123,8 +122,7 @@ def test_what_people_said_moves_with_the_results(
             lambda: (
                 after.series("pathgauge_feedback_pairs", "metric")
                 == {("failure",): 2.0, ("session_turns",): 1.0}
-            ),
-            PATIENCE_S,
+            )
         ), asked(after, "agreement")
 
 

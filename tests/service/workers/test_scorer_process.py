@@ -14,10 +14,9 @@ from pathgauge.collector.config import Config
 from pathgauge.collector.service.workers import scorer_process
 from pathgauge.collector.service.workers.messages import Start
 from pathgauge.collector.service.workers.scorer_process import ScorerProcess
+from support.running import PATIENCE_S
 
 pytestmark = pytest.mark.slow
-
-PATIENCE_S = 60.0
 
 
 async def until(is_true: Callable[[], bool]) -> None:
