@@ -46,10 +46,13 @@ def with_scorer(folder: Path, act: Callable[[ScorerProcess], Awaitable[None]]) -
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scorer_process, "STALE_S", 4.0)
+
+
+def test_a_scorer_that_hangs_for_long_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scorer_process, "HUNG_S", 8.0)
 
-
-def test_a_scorer_that_hangs_for_long_is_started_again(tmp_path: Path) -> None:
     async def hang(scorer: ScorerProcess) -> None:
         first = scorer.pid
         assert first is not None
