@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from support.monitoring import ONLY_MAKE_E2E
+from support.ports import free_port
 from support.repository import DEPLOY
 from support.running import PATIENCE_S, Collector, until
 from support.turns import script, turn
@@ -38,12 +39,12 @@ ROTEL = find_spec("rotel")
 TURNS = 20
 
 
+SETTLE = {"settle": "3s", "idle": "6s"}
+"""Collectors in front may hold back a span for a while."""
+
+
 def free_ports(count: int) -> list[int]:
-    with ExitStack() as taken:
-        servers = [
-            taken.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
-        ]
-        return [server.getsockname()[1] for server in servers]
+    return [free_port() for _ in range(count)]
 
 
 def listens(port: int) -> bool:
@@ -149,7 +150,7 @@ def test_rotel_brings_every_span_over_both_protocols(
 ) -> None:
     ports, turns = free_ports(2), agents()
     with (
-        Collector(tmp_path, assembly={"settle": "2s", "idle": "4s"}) as service,
+        Collector(tmp_path, assembly=SETTLE) as service,
         rotel(tmp_path, sent, service.ports[sent], ports),
     ):
         export(ports, received, turns)
@@ -178,14 +179,14 @@ def test_the_fan_out_brings_every_span_to_both_and_the_token_to_pathgauge(tmp_pa
     for name in ("scored", "kept"):
         (tmp_path / name).mkdir()
     (tmp_path / "scored" / "token").write_text("a-token-for-the-fan-out")
-    ports, turns, settle = free_ports(3), agents(), {"settle": "3s", "idle": "6s"}
+    ports, turns = free_ports(3), agents()
     with (
         Collector(
             tmp_path / "scored",
-            assembly=settle,
+            assembly=SETTLE,
             auth={"tenants": {"team": {"token_file": "token"}}},
         ) as scored,
-        Collector(tmp_path / "kept", assembly=settle) as kept,
+        Collector(tmp_path / "kept", assembly=SETTLE) as kept,
         otelcol(
             tmp_path,
             shipped("fan-out.yaml", ports),
@@ -211,7 +212,10 @@ def test_replicas_get_whole_traces_and_share_them(tmp_path: Path) -> None:
     config = shipped("replicas.yaml", ports)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    with Collector(tmp_path / "one") as one, Collector(tmp_path / "two") as two:
+    with (
+        Collector(tmp_path / "one", assembly=SETTLE) as one,
+        Collector(tmp_path / "two", assembly=SETTLE) as two,
+    ):
         addresses = [f"127.0.0.1:{service.ports['grpc']}" for service in (one, two)]
         config["exporters"]["load_balancing"]["resolver"] = {"static": {"hostnames": addresses}}
         with otelcol(tmp_path, config, ports):

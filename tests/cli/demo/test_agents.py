@@ -1,5 +1,4 @@
 import json
-import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from opentelemetry.trace import SpanKind
 from pathgauge.collector.cli.demo import traffic
 from pathgauge.collector.cli.demo.agents import Agent
 from pathgauge.collector.cli.demo.scripts import CONCIERGE, SUPPORT, ExampleAgent, Script
+from support.ports import free_port
 
 
 class StopInTheFirstTurn(threading.Event):
@@ -168,17 +168,8 @@ def test_an_agent_that_never_regresses_stays_on_its_release() -> None:
     ) == {"3.1.0"}
 
 
-@pytest.fixture
-def unused_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
-
-
 @pytest.mark.slow
-def test_agents_stop_soon_although_the_collector_is_gone(unused_port: int) -> None:
-    began = time.monotonic()
-    traffic.run_agents(
-        f"127.0.0.1:{unused_port}", f"http://127.0.0.1:{unused_port}", StopInTheFirstTurn()
-    )
+def test_agents_stop_soon_although_the_collector_is_gone() -> None:
+    began, unused = time.monotonic(), f"127.0.0.1:{free_port()}"
+    traffic.run_agents(unused, f"http://{unused}", StopInTheFirstTurn())
     assert time.monotonic() - began < 3 * traffic.EXPORT_TIMEOUT_S
