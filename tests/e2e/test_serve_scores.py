@@ -43,6 +43,8 @@ CRITERIA = {
     "failure": 0.5,
     "latency": None,
 }
+PATIENT = {"settle": "1s", "idle": "6s"}
+"""A busy machine may take long from one span of a trace to the next."""
 RIGHT = script("refund", "lookup", "refund", answer="Your money is on its way.")
 HALF_RIGHT = script("refund", "refund", answer="No.")
 
@@ -60,6 +62,7 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
         references=["references.yaml"],
         criteria=CRITERIA,
         windows={"size": 10, "min_samples": 2},
+        assembly=PATIENT,
     ) as running:
         yield running
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 
 from support.judge_server import JudgeServer, answering, failing
-from support.running import Collector, until
+from support.running import PATIENCE_S, Collector, until
 from support.turns import otlp, script, turn
 
 pytestmark = pytest.mark.slow
@@ -20,6 +20,8 @@ pytestmark = pytest.mark.slow
 SAFE = answering(reasoning="Nothing harmful in it.", verdict="safe")
 SECRET_KEY = "sk-of-nobody-else"
 RIGHT = script("refund", "lookup", answer="In confidence: done.")
+PATIENT = {"timeout": f"{PATIENCE_S}s", "deadline": f"{2 * PATIENCE_S}s"}
+"""Waits for an answer as long as a test looks for what happens meanwhile."""
 
 
 def start(
@@ -67,14 +69,14 @@ def test_a_verdict_becomes_a_series_that_names_its_judge(tmp_path: Path) -> None
 
 
 def test_what_waits_for_a_judge_is_judged_after_a_crash_and_counted_once(tmp_path: Path) -> None:
-    with JudgeServer(SAFE.after(4)) as model:
-        collector = start(tmp_path, model, store={})
+    with JudgeServer(SAFE.after(PATIENCE_S)) as model:
+        collector = start(tmp_path, model, judge=PATIENT, store={})
         assert collector.post("/v1/traces", otlp(turn(RIGHT), turn(RIGHT)))[0] == 200
         assert until(lambda: timed(collector) == 2)
         assert judged(collector, "pass") == 0
         collector.stop(SIGKILL)
         model.then(SAFE)
-        with start(tmp_path, model, store={}) as again:
+        with start(tmp_path, model, judge=PATIENT, store={}) as again:
             assert until(lambda: judged(again, "pass") == 2)
             assert (timed(again), again.value("pathgauge_queue_size", queue="judges")) == (2, 0)
             assert judged(again, "pass") == 2
@@ -115,12 +117,13 @@ def test_a_question_without_an_answer_is_paid_for_after_a_restart_too(
     tmp_path: Path, signal: Signals
 ) -> None:
     budget = {"budget": {"calls_per_day": 1}}
-    with JudgeServer(SAFE.after(30)) as model:
-        collector = start(tmp_path, model, judge=budget, store={})
+    waits = PATIENT if signal == SIGKILL else {}
+    with JudgeServer(SAFE.after(2 * PATIENCE_S)) as model:
+        collector = start(tmp_path, model, judge=budget | waits, store={})
         assert collector.post("/v1/traces", otlp(turn(RIGHT)))[0] == 200
         assert until(lambda: model.requests)
         if signal == SIGKILL:
-            assert until(lambda: spent(tmp_path) == 1, 4)  # before anything else has a commit
+            assert until(lambda: spent(tmp_path) == 1, 20)  # before anything else has a commit
         collector.stop(signal)
         with start(tmp_path, model, judge=budget, store={}) as again:
             assert until(

@@ -22,6 +22,9 @@ REFERENCE = {"scenario": "refund", "expected_tools": ["lookup", "refund"]}
 CRITERIA = {"tool_trajectory_avg_score": 1.0}
 """Needs a reference, so that invocations without one are skipped."""
 
+PATIENT = {"settle": "3s", "idle": "6s"}
+"""A busy machine may take long from one request of a trace to the next."""
+
 SPANS_OF_A_TURN = 6
 """The agent, two tools, three requests to the model."""
 
@@ -49,7 +52,9 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     """A collector that has received everything and has no open traces."""
     folder = tmp_path_factory.mktemp("collector")
     (folder / "references.yaml").write_text(yaml.safe_dump(REFERENCE))
-    with Collector(folder, references=["references.yaml"], criteria=CRITERIA) as running:
+    with Collector(
+        folder, references=["references.yaml"], criteria=CRITERIA, assembly=PATIENT
+    ) as running:
         send_everything(running)
         assert until(
             lambda: (

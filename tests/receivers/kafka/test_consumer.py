@@ -18,9 +18,10 @@ from pathgauge.collector.receivers.kafka import LogError, consumer as consuming
 from pathgauge.collector.receivers.kafka.lanes import FRESH_S
 from pathgauge.collector.receivers.kafka.partition_source import Position
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
+from pathgauge.collector.receivers.kafka.records import KafkaRecord
 from support.kafka import Broker
 from support.otlp_requests import logs_batch, logs_body, spans_batch, trace_id, traces_body
-from support.running import until
+from support.running import PATIENCE_S, until
 
 from .scorers import Cluster, Scorer
 
@@ -125,11 +126,16 @@ def test_a_scorer_that_is_too_slow_loses_its_partitions_and_gets_them_again(
     produce(cluster, *(spans_batch(n) for n in range(3)))
     with Scorer(cluster) as scorer:
         assert until(lambda: caught_up(scorer))
-        slow = scorer.deliver
-        scorer.deliver = lambda *taken: (time.sleep(12), slow(*taken))[1]  # type: ignore
+        usual = scorer.deliver
+
+        def slow(partition: int, record: KafkaRecord) -> bool:
+            scorer.deliver = usual  # type: ignore[method-assign]  # it is too slow once
+            time.sleep(12)
+            return usual(partition, record)
+
+        scorer.deliver = slow  # type: ignore[method-assign]
         produce(cluster, spans_batch(3))
         assert until(lambda: ("lost", 0) in scorer.log)
-        scorer.deliver = slow  # type: ignore[method-assign]
         assert cluster.committed == []  # what was not committed is dropped
         assert until(lambda: caught_up(scorer))
     assert scorer.log == [("assigned", 0), ("lost", 0), ("assigned", 0), ("revoked", 0)]
@@ -321,7 +327,11 @@ def test_after_a_topic_lost_its_end_reading_continues_there(broker: Broker) -> N
     assert [one.offset for one in cluster.committed] == [5]
 
 
-def test_an_error_of_a_scorer_ends_the_consumer_and_frees_its_partitions(broker: Broker) -> None:
+def test_an_error_of_a_scorer_ends_the_consumer_and_frees_its_partitions(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Longer than this test waits: only a member that leaves frees its partitions in time.
+    monkeypatch.setattr(consuming, "SESSION_TIMEOUT_S", 2 * PATIENCE_S)
     cluster = Cluster(broker)
     produce(cluster, spans_batch(1))
 
@@ -332,7 +342,7 @@ def test_an_error_of_a_scorer_ends_the_consumer_and_frees_its_partitions(broker:
         scorer.deliver = fail  # type: ignore[method-assign, assignment]
         assert until(lambda: scorer.consumer.failure is not None)
         with Scorer(cluster) as other:
-            assert until(lambda: caught_up(other), 8)
+            assert until(lambda: caught_up(other))
     assert len(cluster.span_ids()) == 1
 
 

@@ -153,7 +153,7 @@ async def test_a_request_head_that_never_ends_is_cut_off(
 async def test_a_second_request_head_that_never_ends_is_cut_off_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asgi_server, "HEAD_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(asgi_server, "HEAD_TIMEOUT_S", 0.5)
     server = HttpServer(hello, "127.0.0.1:0")
     await server.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -176,10 +176,10 @@ async def test_signals_are_left_to_the_service() -> None:
 async def test_a_slow_application_is_not_cut_off_by_the_deadline_for_heads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asgi_server, "HEAD_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(asgi_server, "HEAD_TIMEOUT_S", 0.5)
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.7)
         await hello(scope, receive, send)
 
     server = HttpServer(slow, "127.0.0.1:0")
@@ -294,7 +294,7 @@ POST = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 10\r\n\r\n"
 async def test_the_rest_of_a_body_that_was_answered_already_is_cut_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asgi_server, "HEAD_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(asgi_server, "HEAD_TIMEOUT_S", 0.5)
     server = HttpServer(hello, "127.0.0.1:0")
     await server.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
