@@ -138,8 +138,9 @@ class Prometheus(Program):
             f"--storage.tsdb.path={self._folder}/prometheus",
             f"--web.listen-address={self.address}",
             "--enable-feature=exemplar-storage",
-            # the first alerts are lost if Alertmanager is not discovered yet: resend them soon
-            "--rules.alert.resend-delay=1s",
+            # The first alerts are lost if Alertmanager is not discovered yet: resend them soon.
+            # What is sent counts four times as long, which must bridge a restart on a busy machine.
+            "--rules.alert.resend-delay=5s",
         )
 
 
