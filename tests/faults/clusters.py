@@ -29,8 +29,9 @@ from .traffic import CRITERIA
 from .truth import SELECT_RESULTS, Seen, seen_rows, setup
 
 SERVE = [sys.executable, "-c", "from pathgauge.collector.cli import app; app()", "serve"]
-STARTED_S = 60.0
-STOP_S = 60.0
+STARTED_S = 180.0
+"""Six processes start at once."""
+STOP_S = 120.0
 SHOWN_LINES = 15
 PARTITIONS = 4
 

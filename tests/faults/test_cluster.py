@@ -26,7 +26,7 @@ LOAD_S = 3.0
 """The longest time of load before a fault."""
 SESSION_S = 12.0
 """Longer than a scorer may be silent before others take over its partitions."""
-PATIENCE_S = 120.0
+PATIENCE_S = 180.0
 CONVERSATIONS = 0.2
 """The share of traces that are turns of conversations."""
 PAUSE_S = 0.05

@@ -160,7 +160,7 @@ def breaches_of(crashed: Crashed, what: str, folder: Path) -> Iterator[str]:
     with capture_logs() as logs:
         core.start()
         took = time.monotonic() - began
-        until(core.reads_nothing, patience=3.0)
+        until(core.reads_nothing)
         core.stop()
     if took > START_S:
         yield f"{what}: the start took {took:.1f} s"

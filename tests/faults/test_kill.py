@@ -23,6 +23,8 @@ pytestmark = pytest.mark.slow
 
 LOAD_S = 0.8
 """The longest time of load before a kill."""
+REQUESTS = 5
+"""That are acknowledged between two kills, at least."""
 RECOVERY_S = 0.25
 DRAIN_S = 0.6
 """About as long as an orderly stop takes."""
@@ -76,6 +78,7 @@ def killed(
     folder: Path, seed: int, kills: list[Kill], *patches: str, patience: float = PATIENCE_S
 ) -> list[str]:
     """Every broken guarantee of a collector that is killed in these ways, one after the other."""
+    folder.mkdir(exist_ok=True)
     random = Random(seed)
     collector = RestartedCollector(folder)
     collector.start(*patches)
@@ -84,6 +87,8 @@ def killed(
     breaches: list[str] = []
     try:
         for number, kill in enumerate(kills):
+            enough = sender.acknowledged() + REQUESTS
+            until(lambda: sender.acknowledged() >= enough)  # noqa: B023
             before = collector.counts()
             kill(collector, random)
             collector.start(*patches)
@@ -107,6 +112,8 @@ def test_what_was_acknowledged_is_scored_once_whenever_the_process_dies(
     assert killed(tmp_path, seed + session, kills, "checkpoint_often") == []
 
 
+SESSIONS_UNTIL_FOUND = 4
+"""A kill shows a mistake only if it comes between two steps, so one session may miss it."""
 MISTAKES = [
     "forget_what_was_said",
     "do_not_store_counts",
@@ -119,9 +126,15 @@ MISTAKES = [
 def test_a_kill_brings_to_light_that_requests_are_acknowledged_too_early(
     tmp_path: Path, seed: int
 ) -> None:
-    assert (
-        killed(tmp_path, seed, [under_load] * 2, "acknowledge_before_the_commit", patience=2.0)
-        != []
+    assert any(
+        killed(
+            tmp_path / str(session),
+            seed + session,
+            [under_load] * 2,
+            "acknowledge_before_the_commit",
+            patience=2.0,
+        )
+        for session in range(SESSIONS_UNTIL_FOUND)
     )
 
 

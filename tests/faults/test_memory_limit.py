@@ -205,7 +205,7 @@ def breaches(
         yield f"{len(offered.without_delay)} answers without a delay: {offered.without_delay[0]}"
     if not offered.acked or not background.hostile:
         yield "nothing was acknowledged"
-    if collector.get("/readyz")[0] != 200:
+    if not until(lambda: collector.get("/readyz")[0] == 200):
         yield f"still not ready: {collector.get('/readyz')[1]}"
     yield from (str(line) for line in collector.log() if line["level"] == "error")
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 MIGRATE = [*SERVE[:-1], "migrate"]
 LOAD_S = 3.0
-PATIENCE_S = 120.0
+PATIENCE_S = 180.0
 
 
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 3])

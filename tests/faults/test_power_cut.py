@@ -24,6 +24,8 @@ from .truth import seen, truth
 pytestmark = pytest.mark.slow
 
 QUICK_S = 0.02
+REQUESTS = 5
+"""That are acknowledged between two cuts, at least."""
 
 
 def cut(collector: RestartedCollector, sender: Sender, image: Path, copy: Path) -> list[Request]:
@@ -83,6 +85,8 @@ def cuts(folder: Path, seed: int, number: int, *mistakes: str) -> list[str]:
         sender.start()
         try:
             for one in range(number):
+                enough = sender.acknowledged() + REQUESTS
+                until(lambda: sender.acknowledged() >= enough)  # noqa: B023
                 time.sleep(random.uniform(0, 0.5))
                 acked = cut(collector, sender, image, copy)
                 with sender.at_rest():

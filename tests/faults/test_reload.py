@@ -27,7 +27,7 @@ ACTIVE = 100
 RELOADS = times(1, 10)
 PAUSE_S = 0.05
 ANSWER_S = 5.0
-RELOAD_S = 60.0
+RELOAD_S = 180.0
 """Much longer than a reload takes on an idle machine: 3 s from JSON, 4 s from YAML."""
 SCORED = "pathgauge_invocations_scored_total"
 FORMS: Mapping[str, Callable[[object], str]] = {

@@ -93,8 +93,7 @@ def kill_in_drain(collector: RestartedCollector, random: Random) -> None:
     collector.process.terminate()
     time.sleep(random.uniform(0, 0.6))
     send_signal(signal.SIGKILL, *random.choice([scorers, [collector.process.pid]]))
-    with suppress(TimeoutError):
-        collector.process.wait(30)
+    collector.process.wait(PATIENCE_S)
 
 
 def stop_in_order(collector: RestartedCollector, random: Random) -> None:
