@@ -34,6 +34,11 @@ def shape(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shape]:
         yield running
 
 
+def send(receiver: Collector, signal: str, body: bytes) -> None:
+    """Send until it is accepted, as exporters do."""
+    assert until(lambda: receiver.post(f"/v1/{signal}", body)[0] == 200)
+
+
 def run(name: str, *, failed: bool = False) -> bytes:
     attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "support"}
     return encode_request(
@@ -75,10 +80,10 @@ def test_people_and_criteria_are_compared(shape: Shape) -> None:
     receiver, gauge = shape.receiver, shape.gauge
     for number in range(6):
         body = run(f"run {number}", failed=number % 2 == 1)
-        assert receiver.post("/v1/traces", body)[0] == 200
+        send(receiver, "traces", body)
     # One by OTLP, before its trace is read; others by the API, some for runs that nobody has seen.
-    assert receiver.post("/v1/logs", human("run 0", 1.0))[0] == 200
-    assert receiver.post("/v1/logs", human("run 1", 0.0))[0] == 200
+    send(receiver, "logs", human("run 0", 1.0))
+    send(receiver, "logs", human("run 1", 0.0))
     assert posted(gauge, "run 2", thumb="up", id="a") == (201, {"outcome": "created"})
     assert posted(gauge, "run 2", thumb="up", id="a") == (200, {"outcome": "repeated"})
     assert posted(gauge, "run 3", thumb="up", rater="ann")[0] == 201
@@ -131,7 +136,7 @@ def test_conversations_are_compared_with_their_sessions(shape: Shape) -> None:
         talk("bad", 1),
         talk("open", 1, ends=False, label="thumbs_up"),
     ):
-        assert receiver.post("/v1/traces", body)[0] == 200
+        send(receiver, "traces", body)
     # The spans are those of 1970.
     said = {"thumb": "down", "time": "1970-01-01T00:00:02Z"}
     for name in ("long", "bad"):

@@ -62,8 +62,8 @@ def settings(model: JudgeServer, **shadow: Any) -> dict[str, Any]:
 
 def send(receiver: Collector, runs: int = RUNS, since: int = 0) -> None:
     for number in range(since, since + runs):
-        one = turn(script("refund", answer=f"Answer {number}."), agent="desk")
-        assert receiver.post("/v1/traces", otlp(one))[0] == 200
+        body = otlp(turn(script("refund", answer=f"Answer {number}."), agent="desk"))
+        assert until(lambda: receiver.post("/v1/traces", body)[0] == 200)  # noqa: B023
 
 
 def judged(gauge: Collector, outcome: str) -> float:

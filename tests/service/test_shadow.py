@@ -46,7 +46,7 @@ def send(shape: Shape, traces: Iterable[Past], expected: int) -> None:
     and a turn that overtakes an earlier one is counted as what it seems to be at first.
     """
     for one in traces:
-        assert shape.receiver.post("/v1/traces", one.body)[0] == 200
+        assert until(lambda: shape.receiver.post("/v1/traces", one.body)[0] == 200)  # noqa: B023
     assert until(lambda: len(shape.stored().results) == expected)
     assert until(lambda: shape.gauge.value(SCORED) == expected)
 
