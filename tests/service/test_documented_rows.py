@@ -157,7 +157,7 @@ def scripts(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def live_values(rows: list[dict[str, Any]], collector: Collector) -> dict[tuple[str, str], Value]:
     wanted = {(row["row"], criterion) for row in rows for criterion in row["expected"]}
-    until(lambda: wanted <= exposed(collector.families()).keys(), 20.0)
+    until(lambda: wanted <= exposed(collector.families()).keys())
     return exposed(collector.families())
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from support.running import PATIENCE_S
+
 PROGRAM = """
 import threading, time
 from pathgauge.collector.service.process_end import end_process
 
-threading.Thread(target=time.sleep, args=(60,)).start()
+threading.Thread(target=time.sleep, args=(600,)).start()
 print("done", flush=False)
 end_process()
 """
@@ -17,6 +19,10 @@ end_process()
 
 def test_a_process_ends_with_status_0_and_all_it_said_whatever_threads_still_run() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=20, check=False
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (0, "done\n")

@@ -36,7 +36,7 @@ def test_grpc_on_the_http_port_is_counted_and_explained_once(
     with Collector(tmp_path) as collector:
         url = f"http://127.0.0.1:{collector.ports['http']}"
         for _ in range(2):
-            export(GrpcSpanExporter(url, insecure=True, timeout=2))
+            export(GrpcSpanExporter(url, insecure=True, timeout=5))
         count = collector.value(
             "pathgauge_invalid_http_requests_total", server="http", reason="http2"
         )

@@ -44,7 +44,7 @@ def main() -> None:
     """Print one JSON object."""
     endpoint, seconds, mix = sys.argv[1], float(sys.argv[2]), sys.argv[3]
     channel = grpc.insecure_channel(endpoint, compression=grpc.Compression.Gzip)
-    grpc.channel_ready_future(channel).result(timeout=10)
+    grpc.channel_ready_future(channel).result(timeout=30)
     rate = float(sys.argv[4]) if len(sys.argv) > 4 else float("inf")
     print(json.dumps(Load(channel, mix).run(seconds, rate)))
 

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 
 from pathgauge.collector.cli.demo.scripts import Call, Script
 from pathgauge.scorers.types import Json
-from support.running import PATHGAUGE, Collector, until
+from support.running import PATHGAUGE, PATIENCE_S, Collector, until
 from support.turns import otlp, turn
 
 REFERENCE = """
@@ -113,7 +113,7 @@ def serving(address: str, log: Path) -> Iterator[str]:
         assert until(lambda: "serving MCP at " in log.read_text()), log.read_text()
         yield log.read_text().split("serving MCP at ")[1].split()[0]
         process.send_signal(SIGTERM)
-        assert process.wait(10) == 0, log.read_text()
+        assert process.wait(PATIENCE_S) == 0, log.read_text()
     finally:
         process.kill()
         process.wait()

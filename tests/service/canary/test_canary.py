@@ -51,7 +51,7 @@ from pathgauge.scorers.tool_use.errors import ToolErrorRate
 from pathgauge.scorers.types import Invocation, Reference
 from support.dialects import INSTALLED
 from support.intake import Intake
-from support.running import Collector, until
+from support.running import PATIENCE_S, Collector, until
 
 QUICK = {"settle": "100ms", "idle": "200ms", "max_age": "5s"}
 
@@ -112,7 +112,7 @@ async def flying(canary: Canary, send: Send) -> AsyncIterator[None]:
 
 
 async def eventually(check: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not check():
             await asyncio.sleep(0.005)
 

@@ -24,7 +24,7 @@ from pathgauge.collector.receivers.memory_guard import MemoryUse
 from pathgauge.collector.service.memory.saving import STACK_BYTES
 from pathgauge.collector.service.service import Service
 from support.limited import Prefix, memory_cgroup, small_address_space
-from support.running import FREE_PORTS, PATHGAUGE, Collector, until
+from support.running import FREE_PORTS, PATHGAUGE, PATIENCE_S, Collector, until
 from support.turns import otlp, script, turn
 
 MiB = 1 << 20
@@ -63,7 +63,9 @@ async def _service(tmp_path: Path, limit: int) -> AsyncIterator[Service]:
 
 async def ask(service: Service, server: str, method: str, page: str) -> tuple[int, str]:
     def ask() -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", service.ports[server], timeout=5)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", service.ports[server], timeout=PATIENCE_S
+        )
         headers = {"Content-Type": "application/x-protobuf"}
         connection.request(method, page, otlp(turn(script(""))), headers)
         answer = connection.getresponse()
@@ -128,7 +130,7 @@ def serve(tmp_path: Path, prefix: Prefix, **sections: Any) -> tuple[int, str]:
         [*prefix, PATHGAUGE, "serve", "--config", path],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
     return done.returncode, done.stderr

@@ -16,6 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.service.web.app import create_app
+from support.running import PATIENCE_S
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
@@ -52,7 +53,7 @@ class Site:
         )
 
     def _get(self, path: str, method: str, headers: dict[str, str]) -> Page:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE_S)
         try:
             connection.request(method, path, headers=headers)
             answer = connection.getresponse()

@@ -26,7 +26,7 @@ from pathgauge.collector.service.web.traces import MAX_TRACES, TOO_BUSY, traces_
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.store import Usage
 from pathgauge.collector.testing import span, span_id, trace_id
-from support.running import Collector, until
+from support.running import PATIENCE_S, Collector, until
 
 TOKEN = "token-of-the-operators"
 
@@ -93,7 +93,7 @@ class Site:
         )
 
     def _get(self, query: str, headers: dict[str, str]) -> Page:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE_S)
         try:
             connection.request("GET", f"/debug/traces{query}", headers=headers)
             answer = connection.getresponse()

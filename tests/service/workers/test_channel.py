@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pathgauge.collector.service.workers.channel import open_channel
+from support.running import PATIENCE_S
 
 BODY = bytes(100_000)
 
@@ -40,7 +41,7 @@ async def test_the_caller_gets_an_error_that_cannot_be_sent_as_it_is() -> None:
 
     serving = [asyncio.create_task(one.serve(fail)), asyncio.create_task(other.serve(fail))]
     with pytest.raises(RuntimeError, match="of the caller"):
-        await asyncio.wait_for(one.call("of the caller"), 5)
+        await asyncio.wait_for(one.call("of the caller"), PATIENCE_S)
     one.close()
     other.close()
     await asyncio.gather(*serving)

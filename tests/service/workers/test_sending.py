@@ -20,6 +20,7 @@ from pathgauge.collector.store import Progress, Unread
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.sqlite.files import DATABASE
 from pathgauge.collector.store.sqlite.store import SqliteStore
+from support.running import PATIENCE_S
 
 TURN = ForwardedTurn(("", "ab" * 16, "cd" * 8), void=True, target=1)
 
@@ -54,7 +55,7 @@ async def sent(folder: Path, store: SqliteStore) -> list[tuple[str, bool]]:
     parent.received, parent.unread = sending.received, sending.unread
     tasks = [asyncio.create_task(one) for one in (sending.run(), other.serve(parent.handle))]
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await sending.finished()
         assert (parent.waiting, sending.unread()) == ([2], Unread())
     finally:

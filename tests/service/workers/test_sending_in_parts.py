@@ -13,6 +13,7 @@ from pathgauge.collector.service.workers.sending import Sending
 from pathgauge.collector.store import Progress
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.sqlite.store import SqliteStore
+from support.running import PATIENCE_S
 
 ROWS = 5
 ROW_BYTES = 1_500_000
@@ -49,7 +50,7 @@ async def sent(folder: Path, store: SqliteStore) -> list[list[int]]:
 
     tasks = [asyncio.create_task(one) for one in (sending.run(), other.serve(handle))]
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await is_complete.wait()
     finally:
         channel.close()
