@@ -9,7 +9,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Self
+from functools import partial
+from typing import Self, TypeAlias
 
 import grpc
 
@@ -20,6 +21,8 @@ from support.turns import otlp, otlp_json, script, turn
 PAUSE_S = 0.02
 SPANS = len(turn(script("", "lookup")))
 """Of each request."""
+Send: TypeAlias = Callable[[], None]
+"""Sends a request that is ready."""
 
 
 class Healthy:
@@ -33,11 +36,11 @@ class Healthy:
         """Invocations that were acknowledged in full, by transport."""
         self.failures: list[Exception] = []
         self.longest_s = 0.0
-        """The longest time until an answer."""
+        """The longest time from the moment when a request was ready until its answer."""
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=self._go_on, args=(transport, send(port)))
-            for transport, send in (("grpc", _by_grpc), ("http", _by_http))
+            threading.Thread(target=self._go_on, args=(transport, prepare(port)))
+            for transport, prepare in (("grpc", _by_grpc), ("http", _by_http))
             if (port := ports.get(transport)) is not None
         ]
 
@@ -55,8 +58,9 @@ class Healthy:
         for thread in self._threads:
             thread.join()
 
-    def _go_on(self, transport: str, send: Callable[[], object]) -> None:
+    def _go_on(self, transport: str, prepare: Callable[[], Send]) -> None:
         while not self._stop.is_set():
+            send = prepare()
             began = time.monotonic()
             try:
                 send()
@@ -67,30 +71,23 @@ class Healthy:
             self._stop.wait(PAUSE_S)
 
 
-def _by_grpc(port: int) -> Callable[[], object]:
-    def send() -> None:
+def _by_grpc(port: int) -> Callable[[], Send]:
+    def send(body: bytes) -> None:
         with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
             export: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(http2.EXPORT)
-            assert (
-                export(otlp(turn(script("", "lookup"), agent="healthy")), timeout=PATIENCE_S) == b""
-            )
+            assert export(body, timeout=PATIENCE_S) == b""
 
-    return send
+    return lambda: partial(send, otlp(turn(script("", "lookup"), agent="healthy")))
 
 
-def _by_http(port: int) -> Callable[[], object]:
-    def send() -> None:
+def _by_http(port: int) -> Callable[[], Send]:
+    def send(body: bytes) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
         try:
-            connection.request(
-                "POST",
-                "/v1/traces",
-                otlp_json(turn(script("", "lookup"), agent="healthy")),
-                {"Content-Type": "application/json"},
-            )
+            connection.request("POST", "/v1/traces", body, {"Content-Type": "application/json"})
             answer = connection.getresponse()
             assert (answer.status, answer.read()) == (200, b"{}")
         finally:
             connection.close()
 
-    return send
+    return lambda: partial(send, otlp_json(turn(script("", "lookup"), agent="healthy")))
