@@ -34,7 +34,8 @@ EXPECTED, KEPT = 50, 200
 CONVERSATIONS = times(2, 40)
 FLOOD, AT_ONCE = times(5_000, 40_000), 500
 """Invocations without conversation, and how many of them one request has."""
-IDLE_S = 3.0
+IDLE_S = 8.0
+"""Longer than a busy machine takes from one turn to the next."""
 MAX_BYTES = 64 << 20
 PATIENCE_S = 300.0
 

@@ -107,7 +107,7 @@ def test_a_conversation_goes_on_after_a_kill(tmp_path: Path) -> None:
     assert collector.post("/v1/traces", otlp(turn(script("talk", "greet"))))[0] == 200
     assert until(lambda: scored(collector) == 1)
     collector.stop(SIGKILL)
-    with start(tmp_path, conversations={"idle": "3s"}) as again:
+    with start(tmp_path, conversations={"idle": "8s"}) as again:
         assert again.post("/v1/traces", otlp(turn(script("talk", "help"))))[0] == 200
         cases = {"metric": "tool_trajectory_avg_score", "outcome": "pass"}
         assert until(lambda: again.value("pathgauge_cases_total", **cases)) == 1
