@@ -40,6 +40,9 @@ class SpareFiles:
         try:
             connection, address = listener.accept()
         except OSError:
+            # The system says that no file is left before it looks for a connection. Whoever asks
+            # next would get this one.
+            self.refill()
             return None
         connection.setblocking(False)
         return connection, address
