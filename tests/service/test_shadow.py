@@ -42,12 +42,14 @@ def running(name: str, folder: Path, **settings: Any) -> Iterator[Shape]:
 
 
 def send(shape: Shape, traces: Iterable[Past], expected: int) -> None:
-    """Send these, and wait until so many are scored. Scorers of a cluster read at their own pace,
-    and a turn that overtakes an earlier one is counted as what it seems to be at first.
+    """Send these, and wait until so many are scored and nothing is on its way. Scorers of a cluster
+    read at their own pace, and a turn that overtakes an earlier one is counted as what it seems to
+    be at first.
     """
     for one in traces:
         assert until(lambda: shape.receiver.post("/v1/traces", one.body)[0] == 200)  # noqa: B023
     assert until(lambda: len(shape.stored().results) == expected)
+    assert until(shape.is_settled)
     assert until(lambda: shape.gauge.value(SCORED) == expected)
 
 
