@@ -18,7 +18,7 @@ from pathgauge.collector.config.active import resolve
 from pathgauge.collector.core.documents import ConfigError
 from support.backfilled import configured
 from support.past import CRITERIA, Past, archive
-from support.running import PATHGAUGE, Collector, until
+from support.running import PATHGAUGE, PATIENCE_S, Collector, until
 from support.shapes import SHAPES, Shape, started
 
 PAST = archive(120, 600)
@@ -49,7 +49,7 @@ def send(shape: Shape, traces: Iterable[Past], expected: int) -> None:
     for one in traces:
         assert until(lambda: shape.receiver.post("/v1/traces", one.body)[0] == 200)  # noqa: B023
     assert until(lambda: len(shape.stored().results) == expected)
-    assert until(shape.is_settled)
+    assert shape.settles(PATIENCE_S)
     assert until(lambda: shape.gauge.value(SCORED) == expected)
 
 

@@ -28,8 +28,6 @@ SEED = int(os.environ.get("SHAPES_SEED", "1"))
 LARGEST_BATCH = 80
 SPREAD = 0.05
 """How far from their place in the order records may be, as a share of all."""
-SETTLED_S = 4.0
-"""What is on its way between two scorers takes two commits."""
 SHARED_S = 12.0
 """Until all scorers of a cluster know what the others have learnt."""
 PATIENCE_S = 300.0
@@ -122,13 +120,7 @@ def send(shape: Shape, traces: list[list[Record]], random: Random) -> None:
     """Send everything, and wait until nothing changes any more."""
     for endpoint, body in requests(traces, random):
         assert until(lambda: shape.receiver.post(endpoint, body)[0] == 200)  # noqa: B023
-    ends = time.monotonic() + PATIENCE_S
-    seen, since = shape.checksums(), time.monotonic()
-    while time.monotonic() < min(ends, since + SETTLED_S):
-        time.sleep(1.0)
-        if not shape.is_settled() or shape.checksums() != seen:
-            seen, since = shape.checksums(), time.monotonic()
-    assert time.monotonic() < ends
+    assert shape.settles(PATIENCE_S)
 
 
 def test_all_captures_in_any_order_and_batches_have_the_same_results_in_every_shape(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from support.running import Collector
 
 SHAPES = ("one process", "workers", "cluster")
 PARTITIONS = 5
+SETTLED_S = 4.0
+"""What is on its way between two scorers takes two commits."""
 RESULTS = (
     "SELECT tenant, trace_id, span_id, agent, scenario, verdict, category, signature, body"
     " FROM results WHERE withdrawn = 0 ORDER BY revision"
@@ -77,6 +80,16 @@ class Shape:
         found = self.partitions()
         owners = {id(one) for one in found.values()}
         return len(found) == PARTITIONS and len(owners) == len(self.scorers)
+
+    def settles(self, patience: float) -> bool:
+        """Wait until nothing is on its way, and no result has changed for a while."""
+        ends = time.monotonic() + patience
+        seen, since = self.checksums(), time.monotonic()
+        while time.monotonic() < min(ends, since + SETTLED_S):
+            time.sleep(1.0)
+            if not self.is_settled() or self.checksums() != seen:
+                seen, since = self.checksums(), time.monotonic()
+        return time.monotonic() < ends
 
     def checksums(self) -> list[Sequence[Any]]:
         """What changes when results or turns change."""
