@@ -35,6 +35,7 @@ def running(name: str, folder: Path, **settings: Any) -> Iterator[Shape]:
     common = {"references": [str(references)], "criteria": CRITERIA, "assembly": ASSEMBLY}
     conversations = {"conversations": {"idle": "1h"}}
     with started(name, folder / "shape", {**common, **conversations, **settings}) as shape:
+        assert until(shape.is_shared)
         first = {one.conversation: one for one in reversed(PAST.traces)}.values()
         send(shape, first, len(first))
         send(shape, [one for one in PAST.traces if one not in first], len(PAST.traces))
