@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 
-import anyio
 import structlog
+from starlette.concurrency import run_in_threadpool
 
 from pathgauge.collector.api.app import routes as api_routes, routes_elsewhere
 from pathgauge.collector.api.authorization import LOOPBACK, Authorization
@@ -126,8 +126,8 @@ class Endpoints:
 
     async def start(self) -> None:
         """Start all servers. Raises OSError, naming the endpoint, if an address is unavailable."""
-        async with anyio.create_task_group():
-            pass  # loads what pages need: it cannot be loaded when no file descriptor is left
+        # Loads what pages need: it cannot be loaded when no file descriptor is left.
+        await run_in_threadpool(lambda: None)
         for server in (self._web, *self._receivers.values()):
             await server.start()
         if self._control is not None:
