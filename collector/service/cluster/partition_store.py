@@ -101,6 +101,8 @@ class PartitionStore:
         self._row = self._committed = 0
         self._reached = 0.0
         """No request that is delivered later has arrived before."""
+        self._knows_time = False
+        """Whether that is the present of the partition, and not that of its last commit."""
         self._unqueued: deque[Delivery] = deque()
         self._heads: dict[int, Head] = {}
         """All requests that are needed, or not committed yet, by row."""
@@ -184,6 +186,7 @@ class PartitionStore:
         with self._lock:
             if is_at_end:
                 self._reached = max(self._reached, now)
+                self._knows_time = True
             return self._reached
 
     def usage(self) -> Usage:
@@ -208,6 +211,7 @@ class PartitionStore:
                 return False
             self._row += 1
             self._reached = at = max(self._reached, record.at)
+            self._knows_time = True
             batch = record.batch
             self._heads[self._row] = Head(
                 self._row,
@@ -224,11 +228,14 @@ class PartitionStore:
     def poll(self) -> None:
         """Take what others have left for this partition: turns and purges. For the pipeline thread,
         from time to time.
+
+        A turn arrives at the present of the partition, so it is left until that is known. With the
+        time of a commit long ago, its conversation would seem to be idle, and end.
         """
         if self.lost:
             return
         try:
-            news = self._database.news()
+            news = self._database.news(with_turns=self._knows_time)
         except FencedError:
             return  # the next commit says so
         for turn in news.forwarded:

@@ -109,13 +109,15 @@ class PartitionDatabase:
             self._on_commit("results", time.monotonic() - began)
         return done
 
-    def news(self) -> News:
-        """What others have left since the last call; nothing without a connection."""
+    def news(self, *, with_turns: bool = True) -> News:
+        """What others have left since the last call; nothing without a connection. Without
+        `with_turns`, forwarded turns are left for a later call.
+        """
         known = self._claimed()
         try:
             connection = self._connected()
             found = News(
-                forwarded_to(connection, self._partition, known.taken),
+                forwarded_to(connection, self._partition, known.taken) if with_turns else (),
                 purges_after(connection, known.purge),
             )
         except psycopg.Error as error:
