@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
@@ -147,7 +148,7 @@ class Span(_Encoded[SpanProto]):
         self.span_id = proto.span_id.hex()
         self.parent_id = _parent_id(proto.parent_span_id)
         self.remote_parent = proto.flags & _REMOTE == _REMOTE
-        self.name = proto.name
+        self.name = intern(proto.name)  # one text for the many spans of a name that wait
         self.start_ns = proto.start_time_unix_nano
         self.end_ns = proto.end_time_unix_nano
         self.status, self.status_message = STATUS_UNSET, ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
+
 from pathgauge.collector.core.otlp.spans import Resource, Scope, Span
 from support import wire
 
@@ -21,3 +23,10 @@ def test_an_attribute_is_parsed_once_until_the_content_is_released() -> None:
     span.release()
     assert span.parsed("one", parse) == 1
     assert parsed == ["1", "2", "1"]
+
+
+def test_waiting_spans_of_the_same_name_share_the_text() -> None:
+    raw = SpanProto(name="execute_tool find_order").SerializeToString()
+    first, second = (Span(raw, Resource(), Scope()) for _ in range(2))
+    assert first.name == "execute_tool find_order"
+    assert first.name is second.name
