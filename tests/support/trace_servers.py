@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from pathgauge.collector.core.otlp.spans import decode_value
+from pathgauge.collector.core.otlp.spans import LogRecord, decode_value, encode_attributes
 from support.exports import jaeger_traces, tempo_json
 from support.past import Archive
 
@@ -123,23 +123,52 @@ def tempo(archive: Archive) -> Respond:
     return respond
 
 
-def clickhouse(archive: Archive) -> Respond:
-    """ClickHouse with `otel_traces`: it knows the two queries by their first words, and fills in
-    their parameters.
+def clickhouse(archive: Archive, logs: Iterable[LogRecord] | None = None) -> Respond:
+    """ClickHouse with `otel_traces`, and `otel_logs` if there are `logs`: it knows the queries by
+    their first words, and fills in their parameters.
     """
     by_id = {one.trace_id: one for one in archive.traces}
+    tables = {"otel_traces"} if logs is None else {"otel_traces", "otel_logs"}
+    of_logs = [_log_row(one) for one in logs or ()]
 
     def respond(path: str, query: Query) -> Answer:
         since, until = int(query["param_since"]), int(query["param_until"])
-        if path != "/" or (query["database"], query["param_table"]) != ("otel", "otel_traces"):
-            return 404, b"Code: 60. DB::Exception: UNKNOWN_TABLE"
+        if path != "/" or query["database"] != "otel" or query["param_table"] not in tables:
+            name = f"{query['database']}.{query['param_table']}"
+            return (
+                404,
+                f"Code: 60. DB::Exception: Table {name} does not exist. (UNKNOWN_TABLE)".encode(),
+            )
         if query["query"].startswith("SELECT DISTINCT TraceId"):
             found = archive.between(since, until - 1)[: int(query["param_limit"])]
             return 200, _lines({"TraceId": one.trace_id} for one in found)
         ids = json.loads(query["param_ids"].replace("'", '"'))
+        if query["param_table"] == "otel_logs":
+            return 200, _lines(row for row in of_logs if row["TraceId"] in ids)
         return 200, _lines(row for one in ids for row in _rows(by_id[one].body))
 
     return respond
+
+
+def _log_row(log: LogRecord) -> dict[str, Any]:
+    """All columns of the table of an exporter that knows event names."""
+    attributes = _texts(log.proto.attributes)
+    return {
+        "at": str(log.time_ns),
+        "Timestamp": "2025-10-09 09:00:00.000000000",
+        "TraceId": log.trace_id,
+        "SpanId": log.span_id or "",
+        "TraceFlags": 1,
+        "SeverityText": log.proto.severity_text,
+        "SeverityNumber": log.proto.severity_number,
+        "ServiceName": log.resource.attributes.get("service.name", ""),
+        "Body": _text(log.body) if log.body is not None else "",
+        "ResourceAttributes": _texts(encode_attributes(log.resource.attributes)),
+        "ScopeName": log.scope.name,
+        "ScopeVersion": log.scope.version,
+        "LogAttributes": attributes,
+        "EventName": log.event_name,
+    }
 
 
 def _rows(body: bytes) -> Iterator[dict[str, Any]]:
@@ -177,10 +206,11 @@ def _nested(span: Span) -> dict[str, Any]:
 
 def _texts(attributes: Any) -> dict[str, str]:
     """Every value as text, as the exporter writes it."""
-    values = {pair.key: decode_value(pair.value) for pair in attributes}
-    return {
-        key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()
-    }
+    return {pair.key: _text(decode_value(pair.value)) for pair in attributes}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _json(document: Any) -> bytes:

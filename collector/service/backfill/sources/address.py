@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.collector.service.backfill.history import Source, SourceError
-from pathgauge.collector.service.backfill.sources.clickhouse import TABLE, ClickHouseSource
+from pathgauge.collector.service.backfill.sources.clickhouse import ClickHouseSource, Tables
 from pathgauge.collector.service.backfill.sources.files import FileSource
 from pathgauge.collector.service.backfill.sources.http import HttpClient
 from pathgauge.collector.service.backfill.sources.jaeger import JaegerSource
@@ -34,7 +34,7 @@ USER, PASSWORD = "CLICKHOUSE_USER", "CLICKHOUSE_PASSWORD"
 _OPTIONS: Mapping[str, frozenset[str]] = {
     "jaeger": frozenset({"service"}),
     "tempo": frozenset({"q"}),
-    "clickhouse": frozenset({"table"}),
+    "clickhouse": frozenset({"table", "logs_table"}),
 }
 _PORTS = {"jaeger": 16686, "tempo": 3200, "clickhouse": 8123}
 _FILE = "file://"
@@ -87,7 +87,11 @@ def _source(
         return JaegerSource(client, options.get("service", ()))
     if scheme == "tempo":
         return TempoSource(client, options.get("q", [ALL])[0])
-    return ClickHouseSource(client, path or "default", options.get("table", [TABLE])[0])
+    known = Tables()
+    tables = Tables(
+        options.get("table", [known.spans])[0], options.get("logs_table", [known.logs])[0]
+    )
+    return ClickHouseSource(client, path or "default", tables)
 
 
 def _headers(environment: Mapping[str, str], scheme: str) -> dict[str, str]:

@@ -1,30 +1,34 @@
-"""Reads the table `otel_traces`, which the OpenTelemetry Collector's ClickHouse exporter writes,
-over the HTTP interface of ClickHouse.
+"""Reads the tables `otel_traces` and `otel_logs`, which the OpenTelemetry Collector's ClickHouse
+exporter writes, over the HTTP interface of ClickHouse.
 
-The exporter stores every attribute as text. Counts and flags are read from text, too; a number that
-a criterion compares with another one, inside a list or an object, was JSON before and is so again.
+Some instrumentations put the messages of a model into log records, so these belong to the trace. A
+collector that exports no logs makes no table for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import orjson
 
 from pathgauge.collector.core.otlp import UndecodableError
-from pathgauge.collector.core.otlp.spans import Span
-from pathgauge.collector.offline.export_requests import json_request
+from pathgauge.collector.core.otlp.spans import LogRecord, Span
+from pathgauge.collector.offline.export_requests import ExportRequest, json_request
 from pathgauge.collector.service.backfill.history import (
     Found,
     SourceError,
     TooManyError,
     whole_traces,
 )
-from pathgauge.collector.service.backfill.sources.http import HttpClient
+from pathgauge.collector.service.backfill.sources.clickhouse_rows import (
+    Row,
+    resource_logs,
+    resource_spans,
+)
+from pathgauge.collector.service.backfill.sources.http import HttpClient, NotFoundError
 from pathgauge.scorers.types import Json
 
-TABLE = "otel_traces"
 _SECOND = 1_000_000_000
 _MARGIN = 86_400 * _SECOND
 """How much longer than its slice a trace is looked for."""
@@ -35,6 +39,12 @@ _IDS = (
     " AND Timestamp < fromUnixTimestamp64Nano({until:Int64})"
     " LIMIT {limit:UInt64} FORMAT JSONEachRow"
 )
+_OF_TRACES = (
+    " FROM {table:Identifier} WHERE TraceId IN ({ids:Array(String)})"
+    " AND Timestamp >= fromUnixTimestamp64Nano({since:Int64})"
+    " AND Timestamp < fromUnixTimestamp64Nano({until:Int64})"
+    " ORDER BY TraceId, Timestamp, SpanId FORMAT JSONEachRow"
+)
 _SPANS = (
     "SELECT toString(toUnixTimestamp64Nano(Timestamp)) AS start, toString(Duration) AS duration,"
     " TraceId, SpanId, ParentSpanId, TraceState, SpanName, toString(SpanKind) AS kind,"
@@ -43,34 +53,42 @@ _SPANS = (
     " arrayMap(one -> toString(toUnixTimestamp64Nano(one)), `Events.Timestamp`) AS event_times,"
     " `Events.Name` AS event_names, `Events.Attributes` AS event_attributes,"
     " `Links.TraceId` AS link_traces, `Links.SpanId` AS link_spans"
-    " FROM {table:Identifier} WHERE TraceId IN ({ids:Array(String)})"
-    " AND Timestamp >= fromUnixTimestamp64Nano({since:Int64})"
-    " AND Timestamp < fromUnixTimestamp64Nano({until:Int64})"
-    " ORDER BY TraceId, Timestamp, SpanId FORMAT JSONEachRow"
-)
+) + _OF_TRACES
+# Which columns there are depends on the version of the exporter.
+_LOGS = "SELECT *, toString(toUnixTimestamp64Nano(Timestamp)) AS at" + _OF_TRACES
 _MAX_IDS = 200
 """In one query: its parameters are in the address."""
+_NO_TABLE = "UNKNOWN_TABLE"
+"""In the answer of ClickHouse if a table does not exist."""
 
-_KINDS = {"internal": 1, "server": 2, "client": 3, "producer": 4, "consumer": 5}
-_STATUS_CODES = {"ok": 1, "error": 2}
+
+class Tables(NamedTuple):
+    """The names of the tables."""
+
+    spans: str = "otel_traces"
+    logs: str = "otel_logs"
 
 
 class ClickHouseSource:
-    """A table of spans."""
+    """A table of spans and one of log records, which may be missing."""
 
-    def __init__(self, client: HttpClient, database: str, table: str = TABLE) -> None:
-        self.name = f"{client.url} {database}.{table}"
+    def __init__(self, client: HttpClient, database: str, tables: Tables) -> None:
+        self.name = f"{client.url} {database}.{tables.spans}"
         self._client = client
-        self._common = {"database": database, "param_table": table}
+        self._database = database
+        self._tables = tables
+        self._notes: tuple[str, ...] = ()
+        """Why log records are not read."""
 
     def read(self, since: int, until: int, limit: int) -> Found:
         """The traces that began in this time."""
         period: dict[str, str | int] = {"param_since": since, "param_until": until}
-        rows = self._rows(_IDS, {**period, "param_limit": limit + 1})
+        rows = self._rows(self._tables.spans, _IDS, {**period, "param_limit": limit + 1})
         ids = sorted({row["TraceId"] for row in rows} - {""})
         if len(ids) > limit:
             raise TooManyError
         spans: list[Span] = []
+        logs: list[LogRecord] = []
         rejected = 0
         longer: dict[str, str | int] = {
             "param_since": since - _MARGIN,
@@ -78,14 +96,14 @@ class ClickHouseSource:
         }
         for first in range(0, len(ids), _MAX_IDS):
             names = ",".join(f"'{_hexadecimal(one)}'" for one in ids[first : first + _MAX_IDS])
-            found = self._rows(_SPANS, {**longer, "param_ids": f"[{names}]"})
-            try:
-                request = json_request({"resourceSpans": [_resource_group(row) for row in found]})
-            except (UndecodableError, LookupError, TypeError, AttributeError) as error:
-                raise SourceError(f"{self.name}: found other columns ({error!r})") from error
-            spans += request.spans
-            rejected += request.rejected
-        return Found(whole_traces(spans, (), since, until), rejected)
+            asked = {**longer, "param_ids": f"[{names}]"}
+            found = self._rows(self._tables.spans, _SPANS, asked)
+            of_spans = self._decoded("resourceSpans", found, resource_spans)
+            of_logs = self._decoded("resourceLogs", self._log_rows(asked), resource_logs)
+            spans += of_spans.spans
+            logs += of_logs.logs
+            rejected += of_spans.rejected + of_logs.rejected
+        return Found(whole_traces(spans, logs, since, until), rejected, self._notes)
 
     def begin(self, since: int, until: int) -> int:
         """Not known."""
@@ -95,11 +113,32 @@ class ClickHouseSource:
         """End the connections."""
         self._client.close()
 
-    def _rows(self, query: str, parameters: Mapping[str, str | int]) -> list[dict[str, Any]]:
-        given = {**self._common, **parameters, "query": query}
+    def _log_rows(self, asked: Mapping[str, str | int]) -> list[dict[str, Any]]:
+        if self._notes:
+            return []
+        try:
+            return self._rows(self._tables.logs, _LOGS, asked)
+        except NotFoundError as error:
+            if _NO_TABLE not in str(error):
+                raise
+            self._notes = (f"there is no table {self._tables.logs}: no log records were read",)
+            return []
+
+    def _decoded(
+        self, groups: str, rows: Iterable[Row], group_of: Callable[[Row], dict[str, Json]]
+    ) -> ExportRequest:
+        try:
+            return json_request({groups: [group_of(row) for row in rows]})
+        except (UndecodableError, LookupError, TypeError, ValueError, AttributeError) as error:
+            raise SourceError(f"{self.name}: found other columns ({error!r})") from error
+
+    def _rows(
+        self, table: str, query: str, parameters: Mapping[str, str | int]
+    ) -> list[dict[str, Any]]:
+        given = {"database": self._database, "param_table": table, **parameters, "query": query}
         answer = self._client.request("GET", "/", given)
         try:
-            return [orjson.loads(line) for line in (answer or b"").splitlines() if line]
+            return [orjson.loads(line) for line in answer.splitlines() if line]
         except orjson.JSONDecodeError as error:
             # Also how an error looks that happens after the first rows were sent.
             text = f"found no JSON ({error.msg}), expected the HTTP interface of ClickHouse"
@@ -109,50 +148,3 @@ class ClickHouseSource:
 def _hexadecimal(trace_id: str) -> str:
     """The id, which becomes part of a parameter."""
     return "".join(digit for digit in trace_id if digit.isalnum())
-
-
-def _resource_group(row: Mapping[str, Any]) -> dict[str, Json]:
-    scope = {"name": row["ScopeName"], "version": row["ScopeVersion"]}
-    return {
-        "resource": {"attributes": _attributes(row["ResourceAttributes"])},
-        "scopeSpans": [{"scope": scope, "spans": [_span(row)]}],
-    }
-
-
-def _span(row: Mapping[str, Any]) -> dict[str, Json]:
-    start = int(row["start"])
-    return {
-        "traceId": row["TraceId"],
-        "spanId": row["SpanId"],
-        "parentSpanId": row["ParentSpanId"],
-        "traceState": row["TraceState"],
-        "name": row["SpanName"],
-        "kind": _KINDS.get(_word(row["kind"]), 0),
-        "startTimeUnixNano": str(start),
-        "endTimeUnixNano": str(start + int(row["duration"])),
-        "attributes": _attributes(row["SpanAttributes"]),
-        "events": list(_events(row)),
-        "links": [
-            {"traceId": trace, "spanId": span}
-            for trace, span in zip(row["link_traces"], row["link_spans"], strict=True)
-        ],
-        "status": {
-            "code": _STATUS_CODES.get(_word(row["status"]), 0),
-            "message": row["StatusMessage"],
-        },
-    }
-
-
-def _events(row: Mapping[str, Any]) -> Iterator[dict[str, Json]]:
-    columns = row["event_times"], row["event_names"], row["event_attributes"]
-    for at, name, attributes in zip(*columns, strict=True):
-        yield {"timeUnixNano": at, "name": name, "attributes": _attributes(attributes)}
-
-
-def _attributes(found: Mapping[str, str]) -> list[Json]:
-    return [{"key": key, "value": {"stringValue": value}} for key, value in found.items()]
-
-
-def _word(text: str) -> str:
-    """`Server`, or as older exporters wrote it, `SPAN_KIND_SERVER`."""
-    return text.lower().removeprefix("span_kind_").removeprefix("status_code_")

@@ -24,6 +24,10 @@ _BUSY = frozenset({429, 502, 503, 504})
 _MAX_DETAIL = 300
 
 
+class NotFoundError(SourceError):
+    """The server has nothing by that name."""
+
+
 class HttpClient:
     """Asks one server; for any thread."""
 
@@ -46,12 +50,16 @@ class HttpClient:
 
     def json(self, path: str, parameters: Mapping[str, str | int]) -> Any:
         """The JSON answer to a GET; `None` for 404. Raises `SourceError`."""
-        return self._parsed(path, self.request("GET", path, parameters))
+        try:
+            answer = self.request("GET", path, parameters)
+        except NotFoundError:
+            return None
+        return self._parsed(path, answer)
 
     def request(
         self, method: str, path: str, parameters: Mapping[str, str | int], body: bytes = b""
-    ) -> bytes | None:
-        """The answer; `None` for 404. Raises `SourceError`."""
+    ) -> bytes:
+        """The answer. Raises `SourceError`; for 404 `NotFoundError`, with what the server says."""
         for attempt in range(_ATTEMPTS):
             try:
                 status, answer = self._once(method, path, parameters, body)
@@ -59,15 +67,14 @@ class HttpClient:
                 status, answer = 0, _reason(error).encode()
             if status == requests.codes.ok:
                 return answer
-            if status == requests.codes.not_found:
-                return None
             if status and status not in _BUSY:
                 break
             if attempt + 1 < _ATTEMPTS:
                 self._sleep(_PAUSE_S * 2**attempt)
         detail = answer[:_MAX_DETAIL].decode("utf-8", "replace").strip()
         found = f"status {status}" if status else "no answer"
-        raise SourceError(f"{self.url}{path}: found {found} ({detail}), expected traces")
+        kind = NotFoundError if status == requests.codes.not_found else SourceError
+        raise kind(f"{self.url}{path}: found {found} ({detail}), expected traces")
 
     def close(self) -> None:
         """End the connections."""
@@ -106,9 +113,7 @@ class HttpClient:
                     raise SourceError(f"{self.url}{path}: {text}, expected less")
             return response.status_code, b"".join(parts)
 
-    def _parsed(self, path: str, answer: bytes | None) -> Any:
-        if answer is None:
-            return None
+    def _parsed(self, path: str, answer: bytes) -> Any:
         try:
             return orjson.loads(answer)
         except orjson.JSONDecodeError as error:
