@@ -75,9 +75,9 @@ class ModelContent:
 
     @property
     def turn(self) -> tuple[Message, ...]:
-        """The prompt from the last text of a user on; all of it if there is none. Prompts repeat
-        the whole conversation, of which only this part is read if possible. Its results have no
-        names but those that are written in them.
+        """What users and models wrote in the prompt from the last text of a user on; all of it if
+        there is none. Prompts repeat the whole conversation, of which only this part is read if
+        possible. It may lack the results of tools.
         """
         if self._turn is None:
             self._turn = self._turn_alone() or last_turn(self.input)

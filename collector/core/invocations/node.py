@@ -292,7 +292,7 @@ class Node:
 
 
 def _has_unknown(dialects: tuple[Dialect, ...]) -> bool:
-    return any(dialect.name == UNKNOWN for dialect in dialects)
+    return bool(dialects) and UNKNOWN in [dialect.name for dialect in dialects]
 
 
 def _name_paths(fields: Fields, kind: Kind) -> FieldPaths:

@@ -362,7 +362,9 @@ class _Reader:
     def _is_redacted(self, spans: Iterable[Span]) -> bool:
         records = (spans, self._member_logs())
         return any(
-            not REDACTION_MARKS.isdisjoint(record.attributes) for some in records for record in some
+            not record.attributes.keys().isdisjoint(REDACTION_MARKS)
+            for some in records
+            for record in some
         )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pathgauge.collector.core.invocations.dialects.vocabulary import has_mark
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.otlp.spans import LogRecord
 from pathgauge.scorers.session_protocol import ENDED
@@ -19,7 +18,7 @@ KEY = "pathgauge.session.end"
 OUTCOME = "outcome"
 """The attribute of an event of that name."""
 MAX_CHARS = 64
-_MARKS = (KEY.encode(),)
+_MARK = KEY.encode()
 
 
 def find(entry: Node, members: Sequence[Node], logs: Iterable[LogRecord]) -> str | None:
@@ -34,14 +33,14 @@ def find(entry: Node, members: Sequence[Node], logs: Iterable[LogRecord]) -> str
 def _values(entry: Node, members: Sequence[Node], logs: Iterable[LogRecord]) -> Iterator[Any]:
     nodes = [*entry.ancestors(), entry, *(node for node in members if node is not entry)]
     for span in (span for node in nodes for span in node.spans):
-        if not has_mark(span.raw, _MARKS):
+        if _MARK not in span.raw:
             continue
         yield span.attributes.get(KEY)
         for event in span.events:
             if event.name == KEY:
                 yield _named(event.attributes)
     for log in logs:
-        if has_mark(log.raw, _MARKS):
+        if _MARK in log.raw:
             yield log.attributes.get(KEY)
             if log.event_name == KEY:
                 yield _named(log.attributes)

@@ -9,7 +9,7 @@ arrived leave several roots; cycles are cut.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.dialects.genai import GENAI
@@ -32,8 +32,7 @@ class Tree:
         self, trace: Trace, registry: Registry, unread: Callable[[Span], None] | None = None
     ) -> None:
         """`unread` gets the spans that speak of agents and that no dialect understands."""
-        spans = sorted(with_calls_apart(trace.spans, registry), key=start_order)
-        classified = _classified(spans, registry, unread)
+        spans, classified = _classified(trace.spans, registry, unread)
         present = frozenset(dialect for _, dialects in classified for dialect in dialects)
         plan = registry.plan(present)
         self.nodes = [
@@ -117,13 +116,19 @@ class Tree:
 
 
 def _classified(
-    spans: Sequence[Span], registry: Registry, unread: Callable[[Span], None] | None
-) -> Sequence[Classified]:
-    classified = [registry.classify(span) for span in spans]
+    spans: Iterable[Span], registry: Registry, unread: Callable[[Span], None] | None
+) -> tuple[Sequence[Span], Sequence[Classified]]:
+    """The spans by start, with what each represents by itself."""
+    ordered = sorted(spans, key=start_order)
+    classified: Sequence[Classified] = list(map(registry.classify, ordered))
+    apart = with_calls_apart(ordered, classified)
+    if apart is not None:
+        ordered = sorted(apart, key=start_order)
+        classified = list(map(registry.classify, ordered))
     if unread is not None:
-        for span, one in zip(spans, classified, strict=True):
+        for span, one in zip(ordered, classified, strict=True):
             if registry.is_unread(span, one):
                 unread(span)
     if any(registry.fallback in dialects for _, dialects in classified):
-        return without_fallback(spans, classified, registry.fallback) or classified
-    return classified
+        classified = without_fallback(ordered, classified, registry.fallback) or classified
+    return ordered, classified

@@ -13,13 +13,14 @@ by itself without the call. What is known of the call
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
 
-from pathgauge.collector.core.invocations.dialects import Dialect, Registry
+from pathgauge.collector.core.invocations.dialects import Dialect
 from pathgauge.collector.core.invocations.dialects.field_paths import first
+from pathgauge.collector.core.invocations.dialects.registry import Classified
 from pathgauge.collector.core.invocations.messages.values import as_id
 from pathgauge.collector.core.otlp.spans import Attributes, Scope, Span, encode_attributes
 
@@ -29,21 +30,34 @@ ONE_OF_SEVERAL = "pathgauge.one_of_several_calls"
 _TOKENS = "gen_ai.usage."
 
 
-def with_calls_apart(spans: Iterable[Span], registry: Registry) -> list[Span]:
-    """The spans, with those that hold the call of a model client taken apart."""
-    spans = list(spans)
-    writers = {span.span_id: registry.writer_of(span) for span in spans}
-    if not any(writers.values()):
-        return spans
+def with_calls_apart(
+    spans: Sequence[Span], classified: Sequence[Classified]
+) -> Sequence[Span] | None:
+    """The spans, with those that hold the call of a model client taken apart; `None` if none does.
+    `classified` is what is known of each span.
+    """
+    writers = {
+        span.span_id: writer
+        for span, (_, dialects) in zip(spans, classified, strict=True)
+        for writer in reversed(dialects)  # the first one counts
+        if writer.written_call is not None and not _made(writer, span)
+    }
+    if not writers:
+        return None
     below: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
-        if span.parent_id is not None and writers.get(span.parent_id) is not None:
+        if span.parent_id in writers:
             below[span.parent_id].append(span)
     return [
         part
         for span in spans
-        for part in _parts(span, writers[span.span_id], below.get(span.span_id, ()))
+        for part in _parts(span, writers.get(span.span_id), below.get(span.span_id, ()))
     ]
+
+
+def _made(writer: Dialect, span: Span) -> bool:
+    """Whether the whole span is of that instrumentation."""
+    return span.scope.name.startswith(writer.scopes) or span.name.startswith(writer.names)
 
 
 def _parts(span: Span, writer: Dialect | None, children: Sequence[Span]) -> Iterator[Span]:
@@ -52,11 +66,7 @@ def _parts(span: Span, writer: Dialect | None, children: Sequence[Span]) -> Iter
         return
     own, call = writer.written_call(span.attributes)
     yield _copy(span, span.scope, own)
-    written = [
-        one
-        for one in children
-        if one.scope.name.startswith(writer.scopes) or one.name.startswith(writer.names)
-    ]
+    written = [one for one in children if _made(writer, one)]
     ids = [as_id(first([one], writer.fields.response_id)) for one in written]
     scope = Scope(writer.scopes[0])
     if as_id(first([span], writer.fields.response_id)) in ids and None not in ids:

@@ -72,7 +72,6 @@ class Registry:
         """
         self._speaking: ShapeCache[bool] = ShapeCache(_MAX_SHAPES)
         """Cache of which shapes speak of agents."""
-        self._writers = tuple(one for one in self.dialects if one.written_call is not None)
         self._scopes: ShapeCache[_OfScope] = ShapeCache(_MAX_SCOPES)
         self.plan = lru_cache(_MAX_PLANS)(self._plan)
 
@@ -155,15 +154,6 @@ class Registry:
             or span.name.startswith(self._names)
             or has_mark(span.raw, self._byte_marks)
         )
-
-    def writer_of(self, span: Span) -> Dialect | None:
-        """The dialect whose instrumentation wrote a model call onto this span of another one."""
-        for dialect in self._writers:
-            if span.scope.name.startswith(dialect.scopes) or span.name.startswith(dialect.names):
-                continue
-            if has_mark(span.raw, dialect.byte_marks) and dialect.matches(span):
-                return dialect
-        return None
 
     def may_be_entry(self, span: Span) -> bool:
         """Whether a span may be the entry span of an invocation. Called for every arriving span, so

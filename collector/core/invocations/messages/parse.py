@@ -63,6 +63,9 @@ _MAX_LEVELS = 5
 
 _MESSAGE_KEYS = frozenset({"role", "content", "parts", "tool_calls", "message", "messages"})
 
+_PLAIN_RESULT = frozenset({"role", "content", "tool_call_id", "name"})
+"""Keys of the result of a tool in the chat messages of OpenAI."""
+
 _CALLABLE_INPUT = frozenset({"args", "kwargs"})
 """Keys of the recorded input of a Python function. Its arguments may be messages."""
 
@@ -99,13 +102,15 @@ def parse_messages(value: Any, role: str) -> tuple[Message, ...]:
 
 
 def parse_last_turn(value: Any) -> tuple[Message, ...]:
-    """The messages of a prompt from the last text of a user on, read from the end. Empty if it is
-    no plain list of messages, or if no user wrote a text.
+    """What users and models wrote in a prompt from the last text of a user on, read from the end.
+    Empty if it is no plain list of messages, or if no user wrote a text.
     """
     if not isinstance(value, list) or not all(map(_is_message, value)):
         return ()
     found: list[Message] = []
     for item in reversed(value):
+        if _is_of_tool(item):
+            continue  # results are the largest part of most prompts
         message = parse_message(item, "user")
         if message is None:
             continue
@@ -118,6 +123,16 @@ def parse_last_turn(value: Any) -> tuple[Message, ...]:
 def _is_message(item: Any) -> bool:
     """Whether this is a message and nothing that contains some, as nearly all in lists."""
     return isinstance(item, dict) and ("role" in item or "parts" in item)
+
+
+def _is_of_tool(message: Mapping[str, Any]) -> bool:
+    """Whether nobody but a tool can have written a message, whatever is in its content."""
+    if message.get("role") != "tool":
+        return False
+    if "parts" in message:
+        return True
+    is_plain = message.keys() <= _PLAIN_RESULT
+    return is_plain and not isinstance(message.get("content"), dict)  # it may be another message
 
 
 def _items(value: Any, role: str, level: int) -> Iterator[Any]:

@@ -153,6 +153,8 @@ def as_int(value: Any) -> int | None:
     """A count, given as int, integral float or digits; `None` for other values and counts of
     `_MAX_COUNT` or more.
     """
+    if value is None:
+        return None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _MAX_DIGITS:
         value = int(value)
     if isinstance(value, float) and value.is_integer():

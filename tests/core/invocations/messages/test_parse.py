@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from pathgauge.collector.core.invocations.messages.message import (
     AskedCall,
@@ -14,10 +14,11 @@ from pathgauge.collector.core.invocations.messages.message import (
     Response,
     answer,
     last_answer,
+    last_turn,
     last_user_text,
     with_call_ids,
 )
-from pathgauge.collector.core.invocations.messages.parse import parse_messages
+from pathgauge.collector.core.invocations.messages.parse import parse_last_turn, parse_messages
 
 ASKED = Message("assistant", calls=(AskedCall("lookup", {"id": 7}, "c1"),))
 ASKED_BESIDE_NOTHING = ASKED._replace(text="")
@@ -501,3 +502,52 @@ def test_a_call_with_empty_text_for_arguments_has_none() -> None:
     assert parse_messages([asked], "assistant") == (
         Message("assistant", calls=(AskedCall("lookup", {}, "c1"),)),
     )
+
+
+_RESULT = {"type": "tool_call_response", "id": "c1", "response": {"ok": True}}
+_SAID = {"type": "text", "content": "hi"}
+_WRITTEN = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool", "system", "model", "human"])},
+    optional={
+        "parts": st.lists(st.sampled_from([_RESULT, _SAID, {"type": "tool_call", **CALL}])),
+        "content": st.sampled_from(["hi", "", [_SAID], {"role": "user", "content": "inner"}]),
+        "message": st.just({"role": "assistant", "tool_calls": [CALL]}),
+        "tool_calls": st.just([CALL]),
+        "tool_call_id": st.just("c1"),
+        "name": st.just("lookup"),
+        "type": st.sampled_from(["human", "tool", "ai"]),
+        "data": st.just({"content": "inner"}),
+        "raw": st.just("hi"),
+        "pydantic": st.none(),
+    },
+)
+
+
+_ASKS = {"role": "user", "content": "hi"}
+
+
+@given(st.lists(_WRITTEN, max_size=6))
+@example([_ASKS, {"role": "tool", "content": {"role": "user", "content": "inner"}}])
+@example([_ASKS, {"role": "tool", "message": {"role": "assistant", "tool_calls": [CALL]}}])
+@example([_ASKS, {"role": "tool", "raw": "hello", "pydantic": None}])
+def test_the_last_turn_alone_says_what_the_whole_prompt_says(prompt: list[Any]) -> None:
+    alone, whole = parse_last_turn(prompt), last_turn(parse_messages(prompt, "user"))
+    if alone:
+        assert not_of_tools(alone) == not_of_tools(whole)
+
+
+def not_of_tools(messages: tuple[Message, ...]) -> list[Message]:
+    return [message for message in messages if message.role != "tool"]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"role": "tool", "parts": [_RESULT]},
+        {"role": "tool", "content": '{"ok": true}', "tool_call_id": "c1"},
+    ],
+)
+def test_results_are_left_out_of_the_last_turn(result: dict[str, Any]) -> None:
+    asked = {"role": "assistant", "tool_calls": [CALL]}
+    found = parse_last_turn([{"role": "user", "content": "hi"}, asked, result])
+    assert found == (Message("user", "hi"), ASKED)
