@@ -6,7 +6,9 @@ import asyncio
 import json
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from signal import SIGKILL
@@ -21,12 +23,15 @@ from pathgauge.collector.service import control_socket
 from pathgauge.collector.service.control_socket import ControlServer
 from pathgauge.collector.service.purge import purge_store, report, select
 from pathgauge.collector.store import Purged, Selection, StoreError
+from support.evaluated import commit, evaluation, opened
 from support.running import PATHGAUGE, PATIENCE_S, Collector, until
 from support.turns import otlp, script, trace_id, turn
 
 Run = Callable[..., Result]
 Serve = Callable[..., Collector]
 
+STORED = 3_000
+"""Results of a scenario that is purged in several steps."""
 NEVER = {"settle": "1h", "idle": "1h", "max_age": "1h"}
 """An `assembly` that leaves every trace open."""
 
@@ -102,6 +107,24 @@ def test_a_running_collector_purges_a_trace_and_goes_on(serve: Serve, tmp_path: 
     assert oct((tmp_path / "data" / "control").stat().st_mode & 0o777) == "0o600"
     assert collector.stop() == 0
     assert not (tmp_path / "data" / "control").exists()
+
+
+@pytest.mark.slow
+def test_senders_are_accepted_while_a_scenario_is_purged(serve: Serve, tmp_path: Path) -> None:
+    with opened(tmp_path / "data") as store:
+        many = [evaluation(f"past-{number}", scenario="refund") for number in range(STORED)]
+        commit(store, many, time.time())
+    collector = serve()
+    with ThreadPoolExecutor(1) as threads:
+        purging = threads.submit(purge, tmp_path, "--scenario", "refund")
+        sent = 0
+        while not purging.done():
+            send(collector, named("parcel"))  # fails unless it is accepted
+            sent += 1
+    assert purging.result() == (0, f"data: removed it from {STORED} results\n", "")
+    assert sent > 1
+    assert until(lambda: collector.value("pathgauge_invocations_scored_total") == sent)
+    assert samples(collector).keys() == {("parcel",)}
 
 
 @pytest.mark.slow
