@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,6 +25,8 @@ HEADERS = {
 }
 _GZIP_LEVEL = 4
 _GZIP_FROM = 2_000
+_ADDRESS_MARKS = ":/?#[]@!$&'()*+,;=%"
+"""Marks that structure an address, and its escapes."""
 
 
 def html(
@@ -44,8 +47,9 @@ def compressed(request: Request, body: bytes) -> bytes:
 
 
 def redirect(address: str, headers: Mapping[str, str] | None = None) -> Response:
-    """To another page of this server."""
-    return Response(None, 303, {**HEADERS, **(headers or {}), "location": address})
+    """To another page of this server. A header can only have characters that an address escapes."""
+    location = quote(address.encode("utf-8", "replace"), safe=_ADDRESS_MARKS)
+    return Response(None, 303, {**HEADERS, **(headers or {}), "location": location})
 
 
 def problem(

@@ -109,7 +109,9 @@ def of_trace(visit: Visit) -> Response:
     if len(found) == 1:
         [(one, _)] = found
         return answers.redirect(links.result(one.trace_id, one.span_id, one.tenant))
-    return answers.redirect(links.results(trace_id=visit.path["trace_id"]))
+    return answers.redirect(
+        links.results(trace_id=visit.path["trace_id"], tenant=visit.query.get("tenant"))
+    )
 
 
 def reference_file(visit: Visit) -> Response:

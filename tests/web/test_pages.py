@@ -353,6 +353,15 @@ def test_a_trace_with_several_results_leads_to_their_list(tmp_path: Path) -> Non
     assert listed.count("find_order.order differs") == 2
 
 
+def test_the_list_of_a_trace_stays_with_its_tenant(tmp_path: Path) -> None:
+    two = [changed(name, trace_id="c" * 32, span_id=name * 16, tenant="t") for name in "ab"]
+    with opened(tmp_path) as store:
+        commit(store, [*two, changed("c", trace_id="c" * 32, tenant="u")])
+    address = f"/results/{'c' * 32}?tenant=t"
+    led = site(sources(tmp_path)).get(address).headers["location"]
+    assert led == f"/results?trace_id={'c' * 32}&tenant=t"
+
+
 @pytest.mark.parametrize("path", sorted(VIEWS))
 def test_a_page_asked_for_by_an_unknown_name_is_refused(folder: Path, path: str) -> None:
     found = site(sources(folder), Authorization(None, None, LOOPBACK))

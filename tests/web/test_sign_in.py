@@ -116,6 +116,14 @@ def test_the_sign_in_leads_to_no_other_site(pages: TestClient, address: str) -> 
     assert sign_in(pages, READER, address=address).headers["location"] == "/"
 
 
+def test_the_sign_in_leads_to_an_address_in_any_script(pages: TestClient) -> None:
+    for address in ("/results?agent=日本", "/results/日本", "/results?agent=\U0001f600"):
+        found = sign_in(pages, READER, address=address)
+        assert (found.status_code, unquote(found.headers["location"])) == (303, address)
+    escaped = "/results?agent=%E6%97%A5&scenario=a%2Bb+c%26"
+    assert sign_in(pages, READER, address=escaped).headers["location"] == escaped
+
+
 def test_signing_out_removes_the_cookie(pages: TestClient) -> None:
     sign_in(pages, READER)
     answer = pages.post("/sign-out", headers={"origin": ORIGIN})
