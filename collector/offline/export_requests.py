@@ -147,7 +147,7 @@ def _is_metrics(message: bytes) -> bool:
 def _json_requests(data: bytes) -> Iterator[ExportRequest]:
     """The objects of the file: one, a list, or one per line."""
     try:
-        whole = orjson.loads(data)
+        whole = otlp.parsed_json(data)
     except orjson.JSONDecodeError:
         yield from _json_lines(data)
         return
@@ -161,7 +161,7 @@ def _json_lines(data: bytes) -> Iterator[ExportRequest]:
     lines = [(number, line) for number, line in enumerate(data.splitlines(), 1) if line.strip()]
     for index, (number, line) in enumerate(lines, 1):
         try:
-            document = orjson.loads(line)
+            document = otlp.parsed_json(line)
         except orjson.JSONDecodeError as error:
             is_last = 1 < index == len(lines)
             if is_last and (data.endswith(line) or error.pos == len(error.doc)):

@@ -270,6 +270,16 @@ def test_a_byte_order_mark_is_ignored(
     assert ([span.name for span in files.spans], files.notes) == (["a", "b", "c"], [])
 
 
+@pytest.mark.parametrize("cut", [rb"\ud83d", rb"\uDE00"])
+@pytest.mark.parametrize(
+    "data", [as_json(*TWO), json_of(traces("a", "b", "c"))], ids=["lines", "document"]
+)
+def test_half_an_emoji_is_replaced_as_in_requests(data: bytes, cut: bytes, tmp_path: Path) -> None:
+    (tmp_path / "out").write_bytes(data.replace(b'"b"', b'"' + cut + b'"'))
+    files = read_path(tmp_path / "out")
+    assert ([span.name for span in files.spans], files.notes) == (["a", "\ufffd", "c"], [])
+
+
 ZSTD = bytes.fromhex("28b52ffd2000010000")
 """An empty frame."""
 

@@ -7,6 +7,7 @@ from pathgauge.collector.core.otlp.decode import (
     decode_traces,
     decode_traces_json,
 )
+from pathgauge.collector.core.otlp.json_text import parsed_json
 from pathgauge.collector.core.otlp.request import (
     DecodeLimits,
     Encoding,
@@ -26,4 +27,5 @@ __all__ = [
     "decode_logs_json",
     "decode_traces",
     "decode_traces_json",
+    "parsed_json",
 ]

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 from google.protobuf.json_format import ParseDict, ParseError
 
+from pathgauge.collector.core.otlp.json_text import parsed_json
 from pathgauge.collector.core.otlp.json_types import WrongTypeError, check_types
 from pathgauge.collector.core.otlp.request import (
     DecodeLimits,
@@ -44,14 +45,6 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|[,\[{]', re.DOTALL)
 """A string, a comma or an opening bracket: every value but the first follows one of the latter. The
 quantifiers are possessive, so that an unterminated string costs linear time.
 """
-
-_SURROGATE = re.compile(
-    rb"(?<!\\)((?:\\\\)*+)"  # an even number of backslashes
-    rb"\\u(?:(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|d[89a-f][0-9a-f]{2})",
-    re.IGNORECASE,
-)
-"""The escape of a surrogate pair (group 2) or of a lone surrogate."""
-_REPLACEMENT = rb"\ufffd"
 
 
 @dataclass(slots=True)
@@ -98,7 +91,7 @@ class JsonReader:
             )
         self.may_exceed_values = body.count(b"{") > self.limits.max_values
         try:
-            request = _parsed(body)
+            request = parsed_json(body)
         except orjson.JSONDecodeError as error:
             raise UndecodableError(f"not JSON: {error}") from error
         if not isinstance(request, dict):
@@ -111,24 +104,6 @@ class JsonReader:
             raise too_many_attributes(self.limits.max_attributes)
         if self.may_exceed_values and more_than(self.limits.max_values, _inner_objects(source)):
             raise too_many_values(self.limits.max_values)
-
-
-def _parsed(body: bytes) -> Any:
-    """The value of a JSON text. JavaScript may truncate text in the middle of a surrogate pair and
-    write a lone surrogate, which JSON parsers refuse; U+FFFD replaces it.
-    """
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        repaired = _SURROGATE.sub(_replace_lone_surrogate, body)
-        if repaired == body:
-            raise
-        return orjson.loads(repaired)
-
-
-def _replace_lone_surrogate(escape: re.Match[bytes]) -> bytes:
-    is_pair = bool(escape[2])
-    return escape[0] if is_pair else escape[1] + _REPLACEMENT
 
 
 def _has_more_tokens(body: bytes, limit: int) -> bool:
