@@ -81,4 +81,6 @@ async def _json_body(request: Request) -> object:
         found: object = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise ProblemError(422, f"expected JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ProblemError(422, f"found JSON of type {type(found).__name__}, expected an object")
     return found

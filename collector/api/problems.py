@@ -76,7 +76,7 @@ def problem_of(error: Exception) -> ProblemError:
 def invalid(error: ValidationError) -> ProblemError:
     """The problem of parameters that are not valid: each with what was expected."""
     found = "; ".join(
-        f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
+        ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"])))
         for one in error.errors(include_url=False, include_input=False, include_context=False)
     )
     return ProblemError(422, found)

@@ -149,7 +149,7 @@ def test_a_conversation_is_a_subject(store: SqliteStore) -> None:
         ({"comment": "x" * 2001}, "comment: String should have at most 2000 characters"),
         ({"rating": True}, "rating: Input should be a valid number"),
         ({"rating": "4"}, "rating: Input should be a valid number"),
-        ({"scale": [False, True]}, "scale.0: Input should be a valid number"),
+        ({"scale": [False, 1]}, "scale.0: Input should be a valid number"),
         ({"time": "1969-12-31T23:59:59Z"}, "time: Input should have a time since 1970"),
         ({"time": "0001-01-01T00:00:00+14:00"}, "time: Input should have a time since 1970"),
         ({"thumbs": "up"}, "thumbs: Extra inputs are not permitted"),
@@ -159,7 +159,14 @@ def test_a_conversation_is_a_subject(store: SqliteStore) -> None:
 def test_mistakes_get_a_problem(store: SqliteStore, change: dict[str, Any], detail: str) -> None:
     status, problem = post(api(store), {**UP, **change})
     assert (status, problem["status"]) == (422, 422)
-    assert detail in problem["detail"]
+    assert problem["detail"] == detail
+
+
+def test_a_body_that_is_no_object_gets_a_problem_in_words_of_json(store: SqliteStore) -> None:
+    content, headers = "[]", {"content-type": "application/json"}
+    answer = api(store).post(f"{PREFIX}/feedback", content=content, headers=headers)
+    detail = "found JSON of type list, expected an object"
+    assert (answer.status_code, answer.json()["detail"]) == (422, detail)
 
 
 def test_other_bodies_are_refused_and_counted(store: SqliteStore) -> None:

@@ -15,12 +15,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from pathgauge.collector.api import problems
 from pathgauge.collector.api.authorization import token_of
+from pathgauge.collector.api.endpoints import PREFIX
 from pathgauge.collector.receivers.auth.tokens import TokenFile
 from pathgauge.collector.service.web.exposition import exposition
 
@@ -73,7 +76,8 @@ def create_app(
             *([Route("/debug/traces", traces)] if traces else []),
             *([Route("/debug/scenarios", scenarios)] if scenarios else []),
             *with_own_authorization,
-        ]
+        ],
+        exception_handlers={HTTPException: _without_route},
     )
     return pages if readers is None else _for_readers(pages, readers, with_own_authorization)
 
@@ -97,6 +101,18 @@ def _for_readers(pages: ASGIApp, readers: TokenFile, others: Sequence[Route]) ->
         await answer(scope, receive, send)
 
     return app
+
+
+async def _without_route(request: Request, error: Exception) -> Response:
+    """The answer to an unknown address or method. Clients of the API get a problem, as always."""
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if not request.url.path.startswith(f"{PREFIX}/"):
+        return PlainTextResponse(error.detail, error.status_code, headers)
+    detail = f"found no such endpoint, expected one of {PREFIX}/openapi.json"
+    if allowed := headers.get("Allow"):
+        detail = f"found {request.method}, expected {allowed}"
+    return problems.response(problems.ProblemError(error.status_code, detail, headers))
 
 
 def _probe(reasons: list[str], otherwise: list[str]) -> Response:

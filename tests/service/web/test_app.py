@@ -13,6 +13,8 @@ import pytest_asyncio
 from prometheus_client import CollectorRegistry, Counter
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.service.web.app import create_app
@@ -149,3 +151,31 @@ async def test_other_requests_are_answered_as_http_has_it(
     method: str, path: str, status: int, site: Site
 ) -> None:
     assert (await site.get(path, method)).status == status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "title", "detail"),
+    [
+        (
+            "GET",
+            "/api/v1/nowhere",
+            404,
+            "Not Found",
+            "found no such endpoint, expected one of /api/v1/openapi.json",
+        ),
+        ("PUT", "/api/v1/some", 405, "Method Not Allowed", "found PUT, expected GET, HEAD"),
+    ],
+)
+def test_clients_of_the_api_get_a_problem_for_unknown_addresses_and_methods(
+    method: str, path: str, status: int, title: str, detail: str
+) -> None:
+    app = create_app(CollectorRegistry(), with_own_authorization=[Route("/api/v1/some", _traces)])
+    answer = TestClient(app).request(method, path)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json() == {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": detail,
+    }
+    assert answer.headers.get("allow") == ("GET, HEAD" if status == 405 else None)
