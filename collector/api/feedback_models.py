@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from pathgauge.collector.api.models import Model
-from pathgauge.collector.api.queries import Name, Query
+from pathgauge.collector.api.queries import HexId, Name, Query, lower
 from pathgauge.collector.core.feedback.answer import (
     DEFAULT_NAME,
     MAX_COMMENT_CHARS,
@@ -22,14 +22,9 @@ from pathgauge.collector.core.feedback.answer import (
     Source,
     derived_id,
 )
-from pathgauge.scorers.types import Json
 
 _UP, _DOWN = "thumbs_up", "thumbs_down"
 _EPOCH = datetime.fromtimestamp(0, UTC)
-
-
-def _lower(value: Json) -> Json:
-    return value.lower() if isinstance(value, str) else value
 
 
 def _since_epoch(value: datetime) -> datetime:
@@ -47,10 +42,10 @@ def _not_zero(value: str) -> str:
 
 
 TraceId = Annotated[
-    str, BeforeValidator(_lower), AfterValidator(_not_zero), Field(pattern="^[0-9a-f]{32}$")
+    str, BeforeValidator(lower), AfterValidator(_not_zero), Field(pattern="^[0-9a-f]{32}$")
 ]
 SpanId = Annotated[
-    str, BeforeValidator(_lower), AfterValidator(_not_zero), Field(pattern="^[0-9a-f]{16}$")
+    str, BeforeValidator(lower), AfterValidator(_not_zero), Field(pattern="^[0-9a-f]{16}$")
 ]
 Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 """Not `true`, which would be 1, the worst of five stars."""
@@ -191,8 +186,8 @@ class Agreements(Model):
 class FeedbackQuery(Query):
     """About what answers are wanted."""
 
-    trace_id: str | None = Field(default=None, max_length=64)
-    span_id: str | None = Field(default=None, max_length=64)
+    trace_id: HexId = None
+    span_id: HexId = None
     """Of one run: with the answers about the whole trace."""
     conversation_id: Name = None
     tenant: Name = None

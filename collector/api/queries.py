@@ -56,6 +56,14 @@ Time = Annotated[float | None, BeforeValidator(parse_time), WithJsonSchema(_TIME
 Name = Annotated[str | None, Field(max_length=_MAX_CHARS)]
 
 
+def lower(value: Json) -> Json:
+    """Ids in hexadecimal are stored in lower case; some programs show them in upper case."""
+    return value.lower() if isinstance(value, str) else value
+
+
+HexId = Annotated[str | None, BeforeValidator(lower), Field(max_length=64)]
+
+
 class Query(BaseModel):
     """The parameters of an endpoint. Unknown ones are errors: a filter that is misspelt must not
     return everything.
@@ -102,7 +110,7 @@ class EventQuery(ClusterQuery):
     """Why a criterion has no value, or why there is no reference."""
     flag: Name = None
     """A defect of the telemetry."""
-    trace_id: Name = None
+    trace_id: HexId = None
 
 
 class ResultQuery(EventQuery):

@@ -65,9 +65,10 @@ def stored(
 def _stored(
     connection: Connection, tenant: str | None, trace_id: str, span_id: str | None
 ) -> list[tuple[StoredResult, Evidence | None]]:
+    wanted = trace_id.lower(), None if span_id is None else span_id.lower()
     return [
         (one, evidence_rows.find(connection, one.key))
-        for one in result_rows.of_trace(connection, trace_id, span_id, tenant)
+        for one in result_rows.of_trace(connection, *wanted, tenant)
     ]
 
 
@@ -76,7 +77,7 @@ def trace(sources: Sources, tenant: str | None, trace_id: str) -> models.Trace |
     if sources.reading is None:
         return None
     with sources.reading() as connection:
-        found = trace_records.trace(connection, trace_id, tenant)
+        found = trace_records.trace(connection, trace_id.lower(), tenant)
     if found is None:
         return None
     return models.Trace(

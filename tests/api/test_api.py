@@ -109,6 +109,22 @@ def test_one_result_comes_with_what_explains_it(api: TestClient) -> None:
     assert get(api, f"/results/{TRACE}")["results"] == [found]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/results/{TRACE}",
+        f"/results/{TRACE}/{SPAN}",
+        f"/traces/{TRACE}",
+        f"/results?trace_id={TRACE}",
+    ],
+)
+def test_ids_may_be_in_upper_case_as_some_programs_show_them(api: TestClient, path: str) -> None:
+    upper = path.replace(TRACE, TRACE.upper()).replace(SPAN, SPAN.upper())
+    assert upper != path
+    assert get(api, upper) == get(api, path)
+    assert get(api, path) != {"results": [], "next": None}
+
+
 def test_failures_are_grouped(api: TestClient) -> None:
     found = get(api, "/clusters?tenant=")
     [cluster] = found["clusters"]

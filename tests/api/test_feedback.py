@@ -128,6 +128,13 @@ def test_an_id_makes_a_request_repeatable(store: SqliteStore) -> None:
     assert [one["passed"] for one in stored(client)] == [False]
 
 
+def test_answers_are_found_by_ids_in_upper_case(store: SqliteStore) -> None:
+    client = api(store)
+    assert post(client, UP)[0] == 201
+    found = stored(client, f"trace_id={UP['trace_id'].upper()}&span_id={UP['span_id'].upper()}")
+    assert [one["passed"] for one in found] == [True]
+
+
 def test_a_conversation_is_a_subject(store: SqliteStore) -> None:
     client = api(store)
     assert post(client, {"conversation_id": "talk", "label": "resolved"})[0] == 201
