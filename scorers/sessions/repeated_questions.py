@@ -1,23 +1,23 @@
 """Scores how often a user has to ask the same thing again. Lower is better.
 
 Two inputs are the same question if they share most of their words, whatever their order. So a
-question that is asked again in other words is not found; a judge finds it.
+question that is asked again in other words is not found; a judge finds it. Words are those of
+ROUGE, so that inputs in scripts without blanks, or in another Unicode form, are compared as well.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from pathgauge.scorers.authoring.ranges import Rate
 from pathgauge.scorers.matching.wording import counted
+from pathgauge.scorers.responses.tokens import tokens
 from pathgauge.scorers.session_protocol import SessionTurn
 from pathgauge.scorers.sessions.whole_session import WholeSession
 from pathgauge.scorers.types import Json, Reference, Score
 
-_WORD = re.compile(r"\w+")
 MAX_COMPARED = 1_000
 """Inputs of a session; each is compared with all before it."""
 _MAX_CHARS = 4_000
@@ -67,4 +67,4 @@ class RepeatedQuestions(WholeSession, Rate):
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text[:_MAX_CHARS].casefold()))
+    return frozenset(tokens(text[:_MAX_CHARS].casefold(), stemmer=False))

@@ -7,7 +7,6 @@ people say of an invocation takes precedence over the criteria: it is the truth 
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from pathgauge.collector.core.curation.runs import Run
 from pathgauge.collector.core.feedback.opinion import NOBODY, Opinion
 from pathgauge.scorers.authoring.options import tools_unknown
 from pathgauge.scorers.matching.equality import tool_name
+from pathgauge.scorers.responses.tokens import tokens
 from pathgauge.scorers.types import Flag, Invocation
 
 MAX_CALLS = 100
@@ -27,10 +27,11 @@ _MAX_GROUPS = 500
 """Of invocations without a scenario id."""
 _MAX_WORDS = 6
 """Of a scenario id that is made of an input."""
+_MAX_CHARS = 20_000
+"""Of an input that is compared."""
 BAD = "called bad by people"
 """Why invocations are left out."""
 _CUT: frozenset[Flag] = frozenset({"truncated", "redacted", "missing_root", "content_missing"})
-_WORD = re.compile(r"[^\W_]+")
 
 
 class Observed(NamedTuple):
@@ -238,8 +239,8 @@ def _unused(name: str, taken: set[str]) -> str:
 
 def _words(text: str) -> list[str]:
     """The words without numbers and codes, which differ between inputs of a kind."""
-    words = (word.casefold() for word in _WORD.findall(text))
-    return [word for word in words if word.isalpha()]
+    words = tokens(text[:_MAX_CHARS].casefold(), stemmer=False)
+    return [word for word in words if not any(map(str.isdigit, word))]
 
 
 def _likeness(one: frozenset[str], other: frozenset[str]) -> float:

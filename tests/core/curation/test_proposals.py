@@ -255,6 +255,25 @@ def test_runs_without_a_scenario_id_are_grouped_by_input_and_tools() -> None:
     assert not any(one.has_id for one in groups)
 
 
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        ("我的订单什么时候到", "请取消酒店预订", "我的订单什么时候能到", "请帮我取消酒店预订"),
+        (
+            "注文はいつ届きますか",
+            "予約を取り消したい",
+            "注文はいつごろ届きますか",
+            "予約を取り消してください",
+        ),
+    ],
+)
+def test_inputs_in_scripts_without_blanks_are_grouped(inputs: tuple[str, ...]) -> None:
+    groups = groups_of(
+        24, lambda n: {"user_input": inputs[n % 4], "tool_calls": (ToolCall("find", {}),)}
+    )
+    assert [len(one.turns[0]) for one in groups] == [12, 12]
+
+
 def test_turns_of_conversations_are_learned_apart() -> None:
     [group] = groups_of(
         24,
