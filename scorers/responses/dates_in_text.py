@@ -1,6 +1,6 @@
 """Finds dates and times of day in text: `2026-01-05`, `5 January 2026`, `Jan 5`, `2:30 PM`.
 
-Names of months are English. A date such as `01/02/2026` has two readings.
+Names of months are English, or numbers as in `1月5日`. A date like `01/02/2026` has two readings.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
+
+from pathgauge.scorers.responses.script_neutral import DATE
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -22,6 +24,7 @@ _DATES = (
     re.compile(rf"(?<!\d){_DAY}\s+(?:of\s+)?{_MONTH}{_YEAR}?", re.IGNORECASE),
     re.compile(rf"\b{_MONTH}\s+{_DAY}{_YEAR}?", re.IGNORECASE),
     re.compile(rf"\b{_MONTH}{_YEAR}", re.IGNORECASE),
+    re.compile(DATE),
 )
 _TIMES = (
     re.compile(

@@ -7,7 +7,6 @@ costs more than a missed one.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -18,7 +17,7 @@ _NUMBER = re.compile(
     rf"(?P<before>{_CURRENCY}\s?)?"
     rf"(?P<digits>\d+(?:[{_SEPARATORS}]\d+|\x20\d{{3}}(?!\d))*)"
     r"(?:[eE](?P<exponent>[+-]?\d{1,2})(?!\d))?"
-    r"(?:\s?(?P<percent>%))?"
+    r"(?:\s?(?P<percent>[%％]|per\s?cent\b))?"
     r"(?:\s?(?P<scale>k|K|M|bn|(?i:thousand|million|billion|trillion))\b)?"
     rf"(?P<after>\s?(?:{_CURRENCY}|(?:USD|EUR|GBP)\b))?"
 )
@@ -28,7 +27,6 @@ _SCALES = {
     **dict.fromkeys(("bn", "billion"), 9),
     "trillion": 12,
 }
-_FOREIGN_DIGIT = re.compile(r"(?=[^\x00-\x7f])\d")
 _ONE = Decimal(1)
 _MAX_DIGITS = 400
 """A longer number is no number that anybody reads."""
@@ -50,13 +48,6 @@ class Number(NamedTuple):
     """What it is if its separators do not belong to it: `10,20,30` may be three numbers."""
     is_amount: bool
     """Whether it has decimals, a percent sign, a currency or a scale, so that it counts nothing."""
-
-
-def ascii_digits(text: str) -> str:
-    """The text with the digits of all scripts as ASCII digits, of the same length."""
-    if text.isascii():
-        return text
-    return _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
 
 
 def numbers(text: str) -> Iterator[tuple[tuple[int, int], Number]]:
@@ -126,8 +117,15 @@ def _readings(digits: str) -> Iterator[Reading]:
 
 
 def _are_thousands(groups: list[str]) -> bool:
-    """Whether the groups are those of one number: `1 234 567`, or a single group."""
+    """Whether the groups are those of one number: `1 234 567`, as in India `12,34,567`, or a single
+    group.
+    """
     first, *others = groups
     if not others:
         return True
-    return len(first) <= 3 and first[0] != "0" and all(len(group) == 3 for group in others)
+    *lengths, last = map(len, others)
+    if first[0] == "0" or last != 3:
+        return False
+    if {*lengths} == {2}:
+        return len(first) <= 2
+    return len(first) <= 3 and {*lengths} <= {3}

@@ -10,7 +10,8 @@ from functools import cached_property
 
 from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.responses.dates_in_text import Date, Minutes, dates, times
-from pathgauge.scorers.responses.numbers_in_text import Number, Reading, ascii_digits, numbers
+from pathgauge.scorers.responses.numbers_in_text import Number, Reading, numbers
+from pathgauge.scorers.responses.script_neutral import script_neutral
 from pathgauge.scorers.responses.values_in_text import Value, ids
 from pathgauge.scorers.types import Json
 
@@ -32,7 +33,7 @@ class Sources:
             length += len(text) + 1
             if length > MAX_TEXT:
                 raise TooLongError(f"tool results of more than {MAX_TEXT:,} characters")
-            texts.append(ascii_digits(text))
+            texts.append(script_neutral(text))
         self._text = "\n".join(texts)
 
     def has(self, value: Value) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pathgauge.scorers.responses.dates_in_text import Date, Minutes, Place, dates, times
-from pathgauge.scorers.responses.numbers_in_text import Number, ascii_digits, numbers
+from pathgauge.scorers.responses.numbers_in_text import Number, numbers
+from pathgauge.scorers.responses.script_neutral import script_neutral
 
 _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
 _VERSION = re.compile(r"(?<![\d.,])v?(\d+(?:\.\d+){2,})(?!\d|,\d)", re.IGNORECASE)
@@ -37,7 +38,7 @@ class Value(NamedTuple):
 
 def values(text: str) -> Iterator[Value]:
     """All values of a text. No part of it counts twice: a date is not three numbers."""
-    text = ascii_digits(text)
+    text = script_neutral(text)
     taken = bytearray(len(text))
     for (start, end), value in _candidates(text):
         if any(taken[start:end]):

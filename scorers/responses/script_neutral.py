@@ -1,0 +1,40 @@
+"""Brings text of any script into a form in which values can be found with ASCII patterns.
+
+Chinese, Japanese, Thai and others put no blanks between words, and Korean none before particles. So
+the letters beside a value would seem to be a part of it, as those of an id are.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+DATE = (
+    r"(?:(?P<year>\d{4})\s?[年년]\s?)?"
+    r"(?P<month>\d{1,2})\s?[月월]\s?(?P<day>\d{1,2})\s?[日号號일]"
+)
+"""A date as Chinese, Japanese and Korean write it."""
+
+_FOREIGN_DIGIT = re.compile(r"(?=[^\x00-\x7f])\d")
+_ADJOINING = re.compile(
+    f"{DATE}|(?P<letters>["
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai and Lao, Myanmar, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # kana, Han
+    "\uac00-\ud7af]+)"  # Hangul
+)
+_BOUNDARY = "|"
+"""A character that no value has."""
+
+
+def script_neutral(text: str) -> str:
+    """The text with the digits of all scripts as ASCII digits, and with a boundary in place of each
+    letter that may adjoin a value, except in dates. It has the same length.
+    """
+    if text.isascii():
+        return text
+    text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+    return _ADJOINING.sub(_separated, text)
+
+
+def _separated(found: re.Match[str]) -> str:
+    return _BOUNDARY * len(found[0]) if found["letters"] else found[0]
