@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_END = re.compile(r"""(?:(?<![.!?…])[.!?…]++["'”’»)\]*_]*+(?=\s)|[。！？｡]+["'”’」』）]*)""")
+_END = re.compile(r"""(?:(?<![.!?…])[.!?…]++["'”’»)\]*_]*+(?=\s)|[。！？｡।॥؟۔።။]+["'”’」』）]*)""")
 _NEAR = 40
 """Characters to examine on each side of a full stop."""
 _OPENING = "([*_\"'“‘«"
