@@ -31,6 +31,7 @@ from pathgauge.collector.sinks.prometheus.judge_label import (
 )
 from pathgauge.collector.sinks.prometheus.labels import OTHER, Labels, TenantLabel
 from pathgauge.scorers.authoring.ranges import is_binary
+from pathgauge.scorers.session_protocol import scores_sessions
 from pathgauge.scorers.trajectories.adk import TrajectoryScorer
 from pathgauge.scorers.types import Reason, Score, Scorer
 
@@ -169,7 +170,8 @@ class EvaluationMetrics:
         is_of_conversation = reference is not None and len(reference.turns) > 1
         for result in evaluation.results:
             self._count_result(result, labels, source)
-            if is_of_conversation and result.criterion.scorer.needs_reference:
+            scorer = result.criterion.scorer
+            if is_of_conversation and scorer.needs_reference and not scores_sessions(scorer):
                 self._conversation_series(labels, result.criterion)  # start at 0
 
     def has_scores(self, labels: Labels, criterion: Criterion) -> bool:

@@ -12,7 +12,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
-from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator, SessionResult
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
@@ -21,6 +21,8 @@ from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.scorers.authoring.testing import expected_calls, reference_turn, tool_calls
 from pathgauge.scorers.cost.latency_and_failure import Failure
+from pathgauge.scorers.session_protocol import SessionTurn
+from pathgauge.scorers.sessions.tool_trajectory import SessionToolTrajectory
 from pathgauge.scorers.tool_use.allowed_tools import AllowedTools
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Flag, Invocation, Reference, ReferenceTurn
@@ -349,6 +351,17 @@ def test_series_of_conversations_start_at_0_with_the_first_turn() -> None:
         ("planner", "order", "trajectory", "v1", outcome): 0
         for outcome in ("pass", "fail", "informational")
     }
+
+
+def test_sessions_start_no_series_of_finished_conversations() -> None:
+    harness = SinkHarness(Criterion("session", SessionToolTrajectory(), 0.5))
+    turn = ReferenceTurn(tool_calls=())
+    whole = harness.invocation(1.0, scenario_id="order", agent_version="v1")
+    session = SessionResult("idle", (("t", "s"),), (SessionTurn(whole),))
+    match = Match(Reference("order", (turn, turn)), turn, 0)
+    harness.publish_evaluation(harness.evaluator.evaluate_session(whole, match, session))
+    assert outcomes(harness)["pass"] == 1
+    assert harness.series("pathgauge_cases_total") == {}
 
 
 def test_a_stale_window_is_not_exported_but_threshold_and_timestamp_are() -> None:
