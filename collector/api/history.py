@@ -109,7 +109,9 @@ def history(sources: Sources, series: Series) -> History:
         for one, explained in evidence
         if explained is not None and "no_tool_spans" not in explained.invocation.flags
     ]
-    oldest_first = found[::-1]
+    # Rows are in the order in which they were stored. A clock that was set back gave them times in
+    # another one.
+    oldest_first = sorted(reversed(found), key=lambda one: one.at)
     criteria = _criteria(sources, series)
     return History(
         len(found),

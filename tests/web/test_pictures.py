@@ -107,6 +107,18 @@ def test_a_history_is_bounded(tmp_path: Path) -> None:
     assert len(found.lines[0].points) <= MAX_POINTS
 
 
+def test_a_history_is_in_the_order_of_time_although_the_clock_was_set_back(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        for number, after in enumerate((3_600, 3_660, 0, 60)):
+            commit(store, [evaluation(str(number), version=str(number // 2))], WALL + after)
+    found = history(sources(tmp_path), SERIES)
+    assert [point.at - WALL for point in found.lines[0].points] == [30, 3_630]
+    assert [(one.version, one.first_at - WALL, one.last_at - WALL) for one in found.versions] == [
+        ("1", 0, 60),
+        ("0", 3_600, 3_660),
+    ]
+
+
 def test_a_criterion_that_is_not_active_any_more_has_no_interval(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         commit(store, [evaluation("a")], WALL)
