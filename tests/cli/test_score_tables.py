@@ -265,6 +265,18 @@ def test_a_text_that_mentions_the_column_does_not_make_a_table(run: Run, folder:
             "3:1: [1].predicted_trajectory[0].tool_name: found 5, expected text",
         ),
         ("id,predicted_trajectory\na,[],c\n", "2:1: found 3 cells, expected 2"),
+        (
+            "id;predicted_trajectory\na;[]\n",
+            "1:1: found columns separated by ';', expected commas",
+        ),
+        (
+            "id\tpredicted_trajectory\na\t[]\n",
+            "1:1: found columns separated by '\\t', expected commas",
+        ),
+        (
+            r'{"predicted_trajectory": "\ud83d"}' + "\n",
+            "1:26: predicted_trajectory: found text with '\\ud83d', expected text that UTF-8 can",
+        ),
         ("id,predicted_trajectory\na,[search]\n", "2:1: [0].predicted_trajectory: not JSON"),
     ],
 )

@@ -5,16 +5,20 @@ A trace file may contain the name of the column in some text, so only the keys o
 
 from __future__ import annotations
 
+import csv
+
 import orjson
 
 from pathgauge.collector.core.documents import (
     ConfigError,
     Document,
+    Position,
     Problem,
     csv_source,
     json_source,
     jsonl_source,
 )
+from pathgauge.collector.core.otlp import parsed_json
 from pathgauge.collector.core.references.rows import mappings
 from pathgauge.collector.core.references.vertex import by_row
 from pathgauge.scorers.types import Json
@@ -23,6 +27,7 @@ COLUMN = "predicted_trajectory"
 """The column that makes a table one of predictions."""
 
 _NAME = COLUMN.encode()
+_OTHER_SEPARATORS = ";\t|"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -38,13 +43,32 @@ def read_table(data: bytes, name: str) -> Document | None:
     header = data.partition(b"\n")[0]
     if _NAME not in header or not _is_text(header):
         return None
+    if not _has_header(header.decode(), name):
+        return None
     return csv_source.read(_text(data, name), name)
+
+
+def _has_header(header: str, name: str) -> bool:
+    """Whether a column has the name. Raises `ConfigError` if only another separator shows it: Excel
+    writes semicolons where the comma is the decimal point.
+    """
+    if COLUMN in _cells(header, ","):
+        return True
+    for other in _OTHER_SEPARATORS:
+        if COLUMN in _cells(header, other):
+            text = f"found columns separated by {other!r}, expected commas"
+            raise ConfigError([Problem(name, Position(1, 1), (), text)])
+    return False
+
+
+def _cells(header: str, separator: str) -> list[str]:
+    return next(csv.reader([header], delimiter=separator), [])
 
 
 def _json_table(data: bytes, name: str) -> Document | None:
     """One JSON document, or one per line."""
     try:
-        is_table = _has_column(orjson.loads(data))
+        is_table = _has_column(parsed_json(data))
     except orjson.JSONDecodeError:
         if not _first_line_has_column(data):
             return None
@@ -54,7 +78,7 @@ def _json_table(data: bytes, name: str) -> Document | None:
 
 def _first_line_has_column(data: bytes) -> bool:
     try:
-        return _has_column(orjson.loads(data.lstrip().partition(b"\n")[0]))
+        return _has_column(parsed_json(data.lstrip().partition(b"\n")[0]))
     except orjson.JSONDecodeError:
         return False
 
