@@ -21,6 +21,9 @@ from pathgauge.collector.core.documents import (
     Problems,
 )
 
+OTHER_SEPARATORS = ";\t|"
+"""Excel writes semicolons where the comma is the decimal point."""
+
 
 def read(text: str, file: str) -> Document:
     """Parse CSV whose first row contains the column names. Raises `ConfigError`."""
@@ -70,6 +73,8 @@ def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _check_names(names: list[str], file: str, line: int) -> None:
+    if len(names) == 1 and (other := next(filter(names[0].__contains__, OTHER_SEPARATORS), "")):
+        raise _error(file, line, f"found columns separated by {other!r}, expected commas")
     for name, count in Counter(names).items():
         if not name:
             text = "found a column without a name, expected names in the first row"

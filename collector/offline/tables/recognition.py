@@ -12,7 +12,6 @@ import orjson
 from pathgauge.collector.core.documents import (
     ConfigError,
     Document,
-    Position,
     Problem,
     csv_source,
     json_source,
@@ -27,7 +26,6 @@ COLUMN = "predicted_trajectory"
 """The column that makes a table one of predictions."""
 
 _NAME = COLUMN.encode()
-_OTHER_SEPARATORS = ";\t|"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -43,26 +41,15 @@ def read_table(data: bytes, name: str) -> Document | None:
     header = data.partition(b"\n")[0]
     if _NAME not in header or not _is_text(header):
         return None
-    if not _has_header(header.decode(), name):
+    if not _has_header(header.decode()):
         return None
     return csv_source.read(_text(data, name), name)
 
 
-def _has_header(header: str, name: str) -> bool:
-    """Whether a column has the name. Raises `ConfigError` if only another separator shows it: Excel
-    writes semicolons where the comma is the decimal point.
-    """
-    if COLUMN in _cells(header, ","):
-        return True
-    for other in _OTHER_SEPARATORS:
-        if COLUMN in _cells(header, other):
-            text = f"found columns separated by {other!r}, expected commas"
-            raise ConfigError([Problem(name, Position(1, 1), (), text)])
-    return False
-
-
-def _cells(header: str, separator: str) -> list[str]:
-    return next(csv.reader([header], delimiter=separator), [])
+def _has_header(header: str) -> bool:
+    """Whether a column has the name, also with a separator that `csv_source` refuses."""
+    separators = (",", *csv_source.OTHER_SEPARATORS)
+    return any(COLUMN in next(csv.reader([header], delimiter=one), []) for one in separators)
 
 
 def _json_table(data: bytes, name: str) -> Document | None:

@@ -65,6 +65,8 @@ def test_text_without_rows_is_an_empty_list(text: str) -> None:
             "a,,b\n1,2,3",
             "f.csv:1:1: found a column without a name, expected names in the first row",
         ),
+        ("a;b\n1;2", "f.csv:1:1: found columns separated by ';', expected commas"),
+        ("a\tb\n1\t2", "f.csv:1:1: found columns separated by '\\t', expected commas"),
         ('a\n1\n"2', "f.csv:3:1: not CSV: unexpected end of data"),
         ('a\n"1"2\n', "f.csv:2:1: not CSV: ',' expected after '\"'"),
     ],
