@@ -169,6 +169,12 @@ class Pipeline:
             return self._sessions.receive(turn, now, row)
         return self._sessions.follow(self._turns.receive(turn, now, row), now)
 
+    def hear(self, reached: float) -> None:
+        """What is known of the time of other partitions, for whose turns conversations wait:
+        `ConversationClock.hear` says what. Before the first call, there are none.
+        """
+        self._conversations.hear(reached)
+
     def expire(self, now: float) -> list[PipelineEvent]:
         """Process everything that became ready by `now`: quiet traces, idle conversations."""
         ended = self._sessions.expire(now)  # before the turns that arrive now open them again

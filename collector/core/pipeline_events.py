@@ -94,6 +94,10 @@ class ForwardedTurn:
     """The number of the partition; `None`: all others, because it is unknown which has it."""
     session: SessionNews | None = None
     """Set if the turn was evaluated, and concerns only the session of its conversation."""
+    at: float | None = None
+    """When its partition has read it. `None` if that is unknown or cannot be compared with the time
+    of the receiver: it counts as read when it arrives.
+    """
 
 
 PublishedEvent = Evaluation | Judged | ShadowJudged | Withdrawn | ConversationResult | FeedbackGiven

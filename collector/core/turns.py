@@ -89,7 +89,8 @@ class Turns:
         if self._forwarding.is_foreign(conversation):
             self._forget(_key(invocation))
             revision = published.forward(invocation)
-            self._forwarding.forward(invocation, conversation, closed_by, revision)
+            turn = ForwardedTurn(_key(invocation), invocation, closed_by, revision, at=now)
+            self._forwarding.forward(turn, conversation)
             return None
         if self._conversations.place(invocation, reference, now, closed_by):
             return None
@@ -189,7 +190,12 @@ class Turns:
         if reference is None:
             match = self._references.match(invocation, invocation.turn)
         elif self._conversations.place(
-            invocation, reference, now, turn.closed_by, after=turn.revision - 1
+            invocation,
+            reference,
+            now,
+            turn.closed_by,
+            after=turn.revision - 1,
+            read_at=turn.at,
         ):
             return
         else:

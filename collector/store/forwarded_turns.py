@@ -18,26 +18,31 @@ _MAX_DECODED_BYTES = 256 << 20
 def encode(turn: ForwardedTurn) -> bytes:
     """The turn as compressed JSON. Its target is not part of it."""
     values: list[object] = [turn.key, turn.closed_by, turn.revision, turn.void]
-    if turn.session is not None:
-        values.append([turn.session.conversation, dict(turn.session.scores)])
+    session = turn.session and [turn.session.conversation, dict(turn.session.scores)]
+    if turn.at is not None:
+        values += [session, turn.at]
+    elif session is not None:
+        values.append(session)
     known = orjson.dumps(values)
     content = b"" if turn.invocation is None else to_json(turn.invocation)
     return zstandard.ZstdCompressor(level=_LEVEL).compress(known + b"\n" + content)
 
 
 def decode(body: bytes) -> ForwardedTurn:
-    """The turn. Raises `ValueError` if an incompatible version wrote it, and `ZstdError` for
-    damaged bytes.
+    """The turn. One that an earlier version has written has no time. Raises `ValueError` if an
+    incompatible version wrote it, and `ZstdError` for damaged bytes.
     """
     text = zstandard.decompress(body, max_output_size=_MAX_DECODED_BYTES)
     known, _, content = text.partition(b"\n")
-    (tenant, trace_id, span_id), closed_by, revision, void, *session = orjson.loads(known)
+    (tenant, trace_id, span_id), closed_by, revision, void, *more = orjson.loads(known)
+    session, at = (*more, None, None)[:2]
     turn = ForwardedTurn(
         (tenant, trace_id, span_id),
         closed_by=closed_by,
         revision=revision,
         void=void,
-        session=SessionNews(*session[0]) if session else None,
+        session=None if session is None else SessionNews(*session),
+        at=at,
     )
     if not content:
         return turn

@@ -11,6 +11,7 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -61,7 +62,9 @@ def write(connection: Connection, progress: Progress) -> None:
     if progress.publication is not None:
         body = progress.publication
         insert(connection, "INSERT INTO publications (body, crc)", [(body, zlib.crc32(body))])
-    rows = [(turn.target, encode(turn)) for turn in progress.changes.forwarded]
+    # Each scorer of a machine has a running time of its own, which says nothing to another one.
+    turns = [replace(turn, at=None) for turn in progress.changes.forwarded]
+    rows = [(turn.target, encode(turn)) for turn in turns]
     insert(
         connection,
         "INSERT INTO forwarded (target, body, crc)",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+from pathgauge.collector.core.pipeline_events import Changes, ForwardedTurn
 from pathgauge.collector.store import Progress
+from pathgauge.collector.store.forwarded_turns import decode
 from pathgauge.collector.store.outbox import Acknowledged, OutboxReader
 from pathgauge.collector.store.sqlite import recovery
 from pathgauge.collector.store.sqlite.files import DATABASE
@@ -50,3 +53,15 @@ def test_the_last_row_is_one_that_waits(tmp_path: Path) -> None:
     assert OutboxReader(tmp_path).last().publication == 0
     [row] = published(tmp_path, b"one")
     assert OutboxReader(tmp_path).last() == Acknowledged(row, 0)
+
+
+def test_a_turn_for_another_scorer_of_the_machine_has_no_time(tmp_path: Path) -> None:
+    """The running time of its scorer says nothing to the other."""
+    turn = ForwardedTurn(("", "ab" * 16, "cd" * 8), void=True, target=1, at=7.0)
+    store = SqliteStore(tmp_path, part="scorer")
+    store.open()
+    store.start(lambda delivery: False, lambda: 0.0)
+    assert store.commit(Progress(0, 0.0, 0.0, changes=Changes(forwarded=(turn,))))
+    store.close()
+    [row] = OutboxReader(tmp_path).forwarded(0, 1 << 20)
+    assert decode(row.body) == replace(turn, target=None, at=None)

@@ -66,7 +66,7 @@ class Turn:
     size: int
     """In bytes."""
     at: float
-    """When it arrived."""
+    """When it was read, by the time of conversations."""
     closed_by: str
     number: int | None = None
     """Index of the turn of the reference that it was evaluated with; `None`: of none."""
@@ -98,8 +98,12 @@ class Conversation:
 
     def __init__(self, reference: Reference, now: float) -> None:
         self.reference = reference
-        self.last = now
-        """When the newest turn arrived."""
+        self.last = -math.inf
+        """When the newest turn was read, by the time of conversations."""
+        self.arrived = now
+        """When the newest turn arrived, by the time of its own partition."""
+        self.touched = 0
+        """Orders conversations whose newest turns were read at the same time."""
         self.turns: dict[TurnKey, Turn] = {}
         self.dropped_turns = 0
         """Number of turns beyond the limit, which were not kept."""
@@ -116,7 +120,7 @@ class Conversation:
         """Whether no further turn is kept."""
         return len(self.turns) >= _KEPT_PER_TURN * len(self.reference.turns)
 
-    def add(self, turn: Turn) -> None:
+    def add(self, turn: Turn, now: float) -> None:
         """Add a turn that waits for its first evaluation, or for another one because late spans
         changed it. `remove` the earlier one first.
         """
@@ -126,7 +130,7 @@ class Conversation:
         self.turns[turn.key] = turn
         self._new[turn.key] = None
         if position < min(len(self._order) - 1, len(self.reference.turns)):
-            self.compare(turn.at)
+            self.compare(now)
 
     def restore(self, turn: Turn) -> None:
         """Add a turn that an earlier process has evaluated."""
@@ -139,7 +143,7 @@ class Conversation:
         turn = self.turns.pop(key)
         del self._order[bisect_left(self._order, _place(turn))]
         self._new.pop(key, None)
-        self.compare(self.last)
+        self.compare(self.arrived)
         return turn
 
     def compare(self, now: float) -> None:

@@ -1,7 +1,8 @@
 """The open conversations: which turn belongs to which, when they end, and how much they may hold.
 
 A conversation is identified by tenant, conversation id and scenario. It is finished when no turn
-arrived for `idle`; a turn that arrives later begins a new one. `conversation.py` numbers the turns.
+was read for `idle`; a turn that arrives later begins a new one. `conversation_clock.py` tells by
+which time, and `conversation.py` numbers the turns.
 
 A conversation keeps at most four times as many turns as its reference has; further turns are only
 counted. This bounds the memory when an application gives all conversations the same id.
@@ -14,7 +15,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import OrderedDict
 from collections.abc import Container
 from typing import NamedTuple
 
@@ -26,8 +26,10 @@ from pathgauge.collector.core.evaluations.conversation import (
     Turn,
     scores_of,
 )
+from pathgauge.collector.core.evaluations.conversation_clock import ConversationClock
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.evaluations.memory_size import memory_size
+from pathgauge.collector.core.evaluations.open_conversations import OpenConversations
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.scorers.types import Invocation, Reference
 
@@ -57,7 +59,8 @@ class Conversations:
         self._max_open = max_open
         self.max_bytes = max_bytes
         self._size = 0
-        self._open: OrderedDict[ConversationKey, Conversation] = OrderedDict()
+        self._clock = ConversationClock()
+        self._open = OpenConversations()
         self._of_turn: dict[EvaluationKey, ConversationKey] = {}
         self._with_new_turns: dict[ConversationKey, None] = {}
         self._due: list[tuple[float, ConversationKey]] = []
@@ -70,28 +73,36 @@ class Conversations:
         """Size of all kept turns, in bytes."""
         return self._size
 
+    def hear(self, reached: float) -> None:
+        """What is known of other partitions, see `ConversationClock.hear`."""
+        self._clock.hear(reached)
+
     def place(
         self,
         invocation: Invocation,
         reference: Reference,
         now: float,
         closed_by: str = "root_ended",
+        *,
         after: int = -1,
+        read_at: float | None = None,
     ) -> bool:
         """Add a turn, which `numbered` returns next; `False` if the conversation has too many turns
-        to keep it. Its revisions follow the number `after`.
+        to keep it. Its revisions follow the number `after`. `read_at` is the time at which another
+        partition has read it.
         """
         key = conversation_key(invocation)
-        conversation = self._continue(key, reference, now)
-        turn = Turn(invocation, memory_size(invocation), now, closed_by, revision=after)
+        at = self._clock.of_turn(read_at, now)
+        conversation = self._open.go_on(key, reference, now, at)
+        turn = Turn(invocation, memory_size(invocation), at, closed_by, revision=after)
         earlier = self._remove(_turn_key(invocation))
         if earlier is not None:
             turn.continue_from(earlier)
         if conversation.full:
             conversation.dropped_turns += 1
-            self._dropped[key] = _dropped(invocation, now, conversation.dropped_turns)
+            self._dropped[key] = _dropped(invocation, conversation.last, conversation.dropped_turns)
             return False
-        conversation.add(turn)
+        conversation.add(turn, now)
         self._keep(turn, key)
         self._with_new_turns[key] = None
         return True
@@ -103,7 +114,8 @@ class Conversations:
         ready, self._with_new_turns = self._with_new_turns, {}
         while self._due and self._due[0][0] <= now:
             due_at, key = heapq.heappop(self._due)
-            if key in self._open and self._open[key].due_at == due_at:
+            conversation = self._open.get(key)
+            if conversation is not None and conversation.due_at == due_at:
                 ready[key] = None
         found = []
         for key in ready:
@@ -130,7 +142,7 @@ class Conversations:
     def restore(self, stored: StoredTurn, reference: Reference) -> Turn | None:
         """Continue with a turn that an earlier process evaluated; `None` if it is not kept."""
         key = conversation_key(stored.invocation)
-        conversation = self._continue(key, reference, stored.at)
+        conversation = self._open.go_on(key, reference, stored.at, stored.at)
         if stored.dropped_turns:
             conversation.dropped_turns = stored.dropped_turns
             return None
@@ -159,29 +171,28 @@ class Conversations:
         """End conversations that are idle or exceed the limits. The turns that their `end` returns
         are to be evaluated before the result is taken.
         """
+        self._clock.advance(now)
         ended = []
-        while self._open:
-            key, conversation = next(iter(self._open.items()))
-            if now < conversation.last + self._idle and not self._crowded:
+        while (quietest := self._open.quietest()) is not None:
+            if now < self._ends_at(quietest) and not self._crowded:
                 break
-            del self._open[key]
-            for turn in conversation.turns.values():
-                self._forget(turn)
-            self._dropped.pop(key, None)
-            self._ended[key] = None
-            ended.append(Ended(key, conversation))
+            ended.append(self._end_quietest())
         return ended
 
     def deadline(self) -> float | None:
         """The earliest time at which `numbered` or `expire` may have something to do."""
-        idle = 0.0 if self._crowded else self._idle
-        ends = next((conversation.last + idle for conversation in self._open.values()), math.inf)
+        ends, quietest = math.inf, self._open.quietest()
+        if quietest is not None:
+            ends = quietest.arrived if self._crowded else self._ends_at(quietest)
         deadline = min(ends, self._due[0][0]) if self._due else ends
         return None if deadline == math.inf else deadline
 
     def drain(self) -> list[Ended]:
         """End every conversation."""
-        return self.expire(math.inf)
+        ended = []
+        while self._open.quietest() is not None:
+            ended.append(self._end_quietest())
+        return ended
 
     @property
     def has_changes(self) -> bool:
@@ -201,11 +212,16 @@ class Conversations:
     def _crowded(self) -> bool:
         return len(self._open) > self._max_open or self._size > self.max_bytes
 
-    def _continue(self, key: ConversationKey, reference: Reference, now: float) -> Conversation:
-        conversation = self._open.setdefault(key, Conversation(reference, now))
-        conversation.reference, conversation.last = reference, now
-        self._open.move_to_end(key)
-        return conversation
+    def _ends_at(self, conversation: Conversation) -> float:
+        return self._clock.when(conversation.last + self._idle)
+
+    def _end_quietest(self) -> Ended:
+        key, conversation = self._open.end_quietest()
+        for turn in conversation.turns.values():
+            self._forget(turn)
+        self._dropped.pop(key, None)
+        self._ended[key] = None
+        return Ended(key, conversation)
 
     def _schedule(self, key: ConversationKey, conversation: Conversation) -> None:
         due_at = conversation.due_at
@@ -251,5 +267,5 @@ def _stored(turn: Turn) -> StoredTurn:
     return StoredTurn(turn.invocation, turn.at, turn.number, turn.revision, turn.closed_by)
 
 
-def _dropped(invocation: Invocation, now: float, dropped_turns: int) -> StoredTurn:
-    return StoredTurn(invocation, now, dropped_turns=dropped_turns)
+def _dropped(invocation: Invocation, at: float, dropped_turns: int) -> StoredTurn:
+    return StoredTurn(invocation, at, dropped_turns=dropped_turns)

@@ -8,12 +8,12 @@ another scorer than the one that has read it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pathgauge.collector.core.evaluations.conversation import ConversationKey
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.partitioning import Partition, partition_of_conversation
 from pathgauge.collector.core.pipeline_events import ForwardedTurn
-from pathgauge.scorers.types import Invocation
 
 
 class Forwarding:
@@ -32,19 +32,9 @@ class Forwarding:
         """Whether another partition has this conversation."""
         return self._owner(key) != self._partition.number
 
-    def forward(
-        self, invocation: Invocation, key: ConversationKey, closed_by: str, revision: int
-    ) -> None:
+    def forward(self, turn: ForwardedTurn, key: ConversationKey) -> None:
         """Forward a turn of the conversation `key`."""
-        self._leaving.append(
-            ForwardedTurn(
-                (invocation.tenant, invocation.trace_id, invocation.span_id),
-                invocation,
-                closed_by,
-                revision,
-                target=self._owner(key),
-            )
-        )
+        self._leaving.append(replace(turn, target=self._owner(key)))
 
     def withdraw(self, key: EvaluationKey, *, void: bool) -> None:
         """Tell the others that a turn that was forwarded is none any more."""

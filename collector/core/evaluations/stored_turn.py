@@ -16,7 +16,7 @@ class StoredTurn:
 
     invocation: Invocation
     at: float
-    """When it arrived."""
+    """When it was read, by the time of conversations."""
     number: int | None = UNKNOWN
     """Index of the turn of the reference that it was evaluated with; `None`: of none."""
     revision: int = 0

@@ -43,6 +43,7 @@ class SessionForwarding:
                 revision=turn.revision,
                 target=owner,
                 session=SessionNews(conversation, turn.scores),
+                at=turn.at,
             )
         )
         return True

@@ -7,6 +7,7 @@ ones end early, the one that was quiet longest first. Nothing here knows scores 
 from __future__ import annotations
 
 import heapq
+import math
 from collections import OrderedDict
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
@@ -152,7 +153,7 @@ class Sessions:
     def deadline(self) -> float | None:
         """The earliest time at which `expire` has something to do."""
         if self.size > self.max_bytes:
-            return next(iter(self._sessions.values())).opened_at
+            return -math.inf
         while self._due and self._scheduled.get(self._due[0][1]) != self._due[0][0]:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else None
@@ -240,7 +241,8 @@ class Sessions:
         if not session.is_open:
             session.has_new_turns = new
         if new or not session.is_open or not session.has_new_turns:
-            session.changed_at = now
+            # A turn of another partition may have been read later than it is here.
+            session.changed_at = max(session.changed_at, now)
         session.ended_by = None
         if session.limit(self.bounds) is not None:
             self._close(session)

@@ -75,8 +75,8 @@ class SessionTracking:
             self._processed_rows.append(row)
         news = turn.session or SessionNews(None)
         if turn.invocation is not None:
-            kept = KeptTurn(turn.invocation, turn.revision, now, news.scores)
-            return list(self._add(kept))
+            at = now if turn.at is None else max(now, turn.at)
+            return list(self._add(KeptTurn(turn.invocation, turn.revision, at, news.scores), at))
         if news.scores:
             self.sessions.add_scores(turn.key, turn.revision, news.scores, now)
         elif not self.sessions.holds(turn.key, news.conversation):
@@ -142,12 +142,12 @@ class SessionTracking:
         scores = _scores(evaluation)
         turn = KeptTurn(invocation, evaluation.revision, self._now, scores)
         if not self._forwarding.forward(turn, conversation_of(invocation)):
-            yield from self._add(turn)
+            yield from self._add(turn, self._now)
         elif turn.revision:
             yield from self._left(self.sessions.withdraw(turn.key, self._now))
 
-    def _add(self, turn: KeptTurn) -> Iterator[PipelineEvent]:
-        placed = self.sessions.place(turn, self._now)
+    def _add(self, turn: KeptTurn, now: float) -> Iterator[PipelineEvent]:
+        placed = self.sessions.place(turn, now)
         if placed.is_late and turn.invocation.conversation_id is not None:
             self._telemetry.session_turns_dropped.add("late")
         yield from self._left(placed.left)

@@ -68,6 +68,7 @@ class PartitionScorer:
             f"{socket.gethostname()}:{os.getpid()}",
             on_lost=self._on_lost,
             on_purge=self._on_purge,
+            on_reached=self._on_reached,
             on_dropped=telemetry.turns_dropped.add,
         )
         self.scorer = Scorer(
@@ -106,6 +107,9 @@ class PartitionScorer:
 
     def _on_lost(self) -> None:
         self.scorer.requests.close()
+
+    def _on_reached(self, reached: float) -> None:
+        self.scorer.pipeline.hear(reached)
 
     def _on_purge(self, purge: Purge) -> None:
         self.scorer.pipeline.discard(purge.traces)

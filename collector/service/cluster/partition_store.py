@@ -11,12 +11,13 @@ have.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -29,6 +30,7 @@ from pathgauge.collector.receivers.kafka import LogError
 from pathgauge.collector.receivers.kafka.partition_source import Position
 from pathgauge.collector.receivers.kafka.records import KafkaRecord
 from pathgauge.collector.receivers.kafka.rereading import Place
+from pathgauge.collector.service.cluster.turns_in_progress import TurnsInProgress
 from pathgauge.collector.store import (
     Deliver,
     Delivery,
@@ -61,13 +63,6 @@ class Source(Protocol):
         ...
 
 
-class _Turn(NamedTuple):
-    """A forwarded turn that is being processed."""
-
-    row: int
-    id: int
-
-
 class PartitionStore:
     """The store of one partition. `Store` documents its methods."""
 
@@ -81,18 +76,21 @@ class PartitionStore:
         *,
         on_lost: Callable[[], None],
         on_purge: Callable[[Purge], None],
+        on_reached: Callable[[float], None] = lambda reached: None,
         on_dropped: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`owner` is the name of this process, for people. `on_lost` is called when another process
         has the partition now, `on_purge` when data was removed that the pipeline may hold,
-        `on_dropped` when a forwarded turn cannot be read; all in the pipeline thread.
+        `on_reached` with what `Pipeline.hear` has to know, `on_dropped` when a forwarded turn
+        cannot be read; all in the pipeline thread.
         """
         self._database = database
         self._source = source
         self._owner = owner
         self._on_lost = on_lost
         self._on_purge = on_purge
+        self._on_reached = on_reached
         self._on_dropped = on_dropped
         self._clock = clock
         self._deliver: Deliver = lambda _: False
@@ -108,7 +106,7 @@ class PartitionStore:
         """All requests that are needed, or not committed yet, by row."""
         self._offsets: dict[str, int] = {}
         """Behind the last request that was committed, by topic."""
-        self._turns: deque[_Turn] = deque()
+        self._turns = TurnsInProgress()
         self.lost = False
         """Whether another process has the partition."""
 
@@ -119,6 +117,7 @@ class PartitionStore:
         self._reached = restored.at
         self._offsets = dict(claimed.offsets)
         self._heads = {head.row: head for head in claimed.heads}
+        self._on_reached(-math.inf)
         return replace(restored, counts=(*restored.counts, *claimed.records))
 
     @property
@@ -242,6 +241,17 @@ class PartitionStore:
             self._take_turn(turn)
         for purge in news.purges:
             self._on_purge(purge)
+        if news.reached is not None:
+            with self._lock:
+                self._turns.hear(news.reached)
+            self._tell_reached()
+
+    def _tell_reached(self) -> None:
+        """Tell the pipeline the time of the other partitions, as soon as it holds."""
+        with self._lock:
+            reached = self._turns.told()
+        if reached is not None:
+            self._on_reached(reached)
 
     def _take_turn(self, turn: Forwarded) -> None:
         """Pass a forwarded turn to the pipeline. One that cannot be read is dropped."""
@@ -251,11 +261,11 @@ class PartitionStore:
             _log.error("forwarded turn dropped", source=turn.source, reason=str(error))
             self._on_dropped()
             with self._lock:
-                self._turns.append(_Turn(self._row, turn.id))
+                self._turns.add(self._row, self._reached, turn.id)
             return
         with self._lock:
             self._row += 1
-            self._turns.append(_Turn(self._row, turn.id))
+            self._turns.add(self._row, self._reached, turn.id)
             self._queue(Delivery(self._row, self._reached, batch))
 
     def _fetch(self, head: Head) -> Iterator[Batch]:
@@ -279,15 +289,16 @@ class PartitionStore:
                 for row in range(self._committed + 1, progress.row + 1)
                 if row in self._heads
             ]
-            consumed = [turn.id for turn in self._turns if turn.row <= progress.row]
+            consumed = self._turns.processed(progress.row)
             offsets = dict(self._offsets)
+            at = min(progress.at, self._next_at(progress.row))
         for head in new:
             offsets[head.topic] = head.offset + 1  # lower than before if the topic was made anew
         records = [row for row in progress.counts if row.key[0] == AGENT_RECORDS]
         counts = [row for row in progress.counts if row.key[0] != AGENT_RECORDS]
         own = Progress(
             progress.row,
-            progress.at,
+            at,
             progress.wall,
             progress.outcomes,
             progress.changes,
@@ -301,7 +312,15 @@ class PartitionStore:
         with self._lock:
             self._committed = step.progress.row
             self._offsets = dict(step.offsets)
-            for _ in range(turns):
-                self._turns.popleft()
+            self._turns.forget(turns)
             for row in step.progress.changes.released_rows:
                 self._heads.pop(row, None)
+        self._tell_reached()
+
+    def _next_at(self, row: int) -> float:
+        """The time of what is processed after `row`: requests that wait belong to it. With a later
+        one, other partitions would not wait for their turns.
+        """
+        rows = range(row + 1, self._row + 1)
+        head = next((self._heads[number].at for number in rows if number in self._heads), math.inf)
+        return min(head, self._turns.next_at(row))

@@ -51,6 +51,26 @@ def forwarded_to(
     return [Forwarded._make(row) for row in found]
 
 
+def others_reached(connection: PostgresConnection, partition: int) -> float:
+    """The time of the partition that is furthest behind, without this one. What it forwards later
+    was read after that.
+    """
+    found: float = connection.execute(
+        "SELECT coalesce(min(at), 'infinity') FROM partitions WHERE partition <> ?", (partition,)
+    ).fetchone()[0]
+    return found
+
+
+def has_forwarded(connection: PostgresConnection, partition: int, taken: Iterable[int]) -> bool:
+    """Whether there are turns for a partition beside those that were `taken`."""
+    return bool(
+        connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM forwarded WHERE target = ? AND id <> ALL(?))",
+            (partition, list(taken)),
+        ).fetchone()[0]
+    )
+
+
 def purges_after(connection: PostgresConnection, purge: int) -> Sequence[Purge]:
     """The purges after this one, in their order."""
     found = connection.execute(

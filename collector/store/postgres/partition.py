@@ -9,9 +9,9 @@ tells whether it took place.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 import psycopg
@@ -23,7 +23,12 @@ from pathgauge.collector.store.evidence.table import EvidencePolicy, EvidenceRow
 from pathgauge.collector.store.postgres import FencedError, heads, writing
 from pathgauge.collector.store.postgres.claiming import Claimed, claim, records_of
 from pathgauge.collector.store.postgres.connection import PostgresConnection, connect
-from pathgauge.collector.store.postgres.messages import forwarded_to, purges_after
+from pathgauge.collector.store.postgres.messages import (
+    forwarded_to,
+    has_forwarded,
+    others_reached,
+    purges_after,
+)
 from pathgauge.collector.store.postgres.schema import migrate
 from pathgauge.collector.store.postgres.steps import News, Step
 from pathgauge.collector.store.results import write_changes, write_results
@@ -116,16 +121,14 @@ class PartitionDatabase:
         known = self._claimed()
         try:
             connection = self._connected()
-            found = News(
-                forwarded_to(connection, self._partition, known.taken) if with_turns else (),
-                purges_after(connection, known.purge),
-            )
+            found = self._turns(connection, known.taken) if with_turns else News()
+            purges = purges_after(connection, known.purge)
         except psycopg.Error as error:
             self._fail(error)
             return News()
         known.taken.update(turn.id for turn in found.forwarded)
-        known.purge = max((purge.id for purge in found.purges), default=known.purge)
-        return found
+        known.purge = max((purge.id for purge in purges), default=known.purge)
+        return replace(found, purges=purges)
 
     def records(self) -> Sequence[Row]:
         """What all scorers have learnt of agent versions; empty if it cannot be read."""
@@ -140,6 +143,17 @@ class PartitionDatabase:
         self._known = None
         if self._connection is not None:
             self._connection.close()
+
+    def _turns(self, connection: PostgresConnection, taken: Set[int]) -> News:
+        """Forwarded turns, and the time of the others. It is read first: what they have forwarded
+        until then is visible afterwards.
+        """
+        reached = others_reached(connection, self._partition)
+        turns = forwarded_to(connection, self._partition, taken)
+        taken = {*taken, *(turn.id for turn in turns)}
+        if turns and has_forwarded(connection, self._partition, taken):
+            return News(turns)
+        return News(turns, reached=reached)
 
     def _write(self, connection: PostgresConnection, known: _Known, step: Step) -> bool:
         """Everything but the end of the transaction; `False`: a purge has to be applied first."""

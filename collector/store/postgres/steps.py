@@ -35,3 +35,7 @@ class News:
     """Turns that were not returned before."""
     purges: Sequence[Purge] = ()
     """To be applied before the next commit, which is refused otherwise."""
+    reached: float | None = None
+    """No turn that other partitions forward later is read before this time. `None` if that is
+    unknown, because others that were forwarded wait.
+    """

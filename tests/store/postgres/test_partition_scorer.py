@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 from structlog.testing import capture_logs
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import resolve
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.partitioning import Partition
+from pathgauge.collector.core.pipeline_events import Changes
+from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.service.cluster.partition_scorers import PartitionScorer
 from pathgauge.collector.service.memory.plan import without_limit
 from pathgauge.collector.store.postgres.partition import PartitionDatabase
-from support.shared_database import NoRecords, head, scorer, step
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn
+from support.running import until
+from support.shared_database import NoRecords, head, rows, scorer, step
+
+TALK = Reference("talk", (ReferenceTurn(), ReferenceTurn()))
 
 
 def test_the_log_names_the_partition_that_continues(address: str) -> None:
@@ -29,3 +39,30 @@ def test_the_log_names_the_partition_that_continues(address: str) -> None:
         one.stop(10.0)
     resumed = {"event": "resumed", "log_level": "info", "partition": 3}
     assert lines == [resumed | {"requests": 1, "to_read": 0, "traces": 0}]
+
+
+def test_a_conversation_ends_when_the_other_partitions_are_further(address: str) -> None:
+    invocation = Invocation("a" * 32, "1" * 16, "genai", conversation_id="a", scenario_id="talk")
+    now, config = int(time.time()), Config()
+    an_hour_ago = now - 3600
+    turn = StoredTurn(invocation, float(an_hour_ago), number=0)
+    one = PartitionScorer(
+        without_limit(config),
+        replace(resolve(config), references=ReferenceSet([TALK])),
+        Partition(0, 2),
+        PartitionDatabase(address, 0),
+        NoRecords(),
+    )
+
+    def has_ended() -> bool:
+        one.poll(learn=False)
+        return rows(address, "SELECT count(*) FROM turns") == [(0,)]
+
+    with scorer(address, 1) as other, scorer(address, 0) as earlier:
+        assert earlier.commit(step(an_hour_ago, changes=Changes(turns=(turn,))))
+        assert other.commit(step(an_hour_ago))
+        one.start()
+        assert not until(has_ended, 3.0)
+        assert other.commit(step(now))
+        assert until(has_ended)
+        one.stop(10.0)

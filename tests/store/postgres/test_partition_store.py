@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from contextlib import closing
+
+import pytest
 
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.pipeline_events import Changes, ForwardedTurn
@@ -12,15 +16,15 @@ from pathgauge.collector.receivers.kafka.records import KafkaRecord
 from pathgauge.collector.service.cluster.partition_store import PartitionStore, Source
 from pathgauge.collector.store import Delivery, Progress, Restored
 from pathgauge.collector.store.forwarded_turns import encode
+from pathgauge.collector.store.postgres import messages
 from pathgauge.collector.store.postgres.connection import connect
 from pathgauge.collector.store.postgres.partition import PartitionDatabase
 from pathgauge.scorers.types import Invocation
-from support.shared_database import NoRecords
+from support.shared_database import NoRecords, rows, scorer, step
 
 GOOD = ForwardedTurn(("", "ab" * 16, "cd" * 8), void=True)
-
-
 NOW = 1_800_000_000.0
+REQUEST = Batch(Origin("", "grpc", "traces", "protobuf"), b"", ())
 
 
 class Unread(NoRecords):
@@ -30,13 +34,18 @@ class Unread(NoRecords):
         return False
 
 
-def opened(address: str, source: Source | None = None) -> tuple[PartitionStore, Restored]:
+def opened(
+    address: str,
+    source: Source | None = None,
+    on_reached: Callable[[float], None] = lambda reached: None,
+) -> tuple[PartitionStore, Restored]:
     store = PartitionStore(
         PartitionDatabase(address, 0),
         source or NoRecords(),
         "one",
         on_lost=lambda: None,
         on_purge=lambda purge: None,
+        on_reached=on_reached,
         clock=lambda: NOW,
     )
     return store, store.open()
@@ -62,6 +71,10 @@ def forward(address: str, *bodies: bytes) -> None:
                 " VALUES (0, 1, ?, '', '')",
                 (body,),
             )
+
+
+def record(offset: int, at: float) -> KafkaRecord:
+    return KafkaRecord("requests", offset, at, REQUEST, {})
 
 
 def test_an_open_session_goes_on_in_the_next_process(address: str) -> None:
@@ -101,8 +114,7 @@ def test_a_forwarded_turn_waits_until_the_time_of_its_partition_is_known(address
     store.horizon()
     store.poll()
     assert delivered == []
-    batch = Batch(Origin("", "grpc", "traces", "protobuf"), b"", ())
-    assert store.take(KafkaRecord("requests", 7, NOW - 60, batch, {}))
+    assert store.take(record(7, NOW - 60))
     store.poll()
     assert [(one.at, one.batch.turn) for one in delivered] == [(NOW - 60, None), (NOW - 60, GOOD)]
     store.close()
@@ -117,4 +129,85 @@ def test_the_time_of_a_partition_without_records_is_that_of_the_clock(address: s
     store.horizon()
     store.poll()
     assert [(one.at, one.batch.turn) for one in delivered] == [(NOW, GOOD)]
+    store.close()
+
+
+def test_a_commit_names_the_time_of_what_is_processed_next(address: str) -> None:
+    """Others wait for what this partition forwards, until it says that it is further."""
+    store, _ = opened(address)
+    started(store)
+    assert store.take(record(0, NOW - 300))
+    assert store.take(record(1, NOW - 200))
+    times = []
+    for processed in (0, 1, 2):
+        assert store.commit(Progress(processed, store.horizon(), 0.0))
+        times += rows(address, "SELECT at FROM partitions WHERE partition = 0")
+    assert times == [(NOW - 300,), (NOW - 200,), (NOW,)]
+    store.close()
+
+
+def test_a_forwarded_turn_that_waits_holds_back_the_time_of_its_receiver(address: str) -> None:
+    store, _ = opened(address)
+    [delivered] = [started(store)]
+    assert store.take(record(0, NOW - 300))
+    forward(address, encode(GOOD))
+    store.poll()
+    assert store.commit(Progress(1, store.horizon(), 0.0))
+    assert rows(address, "SELECT at FROM partitions WHERE partition = 0") == [(NOW - 300,)]
+    assert store.commit(Progress(delivered[-1].row, store.horizon(), 0.0))
+    assert rows(address, "SELECT at FROM partitions WHERE partition = 0") == [(NOW,)]
+    store.close()
+
+
+def test_the_time_of_the_others_is_that_of_the_last_of_them(address: str) -> None:
+    heard: list[float] = []
+    store, _ = opened(address, on_reached=heard.append)
+    started(store)
+    store.poll()
+    assert heard == [-math.inf]  # its own time is not known
+    store.horizon()
+    store.poll()
+    assert heard == [-math.inf, math.inf]
+    for number, at in ((1, 70), (2, 50)):
+        with scorer(address, number) as other:
+            assert other.commit(step(at))
+    store.poll()
+    assert heard[2:] == [50.0]
+    store.close()
+
+
+def test_the_time_of_the_others_is_told_when_their_turns_are_processed(address: str) -> None:
+    heard: list[float] = []
+    store, _ = opened(address, on_reached=heard.append)
+    delivered = started(store)
+    with scorer(address, 1) as other:
+        assert other.commit(step(50))
+    forward(address, encode(GOOD), encode(GOOD))
+    store.horizon()
+    store.poll()
+    first, second = (one.row for one in delivered)
+    assert store.commit(Progress(first, NOW, 0.0))
+    forward(address, encode(GOOD))
+    store.poll()  # the third does not put it off
+    assert heard == [-math.inf]
+    assert store.commit(Progress(second, NOW, 0.0))
+    assert heard == [-math.inf, 50.0]
+    store.close()
+
+
+def test_the_time_of_the_others_is_unknown_while_more_turns_wait(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "MAX_ROWS", 2)
+    heard: list[float] = []
+    store, _ = opened(address, on_reached=heard.append)
+    delivered = started(store)
+    forward(address, *[encode(GOOD)] * 3)
+    store.horizon()
+    store.poll()
+    assert store.commit(Progress(delivered[-1].row, NOW, 0.0))
+    assert (len(delivered), heard) == (2, [-math.inf])
+    store.poll()
+    assert store.commit(Progress(delivered[-1].row, NOW, 0.0))
+    assert (len(delivered), heard) == (3, [-math.inf, math.inf])
     store.close()
