@@ -46,4 +46,5 @@ def shown(drifts: Drifts, now: float) -> set[Page]:
     if all(one.adjusted <= LIMIT for one in streams):
         return set()
     explained = [Explained(one, (), "") for one in streams]
-    return firing(drift_gauges(explained, now, TenantLabel(False), limit_days=LIMIT))
+    families = drift_gauges(explained, now, TenantLabel(False), limit_days=LIMIT)
+    return firing(family.metric() for family in families)

@@ -122,6 +122,8 @@ class Detector:
         """When scores began to be worse, as the bet that won most sees it. `None` if no bet has
         won anything.
         """
+        if not self._is_winning:
+            return None
         best = max(range(len(BETS)), key=self._gains.__getitem__)
         samples = self._samples[best]
         if not samples:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from pathgauge.collector.core.drift.adjusting import adjusted
@@ -27,8 +26,7 @@ class SeriesKey(NamedTuple):
     tenant: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(NamedTuple):
     """A stream of scores and the evidence that it became worse.
 
     Means and baselines are in the scale of the metric. Those of all scenarios of an agent together
@@ -81,7 +79,7 @@ def with_adjusted_evidence(drifts: list[Drift], limit_days: float) -> list[Drift
         for index, value in zip(members, evidence, strict=True):
             found[index] = value
     return [
-        replace(one, adjusted=value, alarm=one.alarm and value > limit_days)
+        one._replace(adjusted=value, alarm=one.alarm and value > limit_days)
         for one, value in zip(drifts, found, strict=True)
     ]
 
@@ -89,7 +87,8 @@ def with_adjusted_evidence(drifts: list[Drift], limit_days: float) -> list[Drift
 def of_series(key: SeriesKey, series: Series) -> Drift:
     """A series against its baseline."""
     against: Against = "learned" if series.measure.target is None else "threshold"
-    baseline = None if series.baseline is None else series.value(series.baseline)
+    score = series.baseline
+    baseline = None if score is None else series.value(score)
     return _drift(key, against, series.watch, baseline, mean_before=series.mean_before)
 
 

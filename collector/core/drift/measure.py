@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pathgauge.scorers.types import Json
 
@@ -24,6 +24,15 @@ class Measure:
     """The share of scores that should meet the threshold."""
     fingerprint: float = 0.0
     """Changes with everything that scores depend on, apart from the agent."""
+    target: float | None = field(init=False)
+    """The baseline that the threshold stands for, as a score; `None`: it must be learned.
+
+    No mean can reach a threshold at the end of the range, unless all scores do. With an objective,
+    this many scores should be the best one, so their mean is at least the objective.
+    """
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target", self._target())
 
     @property
     def bounded(self) -> bool:
@@ -40,13 +49,7 @@ class Measure:
         share = score if self.higher_is_better else 1 - score
         return self.low + share * (self.high - self.low)
 
-    @property
-    def target(self) -> float | None:
-        """The baseline that the threshold stands for, as a score; `None`: it must be learned.
-
-        No mean can reach a threshold at the end of the range, unless all scores do. With an
-        objective, this many scores should be the best one, so their mean is at least the objective.
-        """
+    def _target(self) -> float | None:
         if self.threshold is None or not self.bounded:
             return None
         target = self.score(self.threshold)

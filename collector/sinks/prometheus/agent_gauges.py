@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from prometheus_client.core import GaugeMetricFamily, Metric
-
 from pathgauge.collector.core.agent_records import VersionKey
 from pathgauge.collector.core.invocations.reading import RECORDS, Record
+from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.labels import (
     MAX_NAME_BYTES,
     OTHER,
@@ -20,9 +19,9 @@ from pathgauge.collector.sinks.prometheus.labels import (
 Shown = Mapping[VersionKey, Collection[Record]]
 
 
-def agent_records(shown: Shown, live: Iterable[Labels], tenant: TenantLabel) -> Metric:
+def agent_records(shown: Shown, live: Iterable[Labels], tenant: TenantLabel) -> GaugeFamily:
     """What was ever seen of each live version of an agent."""
-    family = GaugeMetricFamily(
+    family = GaugeFamily(
         "pathgauge_agent_records",
         "1 if the telemetry of an agent version has ever held this (tools: spans of tool calls),"
         " else 0.",
@@ -43,11 +42,11 @@ def agent_records(shown: Shown, live: Iterable[Labels], tenant: TenantLabel) -> 
 
 def agent_info(
     dialects: Mapping[tuple[str, ...], str], settings: Mapping[str, str], tenant: TenantLabel
-) -> Metric:
+) -> GaugeFamily:
     """The dialect of the latest invocation of each agent, and the setting with which it records
     content. `dialects`: by the values of the labels `tenant` and `agent`.
     """
-    family = GaugeMetricFamily(
+    family = GaugeFamily(
         "pathgauge_agent_info",
         "Dialect of the latest invocation of an agent, and the setting that makes it record"
         " content; the value is always 1.",

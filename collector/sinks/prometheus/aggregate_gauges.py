@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from prometheus_client.core import GaugeMetricFamily, Metric
-
 from pathgauge.collector.core.evaluations.aggregation import (
     Aggregate,
     Aggregation,
@@ -19,6 +17,7 @@ from pathgauge.collector.core.evaluations.aggregation import (
 )
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.evaluations.windows import Series, Window
+from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, with_judge
 from pathgauge.collector.sinks.prometheus.labels import OTHER, TenantLabel
 
@@ -33,34 +32,34 @@ def aggregate_gauges(
     criteria: Callable[[str], Mapping[str, Criterion]],
     min_samples: int,
     tenant: TenantLabel,
-) -> list[Metric]:
+) -> list[GaugeFamily]:
     """Value, interval, threshold and breach of each aggregate. `criteria` returns those with an
     aggregation, by name, for a scenario.
     """
     names = tenant.names(*LABELS, JUDGE)
-    score = GaugeMetricFamily(
+    score = GaugeFamily(
         "pathgauge_aggregate_score",
         "Mean, share of passes, pass@k or pass^k of the recent scores of a scenario, an agent or"
         " everything.",
         labels=names,
     )
-    low = GaugeMetricFamily(
+    low = GaugeFamily(
         "pathgauge_aggregate_confidence_low",
         "Lower bound of the 95 % confidence interval of an aggregate.",
         labels=names,
     )
-    high = GaugeMetricFamily(
+    high = GaugeFamily(
         "pathgauge_aggregate_confidence_high",
         "Upper bound of the 95 % confidence interval of an aggregate.",
         labels=names,
     )
-    samples = GaugeMetricFamily(
+    samples = GaugeFamily(
         "pathgauge_aggregate_samples", "Number of scores in an aggregate.", labels=names
     )
-    threshold = GaugeMetricFamily(
+    threshold = GaugeFamily(
         "pathgauge_aggregate_threshold", "Threshold of an aggregate.", labels=names
     )
-    breached = GaugeMetricFamily(
+    breached = GaugeFamily(
         "pathgauge_aggregate_breached",
         f"1 if an aggregate of at least {min_samples} scores misses its threshold, else 0.",
         labels=names,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -79,11 +78,12 @@ class DurableMetrics:
         see those that are `shown`, or all.
         """
         make = partial(HistogramSeries, bounds=bounds)
-        written = HistogramFamily(name, documentation, (), bounds, shown)
+        all_labels = (*labels, optional_label) if optional_label else labels
+        written = HistogramFamily(name, documentation, all_labels, bounds, shown)
         family = self._add(
             Family(name, labels, make, self._lock, optional_label, lines=written.lines)
         )
-        self._expositions[name] = family.published, replace(written, labels=family.labels)
+        self._expositions[name] = family.published, written
         for stored_name in family.stored_names.values():
             self._bounds.of(stored_name).put(*bounds)
         return family

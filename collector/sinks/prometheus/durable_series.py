@@ -12,23 +12,39 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple
 
+from pathgauge.collector.sinks.prometheus.exposition.text import around_exemplar
+
 MIN_EXEMPLAR_S = 1.0
 """Minimum age of an exemplar before another replaces it. A scrape sees only the latest one, and
 storing an exemplar costs more than counting.
 """
+MAX_EXEMPLAR_S = 300.0
+"""Older exemplars of a series are dropped when it gets another one: Prometheus has scraped them."""
 
 
-class Source(NamedTuple):
-    """Where an observation came from."""
+class Source:
+    """Where an observation came from. All series that count an evaluation share it."""
 
-    labels: dict[str, str]
-    """Labels of the exemplar."""
-    at: float
-    """Unix time."""
+    __slots__ = ("_around", "at", "labels")
+
+    def __init__(self, labels: dict[str, str], at: float) -> None:
+        """`labels` are those of the exemplar, `at` is its Unix time."""
+        self.labels = labels
+        self.at = at
+        self._around: tuple[str, str] | None = None
+
+    @property
+    def around(self) -> tuple[str, str]:
+        """What stands before and behind the value of the exemplar. It is written once."""
+        if self._around is None:
+            self._around = around_exemplar(self.labels, self.at)
+        return self._around
 
 
 Exemplars = Mapping[int, tuple[float, Source]]
-"""Observed value and its source, by index of the bucket; 0 for a counter."""
+"""Observed value and its source, by index of the bucket, 0 for a counter. The latest is the last
+one.
+"""
 _NONE: Exemplars = MappingProxyType({})
 """Shared by all series without exemplars, which are most."""
 
@@ -46,17 +62,12 @@ class Buckets(NamedTuple):
 
     def cumulated(self, counts: Sequence[float]) -> list[float]:
         """The number of values up to the end of each bucket."""
-        total = list(accumulate(counts))
-        return [total[end] for end in self.ends]
+        total = [*accumulate(counts)]
+        return [*map(total.__getitem__, self.ends)]
 
     def exemplars(self, counted: Exemplars) -> dict[int, tuple[float, Source]]:
         """The latest exemplar of each bucket, by its index."""
-        latest: dict[int, tuple[float, Source]] = {}
-        for index, exemplar in counted.items():
-            bucket = bisect_left(self.ends, index)
-            if bucket not in latest or latest[bucket][1].at < exemplar[1].at:
-                latest[bucket] = exemplar
-        return latest
+        return {bisect_left(self.ends, index): one for index, one in counted.items()}
 
 
 class State(NamedTuple):
@@ -95,7 +106,12 @@ class DurableSeries:
     def _add_exemplar(self, index: int, value: float, source: Source) -> None:
         known = self.exemplars.get(index)
         if known is None or abs(source.at - known[1].at) >= MIN_EXEMPLAR_S:
-            self.exemplars = {**self.exemplars, index: (value, source)}
+            since = source.at - MAX_EXEMPLAR_S
+            self.exemplars = {
+                other: one
+                for other, one in self.exemplars.items()
+                if other != index and one[1].at >= since
+            } | {index: (value, source)}
 
 
 _ZERO = (0,)

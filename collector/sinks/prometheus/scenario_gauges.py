@@ -13,12 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from prometheus_client.core import GaugeMetricFamily, Metric
-
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.evaluations.windows import Series, Window
-from pathgauge.collector.sinks.prometheus.exposition import text
 from pathgauge.collector.sinks.prometheus.exposition.blocks import Block, compressed
+from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
+from pathgauge.collector.sinks.prometheus.exposition.label_text import LabelText
 from pathgauge.collector.sinks.prometheus.exposition.text import Form
 from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, with_judge
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
@@ -26,7 +25,7 @@ from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 SERIES_OF_CHUNK = 12
 """Series that are read and written in one step."""
 
-_NAMES = {
+_OF_METRICS = {
     "pathgauge_score_window_mean": "Mean of the recent scores, in the scale of the metric.",
     "pathgauge_score_window_min": "Lowest recent score, in the scale of the metric.",
     "pathgauge_score_window_samples": "Number of recent scores.",
@@ -38,14 +37,8 @@ _NAMES = {
         "1 if the mean of at least {min_samples} recent scores misses the threshold, in the"
         " direction of the metric, else 0."
     ),
-    "pathgauge_last_evaluation_timestamp_seconds": (
-        "Unix time of the last evaluation with a score."
-    ),
 }
-_MEAN, _MIN, _SAMPLES, _THRESHOLD, _OBJECTIVE, _BREACHED, _LAST = range(len(_NAMES))
-
-_Rows = Iterator[tuple[tuple[str, ...], Sequence[tuple[int, float]]]]
-"""Label values, and the number of a family with a value."""
+_LAST = "pathgauge_last_evaluation_timestamp_seconds"
 
 
 class ScenarioState(NamedTuple):
@@ -70,64 +63,47 @@ class ScenarioGauges:
         """A window needs `min_samples` to breach a threshold."""
         self._tenant = tenant
         self._min_samples = min_samples
-        self._labels = tenant.names("agent", "scenario", "metric", JUDGE)
-        self._texts = {
-            name: text_.format(min_samples=min_samples) for name, text_ in _NAMES.items()
-        }
+        of_place = tenant.names("agent", "scenario")
+        self._labels_of_place = of_place, LabelText(of_place)
+        of_metric = tenant.names("agent", "scenario", "metric", JUDGE)
+        self._labels_of_metric = of_metric, LabelText(of_metric)
 
-    def metrics(self, states: Iterable[ScenarioState]) -> list[Metric]:
-        """All families, as prometheus_client has them."""
-        last = self._tenant.names("agent", "scenario")
-        families = [
-            GaugeMetricFamily(name, text_, labels=last if number == _LAST else self._labels)
-            for number, (name, text_) in enumerate(self._texts.items())
+    def families(self, states: Iterable[ScenarioState]) -> list[GaugeFamily]:
+        """All gauges of some scenarios."""
+        of_metrics = [
+            GaugeFamily(name, text.format(min_samples=self._min_samples), *self._labels_of_metric)
+            for name, text in _OF_METRICS.items()
         ]
+        mean, minimum, samples, threshold, objective, breached = of_metrics
+        last = GaugeFamily(
+            _LAST, "Unix time of the last evaluation with a score.", *self._labels_of_place
+        )
         for state in states:
-            for labels, values in self._rows(state):
-                for number, value in values:
-                    families[number].add_metric(labels, value)
-        return list(families)
+            series = state.series
+            place = self._tenant.values(series.tenant, series.agent, series.scenario)
+            for window in state.windows:
+                of = with_judge((*place, window.metric), state.judge(window.metric))
+                mean.add_metric(of, window.mean)
+                minimum.add_metric(of, window.minimum)
+                samples.add_metric(of, window.samples)
+                criterion = state.thresholds.get(window.metric)
+                if criterion is not None:
+                    of = with_judge((*place, window.metric), criterion.judge)
+                    breached.add_metric(of, float(self._breaches(window, criterion)))
+            for criterion in state.thresholds.values():
+                of = with_judge((*place, criterion.name), criterion.judge)
+                if criterion.threshold is not None:
+                    threshold.add_metric(of, criterion.threshold)
+                if criterion.objective is not None:
+                    objective.add_metric(of, criterion.objective)
+            if state.last is not None:
+                last.add_metric(place, state.last)
+        return [*of_metrics, last]
 
-    def heads(self, form: Form) -> Iterator[bytes]:
-        """What stands before the gauges of each family."""
-        for name, text_ in self._texts.items():
-            yield text.comments(name, "gauge", text_, form).encode()
-
-    def bodies(self, states: Iterable[ScenarioState]) -> list[bytes]:
-        """Some of the gauges, by family."""
-        samples: list[list[tuple[str, float]]] = [[] for _ in _NAMES]
-        for state in states:
-            for labels, values in self._rows(state):
-                of = text.labels(self._labels, labels)
-                for number, value in values:
-                    samples[number].append((of, value))
-        return [
-            text.gauge_lines(name, of_family).encode()
-            for name, of_family in zip(_NAMES, samples, strict=True)
-        ]
-
-    def _rows(self, state: ScenarioState) -> _Rows:
-        place = self._tenant.values(state.series.tenant, state.series.agent, state.series.scenario)
-        for window in state.windows:
-            labels = with_judge((*place, window.metric), state.judge(window.metric))
-            yield (
-                labels,
-                ((_MEAN, window.mean), (_MIN, window.minimum), (_SAMPLES, window.samples)),
-            )
-            criterion = state.thresholds.get(window.metric)
-            if criterion is not None:
-                labels = with_judge((*place, window.metric), criterion.judge)
-                missed = criterion.verdict(window.mean) == "failed"
-                breached = missed and window.samples >= self._min_samples
-                yield labels, ((_BREACHED, float(breached)),)
-        for criterion in state.thresholds.values():
-            labels = with_judge((*place, criterion.name), criterion.judge)
-            if criterion.threshold is not None:
-                yield labels, ((_THRESHOLD, criterion.threshold),)
-            if criterion.objective is not None:
-                yield labels, ((_OBJECTIVE, criterion.objective),)
-        if state.last is not None:
-            yield place, ((_LAST, state.last),)
+    def _breaches(self, window: Window, criterion: Criterion) -> bool:
+        if window.samples < self._min_samples:
+            return False
+        return criterion.verdict(window.mean) == "failed"
 
 
 @dataclass(slots=True, eq=False)
@@ -183,8 +159,8 @@ class ScenarioChunks:
         for chunk in tuple(self._chunks):
             if chunk.blocks is None or is_stale(chunk.oldest):
                 self._write(chunk, read(tuple(chunk.series)))
-        for number, head in enumerate(self._gauges.heads(form)):
-            yield head
+        for number, family in enumerate(self._gauges.families(())):
+            yield family.head(form)
             for chunk in self._chunks:
                 if chunk.blocks is not None:
                     yield chunk.blocks[number]
@@ -200,7 +176,7 @@ class ScenarioChunks:
             del chunk.series[series], self._of_series[series]
         if not chunk.series:
             del self._chunks[chunk]
-        chunk.blocks = [compressed(body) for body in self._gauges.bodies(states)]
+        chunk.blocks = [compressed(family.body()) for family in self._gauges.families(states)]
         shown = [(window, state) for state in states for window in state.windows]
         chunk.oldest = min((window.last for window, _ in shown), default=math.inf)
         chunk.windows = [window for window, state in shown if window.metric in state.aggregated]

@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from prometheus_client.core import GaugeMetricFamily, Metric
-
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.judge_label import judge_value
 from pathgauge.collector.sinks.prometheus.labels import AgentVersion, TenantLabel, label_value
 from pathgauge.scorers.types import Reference
@@ -23,9 +22,9 @@ class Queue:
     capacity: Callable[[], float]
 
 
-def metric_info(criteria: Iterable[Criterion]) -> Metric:
+def metric_info(criteria: Iterable[Criterion]) -> GaugeFamily:
     """Range and direction of each metric. If several scorers have one name, the first counts."""
-    info = GaugeMetricFamily(
+    info = GaugeFamily(
         "pathgauge_metric_info",
         "Range and direction of a metric; the value is always 1.",
         labels=("metric", "min", "max", "direction"),
@@ -37,9 +36,9 @@ def metric_info(criteria: Iterable[Criterion]) -> Metric:
     return info
 
 
-def judge_info(criteria: Iterable[Criterion]) -> Metric:
+def judge_info(criteria: Iterable[Criterion]) -> GaugeFamily:
     """Model and template of the judge of each metric."""
-    info = GaugeMetricFamily(
+    info = GaugeFamily(
         "pathgauge_judge_info",
         "Model and template fingerprint of the judge of a metric; the value is always 1.",
         labels=("metric", "model", "template"),
@@ -53,11 +52,11 @@ def judge_info(criteria: Iterable[Criterion]) -> Metric:
 
 def expected_intervals(
     references: Iterable[Reference], known: Iterable[Series], tenant: TenantLabel
-) -> Metric:
+) -> GaugeFamily:
     """How often each scenario should be evaluated, for each tenant that has it. A scenario that no
     tenant has yet is exported without a tenant.
     """
-    family = GaugeMetricFamily(
+    family = GaugeFamily(
         "pathgauge_expected_interval_seconds",
         "Maximum time between two evaluations of a scenario.",
         labels=tenant.names("scenario"),
@@ -73,9 +72,9 @@ def expected_intervals(
     return family
 
 
-def first_seen_versions(versions: Mapping[AgentVersion, float], tenant: TenantLabel) -> Metric:
+def first_seen_versions(versions: Mapping[AgentVersion, float], tenant: TenantLabel) -> GaugeFamily:
     """When each version of an agent was first evaluated."""
-    family = GaugeMetricFamily(
+    family = GaugeFamily(
         "pathgauge_agent_version_first_seen_timestamp_seconds",
         "Unix time of the first evaluation of an agent version.",
         labels=tenant.names("agent", "agent_version"),
@@ -85,14 +84,14 @@ def first_seen_versions(versions: Mapping[AgentVersion, float], tenant: TenantLa
     return family
 
 
-def queue_gauges(queues: Mapping[str, Queue]) -> list[Metric]:
+def queue_gauges(queues: Mapping[str, Queue]) -> list[GaugeFamily]:
     """The fill level of each queue."""
-    size = GaugeMetricFamily(
+    size = GaugeFamily(
         "pathgauge_queue_size",
         "Present size of a queue, in the unit of its capacity.",
         labels=("queue",),
     )
-    capacity = GaugeMetricFamily(
+    capacity = GaugeFamily(
         "pathgauge_queue_capacity", "Maximum size of a queue.", labels=("queue",)
     )
     for name, queue in queues.items():

@@ -40,8 +40,9 @@ from pathgauge.collector.sinks.prometheus.durable_family import Snapshot
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.exposition.blocks import Block
+from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
-from pathgauge.collector.sinks.prometheus.exposition.text import Form, gauge_parts
+from pathgauge.collector.sinks.prometheus.exposition.text import Form
 from pathgauge.collector.sinks.prometheus.judge_label import judges_of
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.labels import AgentVersion, Labels, TenantLabel
@@ -301,14 +302,16 @@ class PrometheusSink:
             moment = self._moment()
             states = self._states([*{**self._series.last_scores, **dict.fromkeys(self._shown())}])
         yield from self._metrics.render(moment.counts)
-        yield from self._gauges.metrics(states)
+        for family in self._gauges.families(states):
+            yield family.metric()
         windows = [
             window
             for state in states
             for window in state.windows
             if window.metric in state.aggregated
         ]
-        yield from self._others(moment, windows)
+        for family in self._others(moment, windows):
+            yield family.metric()
 
     def parts(self, form: Form) -> Iterator[bytes | Block]:
         """All series as text. One thread at a time may write it: what is written is kept."""
@@ -323,8 +326,8 @@ class PrometheusSink:
                 self._chunks.change(changed)
         yield from self._metrics.parts(moment.counts, form)
         yield from self._chunks.parts(form, self._read, self._is_stale)
-        for metric in self._others(moment, [*self._chunks.windows()]):
-            yield from gauge_parts(metric, form)
+        for family in self._others(moment, [*self._chunks.windows()]):
+            yield from family.parts(form)
 
     def current_scores(self) -> list[CurrentScore]:
         """The recent scores that the gauges show; for any thread."""
@@ -365,7 +368,7 @@ class PrometheusSink:
             self._evaluation_metrics.dialects(),
         )
 
-    def _others(self, moment: _Moment, windows: Sequence[Window]) -> Iterator[Metric]:
+    def _others(self, moment: _Moment, windows: Sequence[Window]) -> Iterator[GaugeFamily]:
         """The gauges that are written at each scrape. `windows` are those of criteria that judge
         many scores together.
         """

@@ -21,6 +21,7 @@ from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.service.cluster.metrics import ProcessSeries
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
+from pathgauge.collector.sinks.prometheus.exposition import text
 from pathgauge.collector.sinks.prometheus.exposition.blocks import (
     Block,
     all_compressed,
@@ -28,6 +29,7 @@ from pathgauge.collector.sinks.prometheus.exposition.blocks import (
     gzipped,
     inflated,
 )
+from pathgauge.collector.sinks.prometheus.exposition.label_text import LabelText
 from pathgauge.collector.sinks.prometheus.exposition.registry import END, Registry
 from pathgauge.collector.sinks.prometheus.exposition.text import Form
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
@@ -62,8 +64,8 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], object]
 
 def written(registry: Registry, form: Form) -> str:
     """What a scrape gets."""
-    text = b"".join(map(inflated, all_compressed(registry.parts(form))))
-    return (text + (END if form == "openmetrics" else b"")).decode()
+    whole = b"".join(map(inflated, all_compressed(registry.parts(form))))
+    return (whole + (END if form == "openmetrics" else b"")).decode()
 
 
 def samples(families: Iterable[Metric]) -> Samples:
@@ -82,13 +84,13 @@ def samples(families: Iterable[Metric]) -> Samples:
 
 def assert_complete(registry: Registry) -> None:
     """A scrape in either format shows what prometheus_client shows."""
-    text = written(registry, "text")
-    assert samples(parse_text(text)) == samples(parse_text(generate_latest(registry).decode()))
+    plain = written(registry, "text")
+    assert samples(parse_text(plain)) == samples(parse_text(generate_latest(registry).decode()))
     openmetrics = written(registry, "openmetrics")
     assert samples(parse_openmetrics(openmetrics)) == samples(
         parse_openmetrics(generate_openmetrics(registry).decode())
     )
-    for lines in (text.splitlines(), openmetrics.splitlines()):
+    for lines in (plain.splitlines(), openmetrics.splitlines()):
         kinds = [line for line in lines if line.startswith("# TYPE")]
         assert len(kinds) == len(set(kinds))  # each family stands in one place
 
@@ -238,3 +240,33 @@ def test_parts_become_one_gzip_stream(texts: list[bytes], seed: int) -> None:
     blocks = [*all_compressed(parts)]
     assert gzip.decompress(gzipped(blocks)) == b"".join(texts)
     assert b"".join(map(inflated, blocks)) == b"".join(texts)
+
+
+@given(
+    st.lists(st.lists(st.text('a%s\\"\n{}', max_size=4), min_size=2, max_size=3).map(tuple)),
+    st.sampled_from([("tenant", "agent", "judge"), ("a", "b", "c")]),
+)
+def test_labels_of_many_series_are_those_of_each_alone(
+    series: list[tuple[str, ...]], names: tuple[str, ...]
+) -> None:
+    label_text = LabelText(names)
+    for _ in range(2):
+        assert [*label_text.of(series)] == [text.labels(names, values) for values in series]
+    assert [*LabelText(()).of([()])] == [""]
+
+
+@given(st.lists(st.floats() | st.integers(0, 2000)))
+def test_numbers_together_are_those_of_each_alone(values: list[float]) -> None:
+    assert text.numbers(values) == [*map(text.number, values)]
+    counts = [abs(value) for value in values]
+    assert [*map(text.count, counts)] == [*map(text.number, counts)]
+
+
+def test_labels_with_any_character_stand_in_histograms() -> None:
+    metrics = DurableMetrics()
+    seconds = metrics.histogram("seconds", "Seconds.", ("agent",), bounds=(0.5,))
+    seconds.of('100 %s "quoted"').observe(0.2)
+    metrics.pending()
+    metrics.commit()
+    shown = b"".join(map(inflated, all_compressed(metrics.parts(metrics.published(), "text"))))
+    assert samples(parse_text(shown.decode())) == samples(metrics.collect())

@@ -432,6 +432,15 @@ def test_an_exemplar_is_replaced_after_a_second_at_the_earliest() -> None:
     assert found == [[f"{number:032x}"] * len(EXEMPLARS) for number in (1, 1, 3, 4)]
 
 
+def test_an_exemplar_is_dropped_when_another_one_of_the_series_is_five_minutes_newer() -> None:
+    harness = SinkHarness()
+    for at, answer in ((0, 0.0), (200, 0.6), (300, 0.8), (501, 1.0)):
+        harness.now = NOW + at
+        harness.publish(answer)
+    found = {labels["le"] for labels, _ in harness.exemplars("pathgauge_score_bucket")}
+    assert found == {"0.9", "+Inf"}
+
+
 def test_an_exemplar_with_long_ids_is_cut_to_the_openmetrics_limit() -> None:
     harness = SinkHarness()
     huge = Invocation("f" * 1000, "e" * 1000, "test", final_response="1.0")

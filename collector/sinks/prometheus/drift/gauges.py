@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from prometheus_client.core import GaugeMetricFamily, Metric
-
 from pathgauge.collector.core.drift.drift import Against, Drift
 from pathgauge.collector.core.drift.policy import DAY_S
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
+from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, with_judge
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 
@@ -50,26 +49,26 @@ def drift_gauges(
     tenant: TenantLabel,
     *,
     limit_days: float | None,
-) -> Iterator[Metric]:
+) -> Iterator[GaugeFamily]:
     """All series about drift; `now` is in Unix seconds. An alarm is raised above `limit_days`;
     `None`: no drift is detected.
     """
     if limit_days is None:
         return
-    limit = GaugeMetricFamily("pathgauge_drift_limit", "Evidence that raises an alarm, in days.")
+    limit = GaugeFamily("pathgauge_drift_limit", "Evidence that raises an alarm, in days.")
     limit.add_metric((), limit_days)
     yield limit
     names = tenant.names(*_LABELS, JUDGE)
     families = {
-        name: GaugeMetricFamily(f"pathgauge_drift_{name}", text, labels=names)
+        name: GaugeFamily(f"pathgauge_drift_{name}", text, labels=names)
         for name, text in (_STREAM | _CHANGE).items()
     }
-    since = GaugeMetricFamily(
+    since = GaugeFamily(
         "pathgauge_drift_since_timestamp_seconds",
         "Unix time since when scores are worse. `agent_version` was first seen about then.",
         labels=tenant.names(*_LABELS, "agent_version", JUDGE),
     )
-    misses = GaugeMetricFamily(
+    misses = GaugeFamily(
         "pathgauge_drift_misses",
         "Share of the additional loss since the change that a kind of miss explains, from 0 to 1.",
         labels=tenant.names(
@@ -116,7 +115,7 @@ def _of_change(drift: Drift) -> dict[str, float | None]:
 
 
 def _add(
-    families: Mapping[str, GaugeMetricFamily],
+    families: Mapping[str, GaugeFamily],
     labels: tuple[str, ...],
     values: Mapping[str, float | None],
 ) -> None:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from prometheus_client.core import GaugeMetricFamily, Metric
-
 from pathgauge.collector.core.traffic.changes import Change
 from pathgauge.collector.core.traffic.drift import IDLE, TrafficStatus
 from pathgauge.collector.sinks.prometheus.drift.gauges import SILENT_S
+from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel, label_value
 
 MAX_NAME_BYTES = 200
@@ -23,38 +22,38 @@ _STREAM = ("agent", "agent_version")
 
 def traffic_gauges(
     streams: Iterable[TrafficStatus], now: float, tenant: TenantLabel
-) -> Iterator[Metric]:
+) -> Iterator[GaugeFamily]:
     """All of these series; `now` is in Unix seconds."""
     names = tenant.names(*_STREAM)
-    evidence = GaugeMetricFamily(
+    evidence = GaugeFamily(
         "pathgauge_traffic_drift_evidence_days",
         "Evidence that an agent calls other tools than before, in days. N means: by chance alone,"
         " this much evidence is reached once in N days.",
         labels=names,
     )
-    since = GaugeMetricFamily(
+    since = GaugeFamily(
         "pathgauge_traffic_drift_since_timestamp_seconds",
         "Unix time since when an agent calls other tools.",
         labels=names,
     )
-    changes = GaugeMetricFamily(
+    changes = GaugeFamily(
         "pathgauge_traffic_drift_changes",
         "Share of the difference that a tool, transition, path or number of calls explains, 0 to 1."
         " They overlap.",
         labels=(*names, "kind", "what", "direction"),
     )
-    status = GaugeMetricFamily(
+    status = GaugeFamily(
         "pathgauge_traffic_drift_status",
         "1 for the status of the drift detection without references.",
         labels=(*names, "status"),
     )
-    invocations = GaugeMetricFamily(
+    invocations = GaugeFamily(
         "pathgauge_traffic_drift_invocations",
         "Invocations to learn from so far; once learned, those of the last seven days, at most"
         " 512.",
         labels=names,
     )
-    missing = GaugeMetricFamily(
+    missing = GaugeFamily(
         "pathgauge_traffic_drift_missing_invocations",
         "How many more invocations are needed to learn what is usual, or to see changes.",
         labels=names,
