@@ -43,7 +43,7 @@ of means over invocations.
 
 SCORE_BUCKETS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
 """Counted and stored. Scrapes see some of them, as most series of `/metrics` are these."""
-GRADED = Buckets.of(SCORE_BUCKETS, (0, 0.3, 0.5, 0.7, 0.9, 0.99))
+GRADED = Buckets.of(SCORE_BUCKETS, (0, 0.5, 0.7, 0.9, 0.99))
 """Shown of scores that have values between 0 and 1. The last bucket, +Inf, holds those of 1."""
 BINARY = Buckets.of(SCORE_BUCKETS, (0, 0.99))
 """Shown of scores that are 0 or 1: a bucket for each, and an empty one between them, so that a
@@ -150,10 +150,8 @@ class EvaluationMetrics:
         """Start the series of these criteria at 0, so that `rate` and `increase` see the first
         failure.
         """
-        criteria = tuple(criteria)
         for criterion in criteria:
             self._series_of(labels, criterion)
-        self._failures.expect(labels, criteria)
 
     def count(self, evaluation: Evaluation, labels: Labels, now: float) -> None:
         """Count the invocation and all its results; `now` is in Unix seconds."""
@@ -229,6 +227,7 @@ class EvaluationMetrics:
 
     def _start_series(self, labels: Labels, criterion: Criterion) -> _CriterionSeries:
         values, judge = self._values(labels, criterion.name), criterion.judge
+        self._failures.expect(labels, criterion)
         score = None
         if _is_bounded(criterion.scorer):
             score = self._score.of(*with_judge(values, judge))

@@ -6,10 +6,10 @@ nothing, unless all criteria before had passed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
-from pathgauge.collector.core.evidence.failures import CATEGORIES
+from pathgauge.collector.core.evidence.possible_categories import possible_categories
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.durable_series import Source
 from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel
@@ -28,18 +28,17 @@ class FailureMetrics:
             tenant.names("agent", "scenario", "category"),
         )
 
-    def expect(self, labels: Labels, criteria: Iterable[Criterion]) -> None:
-        """Start all categories at 0 if an invocation can fail one of these criteria, so that
+    def expect(self, labels: Labels, criterion: Criterion) -> None:
+        """Start the categories at 0 that an invocation can have which fails this criterion, so that
         `increase` sees the first failure.
         """
-        values = self._values(labels)
-        if self._failures.get(*values, CATEGORIES[0]) is None and any(map(_can_fail, criteria)):
-            for category in CATEGORIES:
+        if _can_fail(criterion):
+            values = self._values(labels)
+            for category in possible_categories(criterion.scorer):
                 self._failures.of(*values, category)
 
     def count(self, evaluation: Evaluation, labels: Labels, source: Source) -> None:
         """Count the invocation if it failed; a later revision is not counted."""
-        self.expect(labels, (result.criterion for result in evaluation.results))
         failure = evaluation.failure
         if failure is not None:
             self._failures.of(*self._values(labels), failure.category).add(1, source)

@@ -53,6 +53,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
 )
 from pathgauge.collector.core.evidence.categories import CATEGORIES, PRECEDENCE, category_of
 from pathgauge.collector.core.evidence.failures import Category, Failure, failure_of
+from pathgauge.collector.core.evidence.possible_categories import possible_categories
 from pathgauge.collector.core.references import Match
 from pathgauge.scorers.authoring.ranges import Amount, Share
 from pathgauge.scorers.authoring.testing import (
@@ -96,7 +97,11 @@ def failure(
     actual: Invocation, expected: ReferenceTurn | None, *scorers: Scorer
 ) -> tuple[Category, str] | None:
     found = failure_of(evaluated(actual, expected, *scorers))
-    return None if found is None else (found.category, found.signature)
+    if found is None:
+        return None
+    possible = frozenset().union(*map(possible_categories, scorers))
+    assert found.category in possible  # so its count has started at 0
+    return found.category, found.signature
 
 
 def reset(user_id: Json = 7) -> ToolCall:
@@ -337,6 +342,7 @@ class OwnTrajectory(Share):
     """A scorer of a plug-in, with the details that a test gives."""
 
     name: ClassVar[str] = "own"
+    needs_reference: ClassVar[bool] = True
     details: Mapping[str, Json] | None = None
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
@@ -363,7 +369,7 @@ class OwnTrajectory(Share):
 def test_a_scorer_of_a_plug_in_tells_by_its_details_or_its_range(
     scorer: Scorer, failed: tuple[Category, str]
 ) -> None:
-    assert failure(run(), None, scorer) == failed
+    assert failure(run(), ANSWERED, scorer) == failed
 
 
 def test_the_judge_of_failures_tells_the_category_itself() -> None:

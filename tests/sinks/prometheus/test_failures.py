@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
 from pathgauge.collector.core.evidence.failures import CATEGORIES, with_failure
+from pathgauge.collector.core.evidence.possible_categories import possible_categories
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
@@ -35,12 +36,17 @@ def test_an_invocation_is_counted_once_whatever_criteria_it_failed() -> None:
     assert failures(harness) == {(*PLACE, "missing_call"): 2, (*PLACE, "slow"): 1}
 
 
-def test_all_categories_of_what_can_fail_start_at_0() -> None:
+def test_the_categories_of_what_can_fail_start_at_0() -> None:
     harness = SinkHarness(ANSWER)
     assert harness.series("pathgauge_failures_total") == {}
     harness.publish(1.0)
     assert harness.series("pathgauge_failures_total") == {
-        (*PLACE, category): 0 for category in CATEGORIES
+        (*PLACE, category): 0 for category in ("error", "tool_error", "wrong_answer")
+    }
+    with_calls = SinkHarness(ANSWER, F1, references=CALLS)
+    with_calls.publish(1.0, tool_calls=tool_calls("find pay"))
+    assert with_calls.series("pathgauge_failures_total") == {
+        (*PLACE, category): 0 for category in {*CATEGORIES} - {"slow", "ungrounded_value"}
     }
 
 
@@ -49,6 +55,8 @@ def test_a_reload_with_a_threshold_starts_the_series() -> None:
     harness.publish(0.0)
     harness.sink.configure(Evaluator((ANSWER,)), harness.references)
     assert set(harness.series("pathgauge_failures_total").values()) == {0}
+    harness.sink.configure(Evaluator((ANSWER, SECONDS)), harness.references)
+    assert harness.series("pathgauge_failures_total")[*PLACE, "slow"] == 0
 
 
 def test_what_cannot_fail_has_no_series() -> None:
@@ -106,7 +114,8 @@ def test_the_limits_of_labels_hold_for_failures() -> None:
         "agent 1": 1,
         "__other__": 18,
     }
-    assert len(harness.series("pathgauge_failures_total")) == 3 * len(CATEGORIES)
+    categories = possible_categories(ANSWER.scorer)
+    assert len(harness.series("pathgauge_failures_total")) == 3 * len(categories)
 
 
 def test_failures_of_names_that_are_gone_are_dropped() -> None:

@@ -22,6 +22,7 @@ from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
+from pathgauge.collector.core.evidence.possible_categories import possible_categories
 from pathgauge.collector.core.feedback.kappa import Table
 from pathgauge.collector.core.feedback.pairs import CriterionKey, Pairs
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -299,15 +300,23 @@ def test_the_series_of_a_scenario_are_as_many_as_documented() -> None:
     rows = {
         what: int(n) for what, n in re.findall(r"^\| (.*?) \| (\d+) \|$", section, re.MULTILINE)
     }
-    scenario = rows["the scenario itself: categories of failures, last evaluation"]
+    scenario = rows[
+        "the scenario itself: failures by errors of the agent or a tool, last evaluation"
+    ]
+    category = rows["each other category of failures that its criteria can have"]
     for what, criterion in ROWS.items():
-        others = scenario if criterion.threshold is not None else 1
+        others = 1
+        if criterion.threshold is not None:
+            categories = possible_categories(criterion.scorer) - {"error", "tool_error"}
+            others = scenario + category * len(categories)
         assert (what, series_of_a_scenario(criterion)) == (what, rows[what] + others)
     f1 = Criterion("f1", ToolTrajectoryF1(), 0.5)
     calls = rows["more for each trajectory metric: its calls"]
     assert (
         series_of_a_scenario(GRADED, f1) - series_of_a_scenario(GRADED)
-        == calls + rows["a criterion with a threshold and scores between 0 and 1"]
+        == calls
+        + rows["once, with a criterion that needs a reference: failures by deviations of calls"]
+        + rows["a criterion with a threshold and scores between 0 and 1"]
     )
     five = [replace(GRADED, name=f"answer {number}") for number in range(5)]
     assert f"has {series_of_a_scenario(*five)} series" in section
