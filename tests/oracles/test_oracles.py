@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from json import dumps
+from typing import Any
 
 import pytest
 
@@ -26,11 +27,23 @@ RECORD = bool(os.environ.get("ORACLES_RECORD"))
 GOLDEN_CASES = 500
 
 ORACLES = (*TRAJECTORIES_AND_TEXTS, *CHECKS)
-COMPARED = [(oracle, comparison) for oracle in ORACLES for comparison in oracle.comparisons]
+
+
+def of(oracle: Oracle, *more: Comparison, name: str) -> Any:
+    """Parameters of a test. `make oracles` runs all of one oracle in one process, which asks it
+    once.
+    """
+    return pytest.param(oracle, *more, id=name, marks=pytest.mark.xdist_group(oracle.runner))
+
+
+EACH = pytest.mark.parametrize("oracle", [of(one, name=one.runner) for one in ORACLES])
 SIDE_BY_SIDE = pytest.mark.parametrize(
     ("oracle", "comparison"),
-    COMPARED,
-    ids=[f"{one.runner}: {other.result}" for one, other in COMPARED],
+    [
+        of(oracle, comparison, name=f"{oracle.runner}: {comparison.result}")
+        for oracle in ORACLES
+        for comparison in oracle.comparisons
+    ],
 )
 
 
@@ -76,7 +89,7 @@ def test_every_named_difference_occurs(oracle: Oracle, comparison: Comparison) -
     ] == []
 
 
-@pytest.mark.parametrize("oracle", ORACLES, ids=lambda oracle: oracle.runner)
+@EACH
 def test_golden_cases_are_the_generated_ones_on_this_python(oracle: Oracle) -> None:
     kept = [
         dumps(record.case, ensure_ascii=False, separators=(",", ":"))
@@ -86,7 +99,7 @@ def test_golden_cases_are_the_generated_ones_on_this_python(oracle: Oracle) -> N
 
 
 @pytest.mark.skipif(PYTHON is None, reason="asks the packages themselves: see `make oracles`")
-def test_golden_files_hold_what_the_packages_say() -> None:
-    for oracle in ORACLES:
-        kept = [record.results for record in golden(oracle.runner)][:CASES]
-        assert kept == [record.results for record in records(oracle)][:GOLDEN_CASES]
+@EACH
+def test_golden_files_hold_what_the_packages_say(oracle: Oracle) -> None:
+    kept = [record.results for record in golden(oracle.runner)][:CASES]
+    assert kept == [record.results for record in records(oracle)][:GOLDEN_CASES]
