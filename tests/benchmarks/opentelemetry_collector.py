@@ -16,8 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.servers import (
+    DEFAULT_SETTLE_S,
     HERE,
-    SETTLE_S,
     STALLED_S,
     Run,
     bare_server,
@@ -60,7 +60,7 @@ def measure_collector(folder: Path, mix: str, configs: Sequence[str], seconds: f
             wait_for(metrics_port, _DECIDED_TRACES, sent["invocations"])
         else:
             wait_for(metrics_port, _SENT_SPANS, sent["spans"])
-        scored_s = time.monotonic() - began - (0 if configs == DURABLE else SETTLE_S)
+        scored_s = time.monotonic() - began - (0 if configs == DURABLE else DEFAULT_SETTLE_S)
         return Run(sent, scored_s, cpu_s(server) - idle_s, resident(server.pid, "VmHWM"))
 
 

@@ -30,8 +30,9 @@ SECONDS = float(os.environ.get("BENCH_SECONDS", "1"))
 
 SCORED = "pathgauge_invocations_scored_total"
 
-SETTLE_S = 6.0
-"""The default of `assembly.settle`."""
+DEFAULT_SETTLE_S = 6.0
+SETTLE_S = float(os.environ.get("BENCH_SETTLE", DEFAULT_SETTLE_S))
+"""The quiet period that a trace waits for. Rates are without it, so a short one saves time only."""
 STALLED_S = 30.0
 """A service that scored nothing for so long will not."""
 
@@ -54,13 +55,14 @@ receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"}, http: false}}}
 exporters: {prometheus: {endpoint: "127.0.0.1:0"}}
 references: [reference.yaml]
 store: %s
+assembly: {settle: SETTLE}
 criteria:
   tool_trajectory_avg_score: 1.0
   tool_trajectory_f1: 0.8
   response_match_score: 0.7
   failure: null
   latency: null
-"""
+""".replace("SETTLE", f"{SETTLE_S:g}s")
 
 JUDGED = """
 criteria:
