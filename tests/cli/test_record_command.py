@@ -60,6 +60,7 @@ def results(result: Result) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("case", CASES)
 def test_a_capture_meets_the_references_recorded_from_it(case: str, run: Run, folder: Path) -> None:
     (folder / "test_config.json").write_text(json.dumps({"criteria": CRITERIA}))

@@ -48,12 +48,14 @@ def growth(kind: Kind, n: int, folder: Path) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_the_time_is_proportional_to_the_size(kind: Kind, tmp_path: Path) -> None:
     assert growth(kind, 100, tmp_path) < MAX_RATIO
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_the_time_is_proportional_to_the_size_of_large_files(kind: Kind, tmp_path: Path) -> None:
     assert growth(kind, 500, tmp_path) < MAX_RATIO

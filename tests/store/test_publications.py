@@ -151,6 +151,7 @@ def test_events_of_a_framework_have_the_same_effect(directory: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("directory", EVERY, ids=lambda path: str(path.relative_to(CAPTURES)))
 def test_events_of_every_capture_have_the_same_effect(directory: Path) -> None:
     events, references = captured(directory)

@@ -209,6 +209,7 @@ def test_bad_runs_among_good_ones_are_not_learned(behaviour: Behaviour) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("kind", sorted(BAD))
 @pytest.mark.parametrize("behaviour", TUNING, ids=lambda one: one.__name__)
 def test_bad_runs_that_are_all_bad_in_the_same_way_are_not_learned(

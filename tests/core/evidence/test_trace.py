@@ -121,6 +121,7 @@ def test_the_rebuilt_trace_of_a_framework_has_the_same_content_and_scores(direct
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("directory", EVERY, ids=lambda path: str(path.relative_to(CAPTURES)))
 def test_the_rebuilt_trace_of_every_capture_has_the_same_content_and_scores(
     directory: Path,

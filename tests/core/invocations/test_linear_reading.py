@@ -62,12 +62,14 @@ def test_a_tree_of_spans_is_read_in_proportion_to_its_size(nodes: str, tree: str
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("content", CONTENT)
 def test_any_content_is_read_in_proportion_to_its_size(content: str) -> None:
     assert in_proportion(lambda size: trace_with_content(content, size), read_trace, SIZE)
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("tree", TREES)
 @pytest.mark.parametrize("nodes", NODES)
 def test_any_tree_of_spans_is_read_in_proportion_to_its_size(nodes: str, tree: str) -> None:

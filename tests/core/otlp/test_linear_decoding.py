@@ -56,18 +56,21 @@ def decode_json(body: bytes) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("construct", PROTOBUF)
 def test_a_request_in_protobuf_is_decoded_in_proportion_to_its_size(construct: str) -> None:
     assert in_proportion(PROTOBUF[construct], decode, PROTOBUF_SIZE)
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("construct", JSON)
 def test_a_request_in_json_is_decoded_in_proportion_to_its_size(construct: str) -> None:
     assert in_proportion(lambda size: JSON[construct](size).encode(), decode_json, JSON_SIZE)
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("construct", INSIDE)
 def test_any_json_in_a_request_is_decoded_in_proportion_to_its_size(
@@ -77,12 +80,14 @@ def test_any_json_in_a_request_is_decoded_in_proportion_to_its_size(
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("construct", PROTOBUF)
 def test_a_large_request_in_protobuf_is_decoded_in_proportion_to_its_size(construct: str) -> None:
     assert in_proportion(PROTOBUF[construct], decode, SLOW_TIMES * PROTOBUF_SIZE)
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("construct", JSON)
 def test_a_large_request_in_json_is_decoded_in_proportion_to_its_size(construct: str) -> None:
     size = SLOW_TIMES * JSON_SIZE
@@ -112,6 +117,7 @@ def answered(decode: Callable[[bytes], object]) -> Callable[[bytes], None]:
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("construct", PROTOBUF)
 def test_the_largest_request_in_protobuf_is_decoded_within_seconds(construct: str) -> None:
     body = largest(PROTOBUF[construct](ONE_RECORD))
@@ -119,6 +125,7 @@ def test_the_largest_request_in_protobuf_is_decoded_within_seconds(construct: st
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("construct", JSON)
 def test_the_largest_request_in_json_is_decoded_within_seconds(construct: str) -> None:
     body = largest_json(JSON[construct](ONE_RECORD))

@@ -97,6 +97,7 @@ def in_proportion(short: str, long: str, rules: Rules) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("begin", ["", '{"password'], ids=["alone", "in an object"])
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
@@ -119,6 +120,7 @@ def redact(attributes: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("construct", INSIDE)
 def test_text_like_a_python_literal_takes_time_in_proportion_to_its_size(
@@ -132,6 +134,7 @@ def test_text_like_a_python_literal_takes_time_in_proportion_to_its_size(
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("construct", INSIDE)
 def test_the_longest_text_like_a_python_literal_takes_time_in_proportion_to_its_size(

@@ -45,6 +45,7 @@ def test_json_is_read_in_proportion_to_its_length(construct: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("construct", INSIDE)
 def test_json_anywhere_is_read_in_proportion_to_its_length(construct: str, around: str) -> None:
@@ -52,6 +53,7 @@ def test_json_anywhere_is_read_in_proportion_to_its_length(construct: str, aroun
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("construct", INSIDE)
 def test_json_of_a_mebibyte_is_read_within_seconds(construct: str, around: str) -> None:

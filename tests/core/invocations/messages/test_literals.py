@@ -289,6 +289,7 @@ READERS = {
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("construct", INSIDE)
 def test_any_construct_of_the_grammar_is_read_in_proportion_to_its_length(
@@ -307,6 +308,7 @@ def test_what_is_slow_for_python_is_read_in_proportion_to_its_length(construct: 
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("construct", INSIDE)
 def test_any_construct_of_the_longest_literal_is_read_in_proportion_to_its_length(
