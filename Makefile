@@ -18,6 +18,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 # A test that hangs ends the run and shows where its threads stand.
 NO_HANGS := --max-worker-restart=0 -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
+# Tests that mostly wait for other processes have two more workers than cores.
+WAITING = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 ALL_TESTS := $(BIN)/python -m pytest -m ''
 # Without --no-deps, pip 23 fails with a package that names an extra of another (`google-auth[pyopenssl]`)
 # as soon as that other has a newer release than the lock. A lock names every package, so none is missing.
@@ -49,10 +51,11 @@ check: .venv/.dev  ## style, types, layers, complexity and documentation
 	$(BIN)/python -m pytest --quiet tests/docs tests/style
 
 e2e: .venv/.dev  ## the running service with a real Prometheus and Alertmanager, which must be installed
-	PATHGAUGE_E2E=1 $(ALL_TESTS) tests/e2e tests/core/redaction/test_no_secret_is_kept.py tests/sinks/prometheus/rules/test_noise.py $(NO_HANGS) $(ARGS)
+	PATHGAUGE_E2E=1 $(ALL_TESTS) tests/e2e tests/core/redaction/test_no_secret_is_kept.py tests/sinks/prometheus/rules/test_noise.py \
+	--numprocesses=$(WAITING) --dist=loadfile $(NO_HANGS) $(ARGS)
 
 examples: .venv/.dev  ## install and run each agent of examples/ until it has full scores; PATHGAUGE_EXAMPLES=short runs five
-	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(ALL_TESTS) tests/examples $(ARGS)
+	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(ALL_TESTS) --numprocesses=auto tests/examples $(ARGS)
 
 dialects-newest: .venv/.dev  ## the same with the newest release of every framework, to find what has changed upstream
 	PATHGAUGE_EXAMPLES=newest $(ALL_TESTS) tests/examples -rP $(ARGS)
@@ -62,7 +65,7 @@ fuzz: .venv/.dev  ## 200,000 damaged captures and as many requests, frames, file
 	$(ALL_TESTS) --numprocesses=auto tests/core/invocations/test_fuzz.py tests/fuzz $(ARGS)
 
 oracles: .venv/.dev .venv-oracles/.done  ## compare scorers with other packages (500 MB); ORACLES_RECORD=1 writes the golden files
-	ORACLES_PYTHON=.venv-oracles/bin/python $(ALL_TESTS) tests/oracles $(ARGS)
+	ORACLES_PYTHON=.venv-oracles/bin/python $(ALL_TESTS) --numprocesses=auto --dist=loadgroup tests/oracles $(ARGS)
 
 faults: .venv/.dev  ## an hour of kills, power cuts, damaged files, full disks, overload; FAULTS_SEED=... repeats a run
 	FAULTS=1 $(ALL_TESTS) tests/faults tests/sinks/prometheus/test_cardinality.py --capture=no $(ARGS)
