@@ -41,7 +41,7 @@ test: .venv/.dev  ## the default tests
 
 test-slow: .venv/.dev  ## the slow tests: running services, hostile load, short fault injection, all examples of Hypothesis
 	$(BIN)/python -m pytest -m 'slow or hypothesis' --hypothesis-profile=full \
-	--ignore=tests/e2e --ignore=tests/benchmarks --numprocesses=auto --dist=loadfile $(NO_HANGS) $(ARGS)
+	--ignore=tests/e2e --ignore=tests/benchmarks --numprocesses=$(WAITING) --dist=loadfile --no-loadscope-reorder $(NO_HANGS) $(ARGS)
 
 check: .venv/.dev  ## style, types, layers, complexity and documentation
 	$(BIN)/ruff check .

@@ -10,6 +10,7 @@ import os
 import signal
 import zlib
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,21 +27,31 @@ settings.register_profile("quick", settings.get_profile("full"), max_examples=20
 settings.register_profile("short", settings.get_profile("full"), max_examples=40)
 settings.load_profile("quick")
 
+TAKE_LONGEST = ("faults", "mcp_server", "receivers", "service")
+"""Folders of tests that start services."""
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In CI, leave out three fifths of the cases marked as `long_table`. `TABLES_SEED` chooses
-    them: CI takes it from the commit, so that other commits run other cases.
+    """With `--no-loadscope-reorder`, put files first whose tests take longest, so that no worker is
+    left alone with one of them. In CI, leave out three fifths of the cases marked as `long_table`.
     """
-    if config.getoption("--hypothesis-profile") == "short":
+    if config.getoption("loadscopereorder", None) is False:
+        items.sort(key=lambda item: _folder(item) not in TAKE_LONGEST)
+    if config.getoption("--hypothesis-profile", None) == "short":
         left_out = [
-            item for item in items if item.get_closest_marker("long_table") and not _in(item)
+            one for one in items if one.get_closest_marker("long_table") and not _in_ci(one)
         ]
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
 
 
-def _in(item: pytest.Item) -> bool:
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).parts[0]
+
+
+def _in_ci(item: pytest.Item) -> bool:
+    """CI takes `TABLES_SEED` from the commit, so that other commits run other cases."""
     seed = os.environ.get("TABLES_SEED", "")
     return zlib.crc32(f"{seed} {item.nodeid}".encode()) % 5 < 2
 
