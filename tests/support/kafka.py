@@ -126,6 +126,8 @@ class Broker:
         admin = self.admin()  # its requests end with it
         for created in admin.create_topics([new]).values():
             created.result(PATIENCE_S)
+        # The controller has created it; the broker may not know it yet.
+        assert until(lambda: _partitions(admin, name) == partitions), name
         return name
 
     def client(self, **settings: Any) -> Mapping[str, Any]:
@@ -260,6 +262,11 @@ def _security(secured: Secured) -> dict[str, Any]:
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",  # whoever uses the other listener
     }
+
+
+def _partitions(admin: Any, topic: str) -> int:
+    found = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic]
+    return 0 if found.error else len(found.partitions)
 
 
 def _formatted() -> Path:
