@@ -29,6 +29,7 @@ from support.judge_server import (
     refusing,
 )
 from support.sessions import session
+from support.thinning import thinned
 
 Run = Callable[..., Result]
 
@@ -647,7 +648,7 @@ def checked_with_its_own(run: Run, *options: object) -> tuple[int, dict[str, Any
     return result.exit_code, check
 
 
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
+@pytest.mark.parametrize("name", thinned(WITH_EXAMPLES, 4))
 def test_without_a_file_a_judge_is_checked_with_the_examples_that_come_with_it(
     name: str, run: Run, serve: Any
 ) -> None:
@@ -657,7 +658,7 @@ def test_without_a_file_a_judge_is_checked_with_the_examples_that_come_with_it(
     assert check["labelled"] == check["answered"] >= 10
 
 
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
+@pytest.mark.parametrize("name", thinned(WITH_EXAMPLES, 4))
 def test_a_judge_that_always_answers_the_same_does_not_agree_with_its_examples(
     name: str, run: Run, serve: Any
 ) -> None:

@@ -14,6 +14,7 @@ from pathgauge.collector.cli.output.json_output import invocation_object
 from pathgauge.collector.offline.trace_files import UnreadableFileError
 from support.exports import jaeger_json, tempo_json
 from support.repository import CAPTURES
+from support.thinning import thinned
 from support.turns import otlp, otlp_json, script, turn
 
 CAPTURED = sorted(CAPTURES.glob("*/S2"))
@@ -25,7 +26,7 @@ def objects(invocations: list[Invocation], source: Path) -> list[object]:
     return [json.loads(json.dumps(invocation_object(one, str(source)))) for one in invocations]
 
 
-@pytest.mark.parametrize("folder", CAPTURED, ids=lambda folder: folder.parent.name)
+@pytest.mark.parametrize("folder", thinned(CAPTURED, 8), ids=lambda folder: folder.parent.name)
 def test_the_invocations_of_a_folder_are_those_of_the_command(folder: Path) -> None:
     with pytest.warns(UserWarning, match="skipped"):
         read = read_traces(folder)

@@ -17,6 +17,7 @@ from pathgauge.collector.core.curation.written import to_text
 from pathgauge.scorers.types import Invocation, ToolCall
 from support.curated_traffic import BAD, BEFORE, LATER, TUNING, Behaviour, Labelled, labelled
 from support.held_out_traffic import HELD_OUT
+from support.thinning import thinned
 
 
 def invocation(run: Labelled, number: int) -> Invocation:
@@ -202,7 +203,9 @@ def runs_of(behaviour: Behaviour) -> list[Labelled]:
     return labelled(behaviour, 200, 31, BEFORE, 0.1)
 
 
-@pytest.mark.parametrize("behaviour", [*TUNING, *HELD_OUT], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "behaviour", thinned([*TUNING, *HELD_OUT], 6), ids=lambda one: one.__name__
+)
 def test_bad_runs_among_good_ones_are_not_learned(behaviour: Behaviour) -> None:
     runs = [Observed(invocation(one, n)) for n, one in enumerate(runs_of(behaviour))]
     judged(proposed(runs), labelled(behaviour, 300, 32, LATER, 0.5))
