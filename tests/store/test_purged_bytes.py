@@ -33,20 +33,26 @@ from support.evaluated import evaluation
 from support.examples import examples
 from support.running import until
 
+PIECE = 4096
 MARKER = re.compile(rb"<[0-9a-f]{24}>")
 
 
 def content(folder: Path) -> bytes:
     raw = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
     frames = re.finditer(re.escape(zstandard.FRAME_HEADER), raw)
-    return raw + b"".join(_decompressed(raw[frame.start() :]) for frame in frames)
+    return raw + b"".join(_decompressed(memoryview(raw)[frame.start() :]) for frame in frames)
 
 
-def _decompressed(raw: bytes) -> bytes:
+def _decompressed(rest: memoryview) -> bytes:
+    """The frame at the beginning. It is read in pieces: zstandard copies what follows a frame."""
+    frame, parts = zstandard.ZstdDecompressor().decompressobj(), []
     try:
-        return zstandard.ZstdDecompressor().decompressobj().decompress(raw)
+        while rest and not frame.eof:
+            parts.append(frame.decompress(rest[:PIECE]))
+            rest = rest[PIECE:]
     except zstandard.ZstdError:
         return b""
+    return b"".join(parts)
 
 
 def found(folder: Path) -> set[bytes]:
