@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 
@@ -104,20 +104,45 @@ class Shape:
         )
 
 
+class Servers:
+    """A broker and a database for all clusters of a process of pytest, which take as long to start
+    as a cluster. Whoever enters this stops them at the end.
+    """
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._running: tuple[kafka.Broker, postgres.Server] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running = None
+        self._stack.close()
+
+    def running(self) -> tuple[kafka.Broker, postgres.Server]:
+        """Start them if no test has."""
+        if self._running is None:
+            broker = self._stack.enter_context(kafka.running_broker())
+            self._running = broker, self._stack.enter_context(postgres.server())
+        return self._running
+
+
+SERVERS = Servers()
+
+
 @contextmanager
 def started(
     name: str, folder: Path, settings: Mapping[str, Any], scorers: int = 2
 ) -> Iterator[Shape]:
-    """One of `SHAPES`, with a broker and a database of its own, in a new folder."""
+    """One of `SHAPES`, in a new folder; a cluster has topics and a database of its own on
+    `SERVERS`.
+    """
     if name != "cluster":
         with on_one_machine(folder, scorers if name == "workers" else 1, settings) as shape:
             yield shape
         return
-    with (
-        kafka.running_broker() as broker,
-        postgres.server() as database,
-        cluster(folder, broker, database, settings, scorers) as shape,
-    ):
+    with cluster(folder, *SERVERS.running(), settings, scorers) as shape:
         yield shape
 
 
@@ -152,6 +177,7 @@ def cluster(
             "client": dict(broker.client()),
             "traces_topic": topics[0],
             "logs_topic": topics[1],
+            "group": topics[0],  # members that were killed would hold up the next cluster
         },
         "postgres": {"conninfo": address},
     }
