@@ -260,7 +260,7 @@ def test_restarts_change_no_score(
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150, fewer=30), deadline=None)
 @given(arrivals(max_turns=200))
 def test_many_turns_in_any_order_have_the_scores_of_turns_in_order(
     arrival: tuple[list[tuple[float, list[int]]], int, int],

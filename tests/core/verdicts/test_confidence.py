@@ -88,6 +88,7 @@ def test_equal_versions_are_seldom_found_to_differ_in_a_hundred_looks() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("name", EQUAL)
 def test_equal_versions_are_found_to_differ_in_at_most_5_percent_of_releases(name: str) -> None:
     """1,000 releases, each looked at after every pair of 500 results."""
