@@ -56,7 +56,7 @@ e2e: .venv/.dev  ## the running service with a real Prometheus and Alertmanager,
 	--numprocesses=$(MOSTLY_WAITING) --dist=loadfile $(NO_HANGS) $(ARGS)
 
 examples: .venv/.dev  ## install and run each agent of examples/ until it has full scores; PATHGAUGE_EXAMPLES=short runs five
-	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(ALL_TESTS) --numprocesses=auto tests/examples $(ARGS)
+	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(ALL_TESTS) --numprocesses=auto --dist=worksteal tests/examples $(ARGS)
 
 dialects-newest: .venv/.dev  ## the same with the newest release of every framework, to find what has changed upstream
 	PATHGAUGE_EXAMPLES=newest $(ALL_TESTS) tests/examples -rP $(ARGS)
