@@ -18,9 +18,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 # A test that hangs ends the run and shows where its threads stand.
 NO_HANGS := --max-worker-restart=0 -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
-# More workers than cores, for tests that wait for other processes.
-OFTEN_WAITING = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
-MOSTLY_WAITING = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
+# One worker more than cores, because tests wait for other processes.
+WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 ALL_TESTS := $(BIN)/python -m pytest -m ''
 # Without --no-deps, pip 23 fails with a package that names an extra of another (`google-auth[pyopenssl]`)
 # as soon as that other has a newer release than the lock. A lock names every package, so none is missing.
@@ -38,11 +37,11 @@ run: .venv/.run  ## collector, example agents and a live table of their scores, 
 	$(BIN)/pathgauge demo $(ARGS)
 
 test: .venv/.dev  ## the default tests
-	$(BIN)/python -m pytest --ignore=tests/style --numprocesses=$(OFTEN_WAITING) --dist=loadfile $(NO_HANGS) $(ARGS)
+	$(BIN)/python -m pytest --ignore=tests/style --numprocesses=$(WORKERS) --dist=loadfile $(NO_HANGS) $(ARGS)
 
 test-slow: .venv/.dev  ## the slow tests: running services, hostile load, short fault injection, all examples of Hypothesis
 	$(BIN)/python -m pytest -m 'slow or hypothesis' --hypothesis-profile=full \
-	--ignore=tests/e2e --ignore=tests/benchmarks --numprocesses=$(MOSTLY_WAITING) --dist=loadfile --no-loadscope-reorder $(NO_HANGS) $(ARGS)
+	--ignore=tests/e2e --ignore=tests/benchmarks --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder $(NO_HANGS) $(ARGS)
 
 check: .venv/.dev  ## style, types, layers, complexity and documentation
 	$(BIN)/ruff check .
@@ -53,7 +52,7 @@ check: .venv/.dev  ## style, types, layers, complexity and documentation
 
 e2e: .venv/.dev  ## the running service with a real Prometheus and Alertmanager, which must be installed
 	PATHGAUGE_E2E=1 $(ALL_TESTS) tests/e2e tests/core/redaction/test_no_secret_is_kept.py tests/sinks/prometheus/rules/test_noise.py \
-	--numprocesses=$(MOSTLY_WAITING) --dist=loadfile $(NO_HANGS) $(ARGS)
+	--numprocesses=$(WORKERS) --dist=loadfile $(NO_HANGS) $(ARGS)
 
 examples: .venv/.dev  ## install and run each agent of examples/ until it has full scores; PATHGAUGE_EXAMPLES=short runs five
 	PATHGAUGE_EXAMPLES=$${PATHGAUGE_EXAMPLES:-1} $(ALL_TESTS) --numprocesses=auto --dist=worksteal tests/examples $(ARGS)
