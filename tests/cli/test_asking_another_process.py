@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
 from typer.testing import Result
 
 from pathgauge.collector.api.app import routes_elsewhere
@@ -30,7 +31,7 @@ def urls() -> Iterator[dict[str, str]]:
     apps = {
         "scorer": create_app(CollectorRegistry(), with_own_authorization=routes_elsewhere()),
         "standby": client(sources(None, is_standby=True)).app,
-        "other": create_app(CollectorRegistry()),
+        "other": Starlette(),
     }
     with (
         serving(apps["scorer"]) as scorer,

@@ -45,10 +45,10 @@ class Series(NamedTuple):
     tenant: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Window:
-    """The recent scores of one metric, at least one, in the scorer's own scale. It is not frozen,
-    because a scrape makes many, and to make a frozen one takes twice as long.
+    """The recent scores of one metric, at least one, in the scorer's own scale. Nobody changes one,
+    but it is not frozen: a scrape makes many, and to make a frozen one takes twice as long.
     """
 
     agent: str

@@ -111,7 +111,8 @@ async def _without_route(request: Request, error: Exception) -> Response:
         return PlainTextResponse(error.detail, error.status_code, headers)
     detail = f"found no such endpoint, expected one of {PREFIX}/openapi.json"
     if allowed := headers.get("Allow"):
-        detail = f"found {request.method}, expected {allowed}"
+        headers["Allow"] = methods = ", ".join(sorted(allowed.split(", ")))
+        detail = f"found {request.method}, expected {methods}"
     return problems.response(problems.ProblemError(error.status_code, detail, headers))
 
 
