@@ -18,7 +18,7 @@ MAX_RESULTS = 300_000
 longer.
 """
 _HEAD = "id, tenant, trace_id, span_id, revision, at, agent, scenario"
-_TYPES = (str, str, str, int, float, str, str)
+_TYPES = (int, str, str, str, int, float, str, str)
 _EVALUATION = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
 
 
@@ -68,22 +68,22 @@ def _find(connection: Connection, since: float, wants: Wants, published: str) ->
     # Newest revisions whose first one has not been reached yet.
     newest: dict[tuple[str, str, str], int] = {}
     select = f"SELECT {_HEAD} FROM results WHERE withdrawn = 0 {published} ORDER BY id DESC"
-    for row, *columns in each(connection, f"{select} LIMIT {MAX_RESULTS}"):
+    for columns in each(connection, f"{select} LIMIT {MAX_RESULTS}"):
         if tuple(map(type, columns)) != _TYPES:
+            row = columns[0]
             yield _Found(row, row, since)  # damaged: its checksum will tell
             continue
-        tenant, trace_id, span_id, revision, at, *names = columns
+        row, tenant, trace_id, span_id, revision, at, agent, scenario = columns
         if at < reached:
             break
         if at < since:
             continue
-        key = tenant, trace_id, span_id
         if revision > 0:
-            newest.setdefault(key, row)
+            newest.setdefault((tenant, trace_id, span_id), row)
             continue
         # A revision may have other names and more scores than anybody has counted.
-        revised = newest.pop(key, None)
-        if revised is not None or wants(tenant, *names):
+        revised = newest.pop((tenant, trace_id, span_id), None) if newest else None
+        if revised is not None or wants(tenant, agent, scenario):
             yield _Found(row, row if revised is None else revised, at)
 
 
